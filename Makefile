@@ -1,0 +1,60 @@
+# Two commands set everything up: `make study` and `make test`. `make help` lists the rest.
+# PYTHON may name any CPython >= 3.11; everything is installed into .venv from the committed locks.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+export MPLBACKEND := Agg
+export PYTHONHASHSEED := 0
+
+.DEFAULT_GOAL := help
+.PHONY: help study test thorough lint figures verify bench lock clean
+
+help:  ## list the commands
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "fluidkv needs Python 3.11 or newer; name one with PYTHON=..." >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+
+# --no-deps: each lock is the whole closure; hashes are checked by pip.
+$(VENV)/.base: lock/base.txt pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r lock/base.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.dev: lock/dev.txt $(VENV)/.base
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r lock/dev.txt
+	@touch $@
+
+study: $(VENV)/.base  ## set up, then judge an embedded workload (writes build/study)
+	$(BIN)/fluidkv study --preset sharegpt --capacity 41408 --out build/study
+
+test: $(VENV)/.dev lint  ## set up, then lint, types, tests, theorem checks, notebooks
+	$(BIN)/python -m pytest
+
+thorough: $(VENV)/.dev lint  ## the same with the deeper checks (minutes)
+	$(BIN)/python -m pytest --thorough
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+verify: $(VENV)/.base  ## check every claim of the ledger
+	$(BIN)/fluidkv verify
+
+figures: $(VENV)/.base  ## regenerate figures/ with data and manifest
+	$(BIN)/fluidkv figure --all
+
+bench: $(VENV)/.base  ## run the benchmarks and rewrite benchmarks/RESULTS.md
+	$(BIN)/python -m benchmarks
+
+# Needs `uv` on the PATH; only maintainers run it. No index address is written into the locks.
+lock:  ## refresh lock/base.txt and lock/dev.txt
+	uv pip compile pyproject.toml lock/build.in --universal -p 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -o lock/base.txt
+	uv pip compile pyproject.toml lock/build.in --group dev --universal -p 3.11 --generate-hashes --no-annotate --no-header --no-emit-index-url --no-emit-find-links -c lock/base.txt -o lock/dev.txt
+
+clean:  ## remove the environment and what was built
+	rm -rf $(VENV) build

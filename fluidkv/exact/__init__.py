@@ -1,0 +1,1 @@
+"""Rational and ball arithmetic: the reference dynamics and the certificates. Never imports JAX."""

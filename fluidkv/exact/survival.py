@@ -1,0 +1,90 @@
+"""Survival weights of a workload, and the eviction-free equilibrium that they give.
+
+A unit of admission, `s` iterations later, has kept the classes with decode length above `s`. It
+then holds a fraction alpha_s of its requests and V_s tokens:
+
+    alpha_s = sum of p_k over classes with l1_k > s
+    V_s     = sum of p_k (l0_k + 1 + s) over the same classes,   s = 0 ... d-1
+
+Everything about the eviction-free equilibrium and its linear stability follows from V and alpha,
+for one class as for the thousands of classes of an empirical trace.
+
+Source: Congestion, equations (8) to (10) and Appendix B.8.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import accumulate
+
+from fluidkv.workload import System, Workload
+
+
+@dataclass(frozen=True)
+class SurvivalWeights:
+    """V and alpha over one common denominator, so that all arithmetic on them is on integers.
+
+    Fields, each of length d and indexed by cohort age s = 0 ... d-1:
+        memory: V_s times `denominator`, tokens per admitted request.
+        requests: alpha_s times `denominator`, requests per admitted request.
+    """
+
+    memory: tuple[int, ...]
+    requests: tuple[int, ...]
+    denominator: int
+
+    @property
+    def ages(self) -> int:
+        """d, the longest decode length."""
+        return len(self.memory)
+
+    @cached_property
+    def lifetime_memory(self) -> Fraction:
+        """Sum of V_s = sum of p_k C_k: token-iterations that one admitted request takes."""
+        return Fraction(sum(self.memory), self.denominator)
+
+    @cached_property
+    def mean_lifetime(self) -> Fraction:
+        """Sum of alpha_s = mean decode length, iterations."""
+        return Fraction(sum(self.requests), self.denominator)
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """The eviction-free fixed point of a saturated system, exact.
+
+    Fields:
+        rate: x*, requests admitted and completed an iteration (Congestion, equation (8)).
+        in_flight: requests running, x* times the mean decode length.
+    """
+
+    rate: Fraction
+    in_flight: Fraction
+
+
+def survival_weights(workload: Workload) -> SurvivalWeights:
+    """V_s and alpha_s of a workload, exact, in O(classes + longest decode length)."""
+    d = workload.longest_decode
+    denominator = math.lcm(*(c.share.denominator for c in workload.classes))
+    ending = [0] * (d + 1)  # share of requests with decode length exactly l1
+    ending_input = [0] * (d + 1)  # the same, weighted by input length
+    for c in workload.classes:
+        units = c.share.numerator * (denominator // c.share.denominator)
+        ending[c.decode_length] += units
+        ending_input[c.decode_length] += units * c.input_length
+    # Suffix sums turn "decode length exactly s + 1, s + 2, ..." into "alive at age s".
+    alive = list(accumulate(reversed(ending[1:])))[::-1]
+    alive_input = list(accumulate(reversed(ending_input[1:])))[::-1]
+    memory = [i + (1 + s) * a for s, (i, a) in enumerate(zip(alive_input, alive, strict=True))]
+    return SurvivalWeights(tuple(memory), tuple(alive), denominator)
+
+
+def eviction_free_equilibrium(system: System) -> Equilibrium:
+    """x* = M / sum(V) and the requests in flight there.
+
+    Source: Congestion, equation (8); equation (4) is the case of one class.
+    """
+    weights = survival_weights(system.workload)
+    rate = system.capacity / weights.lifetime_memory
+    return Equilibrium(rate=rate, in_flight=rate * weights.mean_lifetime)
