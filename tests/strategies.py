@@ -1,0 +1,99 @@
+"""Hypothesis strategies for the whole test suite. They build valid values and filter nothing.
+
+All numbers are exact, so that the rational reference can take them; float tests convert.
+"""
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from fluidkv.workload import RequestClass, System, Workload
+
+lengths = st.integers(1, 6)
+"""Small lengths: every branch of the dynamics shows within six stages."""
+
+positive_rationals = st.builds(Fraction, st.integers(1, 60), st.integers(1, 12))
+
+
+@st.composite
+def workloads(
+    draw: st.DrawFn,
+    *,
+    min_classes: int = 1,
+    max_classes: int = 4,
+    decode_lengths: st.SearchStrategy[int] = lengths,
+) -> Workload:
+    """Classes with small lengths and rational shares; two classes may agree in both lengths."""
+    parts = draw(st.lists(st.integers(1, 9), min_size=min_classes, max_size=max_classes))
+    return Workload(
+        tuple(
+            RequestClass(draw(lengths), draw(decode_lengths), Fraction(part, sum(parts)))
+            for part in parts
+        )
+    )
+
+
+@st.composite
+def systems(draw: st.DrawFn, *, workloads: st.SearchStrategy[Workload] | None = None) -> System:
+    """A workload and a rational capacity above its largest request."""
+    workload = draw(workloads if workloads is not None else _any_workload)
+    return System(workload, workload.largest_footprint + draw(positive_rationals))
+
+
+_any_workload = workloads()
+
+homogeneous_systems = systems(workloads=workloads(max_classes=1))
+"""One class."""
+
+
+@st.composite
+def boundary_states(draw: st.DrawFn, system: System) -> list[list[Fraction]]:
+    """A state `x[k][j]` with memory exactly at capacity; many stages may be empty."""
+    classes = system.workload.classes
+    raw = draw(_masses(sum(c.decode_length for c in classes)))
+    rows = [[raw.pop() for _ in range(c.decode_length)] for c in classes]
+    used = sum(
+        (c.input_length + 1 + j) * x
+        for c, row in zip(classes, rows, strict=True)
+        for j, x in enumerate(row)
+    )
+    return [[x * system.capacity / used for x in row] for row in rows]
+
+
+@st.composite
+def feasible_states(draw: st.DrawFn, system: System) -> list[list[Fraction]]:
+    """A state `x[k][j]` with memory at or below capacity."""
+    fill = draw(st.fractions(0, 1, max_denominator=8))
+    return [[x * fill for x in row] for row in draw(boundary_states(system))]
+
+
+@st.composite
+def cohort_profiles(draw: st.DrawFn, system: System) -> list[Fraction]:
+    """Cohort masses `y[s]` whose manifold state x_kj = p_k y_j has memory exactly at capacity."""
+    classes = system.workload.classes
+    raw = draw(_masses(system.workload.longest_decode))
+    used = sum(
+        c.share * (c.input_length + 1 + s) * raw[s] for c in classes for s in range(c.decode_length)
+    )
+    return [y * system.capacity / used for y in raw]
+
+
+@st.composite
+def systems_with_states(
+    draw: st.DrawFn, *, systems: st.SearchStrategy[System] | None = None
+) -> tuple[System, list[list[Fraction]]]:
+    """A system and one of its memory-boundary states."""
+    system = draw(systems if systems is not None else _any_system)
+    return system, draw(boundary_states(system))
+
+
+_any_system = systems()
+
+
+@st.composite
+def _masses(draw: st.DrawFn, count: int) -> list[Fraction]:
+    """`count` masses of at least 0, one of them positive; a third or so exactly 0."""
+    mass = st.one_of(st.just(Fraction(0)), positive_rationals, positive_rationals)
+    masses = draw(st.lists(mass, min_size=count, max_size=count))
+    masses[draw(st.integers(0, count - 1))] = draw(positive_rationals)
+    return masses
