@@ -1,0 +1,107 @@
+"""The characteristic polynomial F of the eviction-free equilibrium, and exact facts about its roots.
+
+Polynomials are python-flint `fmpz_poly`, coefficients in ascending order of the power of z.
+"""
+
+from collections.abc import Sequence
+
+from flint import arb, fmpz_mat, fmpz_poly
+from flint import ctx as flint_context
+
+from fluidkv.exact.survival import SurvivalWeights
+
+
+def characteristic_polynomial(weights: SurvivalWeights) -> fmpz_poly:
+    """F(z) = sum of V_s z^{d-1-s}, times the common denominator of V: degree d-1.
+
+    Source: Congestion, equation (10).
+    """
+    return fmpz_poly(list(reversed(weights.memory)))
+
+
+def reciprocal(polynomial: fmpz_poly) -> fmpz_poly:
+    """z^n P(1/z): the coefficients in reverse."""
+    return fmpz_poly(polynomial.coeffs()[::-1])
+
+
+def split_reciprocal(polynomial: fmpz_poly) -> tuple[fmpz_poly, fmpz_poly]:
+    """P = D R with D = gcd(P, reciprocal of P): exact.
+
+    P is real, so a root z on the unit circle comes with its conjugate 1/z. D therefore holds every
+    root on the circle, with its multiplicity, besides pairs {z, 1/z} off it; R has no root on the
+    circle and no such pair.
+    """
+    common = polynomial.gcd(reciprocal(polynomial))
+    return common, polynomial // common
+
+
+def count_on_circle(reciprocal_part: fmpz_poly) -> int:
+    """Roots on the unit circle of a polynomial D that equals its reciprocal up to sign.
+
+    With (z + 1) and (z - 1) divided out, D(z) = z^m T(z + 1/z); roots of D on the circle, in pairs,
+    are the real roots of T in (-2, 2). The roots of T are isolated in balls, real ones exactly real.
+    """
+    on_circle = 0
+    rest = reciprocal_part
+    for unit in (fmpz_poly([1, 1]), fmpz_poly([-1, 1])):
+        while rest.degree() > 0 and (rest % unit).is_zero():
+            rest //= unit
+            on_circle += 1
+    if rest.degree() == 0:
+        return on_circle
+    with flint_context.workprec(128):
+        roots = _in_sum_variable(rest).complex_roots()
+    # z = 1 and -1 are gone, so no root is at 2 or -2 and the comparisons below decide.
+    return on_circle + 2 * sum(
+        multiplicity for x, multiplicity in roots if x.imag == 0 and abs(x.real) < arb(2)
+    )
+
+
+def count_inside(polynomial: fmpz_poly) -> int:
+    """Roots inside the unit circle, with multiplicity, by exact integer arithmetic.
+
+    The Schur-Cohn matrix A^T A - B^T B, A and B upper triangular Toeplitz from the coefficients
+    read from the top and from the bottom, has as many positive eigenvalues as P has roots inside,
+    and as many negative ones as it has outside, when P shares no root with its reciprocal. The
+    eigenvalues are real, so the sign changes of the characteristic polynomial count the positive
+    ones exactly (Descartes).
+
+    Args:
+        polynomial: coprime to its reciprocal (`split_reciprocal` gives such a factor).
+
+    Raises:
+        ArithmeticError: the matrix is singular, so the argument is not coprime to its reciprocal.
+    """
+    n = polynomial.degree()
+    if n == 0:
+        return 0
+    ascending = polynomial.coeffs()
+    upper = _upper_toeplitz(ascending[::-1])
+    lower = _upper_toeplitz(ascending)
+    form = upper.transpose() * upper - lower.transpose() * lower
+    coefficients = form.charpoly().coeffs()
+    if coefficients[0] == 0:
+        raise ArithmeticError("the polynomial shares a root with its reciprocal")
+    signs = [c > 0 for c in coefficients if c != 0]
+    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
+
+
+def _upper_toeplitz(row: Sequence[int]) -> fmpz_mat:
+    n = len(row) - 1
+    return fmpz_mat(n, n, [row[j - i] if j >= i else 0 for i in range(n) for j in range(n)])
+
+
+def _in_sum_variable(palindrome: fmpz_poly) -> fmpz_poly:
+    """T with D(z) = z^m T(z + 1/z), for D of degree 2m equal to its reciprocal.
+
+    z^j + z^-j is the polynomial S_j of x = z + 1/z with S_0 = 2, S_1 = x, S_{j+1} = x S_j - S_{j-1}.
+    """
+    coefficients = palindrome.coeffs()
+    m = palindrome.degree() // 2
+    x = fmpz_poly([0, 1])
+    before, now = fmpz_poly([2]), x
+    total = fmpz_poly([coefficients[m]])
+    for j in range(1, m + 1):
+        total += coefficients[m + j] * now
+        before, now = now, x * now - before
+    return total

@@ -1,0 +1,139 @@
+"""Roots enclosed in balls, one by one: the leading modes of a polynomial of high degree."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from flint import acb, arb, arb_poly, fmpz_poly
+from flint import ctx as flint_context
+
+from fluidkv.exact.winding import Complexes, Covering, Series
+
+_REACH = 40.0  # half cells from a circle within which roots are looked for
+
+
+@dataclass(frozen=True)
+class RootEnclosure:
+    """A complex ball that holds exactly one root of F, or a real root and no other.
+
+    A ball off the real axis stands for itself and its mirror image, so `count` is 2.
+    """
+
+    ball: acb
+    count: int
+
+    @property
+    def modulus(self) -> arb:
+        return abs(self.ball)
+
+    @property
+    def period(self) -> arb:
+        """2 pi / |angle|: iterations for one turn of the mode."""
+        with flint_context.workprec(96):
+            return 2 * arb.pi() / abs(self.ball.arg())
+
+
+def estimate_roots(series: Series, grid: Covering, *, most: int) -> list[complex]:
+    """Float estimates of the roots of F near a circle, largest modulus first, one of each pair.
+
+    Around each grid cell, G is replaced by its second-order Taylor polynomial in log w; where that
+    has a root in the direction of the cell, Newton's method starts from it. No claim is attached:
+    estimates only say where to look.
+    """
+    h0, h1, h2 = grid.taylor  # h0 + h1 v + h2 v^2, v in half cells of log w from the centre
+    root = np.sqrt(h1 * h1 - 4 * h0 * h2)
+    denominator = np.where((np.conj(h1) * root).real >= 0, h1 + root, h1 - root)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        v = np.where(denominator == 0, np.inf, -2 * h0 / denominator)
+    near = np.flatnonzero(np.isfinite(v) & (np.abs(v.imag) <= 1.5) & (np.abs(v) <= _REACH))
+    starts = near[np.argsort(v.real[near])[:most]]
+    log_w = 1j * math.pi * grid.centres[starts] + series.half_cell * v[starts]
+    log_w = _polish(series, log_w)
+    log_w = log_w[np.argsort(log_w.real)]
+    roots = series.inverse_radius * np.exp(log_w)
+    return [complex(z) for z in 1 / _distinct(roots)]
+
+
+def _polish(series: Series, log_w: Complexes, *, steps: int = 6) -> Complexes:
+    """Newton's method in log w, in floats; what strays or does not settle is left out."""
+    start = log_w
+    size = np.full(len(log_w), np.inf)
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            value, slope, _ = series.evaluate(np.exp(log_w))
+            step = -series.half_cell * value / slope
+            log_w = log_w + step
+            size = np.abs(step)
+    strayed = np.abs(log_w - start) > 2 * _REACH * series.half_cell
+    kept = log_w[np.isfinite(log_w) & ~strayed & (size < 1e-10)]
+    return kept.real + 1j * np.abs(np.angle(np.exp(1j * kept.imag)))
+
+
+def _distinct(points: Complexes) -> Complexes:
+    """Drop points that repeat an earlier one to about nine digits."""
+    _, first = np.unique(np.round(points, 9), return_index=True)
+    return points[np.sort(first)]
+
+
+def enclose_roots(
+    polynomial: fmpz_poly, estimates: Iterable[complex], *, precision: int = 96
+) -> list[RootEnclosure]:
+    """Distinct roots of F near the estimates, each proved to exist and to be alone in its ball.
+
+    Newton's method in `precision` bits, then one interval Newton step: if
+    mid - F(mid) / F'(ball) lies in the ball's interior, the ball holds exactly one root of F.
+    Estimates that lead nowhere, or to a root already enclosed, are passed over.
+    """
+    found: list[RootEnclosure] = []
+    with flint_context.workprec(precision):
+        f = arb_poly(polynomial)
+        slope = f.derivative()
+        for estimate in estimates:
+            guess = acb(estimate.real, -abs(estimate.imag))
+            ball = _newton(f, slope, guess)
+            root = None if ball is None else _classify(f, slope, ball)
+            if root and not any(root.ball.overlaps(other.ball) for other in found):
+                found.append(root)
+    return found
+
+
+def _newton(f: arb_poly, slope: arb_poly, guess: acb, *, steps: int = 12) -> acb | None:
+    """A ball around a root near `guess`, or None."""
+    point = guess
+    for _ in range(steps):
+        derivative = slope(point)
+        if derivative.contains(0):
+            return None
+        step = f(point).mid() / derivative.mid()
+        point = (point - step).mid()
+        size = float(abs(step).mid())
+        if not size < 1e-2:  # left the neighbourhood that the estimate spoke of, or not a number
+            return None
+        if size < 2.0 ** (8 - flint_context.prec / 2):
+            break
+    return _interval_newton(f, slope, point)
+
+
+def _interval_newton(f: arb_poly, slope: arb_poly, point: acb) -> acb | None:
+    for bits in (flint_context.prec - 24, flint_context.prec // 2, 30):
+        radius = arb(0, 2.0**-bits)
+        ball = acb(point.real + radius, point.imag + radius)
+        derivative = slope(ball)
+        if derivative.contains(0):
+            continue
+        image = point - f(point) / derivative
+        if ball.contains_interior(image):
+            return image
+    return None
+
+
+def _classify(f: arb_poly, slope: arb_poly, ball: acb) -> RootEnclosure | None:
+    """Tell a real root from one of a conjugate pair.
+
+    A box that is symmetric about the real axis and holds exactly one root holds a real one.
+    """
+    if not ball.imag.contains(0):
+        return RootEnclosure(ball if ball.imag < 0 else ball.conjugate(), 2)
+    image = _interval_newton(f, slope, acb(ball.real.mid()))
+    return None if image is None else RootEnclosure(acb(image.real), 1)

@@ -1,0 +1,239 @@
+"""Where the roots of F lie: the certificate behind every stability verdict.
+
+Two routes, picked by degree:
+
+small   roots outside the unit circle counted in integers (Schur-Cohn form), every root in a ball;
+large   a winding number on a circle just inside the leading roots says how many there are beyond
+        it, and each of those is enclosed in a ball of its own, which gives the spectral radius and
+        the leading period; another winding number on the unit circle counts the growing modes.
+
+Roots exactly on the unit circle are found by an exact gcd on both routes.
+"""
+
+import math
+from dataclasses import dataclass
+
+from flint import arb, fmpz_poly
+from flint import ctx as flint_context
+
+from fluidkv.exact.polynomial import (
+    characteristic_polynomial,
+    count_inside,
+    count_on_circle,
+    split_reciprocal,
+)
+from fluidkv.exact.roots import RootEnclosure, enclose_roots, estimate_roots
+from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.exact.winding import Covering, Series, WindingCertificate, close_certificate
+from fluidkv.verdict import Evidence
+
+# Below this degree the integer route takes milliseconds; its cost grows like degree^4.
+SMALL_DEGREE = 60
+_STARTS = 32  # estimates to look at first; twice as many on each further circle
+_WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
+_SEARCH_STEPS = 80
+
+
+@dataclass(frozen=True)
+class SpectralCertificate:
+    """What is proved about the roots of F, and the objects that prove it.
+
+    Fields:
+        degree: of F, d - 1.
+        outside: roots with |z| > 1, with multiplicity; None if undecided.
+        on_circle: roots with |z| = 1 exactly, with multiplicity; None if undecided.
+        radius: (low, high) enclosing the spectral radius max |z|, rounded outward; (0, 0) without
+            roots.
+        leading: enclosures of the roots that may attain the maximum; empty if none was isolated.
+        unit_circle: the winding number on |z| = 1, or None on the small route.
+        gap_circle: the winding number on the circle just inside the leading roots, or None.
+        evidence: for `outside` and `on_circle`.
+        method: one line.
+    """
+
+    degree: int
+    outside: int | None
+    on_circle: int | None
+    radius: tuple[float, float]
+    leading: tuple[RootEnclosure, ...]
+    unit_circle: WindingCertificate | None
+    gap_circle: WindingCertificate | None
+    evidence: Evidence
+    method: str
+
+    @property
+    def leading_period(self) -> float | None:
+        """Iterations for one turn of the leading mode; None if no leading root was isolated.
+
+        If several roots tie for the maximum, the longest of their periods.
+        """
+        if not self.leading:
+            return None
+        return max(float(root.period.mid()) for root in self.leading)
+
+
+def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
+    """Count the roots of F outside the unit circle and enclose its spectral radius.
+
+    Source: Congestion, equation (10); F is Schur stable when all roots have |z| < 1.
+    """
+    polynomial = characteristic_polynomial(weights)
+    if polynomial.degree() <= SMALL_DEGREE:
+        return _small(polynomial)
+    return _large(polynomial)
+
+
+def _small(polynomial: fmpz_poly) -> SpectralCertificate:
+    reciprocal_part, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(reciprocal_part)
+    pairs = (reciprocal_part.degree() - on_circle) // 2
+    outside = rest.degree() - count_inside(rest) + pairs
+    with flint_context.workprec(128):
+        roots = tuple(
+            RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
+            for ball, multiplicity in polynomial.complex_roots()
+            if ball.imag <= 0
+        )
+    return SpectralCertificate(
+        degree=polynomial.degree(),
+        outside=outside,
+        on_circle=on_circle,
+        radius=_largest_modulus(roots, on_circle_only=outside == 0 and on_circle > 0),
+        leading=_leading(roots),
+        unit_circle=None,
+        gap_circle=None,
+        evidence=Evidence.EXACT,
+        method="Schur-Cohn form in integers; each root in a ball",
+    )
+
+
+def _large(polynomial: fmpz_poly) -> SpectralCertificate:
+    reciprocal_part, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(reciprocal_part)
+    series = Series(_descending(rest))
+    grid = series.grid()
+    unit_circle = close_certificate(series, grid)
+    outside = None
+    if unit_circle is not None:
+        outside = unit_circle.outside + (reciprocal_part.degree() - on_circle) // 2
+    roots, gap_circle, bracket = _leading_roots(polynomial, grid if rest == polynomial else None)
+    neutral = outside == 0 and on_circle > 0
+    radius = _largest_modulus(roots, on_circle_only=neutral) if roots else bracket
+    return SpectralCertificate(
+        degree=polynomial.degree(),
+        outside=outside,
+        on_circle=None if outside is None else on_circle,
+        radius=radius,
+        leading=_leading(roots),
+        unit_circle=unit_circle,
+        gap_circle=gap_circle,
+        evidence=Evidence.BALL,
+        method="winding number with bounded rounding; leading roots in balls",
+    )
+
+
+def _leading_roots(
+    polynomial: fmpz_poly, unit_grid: Covering | None
+) -> tuple[tuple[RootEnclosure, ...], WindingCertificate | None, tuple[float, float]]:
+    """All roots outside some circle, enclosed; else a bracket of the radius by bisection.
+
+    The search looks for roots from the unit circle, then from the geometric mean of the moduli,
+    then from the largest modulus met. While the leading roots cannot be told apart, certified counts
+    on the circles tried close in on the spectral radius.
+    """
+    descending = _descending(polynomial)
+    low, high = 0.0, math.inf
+    radius, stride = 1.0, 1e-3
+    mean_modulus = abs(descending[-1] / descending[0]) ** (1 / polynomial.degree())
+    proposals = [mean_modulus]
+    for step in range(_SEARCH_STEPS):
+        try:
+            series = Series(descending, 1 / radius)
+        except OverflowError:  # far inside the roots
+            radius *= 1 + stride
+            stride *= 2
+            continue
+        grid = unit_grid if step == 0 and unit_grid is not None else series.grid()
+        estimates = estimate_roots(series, grid, most=_STARTS << min(step, 8))
+        isolated = _isolate(polynomial, descending, estimates)
+        if isolated is not None:
+            return *isolated, (low, high)
+        certificate = close_certificate(series, grid)
+        if certificate is None:  # a root on or next to this circle: step aside
+            radius *= 1 + 1e-9 * (step + 1)
+            continue
+        if certificate.outside > 0:
+            low = max(low, math.nextafter(radius, 0))
+        else:
+            high = min(high, math.nextafter(radius, math.inf))
+        if estimates and step < 3:
+            proposals.append(abs(estimates[0]) * (1 + 1e-6))
+        inside = [p for p in proposals if low < p < high]
+        proposals.clear()
+        if high / max(low, 1e-300) - 1 < 1e-12:
+            break
+        if inside:
+            radius = inside[0]
+        elif 0 < low and high < math.inf:
+            radius = math.sqrt(low * high)
+        else:
+            radius *= 1 + stride if low > 0 else 1 - min(stride, 0.5)
+            stride *= 2
+    return (), None, (low, high)
+
+
+def _isolate(
+    polynomial: fmpz_poly, descending: list[int], estimates: list[complex]
+) -> tuple[tuple[RootEnclosure, ...], WindingCertificate] | None:
+    """Enclose the leading roots and prove, by one winding number, that there are no others."""
+    if len(estimates) < 2:
+        return None
+    moduli = [abs(z) for z in estimates]
+    gaps = [1 - below / above for above, below in zip(moduli, moduli[1:], strict=False)]
+    wide = [i for i, gap in enumerate(gaps) if gap > _WIDE_GAP]
+    chosen = wide[0] if wide else max(range(len(gaps)), key=gaps.__getitem__)
+    inverse_radius = 2 / (moduli[chosen] + moduli[chosen + 1])
+    try:
+        series = Series(descending, inverse_radius)
+    except OverflowError:
+        return None
+    certificate = close_certificate(series, series.grid())
+    if certificate is None or not 0 < certificate.outside <= 2 * (chosen + 1):
+        return None
+    leading = tuple(enclose_roots(polynomial, estimates[: chosen + 1]))
+    with flint_context.workprec(128):
+        boundary = arb(certificate.radius.numerator) / arb(certificate.radius.denominator)
+        beyond = all(root.modulus > boundary for root in leading)
+    if not beyond or certificate.outside != sum(root.count for root in leading):
+        return None
+    return leading, certificate
+
+
+def _mid_modulus(root: RootEnclosure) -> float:
+    return float(root.modulus.mid())
+
+
+def _leading(roots: tuple[RootEnclosure, ...]) -> tuple[RootEnclosure, ...]:
+    """The enclosures whose modulus may be the largest."""
+    if not roots:
+        return ()
+    largest = max((root.modulus.lower() for root in roots), key=lambda low: float(low))
+    return tuple(root for root in roots if not root.modulus < largest)
+
+
+def _largest_modulus(
+    roots: tuple[RootEnclosure, ...], *, on_circle_only: bool
+) -> tuple[float, float]:
+    """Outward-rounded floats around max |z|; exactly (1, 1) where the count proves it."""
+    if on_circle_only:
+        return 1.0, 1.0
+    if not roots:
+        return 0.0, 0.0
+    low = max(float(root.modulus.lower()) for root in roots)
+    high = max(float(root.modulus.upper()) for root in roots)
+    return math.nextafter(low, 0), math.nextafter(high, math.inf)
+
+
+def _descending(polynomial: fmpz_poly) -> list[int]:
+    """Coefficients from z^n down to z^0: V_0, V_1, ... for F."""
+    return [int(c) for c in reversed(polynomial.coeffs())]
