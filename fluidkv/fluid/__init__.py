@@ -1,0 +1,18 @@
+"""Mass dynamics on the memory boundary, in JAX: models, starts, and simulation in batches."""
+
+from fluidkv.fluid.model import MassModel, class_model, cohort_model
+from fluidkv.fluid.simulation import RECORDS, scan_trajectory, simulate
+from fluidkv.fluid.starts import burst_state, empty_state, equilibrium_state, perturbed_starts
+
+__all__ = [
+    "RECORDS",
+    "MassModel",
+    "burst_state",
+    "class_model",
+    "cohort_model",
+    "empty_state",
+    "equilibrium_state",
+    "perturbed_starts",
+    "scan_trajectory",
+    "simulate",
+]

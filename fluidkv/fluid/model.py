@@ -1,0 +1,102 @@
+"""What the mass dynamics need to know of a system, as arrays: one model for classes and cohorts.
+
+A *row* of the model is what admission fills at once: a request class (`class_model`), or the
+cohort of all requests admitted in one iteration (`cohort_model`). A unit of mass of row k at stage
+s stands for `survival` requests that hold `weights` tokens:
+
+    class_model    survival 1 while s < l1_k, then 0     weight l0_k + 1 + s, then 0    share p_k
+    cohort_model   alpha_s, one row                      V_s                            1
+
+After d = max l1 iterations every trajectory of the class model lies on the manifold
+x_ks = p_k y_s, where the cohort model is the whole of it (Congestion, Lemma 9). So the cohort
+model carries thousands of classes, those of an empirical trace, at the cost of one.
+"""
+
+import dataclasses
+
+import equinox as eqx
+import numpy as np
+from jaxtyping import Float
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+from fluidkv.workload import System, Workload
+
+
+class MassModel(eqx.Module):
+    """Arrays that drive the iteration; build one with `class_model` or `cohort_model`.
+
+    Index order is (class, stage), stage s = 0 ... d-1 with d the longest decode length. The arrays
+    are NumPy float64 on the host: they reach JAX as arguments, so that another capacity or other
+    weights of the same shape compile nothing.
+
+    Fields:
+        weights: w_ks, tokens held by a unit of mass; 0 where the class has no such stage.
+        survival: requests in a unit of mass, in [0, 1]; 0 where the class has no such stage.
+        shares: p_k, proportions of admission.
+        capacity: M, tokens; one number, or one for each trajectory of the batch.
+
+    Source: Congestion, sections 2.2 and 4.1, Appendix B.8.
+    """
+
+    weights: Float[np.ndarray, "class stage"]
+    survival: Float[np.ndarray, "class stage"]
+    shares: Float[np.ndarray, " class"]
+    capacity: Float[np.ndarray, ""] | Float[np.ndarray, " batch"]
+
+    def with_capacity(self, capacity: ArrayLike) -> "MassModel":
+        """The same model at another capacity, or at one capacity for each trajectory (a sweep).
+
+        Raises:
+            InputError: a capacity that is not a positive finite number or a list of them.
+        """
+        try:
+            values = np.asarray(capacity, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.asarray(np.nan)
+        if values.ndim > 1 or values.size == 0 or not np.all(np.isfinite(values) & (values > 0)):
+            allowed = "a positive finite number of tokens, or a list of them, one a trajectory"
+            raise InputError("capacity", capacity, allowed)
+        return dataclasses.replace(self, capacity=values)
+
+
+def class_model(system: System) -> MassModel:
+    """One row for each request class: any state, in memory classes x longest decode length."""
+    classes = system.workload.classes
+    stage = np.arange(system.workload.longest_decode)
+    decode = np.array([[c.decode_length] for c in classes])
+    inputs = np.array([[c.input_length] for c in classes])
+    alive = (stage < decode).astype(np.float64)
+    return MassModel(
+        weights=alive * (inputs + 1 + stage),
+        survival=alive,
+        shares=np.array([float(c.share) for c in classes]),
+        capacity=np.asarray(float(system.capacity)),
+    )
+
+
+def cohort_model(system: System) -> MassModel:
+    """One row for all classes: the states x_ks = p_k y_s, in memory longest decode length."""
+    weights, survival = _effective_weights(system.workload)
+    return MassModel(
+        weights=weights[None, :],
+        survival=survival[None, :],
+        shares=np.ones(1),
+        capacity=np.asarray(float(system.capacity)),
+    )
+
+
+def _effective_weights(
+    workload: Workload,
+) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, " stage"]]:
+    """V_s and alpha_s: sums over the classes with l1_k > s of p_k (l0_k + 1 + s) and of p_k.
+
+    All terms are positive, so the suffix sums lose nothing to cancellation.
+    """
+    d = workload.longest_decode
+    ends = np.array([c.decode_length - 1 for c in workload.classes])
+    shares = np.array([float(c.share) for c in workload.classes])
+    inputs = np.array([float(c.input_length) for c in workload.classes])
+    alive = np.cumsum(np.bincount(ends, weights=shares, minlength=d)[::-1])[::-1]
+    alive_input = np.cumsum(np.bincount(ends, weights=shares * inputs, minlength=d)[::-1])[::-1]
+    return alive_input + (1 + np.arange(d)) * alive, alive
