@@ -1,0 +1,170 @@
+"""Text out of a file, record by record; whatever is not readable text is an InputError."""
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TextIO
+
+from fluidkv.errors import InputError
+from fluidkv.traces.format import BadRow, Format, Record, folded, listed
+
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+}
+_PLAIN = "an uncompressed UTF-8 text file"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[TextIO]:
+    """The file as UTF-8 text, a byte order mark left out, line ends as they are.
+
+    Raises:
+        InputError: missing, not a regular file, not permitted, compressed, or not UTF-8.
+    """
+    try:
+        if not path.is_file():
+            found = "this is not a regular file" if path.exists() else "there is no such file"
+            raise InputError("source", str(path), f"{_PLAIN} ({found})")
+        _refuse_compressed(path)
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            yield text
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError("source", str(path), f"a file that can be read ({reason})") from None
+    except UnicodeDecodeError:
+        raise InputError("source", str(path), f"{_PLAIN} (this is not UTF-8 text)") from None
+
+
+def first_line(path: Path) -> str:
+    """The first line that is not blank.
+
+    Raises:
+        InputError: as `reading`, or nothing but blank lines.
+    """
+    with reading(path) as text:
+        for line in _lines(text, path):
+            if line.strip():
+                return line
+    raise InputError("source", str(path), f"{_PLAIN} that holds requests (this file is empty)")
+
+
+def csv_header(path: Path) -> tuple[str, ...]:
+    """Column names, each on one line; none where the first line is not a row of CSV."""
+    with reading(path) as text:
+        _, cells = next(_csv_rows(text, path), (0, []))
+    return tuple(" ".join(name.split()) for name in cells) if isinstance(cells, list) else ()
+
+
+def csv_records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow]]:
+    """(line where it begins, record) for each row after the header; blank lines are no rows.
+
+    Column names agree whatever their case and order; further columns are ignored. A quoted cell
+    may run over several lines.
+
+    Raises:
+        InputError: as `reading`; a column that is missing or stands twice; a quote never closed.
+    """
+    with reading(path) as text:
+        rows = _csv_rows(text, path)
+        _, header = next(rows, (0, []))
+        if isinstance(header, BadRow):
+            raise InputError("source", str(path), f"a {form.layout.value} ({header.what})")
+        where = _column_indices(path, header, form)
+        for line, cells in rows:
+            if isinstance(cells, BadRow):
+                yield line, cells
+            elif len(cells) < len(header):
+                yield line, BadRow("fewer cells than the header")
+            elif len(cells) > len(header):
+                yield line, BadRow("more cells than the header")
+            else:
+                yield line, {name: cells[i] for name, i in where.items()}
+
+
+def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
+    """(line, object) for each line of JSON lines; blank lines are no rows. Numbers stay exact.
+
+    Raises:
+        InputError: as `reading`; a JSON array.
+    """
+    with reading(path) as text:
+        first = True
+        for number, line in enumerate(_lines(text, path), start=1):
+            if not line.strip():
+                continue
+            if first and line.lstrip().startswith("["):
+                allowed = "JSON lines, one object a line (this is a JSON array)"
+                raise InputError("source", str(path), allowed)
+            first = False
+            yield number, _json_object(line)
+
+
+def _lines(text: TextIO, path: Path) -> Iterator[str]:
+    for line in text:
+        if "\0" in line:
+            raise InputError("source", str(path), f"{_PLAIN} (this is a binary file)")
+        yield line
+
+
+def _csv_rows(text: TextIO, path: Path) -> Iterator[tuple[int, list[str] | BadRow]]:
+    reader = csv.reader(_lines(text, path), strict=True)
+    line = 0
+    while True:
+        before = reader.line_num
+        try:
+            cells: list[str] | BadRow = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if reader.line_num - before > 1:
+                # The rest of the file may be inside this cell: nobody knows how many rows it ate.
+                allowed = f"cells whose quotes close (line {before + 1}: {error})"
+                raise InputError("source", str(path), allowed) from None
+            cells = BadRow("broken quotes")
+        line = before + 1
+        if isinstance(cells, BadRow) or any(cell.strip() for cell in cells):
+            yield line, cells
+
+
+def _column_indices(path: Path, header: list[str], form: Format) -> dict[str, int]:
+    names = [folded(name) for name in header]
+    where = {}
+    for name in form.required + form.optional:
+        times = names.count(folded(name))
+        if times > 1:
+            raise InputError("source", str(path), f"one column {name!r} (it stands {times} times)")
+        if times == 1:
+            where[name] = names.index(folded(name))
+        elif name in form.required:
+            raise wrong_columns(path, header, f"{form.name} columns", form.required)
+    return where
+
+
+def wrong_columns(path: Path, found: Iterable[str], what: str, wanted: Iterable[str]) -> InputError:
+    """The error for a file whose columns or keys are not those of a format."""
+    allowed = f"{what} {', '.join(wanted)} (found: {listed(found)})"
+    return InputError("source", str(path), allowed)
+
+
+def _json_object(line: str) -> Record | BadRow:
+    try:
+        record = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
+    except (ValueError, ArithmeticError, RecursionError):
+        # Broken or cut off; or a number of thousands of digits, or a nesting without end.
+        return BadRow("not valid JSON")
+    return record if isinstance(record, dict) else BadRow("not a JSON object")
+
+
+def _refuse_compressed(path: Path) -> None:
+    with path.open("rb") as file:
+        start = file.read(8)
+    for magic, kind in _MAGIC.items():
+        if start.startswith(magic):
+            raise InputError("source", str(path), f"{_PLAIN} (this is {kind}: unpack it first)")

@@ -1,0 +1,104 @@
+"""A trace: observed requests, in the order of their file."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from numbers import Real
+from operator import index
+from typing import SupportsIndex
+
+from fluidkv.errors import InputError
+from fluidkv.workload import Workload
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Requests as observed, one entry a request, in the order of the file (never sorted).
+
+    Args:
+        input_lengths: prompt tokens, each at least 1.
+        decode_lengths: output tokens, each at least 1; as many as `input_lengths`.
+        arrival_times_s: seconds after the first request of the file, so the first is 0; finite.
+            A file that is not in order of arrival gives times that fall, even below 0. None where
+            the source has no times.
+        prefix_blocks: ids of the prompt's blocks, one tuple a request. Equal ids stand for equal
+            tokens in that block and in all blocks before it. None where the source has none.
+        prefix_block_size: tokens in one prefix block; given exactly when `prefix_blocks` is.
+        name: shown in reports; no meaning, and no part of equality.
+
+    Raises:
+        InputError: no requests, fields of unequal length, or an entry outside the range above.
+    """
+
+    input_lengths: tuple[int, ...]
+    decode_lengths: tuple[int, ...]
+    arrival_times_s: tuple[float, ...] | None = None
+    prefix_blocks: tuple[tuple[int, ...], ...] | None = None
+    prefix_block_size: int | None = None
+    name: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        inputs = _integers("input_lengths", self.input_lengths, least=1)
+        if not inputs:
+            raise InputError("input_lengths", inputs, "at least one request")
+        decodes = _integers("decode_lengths", self.decode_lengths, least=1)
+        _same_number("decode_lengths", decodes, len(inputs))
+        object.__setattr__(self, "input_lengths", inputs)
+        object.__setattr__(self, "decode_lengths", decodes)
+        if self.arrival_times_s is not None:
+            times = _times(self.arrival_times_s)
+            _same_number("arrival_times_s", times, len(inputs))
+            object.__setattr__(self, "arrival_times_s", times)
+        if (self.prefix_blocks is None) != (self.prefix_block_size is None):
+            allowed = "given exactly when prefix_blocks is given"
+            raise InputError("prefix_block_size", self.prefix_block_size, allowed)
+        if self.prefix_blocks is not None:
+            blocks = tuple(_integers("prefix_blocks", b, least=0) for b in self.prefix_blocks)
+            _same_number("prefix_blocks", blocks, len(inputs))
+            size = _integer("prefix_block_size", self.prefix_block_size, 1)
+            object.__setattr__(self, "prefix_blocks", blocks)
+            object.__setattr__(self, "prefix_block_size", size)
+
+    def __len__(self) -> int:
+        """Number of requests."""
+        return len(self.input_lengths)
+
+    def workload(self, *, name: str | None = None) -> Workload:
+        """The empirical joint distribution of (input, decode) lengths, one class a distinct pair.
+
+        Arrival times and prefix blocks play no part in it.
+        """
+        return Workload.from_lengths(
+            zip(self.input_lengths, self.decode_lengths, strict=True),
+            name=self.name if name is None else name,
+            note=f"empirical joint distribution of the lengths of {len(self)} requests",
+        )
+
+
+def _integers(argument: str, values: Iterable[object], *, least: int) -> tuple[int, ...]:
+    return tuple(_integer(argument, value, least) for value in values)
+
+
+def _integer(argument: str, value: object, least: int) -> int:
+    if type(value) is int and value >= least:  # nearly all; a trace may have millions
+        return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < least:
+        raise InputError(argument, value, f"integers of at least {least}")
+    return index(value)
+
+
+def _times(values: Iterable[object]) -> tuple[float, ...]:
+    values = tuple(values)
+    times = []
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+            raise InputError("arrival_times_s", value, "finite numbers of seconds")
+        times.append(float(value) + 0.0)  # + 0.0 makes -0.0 an ordinary zero
+    if times and times[0] != 0:
+        raise InputError("arrival_times_s", times[0], "0 first: seconds after the first request")
+    return tuple(times)
+
+
+def _same_number(argument: str, values: tuple[object, ...], requests: int) -> None:
+    if len(values) != requests:
+        raise InputError(argument, f"{len(values)} entries", f"{requests}, one a request")

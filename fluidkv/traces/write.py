@@ -1,0 +1,97 @@
+"""Write a trace in a format that other tools read. A file appears whole or not at all.
+
+`read_trace(path).trace == trace` afterwards, to the last bit of each time, except for what the
+format cannot hold; each function says what that is.
+"""
+
+import os
+import secrets
+from collections.abc import Iterable
+from decimal import Decimal
+from pathlib import Path
+
+from fluidkv.errors import InputError
+from fluidkv.traces.mooncake import BLOCK_SIZE, MILLI
+from fluidkv.traces.trace import Trace
+
+
+def write_mooncake(trace: Trace, path: Path | str) -> tuple[str, ...]:
+    """Write Mooncake JSON lines: timestamp (milliseconds), input_length, output_length, hash_ids.
+
+    A time that is not a whole number of milliseconds is written with decimals. Without prefix
+    blocks the key `hash_ids` is left out.
+
+    Returns:
+        Names of the fields of `trace` that the format cannot hold: always none.
+
+    Raises:
+        InputError: no arrival times; prefix blocks of another size than 512 tokens; a path that
+            cannot be written.
+    """
+    times = _required_times(trace, "mooncake")
+    if trace.prefix_block_size not in (None, BLOCK_SIZE):
+        allowed = f"{BLOCK_SIZE}, the block of the mooncake format"
+        raise InputError("prefix_block_size", trace.prefix_block_size, allowed)
+    blocks = trace.prefix_blocks or (None,) * len(trace)
+    rows = zip(times, trace.input_lengths, trace.decode_lengths, blocks, strict=True)
+    _write(path, (_mooncake_line(*row) for row in rows))
+    return ()
+
+
+def write_vidur(trace: Trace, path: Path | str) -> tuple[str, ...]:
+    """Write Vidur CSV: arrived_at (seconds), num_prefill_tokens, num_decode_tokens.
+
+    Returns:
+        Names of the fields of `trace` that the format cannot hold and that were left out:
+        `prefix_blocks` and `prefix_block_size` where the trace has them.
+
+    Raises:
+        InputError: no arrival times; a path that cannot be written.
+    """
+    times = _required_times(trace, "vidur")
+    rows = zip(times, trace.input_lengths, trace.decode_lengths, strict=True)
+    lines = (f"{time!r},{inputs},{decodes}" for time, inputs, decodes in rows)
+    _write(path, ("arrived_at,num_prefill_tokens,num_decode_tokens", *lines))
+    return () if trace.prefix_blocks is None else ("prefix_blocks", "prefix_block_size")
+
+
+def _required_times(trace: Trace, format: str) -> tuple[float, ...]:
+    if trace.arrival_times_s is None:
+        raise InputError("arrival_times_s", None, f"a time for each request, to write {format}")
+    return trace.arrival_times_s
+
+
+def _mooncake_line(
+    time: float, input_length: int, decode_length: int, blocks: tuple[int, ...] | None
+) -> str:
+    fields = (
+        f'"timestamp": {_milliseconds(time)}, '
+        f'"input_length": {input_length}, "output_length": {decode_length}'
+    )
+    return f"{{{fields}}}" if blocks is None else f'{{{fields}, "hash_ids": {list(blocks)}}}'
+
+
+def _milliseconds(time: float) -> str:
+    """In decimal, where a factor of 1000 rounds nothing: `float` of a product would."""
+    value = Decimal(repr(time)).scaleb(-MILLI)
+    return str(int(value)) if value == value.to_integral_value() else str(value)
+
+
+def _write(path: Path | str, lines: Iterable[str]) -> None:
+    """All lines or nothing: written beside the target under another name, then renamed."""
+    if not isinstance(path, Path | str) or "\0" in str(path):
+        raise InputError("path", path, "the path of a file")
+    target = Path(os.path.realpath(path))
+    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        if target.exists() and not target.is_file():
+            raise InputError("path", str(path), "the path of a file, not of a folder or device")
+        try:
+            with part.open("x", encoding="utf-8", newline="") as file:
+                file.writelines(f"{line}\n" for line in lines)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError("path", str(path), f"a path that can be written ({reason})") from None
