@@ -1,0 +1,106 @@
+"""A statement of a paper, the outcome of checking it, and how the two are recorded."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from fluidkv.errors import InputError
+from fluidkv.verdict import Evidence, Verdict
+
+Kind = Literal[
+    "theorem", "proposition", "lemma", "example", "equation", "figure", "table", "remark"
+]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Args:
+        verdict: whether the statement holds.
+        evidence: how we know.
+        ours: our value, as text; exact values as fractions.
+        paper: the paper's value, as printed.
+        note: what a reader needs besides, such as the reading that was checked; or "".
+        witness: the smallest counterexample that the check met; "" where there is none.
+    """
+
+    verdict: Verdict
+    evidence: Evidence
+    ours: str
+    paper: str
+    note: str = ""
+    witness: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement that a paper makes.
+
+    Args:
+        id: paper, place and what is said there, "congestion.example-2.level-1.throughput".
+        kind: what the paper calls it.
+        statement: one sentence in our own words.
+        source: short name of the paper and the place in it.
+        checked: the range over which the check runs, in words.
+        check: finds the outcome.
+        expected: the verdict on record. FAILS records an error of the paper; a check that then
+            comes out HOLDS is a surprise as much as the reverse.
+
+    Raises:
+        InputError: an id that is not dotted lower-case words, or an unknown kind.
+    """
+
+    id: str
+    kind: Kind
+    statement: str
+    source: str
+    checked: str
+    check: Callable[[], Outcome]
+    expected: Verdict = Verdict.HOLDS
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", self.id):
+            raise InputError("id", self.id, "lower-case words joined by dots")
+        if self.kind not in get_args(Kind):
+            raise InputError("kind", self.kind, ", ".join(get_args(Kind)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """A claim and what its check found.
+
+    Fields:
+        outcome: None where the check raised.
+        error: what it raised, or "".
+    """
+
+    claim: Claim
+    outcome: Outcome | None
+    error: str = ""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the check ran and its verdict is the recorded one."""
+        return self.outcome is not None and self.outcome.verdict is self.claim.expected
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        claim, outcome = self.claim, self.outcome
+        return {
+            "id": claim.id,
+            "kind": claim.kind,
+            "statement": claim.statement,
+            "source": claim.source,
+            "checked": claim.checked,
+            "expected": str(claim.expected),
+            "verdict": str(outcome.verdict) if outcome else None,
+            "evidence": str(outcome.evidence) if outcome else None,
+            "ours": outcome.ours if outcome else None,
+            "paper": outcome.paper if outcome else None,
+            "note": outcome.note if outcome else None,
+            "witness": outcome.witness if outcome else None,
+            "error": self.error or None,
+            "as_expected": self.as_expected,
+        }

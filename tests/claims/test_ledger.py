@@ -1,0 +1,165 @@
+"""The ledger: every outcome is the recorded one, and a wrong record is noticed."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from fluidkv.claims import Claim, Outcome, Result, ledger, select, verify
+from fluidkv.claims.outcomes import (
+    conjugate_modulus_squared,
+    equals,
+    root_rounds_to,
+    rounds_to,
+)
+from fluidkv.errors import InputError
+from fluidkv.verdict import Evidence, Verdict
+
+
+@pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
+def test_outcome_is_the_recorded_one(claim: Claim) -> None:
+    (result,) = verify(claims=[claim])
+    assert result.error == ""
+    assert result.as_expected, result.as_dict()
+
+
+def test_ids_are_unique_and_statements_are_sentences() -> None:
+    claims = ledger()
+    assert max(Counter(claim.id for claim in claims).values()) == 1
+    assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
+
+
+def test_errors_of_the_paper_are_on_record() -> None:
+    """The statements that do not come out as printed, each with a witness or both values."""
+    failing = {claim.id for claim in ledger() if claim.expected is Verdict.FAILS}
+    assert failing == {
+        "congestion.worst-case-ratio.interval-every-length",
+        "congestion.worst-case-ratio.increases-with-l0-every-length",
+        "congestion.figure-2.a.limit-modulus",
+        "congestion.figure-8.severity-in-tokens",
+    }
+    for result in verify(failing):
+        assert result.outcome is not None
+        assert result.outcome.ours != result.outcome.paper
+
+
+@pytest.mark.parametrize(
+    "name", ["congestion.example-1", "congestion.example-3", "congestion.worst-case-ratio"]
+)
+def test_wrong_expectation_is_noticed(name: str) -> None:
+    flipped = {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS}
+    wrong = [replace(c, expected=flipped[c.expected]) for c in select([name])]
+    assert not any(result.as_expected for result in verify(claims=wrong))
+
+
+def test_check_that_raises_is_reported_and_not_expected() -> None:
+    def broken() -> Outcome:
+        raise ZeroDivisionError("no such root")
+
+    claim = replace(ledger()[0], check=broken)
+    (result,) = verify(claims=[claim])
+    assert result.outcome is None
+    assert result.error == "ZeroDivisionError: no such root"
+    assert not result.as_expected
+    assert result.as_dict()["verdict"] is None
+
+
+def test_part_of_an_id_selects_what_it_leads_to() -> None:
+    chosen = select(["congestion.example-2"])
+    assert len(chosen) == 9
+    assert all(claim.id.startswith("congestion.example-2.") for claim in chosen)
+    # A dot ends the part: example-2 does not take example-20, and level-1 not level-10.
+    assert [c.id for c in select(["congestion.equation-4"])] == ["congestion.equation-4"]
+
+
+def test_selection_keeps_ledger_order_and_takes_each_once() -> None:
+    chosen = select(["congestion.example-2.level-2.loss", "congestion.example-2"])
+    assert [c.id for c in chosen] == [c.id for c in select(["congestion.example-2"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("congestion.exmaple-2", "congestion.example-2"),
+        ("congestion.equation-5", "congestion.equation-4"),
+        ("zzz", "an id of the ledger"),
+        ("", "an id of the ledger"),
+        ("congestion.example", "congestion.example-"),
+    ],
+)
+def test_unknown_id_names_what_is_near(name: str, near: str) -> None:
+    with pytest.raises(InputError, match=r"^id: got ") as error:
+        verify([name])
+    assert near in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_results_arrive_one_by_one_and_go_into_json() -> None:
+    seen: list[Result] = []
+    results = verify(["congestion.equation-4"], on_result=seen.append)
+    assert seen == results
+    shown = json.loads(json.dumps(results[0].as_dict()))
+    assert (shown["verdict"], shown["evidence"], shown["as_expected"]) == ("holds", "exact", True)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed", "verdict"),
+    [
+        (Fraction(24, 13), "1.85", Verdict.HOLDS),  # 1.846...
+        (Fraction(24, 13), "1.84", Verdict.FAILS),
+        (Fraction(24, 13), "1.9", Verdict.FAILS),
+        (Fraction(5, 2), "2", Verdict.HOLDS),  # exactly half a unit: either neighbour is right
+        (Fraction(5, 2), "3", Verdict.HOLDS),
+        (-Fraction(24, 13), "-1.85", Verdict.HOLDS),
+    ],
+)
+def test_rounding_to_a_printed_decimal(value: Fraction, printed: str, verdict: Verdict) -> None:
+    assert rounds_to(value, printed).verdict is verdict
+
+
+def test_rounding_of_a_square_root() -> None:
+    assert root_rounds_to(Fraction(2), "1.414").verdict is Verdict.HOLDS
+    assert root_rounds_to(Fraction(2), "1.415").verdict is Verdict.FAILS
+
+
+def test_vectors_are_compared_entry_by_entry() -> None:
+    assert equals([1, Fraction(1, 2)], "1, 1/2").verdict is Verdict.HOLDS
+    assert equals([1, Fraction(1, 2)], "1, 1/3").verdict is Verdict.FAILS
+    assert equals([1], "1, 1").verdict is Verdict.FAILS
+    assert rounds_to([1], "1, 1").verdict is Verdict.FAILS
+
+
+def test_modulus_of_a_conjugate_pair() -> None:
+    assert conjugate_modulus_squared([1, 2, 5]) == 5  # -1 ± 2i
+    with pytest.raises(ArithmeticError):
+        conjugate_modulus_squared([1, 3, 2])  # -1 and -2
+
+
+@pytest.mark.parametrize("id_", ["", "one", "Has.Capitals", "a..b", "a.b c"])
+def test_malformed_id_is_refused(id_: str) -> None:
+    with pytest.raises(InputError, match=r"^id: "):
+        Claim(id_, "lemma", "S.", "P", "r", lambda: equals(1, "1"))
+
+
+def test_unknown_kind_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^kind: .*theorem"):
+        Claim("a.b", "guess", "S.", "P", "r", lambda: equals(1, "1"))  # type: ignore[arg-type]
+
+
+def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
+    for result in verify(["congestion.lemma-1.value", "congestion.equation-8.one-class"]):
+        assert result.outcome is not None
+        assert result.outcome.evidence is Evidence.SAMPLED
+
+
+def test_listing_the_ledger_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from fluidkv.claims import ledger; ledger(); "
+        "print([m for m in ('jax', 'sympy', 'flint', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
