@@ -1,10 +1,11 @@
 """One iteration of the saturated mass model: execute, (arrive,) evict, admit. Pure JAX.
 
 Inside the engine arrays run (stage, class, batch). Batch comes last, so that it is contiguous:
-what is sequential over stages is then a short loop of long vector operations. (Measured on a CPU
-with 4,096 trajectories of 40 stages: `cumsum` over a contiguous stage axis, over a leading one, an
-associative scan and a triangular product are all slower than the loop over stages in `evict`;
-for 8 stages they are no faster.) `benchmarks/engine.py` times the result.
+what is sequential over stages is then a short loop of long vector operations. On a CPU, with 4,096
+trajectories of 40 stages, the loop in `evict` was faster than `cumsum` over a leading or a
+contiguous stage axis and than an associative scan; a product with a triangular matrix was as fast,
+but its cost grows with the square of the stages. Unrolling the loop made it slower.
+`benchmarks/engine.py` times the result.
 
 Every function expects float64 arrays, that is a call under `jax.enable_x64(True)`; `simulate`
 sees to it.
@@ -101,7 +102,7 @@ def completed(model: MassModel, step: Step) -> Float[Array, "class batch"]:
     """Requests that finished in this iteration, each row."""
     survival = jnp.asarray(model.survival).T
     ending = survival - jnp.concatenate([survival[1:], jnp.zeros_like(survival[:1])])
-    return jnp.sum(ending[..., None] * step.before, axis=0)
+    return jnp.einsum("sk,skb->kb", ending, step.before)
 
 
 def evicted(model: MassModel, step: Step) -> Float[Array, "class batch"]:
@@ -111,12 +112,12 @@ def evicted(model: MassModel, step: Step) -> Float[Array, "class batch"]:
 
 def in_flight(model: MassModel, state: State) -> Float[Array, "class batch"]:
     """Requests running, each row."""
-    return jnp.sum(jnp.asarray(model.survival).T[..., None] * state, axis=0)
+    return jnp.einsum("sk,skb->kb", jnp.asarray(model.survival).T, state)
 
 
 def memory_used(model: MassModel, state: State) -> Float[Array, " batch"]:
     """Sum of w_ks x_ks, tokens."""
-    return jnp.sum(jnp.asarray(model.weights).T[..., None] * state, axis=(0, 1))
+    return jnp.einsum("sk,skb->b", jnp.asarray(model.weights).T, state)
 
 
 def empty_stages(state: State) -> Float[Array, " batch"]:
