@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
 from operator import index
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from fluidkv.errors import InputError
 
@@ -35,6 +35,12 @@ class RequestClass:
     input_length: int
     decode_length: int
     share: Fraction = Fraction(1)
+
+    if TYPE_CHECKING:  # what may be passed is wider than what is stored
+
+        def __init__(
+            self, input_length: int, decode_length: int, share: Fraction | int = 1
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_length", _length("input_length", self.input_length))
@@ -149,6 +155,10 @@ class System:
 
     workload: Workload
     capacity: Fraction
+
+    if TYPE_CHECKING:  # what may be passed is wider than what is stored
+
+        def __init__(self, workload: Workload, capacity: Fraction | int) -> None: ...
 
     def __post_init__(self) -> None:
         capacity = _rational("capacity", self.capacity)

@@ -1,11 +1,13 @@
-"""The characteristic polynomial F of the eviction-free equilibrium, and exact facts about its roots.
+"""The characteristic polynomial F of the eviction-free equilibrium; exact facts about its roots.
 
 Polynomials are python-flint `fmpz_poly`, coefficients in ascending order of the power of z.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
+from typing import cast
 
-from flint import arb, fmpz_mat, fmpz_poly
+from flint import acb, arb, fmpz, fmpz_mat, fmpz_poly
 from flint import ctx as flint_context
 
 from fluidkv.exact.survival import SurvivalWeights
@@ -38,8 +40,9 @@ def split_reciprocal(polynomial: fmpz_poly) -> tuple[fmpz_poly, fmpz_poly]:
 def count_on_circle(reciprocal_part: fmpz_poly) -> int:
     """Roots on the unit circle of a polynomial D that equals its reciprocal up to sign.
 
-    With (z + 1) and (z - 1) divided out, D(z) = z^m T(z + 1/z); roots of D on the circle, in pairs,
-    are the real roots of T in (-2, 2). The roots of T are isolated in balls, real ones exactly real.
+    With (z + 1) and (z - 1) divided out, D(z) = z^m T(z + 1/z); the roots of D on the circle, in
+    pairs, are the real roots of T in (-2, 2). The roots of T are isolated in balls, real ones as
+    exactly real.
     """
     on_circle = 0
     rest = reciprocal_part
@@ -50,11 +53,16 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
     if rest.degree() == 0:
         return on_circle
     with flint_context.workprec(128):
-        roots = _in_sum_variable(rest).complex_roots()
+        roots = enclosed_roots(_in_sum_variable(rest))
     # z = 1 and -1 are gone, so no root is at 2 or -2 and the comparisons below decide.
     return on_circle + 2 * sum(
         multiplicity for x, multiplicity in roots if x.imag == 0 and abs(x.real) < arb(2)
     )
+
+
+def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
+    """Each root in a ball, real ones exactly real, with its multiplicity; current precision."""
+    return cast("list[tuple[acb, int]]", polynomial.complex_roots())
 
 
 def count_inside(polynomial: fmpz_poly) -> int:
@@ -83,10 +91,10 @@ def count_inside(polynomial: fmpz_poly) -> int:
     if coefficients[0] == 0:
         raise ArithmeticError("the polynomial shares a root with its reciprocal")
     signs = [c > 0 for c in coefficients if c != 0]
-    return sum(a != b for a, b in zip(signs, signs[1:], strict=False))
+    return sum(a != b for a, b in pairwise(signs))
 
 
-def _upper_toeplitz(row: Sequence[int]) -> fmpz_mat:
+def _upper_toeplitz(row: Sequence[fmpz]) -> fmpz_mat:
     n = len(row) - 1
     return fmpz_mat(n, n, [row[j - i] if j >= i else 0 for i in range(n) for j in range(n)])
 
@@ -94,7 +102,7 @@ def _upper_toeplitz(row: Sequence[int]) -> fmpz_mat:
 def _in_sum_variable(palindrome: fmpz_poly) -> fmpz_poly:
     """T with D(z) = z^m T(z + 1/z), for D of degree 2m equal to its reciprocal.
 
-    z^j + z^-j is the polynomial S_j of x = z + 1/z with S_0 = 2, S_1 = x, S_{j+1} = x S_j - S_{j-1}.
+    z^j + z^-j is S_j(z + 1/z) with S_0 = 2, S_1(x) = x and S_{j+1} = x S_j - S_{j-1}.
     """
     coefficients = palindrome.coeffs()
     m = palindrome.degree() // 2

@@ -10,8 +10,6 @@ from flint import ctx as flint_context
 
 from fluidkv.exact.winding import Complexes, Covering, Series
 
-_REACH = 40.0  # half cells from a circle within which roots are looked for
-
 
 @dataclass(frozen=True)
 class RootEnclosure:
@@ -37,27 +35,25 @@ class RootEnclosure:
 def estimate_roots(series: Series, grid: Covering, *, most: int) -> list[complex]:
     """Float estimates of the roots of F near a circle, largest modulus first, one of each pair.
 
-    Around each grid cell, G is replaced by its second-order Taylor polynomial in log w; where that
-    has a root in the direction of the cell, Newton's method starts from it. No claim is attached:
-    estimates only say where to look.
+    Newton's method starts from the cells whose Newton step is shorter than their neighbours', the
+    `most` of them that point furthest out. No claim is attached: estimates only say where to look.
     """
-    h0, h1, h2 = grid.taylor  # h0 + h1 v + h2 v^2, v in half cells of log w from the centre
-    root = np.sqrt(h1 * h1 - 4 * h0 * h2)
-    denominator = np.where((np.conj(h1) * root).real >= 0, h1 + root, h1 - root)
+    value, slope, _ = grid.taylor
     with np.errstate(divide="ignore", invalid="ignore"):
-        v = np.where(denominator == 0, np.inf, -2 * h0 / denominator)
-    near = np.flatnonzero(np.isfinite(v) & (np.abs(v.imag) <= 1.5) & (np.abs(v) <= _REACH))
-    starts = near[np.argsort(v.real[near])[:most]]
+        v = -value / slope  # Newton step in log w, half cells
+    length = np.where(np.isfinite(v), np.abs(v), np.inf)
+    beside = np.pad(length, 1, constant_values=np.inf)
+    shortest = np.flatnonzero((length <= beside[:-2]) & (length <= beside[2:]) & (length < np.inf))
+    starts = shortest[np.argsort(v.real[shortest])[:most]]
     log_w = 1j * math.pi * grid.centres[starts] + series.half_cell * v[starts]
     log_w = _polish(series, log_w)
     log_w = log_w[np.argsort(log_w.real)]
-    roots = series.inverse_radius * np.exp(log_w)
-    return [complex(z) for z in 1 / _distinct(roots)]
+    points: Complexes = np.asarray(series.inverse_radius * np.exp(log_w), dtype=np.complex128)
+    return [complex(z) for z in 1 / _distinct(points)]
 
 
 def _polish(series: Series, log_w: Complexes, *, steps: int = 6) -> Complexes:
     """Newton's method in log w, in floats; what strays or does not settle is left out."""
-    start = log_w
     size = np.full(len(log_w), np.inf)
     with np.errstate(all="ignore"):
         for _ in range(steps):
@@ -65,8 +61,7 @@ def _polish(series: Series, log_w: Complexes, *, steps: int = 6) -> Complexes:
             step = -series.half_cell * value / slope
             log_w = log_w + step
             size = np.abs(step)
-    strayed = np.abs(log_w - start) > 2 * _REACH * series.half_cell
-    kept = log_w[np.isfinite(log_w) & ~strayed & (size < 1e-10)]
+    kept = log_w[np.isfinite(log_w) & (size < 1e-10)]
     return kept.real + 1j * np.abs(np.angle(np.exp(1j * kept.imag)))
 
 

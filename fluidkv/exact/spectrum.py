@@ -12,6 +12,7 @@ Roots exactly on the unit circle are found by an exact gcd on both routes.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from flint import arb, fmpz_poly
 from flint import ctx as flint_context
@@ -20,16 +21,22 @@ from fluidkv.exact.polynomial import (
     characteristic_polynomial,
     count_inside,
     count_on_circle,
+    enclosed_roots,
     split_reciprocal,
 )
 from fluidkv.exact.roots import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.survival import SurvivalWeights
-from fluidkv.exact.winding import Covering, Series, WindingCertificate, close_certificate
+from fluidkv.exact.winding import (
+    Series,
+    WindingCertificate,
+    close_certificate,
+    count_outside,
+)
 from fluidkv.verdict import Evidence
 
 # Below this degree the integer route takes milliseconds; its cost grows like degree^4.
 SMALL_DEGREE = 60
-_STARTS = 32  # estimates to look at first; twice as many on each further circle
+_STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
 
@@ -83,69 +90,100 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     return _large(polynomial)
 
 
-def _small(polynomial: fmpz_poly) -> SpectralCertificate:
+@dataclass(frozen=True)
+class UnitCircleCount:
+    """Roots of F against the unit circle, with multiplicity; None where undecided."""
+
+    outside: int | None
+    on_circle: int | None
+    evidence: Evidence
+    certificate: WindingCertificate | None
+
+
+def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
+    """Roots of F outside and on the unit circle: all that a stability verdict needs."""
+    return _count(characteristic_polynomial(weights))
+
+
+def _count(polynomial: fmpz_poly) -> UnitCircleCount:
     reciprocal_part, rest = split_reciprocal(polynomial)
     on_circle = count_on_circle(reciprocal_part)
     pairs = (reciprocal_part.degree() - on_circle) // 2
-    outside = rest.degree() - count_inside(rest) + pairs
+    if polynomial.degree() <= SMALL_DEGREE:
+        outside = rest.degree() - count_inside(rest) + pairs
+        return UnitCircleCount(outside, on_circle, Evidence.EXACT, None)
+    certificate = count_outside(_descending(rest))
+    if certificate is None:
+        return UnitCircleCount(None, None, Evidence.BALL, None)
+    return UnitCircleCount(certificate.outside + pairs, on_circle, Evidence.BALL, certificate)
+
+
+def _small(polynomial: fmpz_poly) -> SpectralCertificate:
+    count = _count(polynomial)
     with flint_context.workprec(128):
         roots = tuple(
             RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
-            for ball, multiplicity in polynomial.complex_roots()
+            for ball, multiplicity in enclosed_roots(polynomial)
             if ball.imag <= 0
         )
-    return SpectralCertificate(
-        degree=polynomial.degree(),
-        outside=outside,
-        on_circle=on_circle,
-        radius=_largest_modulus(roots, on_circle_only=outside == 0 and on_circle > 0),
+    return _certificate(
+        polynomial,
+        count,
+        radius=_largest_modulus(roots),
         leading=_leading(roots),
-        unit_circle=None,
         gap_circle=None,
-        evidence=Evidence.EXACT,
         method="Schur-Cohn form in integers; each root in a ball",
     )
 
 
 def _large(polynomial: fmpz_poly) -> SpectralCertificate:
-    reciprocal_part, rest = split_reciprocal(polynomial)
-    on_circle = count_on_circle(reciprocal_part)
-    series = Series(_descending(rest))
-    grid = series.grid()
-    unit_circle = close_certificate(series, grid)
-    outside = None
-    if unit_circle is not None:
-        outside = unit_circle.outside + (reciprocal_part.degree() - on_circle) // 2
-    roots, gap_circle, bracket = _leading_roots(polynomial, grid if rest == polynomial else None)
-    neutral = outside == 0 and on_circle > 0
-    radius = _largest_modulus(roots, on_circle_only=neutral) if roots else bracket
-    return SpectralCertificate(
-        degree=polynomial.degree(),
-        outside=outside,
-        on_circle=None if outside is None else on_circle,
-        radius=radius,
+    roots, gap_circle, bracket = _leading_roots(polynomial)
+    return _certificate(
+        polynomial,
+        _count(polynomial),
+        radius=_largest_modulus(roots) if roots else bracket,
         leading=_leading(roots),
-        unit_circle=unit_circle,
         gap_circle=gap_circle,
-        evidence=Evidence.BALL,
         method="winding number with bounded rounding; leading roots in balls",
     )
 
 
+def _certificate(
+    polynomial: fmpz_poly,
+    count: UnitCircleCount,
+    *,
+    radius: tuple[float, float],
+    leading: tuple[RootEnclosure, ...],
+    gap_circle: WindingCertificate | None,
+    method: str,
+) -> SpectralCertificate:
+    neutral = count.outside == 0 and (count.on_circle or 0) > 0
+    return SpectralCertificate(
+        degree=polynomial.degree(),
+        outside=count.outside,
+        on_circle=count.on_circle,
+        radius=(1.0, 1.0) if neutral else radius,
+        leading=leading,
+        unit_circle=count.certificate,
+        gap_circle=gap_circle,
+        evidence=count.evidence,
+        method=method,
+    )
+
+
 def _leading_roots(
-    polynomial: fmpz_poly, unit_grid: Covering | None
+    polynomial: fmpz_poly,
 ) -> tuple[tuple[RootEnclosure, ...], WindingCertificate | None, tuple[float, float]]:
     """All roots outside some circle, enclosed; else a bracket of the radius by bisection.
 
-    The search looks for roots from the unit circle, then from the geometric mean of the moduli,
-    then from the largest modulus met. While the leading roots cannot be told apart, certified counts
+    The search looks for roots from the geometric mean of the moduli, where they cluster, then from
+    the largest modulus met. While the leading roots cannot be told apart, certified counts
     on the circles tried close in on the spectral radius.
     """
     descending = _descending(polynomial)
     low, high = 0.0, math.inf
-    radius, stride = 1.0, 1e-3
-    mean_modulus = abs(descending[-1] / descending[0]) ** (1 / polynomial.degree())
-    proposals = [mean_modulus]
+    radius = abs(descending[-1] / descending[0]) ** (1 / polynomial.degree())
+    stride = 1e-3
     for step in range(_SEARCH_STEPS):
         try:
             series = Series(descending, 1 / radius)
@@ -153,7 +191,7 @@ def _leading_roots(
             radius *= 1 + stride
             stride *= 2
             continue
-        grid = unit_grid if step == 0 and unit_grid is not None else series.grid()
+        grid = series.grid()
         estimates = estimate_roots(series, grid, most=_STARTS << min(step, 8))
         isolated = _isolate(polynomial, descending, estimates)
         if isolated is not None:
@@ -166,15 +204,12 @@ def _leading_roots(
             low = max(low, math.nextafter(radius, 0))
         else:
             high = min(high, math.nextafter(radius, math.inf))
-        if estimates and step < 3:
-            proposals.append(abs(estimates[0]) * (1 + 1e-6))
-        inside = [p for p in proposals if low < p < high]
-        proposals.clear()
         if high / max(low, 1e-300) - 1 < 1e-12:
             break
-        if inside:
-            radius = inside[0]
-        elif 0 < low and high < math.inf:
+        furthest = abs(estimates[0]) * (1 + 1e-6) if estimates and step < 3 else 0.0
+        if low < furthest < high:
+            radius = furthest
+        elif low > 0 and high < math.inf:
             radius = math.sqrt(low * high)
         else:
             radius *= 1 + stride if low > 0 else 1 - min(stride, 0.5)
@@ -189,7 +224,7 @@ def _isolate(
     if len(estimates) < 2:
         return None
     moduli = [abs(z) for z in estimates]
-    gaps = [1 - below / above for above, below in zip(moduli, moduli[1:], strict=False)]
+    gaps = [1 - below / above for above, below in pairwise(moduli)]
     wide = [i for i, gap in enumerate(gaps) if gap > _WIDE_GAP]
     chosen = wide[0] if wide else max(range(len(gaps)), key=gaps.__getitem__)
     inverse_radius = 2 / (moduli[chosen] + moduli[chosen + 1])
@@ -221,12 +256,8 @@ def _leading(roots: tuple[RootEnclosure, ...]) -> tuple[RootEnclosure, ...]:
     return tuple(root for root in roots if not root.modulus < largest)
 
 
-def _largest_modulus(
-    roots: tuple[RootEnclosure, ...], *, on_circle_only: bool
-) -> tuple[float, float]:
-    """Outward-rounded floats around max |z|; exactly (1, 1) where the count proves it."""
-    if on_circle_only:
-        return 1.0, 1.0
+def _largest_modulus(roots: tuple[RootEnclosure, ...]) -> tuple[float, float]:
+    """Outward-rounded floats around max |z|, (0, 0) without roots."""
     if not roots:
         return 0.0, 0.0
     low = max(float(root.modulus.lower()) for root in roots)

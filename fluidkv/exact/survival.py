@@ -63,21 +63,26 @@ class Equilibrium:
     in_flight: Fraction
 
 
-def survival_weights(workload: Workload) -> SurvivalWeights:
-    """V_s and alpha_s of a workload, exact, in O(classes + longest decode length)."""
+def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1)) -> SurvivalWeights:
+    """V_s and alpha_s of a workload, exact, in O(classes + longest decode length).
+
+    Args:
+        workload: any number of classes.
+        input_scale: multiplies every input length in V; the products need not be whole.
+    """
     d = workload.longest_decode
-    denominator = math.lcm(*(c.share.denominator for c in workload.classes))
+    shares = math.lcm(*(c.share.denominator for c in workload.classes))
     ending = [0] * (d + 1)  # share of requests with decode length exactly l1
     ending_input = [0] * (d + 1)  # the same, weighted by input length
     for c in workload.classes:
-        units = c.share.numerator * (denominator // c.share.denominator)
-        ending[c.decode_length] += units
-        ending_input[c.decode_length] += units * c.input_length
+        units = c.share.numerator * (shares // c.share.denominator)
+        ending[c.decode_length] += units * input_scale.denominator
+        ending_input[c.decode_length] += units * c.input_length * input_scale.numerator
     # Suffix sums turn "decode length exactly s + 1, s + 2, ..." into "alive at age s".
     alive = list(accumulate(reversed(ending[1:])))[::-1]
     alive_input = list(accumulate(reversed(ending_input[1:])))[::-1]
     memory = [i + (1 + s) * a for s, (i, a) in enumerate(zip(alive_input, alive, strict=True))]
-    return SurvivalWeights(tuple(memory), tuple(alive), denominator)
+    return SurvivalWeights(tuple(memory), tuple(alive), shares * input_scale.denominator)
 
 
 def eviction_free_equilibrium(system: System) -> Equilibrium:

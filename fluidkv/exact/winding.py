@@ -7,34 +7,36 @@ With w = 1/z, the roots of F(z) = sum of V_s z^{d-1-s} outside |z| = 1/R are the
 and their number is the winding number of G along |w| = R. G is better to follow than F: it turns
 once for each root that counts, F once for each of the (usually far more numerous) others.
 
-Only the upper half of the circle is followed, because G(conj w) = conj G(w): over it the argument of
-G changes by pi times the count. (G may be any real polynomial with G(0) != 0.) The half circle is covered by cells [x - h, x + h] of the angle
-theta = pi x. With g(theta) = G(R e^{i theta}), a cell passes when
+Only the upper half of the circle is followed, because G(conj w) = conj G(w): over it the argument
+of G changes by pi times the count. (G may be any real polynomial with G(0) != 0.) The half circle
+is covered by cells [x - h, x + h] of the angle theta = pi x. With g(theta) = G(R e^{i theta}) and
+t = pi h, a cell passes when
 
-    rounding + sum over 0 < j < m of |g^(j)(pi x)| t^j / j! + max |g^(m)| t^m / m!  <=  0.9 |g(pi x)|,
+    rounding + sum over 0 < j < m of |g^(j)(pi x)| t^j / j! + max |g^(m)| t^m / m!
+                                                                      <=  0.9 |g(pi x)|.
 
-t = pi h: then g stays over the whole cell in a disc around the computed value that misses 0 (Taylor's
-theorem with the remainder bounded by the sum of moduli), so the change of argument from one cell
-centre to the next is the principal one. Cells that do not pass are halved.
+Then g stays over the whole cell in a disc around the computed value that misses 0 (Taylor's
+theorem, the remainder bounded by the sum of moduli), so the change of argument from one cell centre
+to the next is the principal one. Cells that do not pass are halved.
 
 Rounding, with u = 2^-53. All sums below are ordinary dot products, for which
 |computed - exact| <= n u / (1 - n u) * (sum of moduli) holds in any order of summation. A complex
 product has relative error at most sqrt(5) u < 3u. Then, to first order in u:
 
-    the point e^{i theta}          5u     two factors rounded from balls (1.5u each), one product
-    its s-th power                 8su    s factors in error by 5u, s - 1 products
-    coefficient V_s R^s t^j s^j/j! (s + 40)u
-    two-level sum                  2(n1 + n2)u + 6u
+    the point e^{i theta}            5u              two factors from balls (1u each), one product
+    its s-th power                   8su             s factors in error by 5u, s - 1 products
+    coefficient V_s R^s (s t)^j/j!   (s + 40)u
+    two-level sum                    2(n1 + n2)u + 6u
 
-`_ROUNDING` below takes 12 s + 4 (n1 + n2) + 100 in place of 9 s + 2 (n1 + n2) + 46; the surplus covers
-the second-order terms while (12 s + ...) u < 1/100, which holds for any polynomial that fits in memory.
+`Series` takes (12 s + 4 (n1 + n2) + 100)u in place of (9 s + 2 (n1 + n2) + 51)u; the surplus covers
+the second-order terms as long as 12 s u < 1/100, that is for any polynomial that fits in memory.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeVar
+from typing import Any, overload
 
 import numpy as np
 from flint import acb, arb
@@ -43,8 +45,6 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
-_Array = TypeVar("_Array", Floats, Complexes)
-
 _UNIT = 2.0**-53
 _ORDERS = 3  # m: values, first and second derivatives are computed, the third is bounded
 _FILL = 0.9  # of |g| that the variation over a cell may take up
@@ -141,6 +141,11 @@ class Series:
         return int(np.clip(2 ** math.ceil(math.log2(max(wanted, 1.0))), 64, 1 << 14))
 
     @property
+    def rounding_bound(self) -> float:
+        """On |computed - exact| for values of G on the circle."""
+        return float(self._rounding[0])
+
+    @property
     def half_cell(self) -> float:
         """t, in radians."""
         return math.pi / (2 * self.grid_cells)
@@ -231,8 +236,8 @@ def close_certificate(series: Series, grid: Covering) -> WindingCertificate | No
     values = covering.taylor[0]
     start = float(np.angle(values[0]))
     end = start + float(np.angle(values[1:] * np.conj(values[:-1])).sum())
-    # The end cells reach theta = 0 and pi, where G is real and its argument a multiple of pi. It
-    # differs from the argument at the cell's centre by less than asin(0.9) < 65 degrees: the nearest.
+    # The end cells reach theta = 0 and pi, where G is real and its argument a multiple of pi: the
+    # nearest to the argument at the cell's centre, which is off by less than asin(0.9), 65 degrees.
     return WindingCertificate(
         radius=1 / Fraction(series.inverse_radius),
         outside=round(end / math.pi) - round(start / math.pi),
@@ -273,7 +278,11 @@ def _rounded(point: acb) -> complex:
     return complex(float(point.real), float(point.imag))
 
 
-def _powers(base: _Array, count: int) -> _Array:
+@overload
+def _powers(base: Floats, count: int) -> Floats: ...
+@overload
+def _powers(base: Complexes, count: int) -> Complexes: ...
+def _powers(base: NDArray[Any], count: int) -> NDArray[Any]:
     """[count, n] base^0 ... base^(count-1), by doubling: s - 1 products for the s-th power."""
     powers = np.empty((count, len(base)), dtype=base.dtype)
     powers[0] = 1

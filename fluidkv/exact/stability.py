@@ -1,0 +1,160 @@
+"""Is the eviction-free equilibrium of a system stable, and how do we know."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fluidkv.exact.spectrum import SpectralCertificate, certify_spectrum, count_unstable
+from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium, survival_weights
+from fluidkv.verdict import Evidence, Stability
+from fluidkv.workload import System, Workload
+
+
+@dataclass(frozen=True)
+class StabilityResult:
+    """Linear stability of the eviction-free equilibrium.
+
+    Near the equilibrium no request is evicted and the dynamics are exactly linear: all roots of F
+    inside the unit circle is asymptotic stability, and one outside is instability.
+
+    Fields:
+        system: what was asked about.
+        verdict: stable (asymptotically), unstable, or undecided.
+        evidence: for the verdict and the two counts.
+        reason: one line, readable without the rest.
+        spectral_radius: (low, high) around max |z|, growth of the leading mode an iteration.
+        unstable_modes: roots with |z| > 1, with multiplicity; None if undecided.
+        neutral_modes: roots with |z| = 1 exactly; None if undecided.
+        leading_period: iterations for one turn of the leading mode; None without modes.
+        equilibrium: rate and requests in flight, exact.
+        decode_gcd: greatest common divisor of the decode lengths.
+        certificate: the object that proves it.
+    """
+
+    system: System
+    verdict: Stability
+    evidence: Evidence
+    reason: str
+    spectral_radius: tuple[float, float]
+    unstable_modes: int | None
+    neutral_modes: int | None
+    leading_period: float | None
+    equilibrium: Equilibrium
+    decode_gcd: int
+    certificate: SpectralCertificate
+
+    @property
+    def folding_time(self) -> float | None:
+        """Iterations in which the leading mode grows or decays by a factor e.
+
+        None without modes, or when the enclosure of the spectral radius touches 1.
+        """
+        low, high = self.spectral_radius
+        if high == 0 or low <= 1 <= high:
+            return None
+        return 1 / abs(math.log((low + high) / 2))
+
+
+def stability(system: System) -> StabilityResult:
+    """Certify the stability of the eviction-free equilibrium of a system.
+
+    The capacity scales the equilibrium and every perturbation alike: it sets how much is in flight,
+    not whether it is stable.
+
+    Args:
+        system: any number of classes, an empirical trace included.
+
+    Source: Congestion, equations (8) to (10); Theorem 3 is the limit of long inputs.
+    """
+    certificate = certify_spectrum(survival_weights(system.workload))
+    verdict, reason = _judge(certificate)
+    return StabilityResult(
+        system=system,
+        verdict=verdict,
+        evidence=certificate.evidence,
+        reason=reason,
+        spectral_radius=certificate.radius,
+        unstable_modes=certificate.outside,
+        neutral_modes=certificate.on_circle,
+        leading_period=certificate.leading_period,
+        equilibrium=eviction_free_equilibrium(system),
+        decode_gcd=system.workload.decode_gcd,
+        certificate=certificate,
+    )
+
+
+@dataclass(frozen=True)
+class InputScale:
+    """A factor on every input length between two certified verdicts.
+
+    Fields:
+        stable: a factor at which the equilibrium is stable; None if none was met.
+        unstable: a factor at which it is unstable; None if none was met.
+
+    What lies between the two, or beyond them, is not claimed.
+    """
+
+    stable: Fraction | None
+    unstable: Fraction | None
+
+
+def input_scale_bracket(
+    workload: Workload, *, resolution: Fraction = Fraction(1, 64), reach: int = 12
+) -> InputScale:
+    """How far the boundary of stability is, on the axis of the input lengths.
+
+    Longer inputs stabilise (Congestion, Theorem 3 and section 4.3): starting from the workload as
+    it is, the factor is doubled while unstable, or halved while stable, at most `reach` times; then
+    the bracket is bisected until its ends agree within `resolution`. Each end is certified.
+
+    Args:
+        workload: any number of classes.
+        resolution: relative width of the bracket to stop at.
+        reach: powers of two to look at in either direction.
+    """
+    verdicts: dict[bool, Fraction] = {}  # stable? -> the factor nearest to the boundary so far
+    factor = Fraction(1)
+    first = _is_stable(workload, factor)
+    if first is None:
+        return InputScale(None, None)
+    verdicts[first] = factor
+    for _ in range(reach):
+        factor = factor / 2 if first else factor * 2
+        now = _is_stable(workload, factor)
+        if now is None:
+            break
+        verdicts[now] = factor
+        if now != first:
+            break
+    while len(verdicts) == 2 and verdicts[True] / verdicts[False] > 1 + resolution:
+        middle = Fraction((verdicts[True] + verdicts[False]) / 2)
+        now = _is_stable(workload, middle)
+        if now is None:
+            break
+        verdicts[now] = middle
+    return InputScale(stable=verdicts.get(True), unstable=verdicts.get(False))
+
+
+def _is_stable(workload: Workload, factor: Fraction) -> bool | None:
+    count = count_unstable(survival_weights(workload, input_scale=factor))
+    if count.outside is None:
+        return None
+    if count.outside == 0 and count.on_circle:
+        return None
+    return count.outside == 0
+
+
+def _judge(certificate: SpectralCertificate) -> tuple[Stability, str]:
+    outside, on_circle = certificate.outside, certificate.on_circle
+    if outside is None or on_circle is None:
+        return Stability.UNDECIDED, "a root is too near the unit circle to place it on either side"
+    if outside > 0:
+        return Stability.UNSTABLE, f"{outside} of {certificate.degree} modes grow"
+    if on_circle > 0:
+        return (
+            Stability.UNDECIDED,
+            f"{on_circle} modes lie exactly on the unit circle: they neither grow nor decay",
+        )
+    if certificate.degree == 0:
+        return Stability.STABLE, "requests last one iteration: there are no modes"
+    return Stability.STABLE, f"all {certificate.degree} modes decay"

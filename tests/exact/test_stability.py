@@ -1,0 +1,198 @@
+"""Stability verdicts: closed forms, a second method, and recorded values with their origin."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidkv.exact import spectrum
+from fluidkv.exact.spectrum import certify_spectrum
+from fluidkv.exact.stability import input_scale_bracket, stability
+from fluidkv.exact.survival import survival_weights
+from fluidkv.traces import read_trace
+from fluidkv.verdict import Evidence, Stability
+from fluidkv.workload import RequestClass, System, Workload
+from tests.strategies import workloads
+
+HALF = Fraction(1, 2)
+
+
+def two_classes(input_length: int, first: int, second: int) -> Workload:
+    return Workload(
+        (RequestClass(input_length, first, HALF), RequestClass(input_length, second, HALF))
+    )
+
+
+@given(st.integers(1, 40), st.integers(2, 30))
+def test_every_mode_of_a_homogeneous_system_grows(input_length, decode_length):
+    """V increases with age, so by Enestrom and Kakeya all d-1 roots lie outside the circle."""
+    system = System(Workload((RequestClass(input_length, decode_length),)), 10**4)
+    result = stability(system)
+    assert result.verdict is Stability.UNSTABLE
+    assert result.unstable_modes == decode_length - 1
+    low, high = result.spectral_radius
+    assert high >= low > 1
+    assert high <= (input_length + 2) / (input_length + 1) * (1 + 1e-12)
+
+
+def test_one_iteration_requests_have_no_modes():
+    result = stability(System(Workload((RequestClass(5, 1),)), 100))
+    assert result.verdict is Stability.STABLE
+    assert result.leading_period is None
+    assert result.spectral_radius == (0.0, 0.0)
+
+
+def test_coprime_pair_of_example_4_is_stable():
+    # F = 103 z^2/2 ... : |z|^2 = V_2 / V_0 for a complex pair of a quadratic
+    workload = two_classes(50, 2, 3)
+    result = stability(System(workload, 518))
+    assert result.verdict is Stability.STABLE
+    assert result.evidence is Evidence.EXACT
+    assert result.equilibrium.rate == 4
+    weights = survival_weights(workload)
+    modulus = math.sqrt(weights.memory[2] / weights.memory[0])
+    assert result.spectral_radius == pytest.approx((modulus, modulus), rel=1e-15)
+
+
+def test_common_divisor_of_example_5_makes_one_mode_grow_with_period_two():
+    result = stability(System(two_classes(50, 2, 4), 626))
+    assert result.verdict is Stability.UNSTABLE
+    assert (result.unstable_modes, result.decode_gcd) == (1, 2)
+    assert result.leading_period == pytest.approx(2, rel=1e-15)
+
+
+def test_a_root_exactly_on_the_circle_is_found_and_called_neutral():
+    # V = (2, 2): F = 2z + 2
+    workload = Workload((RequestClass(1, 1, Fraction(1, 3)), RequestClass(1, 2, Fraction(2, 3))))
+    result = stability(System(workload, 10))
+    assert result.verdict is Stability.UNDECIDED
+    assert result.evidence is Evidence.EXACT
+    assert (result.unstable_modes, result.neutral_modes) == (0, 1)
+    assert result.spectral_radius == (1.0, 1.0)
+    assert "neither grow nor decay" in result.reason
+
+
+@given(workloads(max_classes=4, decode_lengths=st.integers(1, 40)))
+def test_both_routes_agree(workload):
+    """Integers and balls against winding numbers, on the same polynomial."""
+    weights = survival_weights(workload)
+    polynomial = spectrum.characteristic_polynomial(weights)
+    if polynomial.degree() == 0:
+        return
+    small, large = spectrum._small(polynomial), spectrum._large(polynomial)
+    assert (small.outside, small.on_circle) == (large.outside, large.on_circle)
+    assert small.radius[0] <= large.radius[1]
+    assert large.radius[0] <= small.radius[1]
+    assert large.radius[1] - large.radius[0] < 1e-9
+
+
+@given(workloads(max_classes=3, decode_lengths=st.integers(2, 12)))
+def test_spectral_radius_agrees_with_mpmath(workload):
+    weights = survival_weights(workload)
+    certificate = certify_spectrum(weights)
+    if certificate.degree == 0:
+        return
+    with mpmath.workdps(40):
+        roots = mpmath.polyroots(
+            [mpmath.mpf(v) for v in weights.memory], maxsteps=500, extraprec=400
+        )
+        radius = max(abs(z) for z in roots)
+        # polyroots promises about the working precision; 1e-12 is far above its error
+        assert certificate.radius[0] - 1e-12 <= radius <= certificate.radius[1] + 1e-12
+
+
+@pytest.mark.parametrize(
+    ("classes", "degree"),
+    [
+        ([(1, 1000, 1)], 999),
+        ([(20, 100, 1)], 99),
+        ([(10, 500, HALF), (10, 501, HALF)], 500),
+        ([(1000, 100, HALF), (1000, 150, HALF)], 149),
+        ([(128, 2**k, Fraction(1, 3)) for k in (7, 8, 9)], 511),
+        ([(5000, 3, HALF), (5000, 400, HALF)], 399),
+    ],
+)
+def test_high_degree_against_companion_eigenvalues(classes, degree):
+    workload = Workload(tuple(RequestClass(i, d, Fraction(p)) for i, d, p in classes))
+    weights = survival_weights(workload)
+    certificate = certify_spectrum(weights)
+    moduli = np.abs(np.roots(np.array([float(v) for v in weights.memory])))
+    assert certificate.degree == degree
+    assert certificate.outside == int((moduli > 1).sum())
+    low, high = certificate.radius
+    assert high - low < 1e-9
+    # eigenvalues of a companion matrix are good to about 1e-12 here
+    assert low - 1e-10 < moduli.max() < high + 1e-10
+    assert certificate.leading, "the leading roots were isolated"
+    assert certificate.gap_circle is not None
+
+
+def test_leading_roots_are_all_that_lie_beyond_the_gap_circle():
+    certificate = certify_spectrum(survival_weights(two_classes(5000, 3, 400)))
+    gap = certificate.gap_circle
+    assert gap is not None
+    assert float(gap.radius) < certificate.radius[0]
+    assert gap.outside >= sum(root.count for root in certificate.leading)
+
+
+def test_measured_log_has_one_growing_pair(traces_dir):
+    """Issue numbers for the vLLM log: all 300 requests, 41,408 KV tokens."""
+    trace = read_trace(traces_dir / "vllm_rtx4090_llama31_8b").trace
+    result = stability(System(trace.workload(), 41408))
+    assert result.verdict is Stability.UNSTABLE
+    assert result.unstable_modes == 2
+    assert round(float(result.equilibrium.in_flight), 2) == 34.39
+    assert round(float(result.equilibrium.rate), 6) == 0.052703
+    low, high = result.spectral_radius
+    assert high - low < 1e-9
+    assert round(low, 7) == round(high, 7) == 1.0001226
+    assert result.leading_period is not None
+    assert round(result.leading_period, 1) == 657.8
+
+
+@pytest.mark.parametrize("name", ["azure_llm_2023_code.csv", "azure_llm_2023_conv.csv"])
+def test_azure_traces_are_stable_under_their_own_lengths(traces_dir, name):
+    trace = read_trace(traces_dir / name).trace
+    certificate = certify_spectrum(survival_weights(trace.workload()))
+    assert (certificate.outside, certificate.on_circle) == (0, 0)
+    assert certificate.radius[1] - certificate.radius[0] < 1e-9
+
+
+def test_capacity_does_not_change_the_spectrum():
+    workload = two_classes(50, 2, 5)
+    small, large = (stability(System(workload, m)) for m in (100, 10**6))
+    assert small.spectral_radius == large.spectral_radius
+    assert large.equilibrium.rate == 10**4 * small.equilibrium.rate
+
+
+def test_input_scale_bracket_is_certified_on_both_sides():
+    workload = two_classes(2, 2, 7)  # unstable at l0 = 17, stable at 18, both exactly
+    bracket = input_scale_bracket(workload)
+    assert bracket.stable is not None
+    assert bracket.unstable is not None
+    assert 1 < bracket.stable / bracket.unstable <= 1 + Fraction(1, 64)
+    assert stability(System(workload.scale_inputs(bracket.stable), 10**4)).verdict == "stable"
+    assert Fraction(17, 2) < bracket.stable <= Fraction(18, 2)
+
+
+def test_smallest_stable_input_length_of_the_pair_2_7_is_18():
+    verdicts = [stability(System(two_classes(l0, 2, 7), 10**4)) for l0 in (17, 18)]
+    assert [v.verdict for v in verdicts] == [Stability.UNSTABLE, Stability.STABLE]
+    assert all(v.evidence is Evidence.EXACT for v in verdicts)
+
+
+def test_input_scale_reports_no_stable_factor_for_one_class():
+    bracket = input_scale_bracket(Workload((RequestClass(10, 8),)), reach=6)
+    assert bracket.stable is None
+    assert bracket.unstable == 2**6
+
+
+def test_folding_time_is_the_time_of_a_factor_e():
+    result = stability(System(two_classes(50, 2, 4), 626))
+    low, high = result.spectral_radius
+    assert result.folding_time is not None
+    assert low**result.folding_time <= math.e <= high ** (result.folding_time * (1 + 1e-12))

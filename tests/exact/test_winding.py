@@ -1,0 +1,119 @@
+"""The winding certificate, against ball arithmetic, exact counts and a tampered covering."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import acb, arb, arb_poly, fmpz_poly
+from flint import ctx as flint_context
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidkv.exact.polynomial import count_inside, split_reciprocal
+from fluidkv.exact.winding import Series, count_outside
+
+weights = st.lists(st.integers(1, 10**6), min_size=1, max_size=60)
+
+
+def outside_exactly(descending: list[int], radius: Fraction) -> int | None:
+    """Roots of sum V_s z^{n-s} outside |z| = radius in integers; None with a root on the circle."""
+    n = len(descending) - 1
+    p, q = radius.numerator, radius.denominator
+    # z = radius * y: coefficients V_s (p/q)^{n-s}, cleared of q^n
+    scaled = fmpz_poly([v * p ** (n - s) * q**s for s, v in enumerate(descending)][::-1])
+    common, rest = split_reciprocal(scaled)
+    if common.degree() > 0:
+        return None
+    return n - count_inside(rest)
+
+
+@given(weights, st.sampled_from([0.5, 0.9, 0.99, 1.0, 1.01, 1.25, 2.0]))
+def test_count_equals_the_count_in_integers(descending, inverse_radius):
+    certificate = count_outside(descending, inverse_radius=inverse_radius)
+    expected = outside_exactly(descending, 1 / Fraction(inverse_radius))
+    if certificate is None:
+        # allowed only where a root is on the circle or next to it
+        assert expected is None or distance_to_circle(descending, inverse_radius) < 1e-9
+    else:
+        assert certificate.outside == expected
+
+
+def distance_to_circle(descending: list[int], inverse_radius: float) -> float:
+    moduli = np.abs(np.roots(np.array(descending, dtype=float)))
+    return float(np.min(np.abs(moduli * inverse_radius - 1)))
+
+
+@given(st.lists(st.integers(-50, 50), min_size=2, max_size=30), st.sampled_from([0.8, 1.0, 1.2]))
+def test_signs_of_coefficients_do_not_matter(descending, inverse_radius):
+    descending = [descending[0] or 1, *descending[1:-1], descending[-1] or 1]
+    certificate = count_outside(descending, inverse_radius=inverse_radius)
+    if certificate is not None:
+        assert certificate.outside == outside_exactly(descending, 1 / Fraction(inverse_radius))
+
+
+@pytest.mark.parametrize("degree", [40, 700, 2000])
+@pytest.mark.parametrize("inverse_radius", [0.995, 1.0, 1.003])
+def test_rounding_bound_holds_against_ball_arithmetic(degree, inverse_radius):
+    rng = np.random.default_rng(degree)
+    descending = [int(v) for v in rng.integers(1, 2**40, degree + 1)]
+    series = Series(descending, inverse_radius)
+    grid = series.grid()
+    top = max(descending)
+    with flint_context.workprec(160):
+        # sum of V_s (R e^{i theta})^s / max V, in balls at the cell centre itself
+        exact = arb_poly(fmpz_poly(descending)) * (1 / arb(top))
+        for k in rng.integers(0, len(grid.centres), 25):
+            point = acb(arb(float(grid.centres[k]))).exp_pi_i() * arb(inverse_radius)
+            value = grid.taylor[0, k]
+            error = abs(exact(point) - acb(float(value.real), float(value.imag)))
+            assert float(error.upper()) <= series.rounding_bound
+    # and sharp enough to be of use: about 12 d u, d = 2000, relative to the largest value
+    assert series.rounding_bound < 1e-11 * float(np.abs(grid.taylor[0]).max())
+
+
+def test_fill_bounds_the_variation_inside_each_cell():
+    rng = np.random.default_rng(7)
+    descending = [int(v) for v in rng.integers(1, 10**6, 300)]
+    certificate = count_outside(descending, inverse_radius=1.001)
+    assert certificate is not None
+    covering = certificate.covering
+    top = max(descending)
+    s = np.arange(len(descending))
+    terms = np.array([v / top for v in descending]) * 1.001**s
+    for k in rng.integers(0, certificate.cells, 60):
+        x = covering.centres[k] + covering.half_widths[k] * rng.uniform(-1, 1, 9)
+        values = np.exp(1j * math.pi * np.outer(x, s)) @ terms
+        centre = covering.taylor[0, k]
+        # 1e-12: the plain sums here are themselves rounded
+        assert np.all(
+            np.abs(values - centre) <= covering.fill[k] * abs(centre) + 1e-12 * terms.sum()
+        )
+
+
+def test_cells_cover_the_half_circle_without_gaps():
+    certificate = count_outside([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], inverse_radius=0.9)
+    assert certificate is not None
+    low = certificate.covering.centres - certificate.covering.half_widths
+    high = certificate.covering.centres + certificate.covering.half_widths
+    assert low[0] <= 0
+    assert high[-1] >= 1
+    assert np.all(low[1:] <= high[:-1])
+    assert certificate.clearance >= 0.1
+
+
+def test_a_root_on_the_circle_is_not_certified():
+    assert count_outside([1, 1]) is None  # z = -1
+    assert count_outside([1, 1, 1]) is None  # third roots of unity
+
+
+def test_roots_at_a_billionth_from_the_circle_are_told_apart():
+    # (z + 1 + 1e-9) and (z + 1 - 1e-9)
+    for last, expected in ((10**9 + 1, 1), (10**9 - 1, 0)):
+        certificate = count_outside([10**9, last])
+        assert certificate is not None
+        assert certificate.outside == expected
+
+
+def test_coefficients_beyond_double_range_are_refused_not_guessed():
+    assert count_outside([1] * 2000, inverse_radius=4.0) is None
