@@ -9,8 +9,8 @@ and waited for; compile time stands apart.
 
 What bounds the engine: a step must at least read and write the state once, 16 bytes for a stage of
 a trajectory. `limit` is the time that this takes at the speed of a NumPy copy of an array of the
-same size, measured in the same run. States of this size stay in cache, so that the arithmetic of each
-stage (a product, a quotient, two selections) counts for more than its bytes.
+same size, measured in the same run. States of this size stay in cache, so that
+the arithmetic of a stage (a product, a quotient, two selections) counts for more than its bytes.
 """
 
 import time
