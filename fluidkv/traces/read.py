@@ -11,10 +11,17 @@ from fluidkv.traces import generic
 from fluidkv.traces.azure import AZURE
 from fluidkv.traces.burstgpt import BURSTGPT
 from fluidkv.traces.cells import elapsed
-from fluidkv.traces.format import BadRow, Format, Layout, Record, Row, folded
+from fluidkv.traces.format import BadRow, Format, Layout, Record, Row, folded, listed
 from fluidkv.traces.mooncake import MOONCAKE
 from fluidkv.traces.report import LoadReport, Tally
-from fluidkv.traces.source import csv_header, csv_records, first_line, json_records, wrong_columns
+from fluidkv.traces.source import (
+    csv_header,
+    csv_records,
+    first_line,
+    is_json,
+    json_records,
+    wrong_columns,
+)
 from fluidkv.traces.trace import Trace
 from fluidkv.traces.vidur import VIDUR
 from fluidkv.traces.vllm_bench import REQUESTS_FILE, VLLM_BENCH
@@ -110,11 +117,10 @@ def _log_file(source: Path | str, format: str | None) -> Path:
 def _choose(path: Path, format: str | None, columns: Mapping[str, str] | None) -> Format:
     if columns is not None and format not in (None, generic.NAME):
         raise InputError("columns", columns, f"none, unless the format is {generic.NAME}")
+    first_line(path)  # an empty file, or one that is no text, gets a message of its own
     if format in _FORMATS:
-        first_line(path)  # an empty or binary file gets its own message
         return _FORMATS[format]
-    is_json = first_line(path).lstrip().startswith(("{", "["))
-    if is_json and format is None and columns is None:
+    if format is None and columns is None and is_json(path):
         return _recognise_json(path)
     header = csv_header(path)
     if format is None and columns is None:
@@ -124,7 +130,7 @@ def _choose(path: Path, format: str | None, columns: Mapping[str, str] | None) -
     found = generic.csv_format(header, columns)
     if found is None:
         wanted = ("input_length", "decode_length")
-        what = "columns of a known format, or with usual names for"
+        what = f"columns of {_names(Layout.CSV)}, or with usual names for"
         raise wrong_columns(path, header, what, wanted)
     return found
 
@@ -138,7 +144,13 @@ def _recognise_json(path: Path) -> Format:
         for form in _FORMATS.values():
             if form.layout is Layout.JSON_LINES and all(key in record for key in form.required):
                 return form
-    raise wrong_columns(path, keys, "JSON lines with", MOONCAKE.required)
+    raise InputError(
+        "source", str(path), f"JSON lines of {_names(Layout.JSON_LINES)} (found: {listed(keys)})"
+    )
+
+
+def _names(layout: Layout) -> str:
+    return " or ".join(form.name for form in _FORMATS.values() if form.layout is layout)
 
 
 def _has(header: tuple[str, ...], required: tuple[str, ...]) -> bool:

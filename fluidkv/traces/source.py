@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from decimal import Decimal
@@ -18,6 +19,8 @@ _MAGIC = {
     b"\xfd7zXZ": "xz",
     b"\x28\xb5\x2f\xfd": "zstd",
 }
+# A `[` that opens objects or arrays, or stands alone; not a section `[name]` of a settings file.
+_JSON_ARRAY = re.compile(r"\s*\[\s*([\[{]|$)")
 _PLAIN = "an uncompressed UTF-8 text file"
 
 
@@ -53,6 +56,12 @@ def first_line(path: Path) -> str:
             if line.strip():
                 return line
     raise InputError("source", str(path), f"{_PLAIN} that holds requests (this file is empty)")
+
+
+def is_json(path: Path) -> bool:
+    """Whether the first line looks like JSON."""
+    line = first_line(path)
+    return line.lstrip().startswith("{") or _JSON_ARRAY.match(line) is not None
 
 
 def csv_header(path: Path) -> tuple[str, ...]:
@@ -99,7 +108,7 @@ def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
         for number, line in enumerate(_lines(text, path), start=1):
             if not line.strip():
                 continue
-            if first and line.lstrip().startswith("["):
+            if first and _JSON_ARRAY.match(line):
                 allowed = "JSON lines, one object a line (this is a JSON array)"
                 raise InputError("source", str(path), allowed)
             first = False
@@ -115,7 +124,6 @@ def _lines(text: TextIO, path: Path) -> Iterator[str]:
 
 def _csv_rows(text: TextIO, path: Path) -> Iterator[tuple[int, list[str] | BadRow]]:
     reader = csv.reader(_lines(text, path), strict=True)
-    line = 0
     while True:
         before = reader.line_num
         try:
@@ -128,9 +136,9 @@ def _csv_rows(text: TextIO, path: Path) -> Iterator[tuple[int, list[str] | BadRo
                 allowed = f"cells whose quotes close (line {before + 1}: {error})"
                 raise InputError("source", str(path), allowed) from None
             cells = BadRow("broken quotes")
-        line = before + 1
-        if isinstance(cells, BadRow) or any(cell.strip() for cell in cells):
-            yield line, cells
+        is_blank = not isinstance(cells, BadRow) and len(cells) < 2 and not "".join(cells).strip()
+        if not is_blank:
+            yield before + 1, cells
 
 
 def _column_indices(path: Path, header: list[str], form: Format) -> dict[str, int]:
@@ -155,11 +163,22 @@ def wrong_columns(path: Path, found: Iterable[str], what: str, wanted: Iterable[
 
 def _json_object(line: str) -> Record | BadRow:
     try:
-        record = json.loads(line, parse_float=Decimal, parse_constant=Decimal)
+        record = json.loads(
+            line, parse_float=Decimal, parse_constant=Decimal, object_pairs_hook=_object
+        )
+    except BadRow as bad:
+        return bad
     except (ValueError, ArithmeticError, RecursionError):
         # Broken or cut off; or a number of thousands of digits, or a nesting without end.
         return BadRow("not valid JSON")
     return record if isinstance(record, dict) else BadRow("not a JSON object")
+
+
+def _object(pairs: list[tuple[str, object]]) -> Record:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise BadRow("a key stands twice")
+    return record
 
 
 def _refuse_compressed(path: Path) -> None:

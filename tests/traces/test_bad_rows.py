@@ -108,6 +108,7 @@ def test_bad_length_in_json_is_dropped(tmp_path: Path, value: str, reason: str) 
             '{"timestamp": 1, "input_length": 1, "output_length": 9, "hash_ids": [1, -1]}',
             "hash_ids: not a list of integers of at least 0",
         ),
+        ('{"timestamp": 1, "input_length": 1, "input_length": 2}', "a key stands twice"),
         ("[1, 2, 3]", "not a JSON object"),
         ("17", "not a JSON object"),
         ('{"timestamp": 1, "input_le', "not valid JSON"),
@@ -127,6 +128,8 @@ def test_bad_json_row_is_dropped(tmp_path: Path, row: str, reason: str) -> None:
     ("row", "reason"),
     [
         ("9", "fewer cells than the header"),
+        (",", "input_length: empty"),
+        (" , ", "input_length: empty"),
         ("9,9,9", "more cells than the header"),
         ("1,234,9", "more cells than the header"),
         ('"9,9', "broken quotes"),

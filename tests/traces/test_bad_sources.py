@@ -37,6 +37,8 @@ CONTENTS = {
     "no length left": (HEADER + b"0,1\n1,-1\n", "2 rows dropped"),
     "json array": (b'[{"timestamp": 0}]', "JSON array"),
     "json array over lines": (b'[\n{"timestamp": 0}\n]', "JSON array"),
+    "json array, cut": (b"[\n", "JSON array"),
+    "settings": (b"[section]\nname = 1\n", "found: [section]"),
     "one json object over lines": (b'{\n"timestamp": 0\n}', "found: none"),
     "json with other keys": (b'{"a": 1, "b": 2}\n', "found: a, b"),
     "only line cut off": (MOONCAKE.encode()[:40], "found: none"),

@@ -193,6 +193,11 @@ def test_arrivals_out_of_order_keep_their_order_and_are_flagged(tmp_path: Path) 
     assert [(r.rows, r.first_line) for r in report.flagged_because] == [(2, 4)]
 
 
+def test_equal_arrivals_are_in_order(tmp_path: Path) -> None:
+    trace, report = load(tmp_path, VIDUR + "5.8926549999999995,7,8\n")
+    assert (len(trace), report.flagged_because) == (3, ())
+
+
 def test_time_zero_is_the_first_row_kept(tmp_path: Path) -> None:
     trace, _ = load(tmp_path, VIDUR.replace("374", "0") + "7.3926549999999995,1,1\n")
     assert trace.arrival_times_s == (0.0, 1.5)
@@ -223,7 +228,7 @@ def test_generic_arrivals_may_be_dates_but_not_both_kinds(tmp_path: Path) -> Non
 
 
 def test_quoted_prompts_over_several_lines_are_one_row(tmp_path: Path) -> None:
-    text = 'prompt,input_tokens,output_tokens\n"a, ""b""\nc",3,4\nd,5,x\n'
+    text = 'prompt,input_tokens,output_tokens\n"a, ""b""\nc",3,4\n"d\n\ne",5,x\n'
     trace, report = load(tmp_path, text)
     assert trace == Trace((3,), (4,))
     assert report.dropped_because[0].first_line == 4  # a line of the file, not a row
