@@ -38,7 +38,7 @@ _FRACTIONS = ("kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage")
 
 _FEWEST_SAMPLES = 8  # below this a straight line and one period fit any series
 _SURROGATES = 999  # p-values in steps of 0.001
-_SEED = 20240229  # any fixed number: the same series always gives the same p-value
+SURROGATE_SEED = 20240229  # any fixed number: the same series always gives the same p-value
 _LEVEL = 0.05  # the customary level, for the wording only; the p-value is reported
 
 
@@ -562,7 +562,7 @@ def _red_noise_heights(samples: int, lag_one: float) -> Array:
 
     Shape (surrogates,).
     """
-    rng = np.random.default_rng(_SEED)
+    rng = np.random.default_rng(SURROGATE_SEED)
     heights = []
     # In blocks of some eight million values, so that a long log does not fill memory.
     block = max(1, min(_SURROGATES, 2**23 // (4 * samples)))

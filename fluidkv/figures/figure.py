@@ -1,0 +1,54 @@
+"""What a figure is made of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+Data = Mapping[str, NDArray[np.float64] | float]
+"""Named one-dimensional arrays and scalars: all that is drawn, and what is compared in tests."""
+
+
+class MissingInput(Exception):  # noqa: N818 (a circumstance, not a fault)
+    """An input that a figure needs is not there; the message is the reason that users see."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure: its numbers, how they are drawn, and what is written beside it.
+
+    Args:
+        id: also the name of its files.
+        title: the finding, one line.
+        source: where the figure comes from.
+        parameters: what the data depends on, plain JSON values.
+        size: width and height, inches.
+        data: computes the numbers; raises MissingInput where it cannot.
+        draw: draws them on an empty canvas of that size.
+        caption: says what is seen, with values taken from the data.
+    """
+
+    id: str
+    title: str
+    source: str
+    parameters: Mapping[str, object]
+    size: tuple[float, float]
+    data: Callable[[], Data]
+    draw: "Callable[[Data, Canvas], None]"
+    caption: Callable[[Data], str]
+
+
+def array(data: Data, name: str) -> NDArray[np.float64]:
+    """The named array."""
+    return np.asarray(data[name], dtype=np.float64)
+
+
+def scalar(data: Data, name: str) -> float:
+    """The named scalar."""
+    value: Any = data[name]
+    return float(value)

@@ -1,0 +1,32 @@
+"""Which figures there are."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from fluidkv.errors import InputError
+from fluidkv.figures import congestion_figure_2, congestion_figure_8, measured_log
+from fluidkv.figures.figure import Figure
+
+_MODULES = (congestion_figure_2, congestion_figure_8, measured_log)
+
+
+def figures() -> tuple[Figure, ...]:
+    """Every figure."""
+    return tuple(module.FIGURE for module in _MODULES)
+
+
+def select(ids: Iterable[str] | None = None) -> tuple[Figure, ...]:
+    """The figures with these ids, each once; all of them for None.
+
+    Raises:
+        InputError: an id that no figure has.
+    """
+    known = {figure.id: figure for figure in figures()}
+    if ids is None:
+        return tuple(known.values())
+    wanted = dict.fromkeys(ids)
+    for name in wanted:
+        if name not in known:
+            near = get_close_matches(name, known, cutoff=0.4) or list(known)
+            raise InputError("id", name, ", ".join(near))
+    return tuple(known[name] for name in wanted)

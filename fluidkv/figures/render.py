@@ -1,0 +1,176 @@
+"""Write figures to a folder: PNG, SVG, data and a manifest that says what is what.
+
+Nothing in the files depends on when or where they were written, so writing them again from the
+same numbers changes no byte. Every file appears whole or not at all.
+"""
+
+import csv
+import hashlib
+import io
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import fluidkv
+from fluidkv.errors import InputError
+from fluidkv.figures.figure import Data, Figure, MissingInput
+from fluidkv.figures.registry import select
+from fluidkv.figures.style import RC
+
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What became of one figure.
+
+    Fields:
+        id: of the figure.
+        files: names written, in the folder; empty if skipped.
+        data_sha256: of the data file; "" if skipped.
+        skipped: the reason, or "".
+    """
+
+    id: str
+    files: tuple[str, ...] = ()
+    data_sha256: str = ""
+    skipped: str = ""
+
+
+def render(
+    ids: Iterable[str] | None = None,
+    out_dir: str | Path = "figures",
+    *,
+    on_skip: Callable[[str, str], None] | None = None,
+) -> list[Rendered]:
+    """Write figures and bring the manifest up to date.
+
+    A figure whose input is missing is skipped with its reason; files and manifest entry from an
+    earlier run stay. So do the entries of figures that were not asked for.
+
+    Args:
+        ids: None writes all.
+        out_dir: made if it does not exist.
+        on_skip: called with id and reason.
+
+    Raises:
+        InputError: an unknown id; a folder that cannot be written, or that holds a manifest that
+            is none.
+    """
+    chosen = select(ids)
+    folder = _writable(Path(out_dir))
+    entries = _entries(folder / MANIFEST)
+    results = []
+    for figure in chosen:
+        try:
+            data = figure.data()
+        except MissingInput as missing:
+            results.append(Rendered(figure.id, skipped=str(missing)))
+            entries.setdefault(figure.id, {"title": figure.title, "skipped": str(missing)})
+            if on_skip is not None:
+                on_skip(figure.id, str(missing))
+            continue
+        result = _write_figure(figure, data, folder)
+        results.append(result)
+        entries[figure.id] = {
+            "title": figure.title,
+            "caption": figure.caption(data),
+            "source": figure.source,
+            "parameters": dict(figure.parameters),
+            "files": list(result.files),
+            "data_sha256": result.data_sha256,
+            "package": f"fluidkv {fluidkv.__version__}",
+        }
+    ordered = {name: entries[name] for name in sorted(entries)}
+    text = json.dumps({"figures": ordered}, indent=2, ensure_ascii=False) + "\n"
+    _replace(folder / MANIFEST, text.encode())
+    return results
+
+
+def encode_data(data: Data) -> tuple[str, bytes]:
+    """File ending and content: CSV if all arrays have one length, else NPZ.
+
+    In the CSV, scalars come first as lines "# name = value"; every number is written with the
+    shortest digits that read back as the same float.
+    """
+    arrays = {name: np.asarray(v) for name, v in data.items() if np.ndim(v) == 1}
+    scalars = {name: float(v) for name, v in data.items() if np.ndim(v) == 0}
+    if len({len(values) for values in arrays.values()}) == 1:
+        text = io.StringIO()
+        text.writelines(f"# {name} = {value!r}\n" for name, value in scalars.items())
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(arrays)
+        writer.writerows(zip(*(values.tolist() for values in arrays.values()), strict=True))
+        return "csv", text.getvalue().encode()
+    packed = io.BytesIO()
+    everything = {**arrays, **{name: np.float64(value) for name, value in scalars.items()}}
+    np.savez(packed, allow_pickle=False, **everything)
+    return "npz", packed.getvalue()
+
+
+def draw(figure: Figure, data: Data, form: str) -> bytes:
+    """The picture as "png" or "svg"."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as Canvas
+
+    # Dates and versions would change the file without changing the picture.
+    metadata = {"png": {"Software": "fluidkv"}, "svg": {"Date": None, "Creator": "fluidkv"}}
+    with mpl.rc_context(RC):
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        figure.draw(data, canvas)
+        picture = io.BytesIO()
+        canvas.savefig(picture, format=form, metadata=metadata[form])
+    return picture.getvalue()
+
+
+def _write_figure(figure: Figure, data: Data, folder: Path) -> Rendered:
+    ending, content = encode_data(data)
+    parts = {"png": draw(figure, data, "png"), "svg": draw(figure, data, "svg"), ending: content}
+    for name, part in parts.items():
+        _replace(folder / f"{figure.id}.{name}", part)
+    return Rendered(
+        figure.id,
+        files=tuple(f"{figure.id}.{name}" for name in parts),
+        data_sha256=hashlib.sha256(content).hexdigest(),
+    )
+
+
+def _writable(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError("out", f"{reason}: {folder}", "a folder that can be written") from None
+    return folder
+
+
+def _entries(manifest: Path) -> dict[str, object]:
+    """Entries of an earlier run."""
+    try:
+        entries = json.loads(manifest.read_text(encoding="utf-8"))["figures"]
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError):
+        entries = None
+    if not isinstance(entries, dict):
+        raise InputError("out", str(manifest), "a folder without a foreign manifest.json")
+    return entries
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write beside the file and move into place, so that no reader meets half of it."""
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
+        temporary = Path(part.name)
+        try:
+            part.write(content)
+        except OSError:
+            temporary.unlink()
+            raise
+    temporary.chmod(0o644)  # a temporary file is private, a figure is not
+    temporary.replace(path)

@@ -1,0 +1,162 @@
+"""What is written to the folder of figures, and what a bad folder gets."""
+
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.figures import figures, render, select
+from fluidkv.figures.figure import array, scalar
+from fluidkv.figures.render import MANIFEST, encode_data
+
+QUICK = "congestion_figure_8"
+COMMITTED = Path(__file__).parents[2] / "figures"
+
+
+def _manifest(folder: Path) -> dict[str, dict[str, object]]:
+    return json.loads((folder / MANIFEST).read_text(encoding="utf-8"))["figures"]
+
+
+def test_picture_data_and_manifest_are_written(tmp_path: Path) -> None:
+    (result,) = render([QUICK], tmp_path / "deep" / "folder")
+    folder = tmp_path / "deep" / "folder"
+    assert sorted(p.name for p in folder.iterdir()) == sorted([*result.files, MANIFEST])
+    assert (folder / f"{QUICK}.png").read_bytes().startswith(b"\x89PNG")
+    assert ElementTree.parse(folder / f"{QUICK}.svg").getroot().tag.endswith("svg")
+    entry = _manifest(folder)[QUICK]
+    content = (folder / f"{QUICK}.csv").read_bytes()
+    assert entry["data_sha256"] == result.data_sha256 == hashlib.sha256(content).hexdigest()
+    assert entry["files"] == list(result.files)
+    assert entry["parameters"] == dict(select([QUICK])[0].parameters)
+    assert str(entry["package"]).startswith("fluidkv ")
+
+
+def test_writing_twice_changes_no_byte(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        render([QUICK, "congestion_figure_2"], tmp_path / name)
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+def test_other_entries_stay(tmp_path: Path) -> None:
+    render(["congestion_figure_2"], tmp_path)
+    before = _manifest(tmp_path)["congestion_figure_2"]
+    render([QUICK], tmp_path)
+    assert list(_manifest(tmp_path)) == ["congestion_figure_2", QUICK]
+    assert _manifest(tmp_path)["congestion_figure_2"] == before
+
+
+def test_missing_input_is_skipped_with_its_reason(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FLUIDKV_TRACES", str(tmp_path / "nowhere"))
+    seen: list[tuple[str, str]] = []
+    results = render(
+        ["measured_log", QUICK], tmp_path, on_skip=lambda name, reason: seen.append((name, reason))
+    )
+    assert [bool(r.skipped) for r in results] == [True, False]
+    assert seen == [("measured_log", results[0].skipped)]
+    entry = _manifest(tmp_path)["measured_log"]
+    assert entry["skipped"] == results[0].skipped
+    assert not list(tmp_path.glob("measured_log*"))
+
+
+def test_skipping_keeps_what_an_earlier_run_wrote(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FLUIDKV_TRACES", str(tmp_path / "nowhere"))
+    earlier = {"title": "kept", "data_sha256": "abc"}
+    (tmp_path / MANIFEST).write_text(json.dumps({"figures": {"measured_log": earlier}}))
+    (result,) = render(["measured_log"], tmp_path)
+    assert result.skipped
+    assert _manifest(tmp_path)["measured_log"] == earlier
+
+
+def test_unknown_id_lists_what_there_is(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^id: got 'congestion_figure_3'; allowed: congestion_"):
+        render(["congestion_figure_3"], tmp_path)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(InputError, match="measured_log"):
+        select(["zzzz"])
+
+
+def test_ids_are_unique_and_names_of_files() -> None:
+    ids = [figure.id for figure in figures()]
+    assert len(set(ids)) == len(ids)
+    assert all(name.isidentifier() for name in ids)
+    assert [f.id for f in select([QUICK, QUICK])] == [QUICK]
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "nul\0byte"])
+def test_unwritable_folder_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(InputError, match=r"^out: got .* allowed: a folder that can be") as error:
+        render([QUICK], f"{tmp_path}/{name}")
+    assert "\n" not in str(error.value)
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("content", ["not json", "[]", '{"figures": 3}', '{"other": {}}'])
+def test_foreign_manifest_is_left_alone(tmp_path: Path, content: str) -> None:
+    (tmp_path / MANIFEST).write_text(content)
+    with pytest.raises(InputError, match=r"^out: .*foreign"):
+        render([QUICK], tmp_path)
+    assert (tmp_path / MANIFEST).read_text() == content
+    assert [p.name for p in tmp_path.iterdir()] == [MANIFEST]
+
+
+def test_tables_are_written_as_csv_with_scalars_above() -> None:
+    ending, content = encode_data({"x": np.array([0.1, 2.0]), "y": np.array([1e300, 3]), "k": 0.1})
+    assert ending == "csv"
+    assert content.decode() == "# k = 0.1\nx,y\n0.1,1e+300\n2.0,3.0\n"
+
+
+def test_columns_of_unequal_length_are_written_as_npz() -> None:
+    data = {"x": np.array([0.1, 2.0]), "y": np.array([3.0]), "k": 0.5}
+    ending, content = encode_data(data)
+    assert ending == "npz"
+    assert content == encode_data(data)[1]
+    with np.load(io.BytesIO(content)) as back:
+        assert {name: back[name].tolist() for name in back} == {
+            "x": [0.1, 2.0],
+            "y": [3.0],
+            "k": 0.5,
+        }
+
+
+def test_committed_figures_are_those_of_the_code() -> None:
+    entries = _manifest(COMMITTED)
+    for figure in select(["congestion_figure_2", QUICK]):
+        data = figure.data()
+        path = COMMITTED / f"{figure.id}.csv"
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        assert entries[figure.id]["data_sha256"] == digest
+        table = np.genfromtxt(path, delimiter=",", names=True, skip_header=_scalars(path))
+        assert table.dtype.names is not None
+        for column in table.dtype.names:
+            # Exact numbers rounded once; the envelope's powers may differ in the last digits.
+            np.testing.assert_allclose(table[column], array(data, column), rtol=1e-12)
+        assert entries[figure.id]["caption"] == figure.caption(data)
+        assert all((COMMITTED / name).is_file() for name in (f"{figure.id}.png",))
+    with np.load(COMMITTED / "measured_log.npz") as log:
+        assert round(scalar(log, "predicted_in_flight"), 2) == 34.39
+
+
+def _scalars(path: Path) -> int:
+    return sum(line.startswith("# ") for line in path.read_text().splitlines())
+
+
+def test_listing_the_figures_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from fluidkv.figures import figures; figures(); "
+        "print([m for m in ('jax', 'matplotlib', 'scipy', 'flint') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
