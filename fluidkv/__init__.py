@@ -1,1 +1,105 @@
+"""fluidkv: the stability laboratory for KV-cache memory in LLM serving.
+
+Names are loaded on first use, so that importing the package, or asking the command line for help,
+does not wait for JAX.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Evidence",
+    "InputError",
+    "RequestClass",
+    "Stability",
+    "System",
+    "Trace",
+    "Verdict",
+    "Workload",
+    "burst_state",
+    "class_model",
+    "cohort_model",
+    "compare",
+    "eviction_free_equilibrium",
+    "equilibrium_state",
+    "input_scale_bracket",
+    "measure",
+    "mode_starts",
+    "perturbed_starts",
+    "preset",
+    "read_timeseries",
+    "read_trace",
+    "render",
+    "share_from_float",
+    "simulate",
+    "stability",
+    "study_system",
+    "survival_weights",
+    "verify",
+]
+
+_HOMES = {
+    "Evidence": "verdict",
+    "InputError": "errors",
+    "RequestClass": "workload",
+    "Stability": "verdict",
+    "System": "workload",
+    "Trace": "traces",
+    "Verdict": "verdict",
+    "Workload": "workload",
+    "burst_state": "fluid",
+    "class_model": "fluid",
+    "cohort_model": "fluid",
+    "compare": "measured",
+    "equilibrium_state": "fluid",
+    "eviction_free_equilibrium": "exact.survival",
+    "input_scale_bracket": "exact.stability",
+    "measure": "measured",
+    "mode_starts": "fluid",
+    "perturbed_starts": "fluid",
+    "preset": "traces",
+    "read_timeseries": "measured",
+    "read_trace": "traces",
+    "render": "figures",
+    "share_from_float": "workload",
+    "simulate": "fluid",
+    "stability": "exact.stability",
+    "study_system": "study",
+    "survival_weights": "exact.survival",
+    "verify": "claims",
+}
+
+if TYPE_CHECKING:
+    from fluidkv.claims import verify
+    from fluidkv.errors import InputError
+    from fluidkv.exact.stability import input_scale_bracket, stability
+    from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+    from fluidkv.figures import render
+    from fluidkv.fluid import (
+        burst_state,
+        class_model,
+        cohort_model,
+        equilibrium_state,
+        mode_starts,
+        perturbed_starts,
+        simulate,
+    )
+    from fluidkv.measured import compare, measure, read_timeseries
+    from fluidkv.study import study_system
+    from fluidkv.traces import Trace, preset, read_trace
+    from fluidkv.verdict import Evidence, Stability, Verdict
+    from fluidkv.workload import RequestClass, System, Workload, share_from_float
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

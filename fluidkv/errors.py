@@ -15,6 +15,7 @@ class InputError(ValueError):
 
 
 def _shown(value: object, *, width: int = 60) -> str:
-    """`repr`, on one line and not longer than `width` characters."""
+    """`repr`, on one line and not longer than `width`; the middle goes, as paths end in names."""
     text = " ".join(repr(value).split())
-    return text if len(text) <= width else text[: width - 3] + "..."
+    half = (width - 3) // 2
+    return text if len(text) <= width else f"{text[:half]}...{text[-half:]}"

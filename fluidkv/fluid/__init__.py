@@ -2,7 +2,13 @@
 
 from fluidkv.fluid.model import MassModel, class_model, cohort_model
 from fluidkv.fluid.simulation import RECORDS, scan_trajectory, simulate
-from fluidkv.fluid.starts import burst_state, empty_state, equilibrium_state, perturbed_starts
+from fluidkv.fluid.starts import (
+    burst_state,
+    empty_state,
+    equilibrium_state,
+    mode_starts,
+    perturbed_starts,
+)
 
 __all__ = [
     "RECORDS",
@@ -12,6 +18,7 @@ __all__ = [
     "cohort_model",
     "empty_state",
     "equilibrium_state",
+    "mode_starts",
     "perturbed_starts",
     "scan_trajectory",
     "simulate",

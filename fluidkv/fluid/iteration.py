@@ -1,4 +1,4 @@
-"""One iteration of the saturated mass model: execute, (arrive,) evict, admit. Pure JAX.
+"""One iteration of the saturated mass model: execute, arrive, evict, admit. Pure JAX.
 
 Inside the engine arrays run (stage, class, batch). Batch comes last, so that it is contiguous:
 what is sequential over stages is then a short loop of long vector operations. On a CPU, with 4,096
@@ -13,6 +13,7 @@ sees to it.
 Source: Congestion, section 2.2 in the continuous form of 2.3, admission of 4.1.
 """
 
+import math
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -46,9 +47,9 @@ class Step(NamedTuple):
 def iterate(model: MassModel, state: State) -> Step:
     """One decoding iteration."""
     executed = execute(model, state)
-    # Arrive: nothing to do. In the saturated regime the queue never empties (section 2.3).
+    waiting = arrive()
     kept, free = evict(model, executed)
-    after, admitted = admit(model, kept, free)
+    after, admitted = admit(model, kept, free, waiting)
     return Step(state, executed, kept, admitted, after)
 
 
@@ -57,6 +58,11 @@ def execute(model: MassModel, state: State) -> State:
     exists = (jnp.asarray(model.weights).T > 0)[..., None]
     shifted = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
     return jnp.where(exists, shifted, 0.0)
+
+
+def arrive() -> float:
+    """Units of admission that wait. Saturated: the queue never empties (section 2.3)."""
+    return math.inf
 
 
 def evict(model: MassModel, executed: State) -> tuple[State, Float[Array, " batch"]]:
@@ -89,12 +95,12 @@ def evict(model: MassModel, executed: State) -> tuple[State, Float[Array, " batc
 
 
 def admit(
-    model: MassModel, kept: State, free: Float[Array, " batch"]
+    model: MassModel, kept: State, free: Float[Array, " batch"], waiting: float
 ) -> tuple[State, Float[Array, "class batch"]]:
-    """Fill the free memory at stage 0, in proportions p_k."""
+    """Fill the free memory at stage 0, in proportions p_k, as far as there is work waiting."""
     shares = jnp.asarray(model.shares)
     cost = jnp.sum(shares * jnp.asarray(model.weights)[:, 0])
-    admitted = shares[:, None] * (free / cost)[None, :]
+    admitted = shares[:, None] * jnp.minimum(free / cost, waiting)[None, :]
     return kept.at[0].set(admitted), admitted
 
 

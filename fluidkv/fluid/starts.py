@@ -51,16 +51,48 @@ def perturbed_starts(
     Raises:
         InputError: count or size outside of what is allowed.
     """
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError("count", count, "an integer of at least 1")
+    _check_count(count)
     if model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
-    if not isinstance(size, float | int) or not 0 < size <= 1:
-        raise InputError("size", size, "a number in (0, 1]")
+    _check_size(size)
     with jax.enable_x64(True):
         shape = (count, *model.weights.shape)
         noise = np.asarray(jax.random.uniform(key, shape, minval=-1.0, maxval=1.0))
     return _on_boundary(model, equilibrium_state(model) * (1 + size * noise))
+
+
+def mode_starts(
+    model: MassModel, root: complex, *, count: int, size: float
+) -> Float[np.ndarray, "batch class stage"]:
+    """The equilibrium disturbed along one mode of the linearised dynamics, at evenly spaced phases.
+
+    A mode z moves admissions as Re(c z^n), so the cohort of age s deviates as Re(c z^-s). When z is
+    a root of F the deviation holds no memory and the start is on the boundary as it stands.
+
+    Args:
+        model: with one capacity; a cohort model, or a class model (on the cohort manifold).
+        root: z, not 0.
+        count: number of phases, at least 1.
+        size: largest deviation of a cohort relative to the equilibrium, in (0, 1].
+
+    Raises:
+        InputError: root, count or size outside of what is allowed.
+
+    Source: Congestion, equations (9) and (10).
+    """
+    _check_count(count)
+    _check_size(size)
+    if root == 0 or not np.isfinite(root):
+        raise InputError("root", root, "a finite complex number other than 0")
+    if model.capacity.shape != ():
+        raise InputError("model", f"{model.capacity.size} capacities", "one capacity")
+    ages = np.arange(model.weights.shape[1])
+    # |z|^-s over its largest value, so that nothing overflows
+    log_size = -ages * np.log(np.abs(root))
+    shape = np.exp(log_size - log_size.max() - 1j * ages * np.angle(root))
+    phases = np.exp(2j * np.pi * np.arange(count) / count)
+    deviation = np.real(phases[:, None, None] * shape)
+    return _on_boundary(model, equilibrium_state(model) * (1 + size * deviation))
 
 
 def _on_boundary(
@@ -68,3 +100,13 @@ def _on_boundary(
 ) -> Float[np.ndarray, "*batch class stage"]:
     used = np.einsum("...ks,ks->...", state, model.weights)
     return state * (model.capacity / used)[..., None, None]
+
+
+def _check_count(count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InputError("count", count, "an integer of at least 1")
+
+
+def _check_size(size: object) -> None:
+    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
+        raise InputError("size", size, "a number in (0, 1]")

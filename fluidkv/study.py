@@ -1,0 +1,266 @@
+"""The whole answer about one system: equilibrium, certified stability, perturbed starts, a log.
+
+`study_system` computes; `StudyResult` holds plain values and xarray data. Printing is the command
+line's, drawing is `fluidkv.figures`'.
+"""
+
+import math
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
+from fluidkv.fluid import (
+    MassModel,
+    cohort_model,
+    empty_state,
+    mode_starts,
+    perturbed_starts,
+    simulate,
+)
+from fluidkv.measured import Comparison, Measurement, compare
+from fluidkv.traces import LoadReport
+from fluidkv.workload import System
+
+# Relative deviations of the cohorts from the equilibrium: along the leading mode, and noise.
+_MODE_SIZES = (0.01, 0.10)
+_NOISE = 0.10
+_STARTS_EACH = 8
+# Stage updates in one study: about two seconds on two cores (benchmarks/engine.py).
+_STAGE_UPDATES = 400_000_000
+_WINDOWS = 400  # points in time that are recorded
+LONGEST_DECODE = 100_000
+"""Decode length above which a study is refused: certificate and simulation would take hours."""
+
+
+@dataclass(frozen=True)
+class StartGroup:
+    """What became of starts of one kind within the horizon.
+
+    Fields:
+        name: the kind of start.
+        starts: how many.
+        evicting: how many of them evicted anything.
+        first_eviction: median, over those, of the end of the first window with an eviction,
+            iterations; None if none evicted.
+        throughput: completions in the second half of the horizon, over the equilibrium's.
+        evicted_per_completed: requests evicted for each one completed, in the second half.
+        in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
+    """
+
+    name: str
+    starts: int
+    evicting: int
+    first_eviction: int | None
+    throughput: float
+    evicted_per_completed: float
+    in_flight: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """The mass model from perturbed starts.
+
+    Fields:
+        iterations: the horizon.
+        seed: of the noise.
+        groups: one summary for each kind of start.
+        trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
+            completed and evicted, all relative to the equilibrium; coordinate `start` on batch.
+    """
+
+    iterations: int
+    seed: int
+    groups: tuple[StartGroup, ...]
+    trajectories: xr.Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """Everything `fluidkv study` reports.
+
+    Fields:
+        system: what was studied.
+        stability: verdict and certificate, with the equilibrium.
+        input_scale: how far the boundary of stability is on the axis of input lengths.
+        simulation: what happens from perturbed starts.
+        load_report: rows kept, changed and dropped, where the workload came from a file.
+        comparison: prediction against measurement, where a log was given.
+    """
+
+    system: System
+    stability: StabilityResult
+    input_scale: InputScale
+    simulation: Simulation
+    load_report: LoadReport | None
+    comparison: Comparison | None
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON, under keys that stay."""
+        workload, found = self.system.workload, self.stability
+        scale = self.input_scale
+        answer: dict[str, object] = {
+            "capacity": _plain(self.system.capacity),
+            "gcd": found.decode_gcd,
+            "workload": {
+                "name": workload.name,
+                "note": workload.note,
+                "classes": len(workload.classes),
+                "requests": workload.requests,
+                "mean_input_length": float(workload.mean_input_length),
+                "mean_decode_length": float(workload.mean_decode_length),
+                "longest_decode_length": workload.longest_decode,
+            },
+            "equilibrium": {
+                "rate": float(found.equilibrium.rate),
+                "rate_exact": str(found.equilibrium.rate),
+                "in_flight": float(found.equilibrium.in_flight),
+                "in_flight_exact": str(found.equilibrium.in_flight),
+            },
+            "stability": {
+                "verdict": str(found.verdict),
+                "evidence": str(found.evidence),
+                "reason": found.reason,
+                "method": found.certificate.method,
+                "spectral_radius": list(found.spectral_radius),
+                "unstable_modes": found.unstable_modes,
+                "neutral_modes": found.neutral_modes,
+                "leading_period": found.leading_period,
+                "folding_time": found.folding_time,
+            },
+            "boundary": {
+                "stable_input_scale": _float(scale.stable),
+                "unstable_input_scale": _float(scale.unstable),
+            },
+            "simulation": {
+                "iterations": self.simulation.iterations,
+                "seed": self.simulation.seed,
+                "evidence": "sampled",
+                "starts": [vars(group) for group in self.simulation.groups],
+            },
+        }
+        if self.load_report is not None:
+            answer["load"] = self.load_report.as_dict()
+        if self.comparison is not None:
+            answer |= self.comparison.as_dict()
+        return answer
+
+
+def study_system(
+    system: System,
+    *,
+    iterations: int | None = None,
+    seed: int = 0,
+    measurement: Measurement | None = None,
+    load_report: LoadReport | None = None,
+) -> StudyResult:
+    """Certify the equilibrium, simulate perturbed starts, and hold the result against a log.
+
+    Args:
+        system: workload and capacity.
+        iterations: horizon of the simulation; by default 40 times the longest decode length, less
+            where that would take more than a few seconds.
+        seed: of the perturbations.
+        measurement: from `measure`, to compare with.
+        load_report: from `read_trace`, carried into the result.
+
+    Raises:
+        InputError: a decode length above `LONGEST_DECODE`, or `iterations` below 1.
+    """
+    longest = system.workload.longest_decode
+    if longest > LONGEST_DECODE:
+        raise InputError("decode_length", longest, f"at most {LONGEST_DECODE} tokens in a study")
+    found = stability(system)
+    comparison = None
+    if measurement is not None:
+        comparison = compare(
+            measurement, float(found.equilibrium.in_flight), found.leading_period
+        )
+    return StudyResult(
+        system=system,
+        stability=found,
+        input_scale=input_scale_bracket(system.workload),
+        simulation=_simulate(system, found, iterations, seed),
+        load_report=load_report,
+        comparison=comparison,
+    )
+
+
+def _simulate(
+    system: System, found: StabilityResult, iterations: int | None, seed: int
+) -> Simulation:
+    model = cohort_model(system)
+    kinds = _starts(model, found, jax.random.key(seed))
+    labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
+    batch = np.concatenate(list(kinds.values()))
+    horizon = iterations or _horizon(len(batch), system.workload.longest_decode)
+    every = max(1, horizon // _WINDOWS)
+    horizon -= horizon % every
+    data = simulate(
+        model,
+        batch,
+        iterations=horizon,
+        record=("completed", "evicted", "in_flight"),
+        every=every,
+    )
+    rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
+    data = data.isel({"class": 0}).drop_vars("final_state")
+    trajectories = xr.Dataset(
+        {
+            "completed": data.completed / (rate * every),
+            "evicted": data.evicted / (rate * every),
+            "in_flight": data.in_flight / in_flight,
+        },
+        attrs={"every": every},
+    ).assign_coords(start=("batch", labels))
+    groups = tuple(_summarise(name, trajectories) for name in kinds)
+    return Simulation(horizon, seed, groups, trajectories)
+
+
+def _starts(model: MassModel, found: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
+    """Name of the kind -> states [batch, class, stage]."""
+    kinds = {}
+    if found.certificate.leading:
+        root = complex(found.certificate.leading[0].ball.mid())
+        for size in _MODE_SIZES:
+            starts = mode_starts(model, root, count=_STARTS_EACH, size=size)
+            kinds[f"leading mode, {size:.0%}"] = starts
+    starts = perturbed_starts(key, model, count=_STARTS_EACH, size=_NOISE)
+    kinds[f"noise, {_NOISE:.0%}"] = starts
+    kinds["cold start, empty"] = empty_state(model)[None]
+    return kinds
+
+
+def _horizon(batch: int, stages: int) -> int:
+    """40 longest lifetimes, at least 2,000 iterations, within the budget of stage updates."""
+    affordable = _STAGE_UPDATES // (batch * stages)
+    return max(200, min(max(40 * stages, 2000), affordable))
+
+
+def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
+    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    late = group.isel(iteration=slice(group.sizes["iteration"] // 2, None))
+    evicts = group.evicted.values > 0
+    evicting = evicts.any(axis=1)
+    first = group.iteration.values[evicts.argmax(axis=1)][evicting]
+    completed = float(late.completed.sum())
+    return StartGroup(
+        name=name,
+        starts=group.sizes["batch"],
+        evicting=int(evicting.sum()),
+        first_eviction=int(np.median(first)) if evicting.any() else None,
+        throughput=float(late.completed.mean()),
+        evicted_per_completed=float(late.evicted.sum()) / completed if completed else math.nan,
+        in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
+    )
+
+
+def _plain(value) -> int | str:
+    return value.numerator if value.denominator == 1 else str(value)
+
+
+def _float(value) -> float | None:
+    return None if value is None else float(value)
