@@ -4,7 +4,6 @@
 line's, drawing is `fluidkv.figures`'.
 """
 
-import math
 from dataclasses import dataclass
 
 import jax
@@ -47,7 +46,8 @@ class StartGroup:
         first_eviction: median, over those, of the end of the first window with an eviction,
             iterations; None if none evicted.
         throughput: completions in the second half of the horizon, over the equilibrium's.
-        evicted_per_completed: requests evicted for each one completed, in the second half.
+        evicted_per_completed: requests evicted for each one completed, in the second half; None
+            if none completed.
         in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
     """
 
@@ -56,7 +56,7 @@ class StartGroup:
     evicting: int
     first_eviction: int | None
     throughput: float
-    evicted_per_completed: float
+    evicted_per_completed: float | None
     in_flight: tuple[float, float]
 
 
@@ -176,9 +176,7 @@ def study_system(
     found = stability(system)
     comparison = None
     if measurement is not None:
-        comparison = compare(
-            measurement, float(found.equilibrium.in_flight), found.leading_period
-        )
+        comparison = compare(measurement, float(found.equilibrium.in_flight), found.leading_period)
     return StudyResult(
         system=system,
         stability=found,
@@ -253,7 +251,7 @@ def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
         evicting=int(evicting.sum()),
         first_eviction=int(np.median(first)) if evicting.any() else None,
         throughput=float(late.completed.mean()),
-        evicted_per_completed=float(late.evicted.sum()) / completed if completed else math.nan,
+        evicted_per_completed=float(late.evicted.sum()) / completed if completed else None,
         in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
     )
 

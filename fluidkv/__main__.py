@@ -1,0 +1,7 @@
+"""`python -m fluidkv` is the command line."""
+
+import sys
+
+from fluidkv.cli import main
+
+sys.exit(main())

@@ -1,0 +1,5 @@
+"""The command line: `fluidkv study | verify | figure`."""
+
+from fluidkv.cli.app import app, main
+
+__all__ = ["app", "main"]

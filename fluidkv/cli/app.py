@@ -1,0 +1,284 @@
+"""Commands: parse, call one function of the package, print. Nothing heavy is imported for help."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from typer.exceptions import TyperException
+
+import fluidkv
+from fluidkv.cli import arguments
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.measured import Measurement, Timeseries
+    from fluidkv.study import StudyResult
+    from fluidkv.traces import LoadReport
+    from fluidkv.workload import System, Workload
+
+BAD_INPUT, DIFFERS, INTERRUPTED = 2, 1, 130
+
+app = typer.Typer(
+    name="fluidkv",
+    help="The stability laboratory for KV-cache memory in LLM serving.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_messages = Console(stderr=True, highlight=False)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 (a claim differs), 2 (bad input)."""
+    try:
+        code = app(args=None if argv is None else list(argv), standalone_mode=False)
+        return code if isinstance(code, int) else 0
+    except InputError as error:
+        return _refuse(str(error))
+    except TyperException as error:
+        return _refuse(" ".join(error.format_message().split()))
+    except (KeyboardInterrupt, typer.Abort):
+        _messages.print("fluidkv: interrupted; nothing was left half-written")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _refuse(message: str) -> int:
+    print(f"fluidkv: {message}", file=sys.stderr)
+    return BAD_INPUT
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"fluidkv {fluidkv.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The stability laboratory for KV-cache memory in LLM serving."""
+
+
+@app.command()
+def study(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="Trace file or log folder; the format is found from the content."),
+    ] = None,
+    class_: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="IN:OUT[:SHARE]", help="A request class; repeatable."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A synthetic workload: alpaca, bookcorpus, sharegpt.")
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKENS", help="KV capacity. May be left out for a log folder that names it."
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Format of SOURCE, if it is not to be guessed.")
+    ] = None,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="CSV", help="Time series of the running engine, to hold the prediction against."
+        ),
+    ] = None,
+    window: Annotated[
+        str | None,
+        typer.Option(metavar="FIRST:LAST", help="Seconds of the series to use. [default: backlog]"),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write study.json and figures here.")
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print only JSON on standard output.")
+    ] = False,
+    iterations: Annotated[
+        int | None,
+        typer.Option(min=1, help="Horizon of the simulation. [default: 40 longest lifetimes]"),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of the noise.")] = 0,
+) -> None:
+    """Is the eviction-free equilibrium of a workload stable at a KV capacity?
+
+    Says how far the boundary is, what period the slowest or growing mode has, what the equilibrium
+    carries, and what happens from perturbed starts.
+
+    [bold]fluidkv study --preset sharegpt --capacity 41408[/bold]
+    """
+    if sum(given is not None and given != [] for given in (source, class_, preset)) != 1:
+        raise InputError(
+            "SOURCE", _given(source, class_, preset), "exactly one of SOURCE, --class, --preset"
+        )
+    if out is not None:
+        arguments.writable_folder("--out", out)
+    if window is not None and measured is None:
+        raise InputError("--window", window, "together with --measured")
+    if format_ is not None and source is None:
+        raise InputError("--format", format_, "together with SOURCE")
+    span = arguments.window(window) if window is not None else None
+    tokens = arguments.capacity(capacity) if capacity is not None else None
+
+    workload, report = _workload(source, class_, preset, format_)
+    system = _system(workload, tokens, source, report)
+    series, measurement = _measurement(measured, span)
+    with _progress("certifying the equilibrium, simulating perturbed starts", quiet=json_):
+        from fluidkv.study import study_system
+
+        result = study_system(
+            system,
+            iterations=iterations,
+            seed=seed,
+            measurement=measurement,
+            load_report=report,
+        )
+    text = json.dumps(result.as_dict(), indent=2, allow_nan=False)
+    if json_:
+        print(text)
+    else:
+        from fluidkv.cli.summary import print_study
+
+        print_study(result, Console(highlight=False))
+    if out is not None:
+        with _progress(f"drawing into {out}", quiet=json_):
+            names = _write(result, series, text, out)
+        if not json_:
+            print(f"\nwritten to {out}: {', '.join(names)}")
+
+
+@app.command()
+def verify(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Claims, or the front of their ids."),
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print only JSON on standard output.")
+    ] = False,
+) -> int:
+    """Check the ledger: what the papers claim, and whether it holds.
+
+    Exits with 1 if an outcome differs from the one on record.
+    """
+    from fluidkv.claims import verify as verify_claims
+    from fluidkv.cli.summary import print_claim, print_tally
+
+    console = Console(highlight=False)
+    show = None if json_ else (lambda result: print_claim(result, console))
+    results = verify_claims(ids or None, on_result=show)
+    if json_:
+        print(json.dumps([r.as_dict() for r in results], indent=2, allow_nan=False))
+    else:
+        print_tally(results, console)
+    return 0 if all(r.as_expected for r in results) else DIFFERS
+
+
+@app.command()
+def figure(
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Figures.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write.")] = Path("figures"),
+) -> None:
+    """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
+    from fluidkv.figures import figures, render
+
+    if ids and all_:
+        raise InputError("--all", " ".join(ids), "either figure ids or --all")
+    if not ids and not all_:
+        for each in figures():
+            print(f"{each.id:<22} {each.title}")
+        return
+    arguments.writable_folder("--out", out)
+    with _progress(f"drawing into {out}", quiet=False):
+        rendered = render(ids or None, out)
+    for each in rendered:
+        print(
+            f"{each.id}: " + (f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files))
+        )
+
+
+def _given(source: str | None, class_: list[str] | None, preset: str | None) -> str:
+    names = [
+        text
+        for text, value in (("SOURCE", source), ("--class", class_), ("--preset", preset))
+        if value
+    ]
+    return " and ".join(names) or "none"
+
+
+def _workload(
+    source: str | None, class_: list[str] | None, preset: str | None, format_: str | None
+) -> "tuple[Workload, LoadReport | None]":
+    if class_:
+        return arguments.request_classes(class_), None
+    if preset is not None:
+        from fluidkv.traces import preset as preset_workload
+
+        return preset_workload(preset), None
+    from fluidkv.traces import read_trace
+
+    trace, report = read_trace(source or "", format=format_)
+    return trace.workload(), report
+
+
+def _system(
+    workload: "Workload", tokens: object, source: str | None, report: "LoadReport | None"
+) -> "System":
+    from fluidkv.workload import System
+
+    if tokens is None and report is not None and report.format == "vllm-bench":
+        from fluidkv.traces import bench_capacity
+
+        tokens = bench_capacity(source or "")
+    if tokens is None:
+        raise InputError("--capacity", None, "a number of KV tokens")
+    return System(workload, tokens)  # pyright: ignore[reportArgumentType]  # System checks it
+
+
+def _measurement(
+    path: Path | None, span: tuple[float, float] | None
+) -> "tuple[Timeseries | None, Measurement | None]":
+    if path is None:
+        return None, None
+    from fluidkv.measured import measure, read_timeseries
+
+    series = read_timeseries(path)
+    return series, measure(series, window=span)
+
+
+def _write(result: "StudyResult", series: "Timeseries | None", text: str, out: Path) -> list[str]:
+    from fluidkv.figures import study_figures, write_figures
+    from fluidkv.files import write_whole
+
+    try:
+        rendered = write_figures(study_figures(result, series), out)
+        write_whole(out / "study.json", (text + "\n").encode())
+    except OSError as error:  # the disk filled up, or the folder changed since it was checked
+        raise InputError("--out", str(out), f"a folder that takes files ({error})") from None
+    return ["study.json", *(name for each in rendered for name in each.files)]
+
+
+def _progress(message: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """A line that moves while work goes on; nothing where no person watches."""
+    if quiet or not _messages.is_terminal:
+        return nullcontext()
+    return _messages.status(f"{message} (Ctrl-C stops)")

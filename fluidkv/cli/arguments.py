@@ -1,0 +1,108 @@
+"""From the text of the command line to exact values, or one line that says what is allowed."""
+
+import os
+import re
+import tempfile
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from pathlib import Path
+
+from fluidkv.errors import InputError
+from fluidkv.workload import RequestClass, Workload
+
+LARGEST_NUMBER = 10**15
+"""No capacity or length is larger; below it float64 holds every integer."""
+
+_CLASS = "IN:OUT or IN:OUT:SHARE, such as 128:256 or 128:256:1/2"
+
+
+def exact_number(argument: str, text: str, allowed: str) -> Fraction:
+    """The rational that a decimal ("0.5", "41408") or a fraction ("1/2") spells exactly."""
+    parts = text.strip().split("/")
+    if len(parts) > 2:
+        raise InputError(argument, text, allowed)
+    values = [_decimal(argument, text, part, allowed) for part in parts]
+    if len(values) == 2 and values[1] == 0:
+        raise InputError(argument, text, allowed)
+    return values[0] / values[1] if len(values) == 2 else values[0]
+
+
+def request_classes(texts: list[str]) -> Workload:
+    """`IN:OUT[:SHARE] ...` as a workload; without any SHARE the shares are equal."""
+    rows = [text.split(":") for text in texts]
+    for text, row in zip(texts, rows, strict=True):
+        if len(row) not in (2, 3):
+            raise InputError("--class", text, _CLASS)
+    given = [len(row) == 3 for row in rows]
+    if any(given) and not all(given):
+        missing = texts[given.index(False)]
+        raise InputError("--class", missing, "a share for every class, or for none")
+    classes = []
+    for text, row in zip(texts, rows, strict=True):
+        input_length, decode_length = (_length(text, part) for part in row[:2])
+        share = (
+            exact_number("--class", row[2], "a share such as 1/2 or 0.5")
+            if len(row) == 3
+            else Fraction(1, len(rows))
+        )
+        classes.append(RequestClass(input_length, decode_length, share))
+    return Workload(tuple(classes), name=" + ".join(texts) if len(texts) < 4 else "")
+
+
+def capacity(text: str) -> Fraction:
+    allowed = f"a positive number of tokens, at most {LARGEST_NUMBER:.0e}"
+    value = exact_number("--capacity", text, allowed)
+    if not 0 < value <= LARGEST_NUMBER:
+        raise InputError("--capacity", text, allowed)
+    return value
+
+
+def window(text: str) -> tuple[float, float]:
+    """`FIRST:LAST`, seconds."""
+    allowed = "FIRST:LAST in seconds, such as 20:150"
+    parts = text.split(":")
+    if len(parts) != 2:
+        raise InputError("--window", text, allowed)
+    first, last = (float(exact_number("--window", part, allowed)) for part in parts)
+    if not first < last:
+        raise InputError("--window", text, allowed)
+    return first, last
+
+
+def writable_folder(argument: str, folder: Path) -> None:
+    """Make sure, before any work is done for it, that a folder can be made and written.
+
+    What this makes on the way is removed again: a run that fails later leaves nothing behind.
+    """
+    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
+    made: list[Path] = []
+    try:
+        for path in reversed(missing):
+            path.mkdir()
+            made.append(path)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        allowed = f"a folder that can be written ({reason})"
+        raise InputError(argument, str(folder), allowed) from None
+    finally:
+        for path in reversed(made):
+            path.rmdir()
+
+
+def _length(text: str, part: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,15}", part.strip()) or int(part) < 1:
+        raise InputError("--class", text, f"{_CLASS}, lengths whole and at least 1")
+    return int(part)
+
+
+def _decimal(argument: str, text: str, part: str, allowed: str) -> Fraction:
+    try:
+        value = Decimal(part.strip())
+    except InvalidOperation:
+        raise InputError(argument, text, allowed) from None
+    # The exponent is looked at before it is written out: 1e999999999 has a billion digits.
+    if not value.is_finite() or abs(value.adjusted()) > 30 or len(part) > 60:
+        raise InputError(argument, text, allowed)
+    return Fraction(value)

@@ -1,0 +1,91 @@
+"""The other commands, exit codes, and what asking for help costs."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from fluidkv.claims import ledger
+from fluidkv.claims.claim import Claim, Outcome
+from fluidkv.cli import main
+from fluidkv.verdict import Evidence, Verdict
+
+
+def test_verify_prints_every_claim_asked_for(capsys):
+    assert main(["verify", "congestion.example-2"]) == 0
+    shown = capsys.readouterr().out
+    asked = [claim.id for claim in ledger() if claim.id.startswith("congestion.example-2")]
+    assert asked
+    assert all(id_ in shown for id_ in asked)
+    assert f"{len(asked)} claims" in shown
+    assert "all as on record" in shown
+
+
+def test_verify_json_is_json(capsys):
+    assert main(["verify", "congestion.equation-4", "--json"]) == 0
+    (only,) = json.loads(capsys.readouterr().out)
+    assert only["verdict"] == "holds"
+    assert only["as_expected"] is True
+
+
+def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
+    wrong = Claim(
+        id="test.wrong",
+        kind="example",
+        statement="A claim whose record is wrong.",
+        source="nowhere",
+        checked="one case",
+        check=lambda: Outcome(Verdict.FAILS, Evidence.EXACT, ours="1", paper="2"),
+    )
+    module = import_module("fluidkv.claims.ledger")  # the package exports a function of that name
+    monkeypatch.setattr(module, "select", lambda ids: (wrong,))
+    assert main(["verify"]) == 1
+    shown = capsys.readouterr().out
+    assert "DIFFERS from the record" in shown
+    assert "paper: 2; ours: 1" in shown
+
+
+@pytest.mark.parametrize("argv", [["verify", "nothing"], ["figure", "nothing"], ["nothing"]])
+def test_unknown_names_get_one_line(argv, capsys):
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+def test_figure_without_arguments_lists(capsys):
+    assert main(["figure"]) == 0
+    shown = capsys.readouterr().out
+    assert "congestion_figure_8" in shown
+
+
+def test_figure_writes_picture_data_and_manifest(capsys, tmp_path):
+    assert main(["figure", "congestion_figure_2", "--out", str(tmp_path)]) == 0
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"congestion_figure_2.png", "congestion_figure_2.svg", "manifest.json"} <= names
+
+
+def test_figure_takes_ids_or_all_but_not_both(capsys, tmp_path):
+    assert main(["figure", "congestion_figure_2", "--all", "--out", str(tmp_path)]) == 2
+    assert "--all" in capsys.readouterr().err
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("fluidkv ")
+
+
+def test_module_and_console_script_agree_on_exit_codes():
+    """As a user runs it: a process of its own, its standard output only JSON."""
+    argv = [sys.executable, "-m", "fluidkv", "study", "--class", "5:3", "--capacity"]
+    good = subprocess.run(
+        [*argv, "100", "--json", "--iterations", "20"], capture_output=True, text=True, check=False
+    )
+    assert (good.returncode, good.stderr) == (0, "")
+    assert json.loads(good.stdout)["gcd"] == 3
+    bad = subprocess.run([*argv, "8"], capture_output=True, text=True, check=False)
+    assert (bad.returncode, bad.stdout) == (2, "")
+    assert "Traceback" not in bad.stderr
+    assert bad.stderr.count("\n") == 1

@@ -1,0 +1,234 @@
+"""`fluidkv study`: the stable keys, the numbers behind them, and one line for bad input."""
+
+import json
+from fractions import Fraction
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.exact.stability import stability
+from fluidkv.workload import RequestClass, System, Workload
+
+SHORT = ["--iterations", "50"]
+
+
+def run_json(capsys, *argv: str) -> dict:
+    assert main(["study", *argv, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
+
+
+def refusal(capsys, *argv: str) -> str:
+    """Exit code 2, nothing on standard output, one line on standard error."""
+    assert main(list(argv)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert captured.err.startswith("fluidkv: ")
+    return captured.err
+
+
+def test_stable_keys_of_two_classes(capsys):
+    classes = ["--class", "50:2:1/2", "--class", "50:4:0.5"]
+    answer = run_json(capsys, *classes, "--capacity", "626", *SHORT)
+    half = Fraction(1, 2)
+    found = stability(System(Workload((RequestClass(50, 2, half), RequestClass(50, 4, half))), 626))
+    assert answer["equilibrium"]["rate"] == 4
+    assert answer["equilibrium"]["in_flight"] == 12
+    assert answer["stability"]["verdict"] == "unstable"
+    assert answer["stability"]["evidence"] == "exact"
+    assert answer["stability"]["spectral_radius"] == list(found.spectral_radius)
+    assert answer["stability"]["unstable_modes"] == 1
+    assert answer["stability"]["leading_period"] == pytest.approx(2, rel=1e-15)
+    assert answer["gcd"] == 2
+    assert answer["workload"]["classes"] == 2
+    assert answer["workload"]["requests"] is None
+    assert answer["capacity"] == 626
+    assert answer["simulation"]["iterations"] == 50
+    assert "measured" not in answer
+
+
+def test_shares_left_out_are_equal(capsys):
+    answer = run_json(capsys, "--class", "50:2", "--class", "50:3", "--capacity", "518", *SHORT)
+    assert answer["equilibrium"]["rate"] == 4
+    assert answer["stability"]["verdict"] == "stable"
+
+
+def test_one_iteration_requests_have_no_period(capsys):
+    answer = run_json(capsys, "--class", "5:1", "--capacity", "60", *SHORT)
+    assert answer["stability"]["leading_period"] is None
+    assert answer["stability"]["spectral_radius"] == [0, 0]
+
+
+def test_a_fractional_capacity_stays_exact(capsys):
+    answer = run_json(capsys, "--class", "2:3", "--capacity", "49/2", *SHORT)
+    assert answer["capacity"] == "49/2"
+    assert answer["equilibrium"]["rate_exact"] == "49/24"
+
+
+def test_measured_log_comes_out_as_the_paper_page_says(capsys, traces_dir):
+    """Issue numbers; windows and tolerances are those of the numbers' own digits."""
+    log = traces_dir / "vllm_rtx4090_llama31_8b"
+    answer = run_json(
+        capsys,
+        str(log),
+        "--capacity",
+        "41408",
+        "--measured",
+        str(log / "timeseries.csv"),
+        "--window",
+        "20:150",
+        *SHORT,
+    )
+    assert round(answer["equilibrium"]["in_flight"], 2) == 34.39
+    assert round(answer["equilibrium"]["rate"], 6) == 0.052703
+    assert answer["stability"]["unstable_modes"] == 2
+    assert round(answer["stability"]["leading_period"], 1) == 657.8
+    assert (answer["workload"]["requests"], answer["gcd"]) == (300, 1)
+    assert answer["measured"]["window_s"] == [20, 150]
+    assert answer["measured"]["running_mean"] == pytest.approx(34.7, abs=0.06)
+    assert answer["measured"]["iterations_per_s"] == pytest.approx(32.5, abs=0.06)
+    assert 21 <= answer["measured"]["period_s"] <= 22
+    assert round(answer["predicted"]["period_s"], 1) == 20.2
+    assert answer["predicted"]["in_flight"] == answer["equilibrium"]["in_flight"]
+
+
+def test_capacity_of_a_log_folder_is_read_from_the_log(capsys, traces_dir):
+    answer = run_json(capsys, str(traces_dir / "vllm_rtx4090_llama31_8b"), *SHORT)
+    assert answer["capacity"] == 41408
+
+
+def test_dropped_rows_are_counted_and_shown(capsys, tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("input_length,output_length\n10,5\n10,0\nx,5\n12,7\n", encoding="utf-8")
+    answer = run_json(capsys, str(trace), "--capacity", "100", *SHORT)
+    assert (answer["load"]["read"], answer["load"]["kept"], answer["load"]["dropped"]) == (4, 2, 2)
+    assert main(["study", str(trace), "--capacity", "100", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    assert "4 rows read, 2 kept" in shown
+    assert "dropped: " in shown
+
+
+def test_the_summary_fits_80_columns_and_says_the_verdict(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    argv = ["study", "--class", "20:40", "--capacity", "5000", *SHORT]
+    assert main(argv) == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "UNSTABLE" in shown
+    assert "proved in exact arithmetic" in shown
+    assert "multiples of 40" in shown
+
+
+def test_out_holds_the_answer_and_pictures(capsys, tmp_path):
+    out = tmp_path / "deep" / "study"
+    argv = ["study", "--class", "20:4", "--capacity", "500", *SHORT, "--out", str(out)]
+    assert main(argv) == 0
+    written = {path.name for path in out.iterdir()}
+    assert "study.json" in written
+    assert any(name.endswith(".png") for name in written)
+    for png in out.glob("*.png"):
+        assert png.read_bytes().startswith(b"\x89PNG")
+    assert json.loads((out / "study.json").read_text())["gcd"] == 4
+    assert not [name for name in written if name.startswith((".", "tmp"))]
+
+
+BAD = {
+    "no source": ["--capacity", "10"],
+    "two sources": ["--class", "5:3", "--preset", "sharegpt", "--capacity", "10"],
+    "zero input": ["--class", "0:5", "--capacity", "100"],
+    "zero output": ["--class", "5:0", "--capacity", "100"],
+    "negative": ["--class", "5:-1", "--capacity", "100"],
+    "fractional": ["--class", "5:2.5", "--capacity", "100"],
+    "nan length": ["--class", "nan:2", "--capacity", "100"],
+    "infinite length": ["--class", "5:inf", "--capacity", "100"],
+    "no colon": ["--class", "5", "--capacity", "100"],
+    "huge length": ["--class", "5:" + "9" * 30, "--capacity", "100"],
+    "shares below one": ["--class", "5:3:1/2", "--capacity", "100"],
+    "shares above one": ["--class", "5:3:1/2", "--class", "5:4:2/3", "--capacity", "100"],
+    "zero share": ["--class", "5:3:0", "--class", "5:4:1", "--capacity", "100"],
+    "share over zero": ["--class", "5:3:1/0", "--capacity", "100"],
+    "mixed shares": ["--class", "5:3:1/2", "--class", "5:4", "--capacity", "100"],
+    "no capacity": ["--class", "5:3"],
+    "capacity of the largest request": ["--class", "5:3", "--capacity", "8"],
+    "zero capacity": ["--class", "5:3", "--capacity", "0"],
+    "capacity nan": ["--class", "5:3", "--capacity", "nan"],
+    "capacity with a billion digits": ["--class", "5:3", "--capacity", "1e999999999"],
+    "capacity in words": ["--class", "5:3", "--capacity", "many"],
+    "unknown preset": ["--preset", "wikipedia", "--capacity", "10000"],
+    "format without a source": ["--class", "5:3", "--capacity", "100", "--format", "azure"],
+    "window without measured": ["--class", "5:3", "--capacity", "100", "--window", "1:2"],
+    "no iterations": ["--class", "5:3", "--capacity", "100", "--iterations", "0"],
+    "unknown option": ["--class", "5:3", "--capacity", "100", "--fast"],
+    "too long an output": ["--class", "5:200000", "--capacity", "1000000"],
+    "missing file": ["no/such/file.csv", "--capacity", "100"],
+}
+
+
+@pytest.mark.parametrize("argv", BAD.values(), ids=BAD.keys())
+def test_bad_arguments_get_one_line(argv, capsys):
+    refusal(capsys, "study", *argv)
+
+
+FILES = {
+    "empty": b"",
+    "binary": b"\x89PNG\r\n\x1a\n\x00\x00\xff\xfe",
+    "columns": b"a,b,c\n1,2,3\n",
+    "header only": b"TIMESTAMP,ContextTokens,GeneratedTokens\n",
+    "words": b"TIMESTAMP,ContextTokens,GeneratedTokens\nx,y,z\n",
+    "truncated": b'{"timestamp": 0, "input_length": 67',
+}
+
+
+@pytest.mark.parametrize("content", FILES.values(), ids=FILES.keys())
+def test_bad_files_get_one_line(content, capsys, tmp_path):
+    path = tmp_path / "trace"
+    path.write_bytes(content)
+    assert "source" in refusal(capsys, "study", str(path), "--capacity", "100")
+
+
+def test_unknown_format_names_the_known_ones(capsys, tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_text("input_length,output_length\n10,5\n", encoding="utf-8")
+    line = refusal(capsys, "study", str(path), "--capacity", "100", "--format", "parquet")
+    assert "azure" in line
+    assert "mooncake" in line
+
+
+def test_measured_without_its_columns_is_refused(capsys, tmp_path):
+    series = tmp_path / "series.csv"
+    series.write_text("t,running\n1,2\n", encoding="utf-8")
+    line = refusal(
+        capsys, "study", "--class", "5:3", "--capacity", "100", "--measured", str(series)
+    )
+    assert "waiting" in line
+    assert "gen_throughput" in line
+
+
+@pytest.mark.parametrize("window", ["5", "a:b", "9:3", "1:2:3"])
+def test_bad_windows_are_refused(window, capsys, tmp_path):
+    series = tmp_path / "series.csv"
+    series.write_text("t,running,waiting,gen_throughput\n1,2,3,4\n", encoding="utf-8")
+    argv = ["--class", "5:3", "--capacity", "100", "--measured", str(series), "--window", window]
+    assert "--window" in refusal(capsys, "study", *argv)
+
+
+def test_an_out_that_is_a_file_is_refused_and_kept(capsys, tmp_path):
+    out = tmp_path / "notes.txt"
+    out.write_text("mine", encoding="utf-8")
+    argv = ["study", "--class", "5:3", "--capacity", "100", "--out", str(out)]
+    assert "--out" in refusal(capsys, *argv)
+    assert out.read_text() == "mine"
+
+
+def test_an_out_below_a_file_is_refused(capsys, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    out = str(tmp_path / "file" / "deep" / "study")
+    assert "--out" in refusal(capsys, "study", "--class", "5:3", "--capacity", "100", "--out", out)
+
+
+def test_a_refused_study_leaves_no_folder_behind(capsys, tmp_path):
+    out = tmp_path / "new" / "study"
+    refusal(capsys, "study", "--class", "5:3", "--capacity", "8", "--out", str(out))
+    assert list(tmp_path.iterdir()) == []
