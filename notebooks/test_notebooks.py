@@ -1,0 +1,127 @@
+"""Each notebook runs from top to bottom in a clean kernel, warnings as errors, public names only.
+
+What a page says in words about its numbers stands in `CHECKS` as assertions, which run in the
+page's own kernel after its last cell.
+"""
+
+import ast
+import os
+from importlib import import_module
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+HERE = Path(__file__).parent
+NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
+NEEDS_TRACES = {"02_measured_log.ipynb"}
+
+WARNINGS_ARE_ERRORS = "import warnings\nwarnings.simplefilter('error')"
+
+CHECKS = {
+    "01_first_verdict.ipynb": """
+first, second = verdicts["8 and 12"], verdicts["8 and 13"]
+assert first.verdict is fk.Stability.UNSTABLE and second.verdict is fk.Stability.STABLE
+assert first.evidence is fk.Evidence.EXACT and second.evidence is fk.Evidence.EXACT
+assert first.decode_gcd == 4 and second.decode_gcd == 1
+# "nearly the same"
+assert abs(first.equilibrium.in_flight / second.equilibrium.in_flight - 1) < Fraction(1, 100)
+assert abs(first.equilibrium.rate / second.equilibrium.rate - 1) < Fraction(6, 100)
+# "a few thousandths"
+assert all(abs(r - 1) < 0.005 for found in verdicts.values() for r in found.spectral_radius)
+assert fk.input_scale_bracket(systems["8 and 12"].workload).stable is None
+evicting = {
+    name: int((data.evicted.sum(["iteration", "class"]) > 0).sum()) for name, data in runs.items()
+}
+assert evicting == {"8 and 12": 8, "8 and 13": 0}
+""",
+    "02_measured_log.ipynb": """
+assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
+assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
+# "the level is predicted well", "to within the resolution of the window"
+assert abs(comparison.in_flight_difference) < 0.02
+assert shortest < comparison.predicted_period_s < longest
+halves = [fk.measure(series, window=windows[f"its {half} half"]) for half in ("first", "second")]
+assert halves[0].oscillation.beats_red_noise and not halves[1].oscillation.beats_red_noise
+# "the measured swings shrink", while the mode grows
+assert data["spread_second_half"] < data["spread_first_half"] and found.spectral_radius[0] > 1
+# "close to the mean output length", "for other workloads the two differ widely"
+assert abs(found.leading_period / float(workload.mean_decode_length) - 1) < 0.02
+other = fk.preset("sharegpt")
+period = fk.stability(fk.System(other, 2 * other.largest_footprint)).leading_period
+assert period > 2 * float(other.mean_decode_length)
+""",
+}
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def path(request):
+    return request.param
+
+
+def test_every_notebook_is_checked():
+    assert {path.name for path in NOTEBOOKS} == set(CHECKS)
+
+
+def test_notebook_runs_and_its_words_hold(path, tmp_path, request):
+    environment = os.environ | {
+        # `make test` asks for a backend that cannot show a figure inline.
+        "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+        # The reader's own start-up files and settings play no part.
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "jupyter"),
+    }
+    if path.name in NEEDS_TRACES:
+        environment["FLUIDKV_TRACES"] = str(request.getfixturevalue("traces_dir").resolve())
+    notebook = nbformat.read(path, as_version=4)
+    cells = notebook.cells
+    # The first cell loads JAX and Matplotlib; the filter comes after it, so that it judges this
+    # project's calls and not how other packages import each other.
+    first = next(i for i, cell in enumerate(cells) if cell.cell_type == "code")
+    cells.insert(first + 1, nbformat.v4.new_code_cell(WARNINGS_ARE_ERRORS))
+    cells.append(nbformat.v4.new_code_cell(CHECKS[path.name]))
+
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(HERE)}}
+    )
+    client.execute(env=environment)  # raises where a cell does
+
+    outputs = [output for cell in cells for output in cell.get("outputs", [])]
+    assert not [o.text for o in outputs if o.output_type == "stream" and o.name == "stderr"]
+    assert any("image/png" in o.get("data", {}) for o in outputs), "no picture was drawn"
+    lines = [line for o in outputs if o.output_type == "stream" for line in o.text.splitlines()]
+    assert lines
+
+
+def test_notebook_is_committed_without_outputs(path):
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            assert cell.outputs == []
+            assert cell.execution_count is None
+
+
+def test_notebook_uses_public_names_only(path):
+    notebook = nbformat.read(path, as_version=4)
+    source = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    used = list(_fluidkv_names(ast.parse(source)))
+    assert used
+    for module, name in used:
+        assert name in import_module(module).__all__, f"{module}.{name} is not public"
+
+
+def _fluidkv_names(tree: ast.AST):
+    """Pairs (module, name) for what a page takes from fluidkv, as `fk.name` or by import."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "fluidkv":
+            yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.name.split(".")[0] == "fluidkv":
+                    assert (alias.name, alias.asname) == ("fluidkv", "fk"), alias.name
+        elif isinstance(node, ast.Attribute):
+            assert not node.attr.startswith("_"), f"private name {node.attr}"
+            if isinstance(node.value, ast.Name) and node.value.id == "fk":
+                yield "fluidkv", node.attr
