@@ -139,14 +139,10 @@ def _equilibrium_rows(result: StudyResult) -> list[tuple[str, str | Text]]:
         low, high = found.spectral_radius
         rows.append(("leading mode", f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"))
     rows.append(("boundary", _boundary(result)))
-    if found.decode_gcd > 1:
-        rows.append(
-            (
-                "gcd",
-                f"all output lengths are multiples of {found.decode_gcd}: completions "
-                "synchronise, and longer inputs do not cure it (Congestion, Theorem 3)",
-            )
-        )
+    rows.append(("capacity", "scales all of this alike and does not move the verdict"))
+    synchrony = _synchrony(result)
+    if synchrony:
+        rows.append(("lengths", synchrony))
     return rows
 
 
@@ -163,20 +159,32 @@ def _leading_mode(found: StabilityResult) -> str:
 def _boundary(result: StudyResult) -> str:
     scale = result.input_scale
     if scale.stable is not None and scale.unstable is not None:
-        ends = f"stable at {float(scale.stable):.4g}, unstable at {float(scale.unstable):.4g}"
+        factor = float(scale.stable + scale.unstable) / 2
+        change = f"grow {factor:.3g}-fold" if factor > 1 else f"shrink to {factor:.3g} of this"
         return (
-            f"input lengths times {_between(scale.unstable, scale.stable)} ({ends}, both "
-            "certified); capacity scales the equilibrium and does not move the verdict"
+            f"crossed if inputs {change} (stable at {float(scale.stable):.4g}, unstable at "
+            f"{float(scale.unstable):.4g}, both certified)"
         )
     if scale.unstable is not None:
-        return f"not reached: still unstable with inputs times {float(scale.unstable):g}"
+        return f"not met: still unstable with inputs {float(scale.unstable):g} times as long"
     if scale.stable is not None:
-        return f"not reached: still stable with inputs times {float(scale.stable):.2g}"
+        return f"not met: still stable with inputs shrunk to {float(scale.stable):.2g} of this"
     return "not looked for: the verdict at these inputs is undecided"
 
 
-def _between(low: object, high: object) -> str:
-    return f"{(float(low) + float(high)) / 2:.3g}"  # pyright: ignore[reportArgumentType]
+def _synchrony(result: StudyResult) -> str:
+    common = result.stability.decode_gcd
+    if common == 1:
+        return ""
+    if len({c.decode_length for c in result.system.workload.classes}) == 1:
+        return (
+            f"every output has {common} tokens: the equilibrium is unstable at every input "
+            "length (Congestion, Theorem 2)"
+        )
+    return (
+        f"all outputs are multiples of {common}: completions synchronise, and longer inputs do "
+        "not cure it (Congestion, Theorem 3)"
+    )
 
 
 def _horizon(result: StudyResult) -> str:
@@ -189,7 +197,7 @@ def _horizon(result: StudyResult) -> str:
 
 def _starts(console: Console, simulation: Simulation) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("start")
+    table.add_column("start", no_wrap=True)
     for column in ("evicting", "first at", "throughput", "evicted/done", "in flight"):
         table.add_column(column, justify="right")
     for group in simulation.groups:
@@ -201,7 +209,7 @@ def _starts(console: Console, simulation: Simulation) -> None:
             "-" if group.first_eviction is None else f"{group.first_eviction:,}",
             f"{group.throughput:.1%}",
             "-" if wasted is None else f"{wasted:.3f}",
-            f"{low:.1%} to {high:.1%}",
+            f"{100 * low:.1f} to {100 * high:.1f}%",
         )
     console.print(table)
     console.print(

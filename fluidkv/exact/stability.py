@@ -149,11 +149,14 @@ def _judge(certificate: SpectralCertificate) -> tuple[Stability, str]:
     if outside is None or on_circle is None:
         return Stability.UNDECIDED, "a root is too near the unit circle to place it on either side"
     if outside > 0:
-        return Stability.UNSTABLE, f"{outside} of {certificate.degree} modes grow"
+        return (
+            Stability.UNSTABLE,
+            f"{outside} of {certificate.degree} modes {'grows' if outside == 1 else 'grow'}",
+        )
     if on_circle > 0:
         return (
             Stability.UNDECIDED,
-            f"{on_circle} modes lie exactly on the unit circle: they neither grow nor decay",
+            f"modes exactly on the unit circle, which neither grow nor decay: {on_circle}",
         )
     if certificate.degree == 0:
         return Stability.STABLE, "requests last one iteration: there are no modes"

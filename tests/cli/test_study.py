@@ -118,7 +118,7 @@ def test_the_summary_fits_80_columns_and_says_the_verdict(capsys, monkeypatch):
     assert max(len(line) for line in shown.splitlines()) <= 80
     assert "UNSTABLE" in shown
     assert "proved in exact arithmetic" in shown
-    assert "multiples of 40" in shown
+    assert "every output has 40 tokens" in shown
 
 
 def test_out_holds_the_answer_and_pictures(capsys, tmp_path):
