@@ -73,7 +73,8 @@ def mode_starts(
         model: with one capacity; a cohort model, or a class model (on the cohort manifold).
         root: z, not 0.
         count: number of phases, at least 1.
-        size: largest deviation of a cohort relative to the equilibrium, in (0, 1].
+        size: bound on the deviation of a cohort relative to the equilibrium, in (0, 1]; some
+            cohort of some phase comes near it.
 
     Raises:
         InputError: root, count or size outside of what is allowed.
@@ -90,7 +91,8 @@ def mode_starts(
     # |z|^-s over its largest value, so that nothing overflows
     log_size = -ages * np.log(np.abs(root))
     shape = np.exp(log_size - log_size.max() - 1j * ages * np.angle(root))
-    phases = np.exp(2j * np.pi * np.arange(count) / count)
+    # A third of a step off zero: no phase is then a node of a real mode, where nothing is disturbed.
+    phases = np.exp(2j * np.pi * (np.arange(count) + 1 / 3) / count)
     deviation = np.real(phases[:, None, None] * shape)
     return _on_boundary(model, equilibrium_state(model) * (1 + size * deviation))
 
