@@ -19,7 +19,7 @@ Then g stays over the whole cell in a disc around the computed value that misses
 theorem, the remainder bounded by the sum of moduli), so the change of argument from one cell centre
 to the next is the principal one. Cells that do not pass are halved.
 
-Rounding, with u = 2^-53. All sums below are ordinary dot products, for which
+Rounding, with u = 2^-53. All sums below are ordinary dot products of real numbers, for which
 |computed - exact| <= n u / (1 - n u) * (sum of moduli) holds in any order of summation. A complex
 product has relative error at most sqrt(5) u < 3u. Then, to first order in u:
 
@@ -28,8 +28,19 @@ product has relative error at most sqrt(5) u < 3u. Then, to first order in u:
     coefficient V_s R^s (s t)^j/j!   (s + 40)u
     two-level sum                    2(n1 + n2)u + 6u
 
-`Series` takes (12 s + 4 (n1 + n2) + 100)u in place of (9 s + 2 (n1 + n2) + 51)u; the surplus covers
-the second-order terms as long as 12 s u < 1/100, that is for any polynomial that fits in memory.
+where s = r + n1 c, r < n1, c < n2, and the sum over c is taken first. On the grid of angles
+pi k / N, n1 a divisor of 2N, both sums are matrix products: e^{i n1 c theta} depends only on
+k mod P, P = 2N / n1, and with k = k1 + P k2, k1 < P, the point e^{i r theta} is a twiddle, which
+depends on k1 and r, times one that depends on k2 and r. All of these are points of the grid; no
+power is computed:
+
+    three points                     15u             for c and k1, for r and k1, for r and k2
+    product with the twiddle         3u
+    sum over c, then over r          2 n2 u + 3 n1 u  dot products of lengths n2 and 2 n1
+
+`Series` takes (12 s + 4 (n1 + n2) + 100)u in place of (9 s + 2 (n1 + n2) + 51)u and of
+(s + 3 (n1 + n2) + 58)u; the surplus covers the second-order terms as long as 12 s u < 1/100, that
+is for any polynomial that fits in memory.
 """
 
 import math
@@ -50,6 +61,7 @@ _ORDERS = 3  # m: values, first and second derivatives are computed, the third i
 _FILL = 0.9  # of |g| that the variation over a cell may take up
 _MAX_HALVINGS = 30  # of a grid cell: then x = k / 2^q keeps q < 53, exact in a float
 _MAX_CELLS = 1 << 18
+_ONE_CORE = 1 << 18  # multiplications up to which OpenBLAS starts no threads
 
 
 @dataclass(frozen=True)
@@ -119,8 +131,9 @@ class Series:
         orders = np.stack([terms] * (_ORDERS + 1))
         for j in range(1, _ORDERS + 1):
             orders[j] = orders[j - 1] * exponents / j
-        columns = math.isqrt(d - 1) + 1  # n2: powers of w^n1
-        rows = -(-d // columns)  # n1
+        # n1 near sqrt(d), and a divisor of 2N as the grid needs
+        rows = min(1 << max(1, (d.bit_length() + 1) // 2), 2 * self.grid_cells)
+        columns = -(-d // rows)  # n2
         rounding = _UNIT * (12.0 * np.arange(d) + 4 * (rows + columns) + 100)
         # The derivation above is to first order in u; 1e-300 covers what underflows.
         self._rounding = (np.abs(orders[:-1]) * rounding).sum(axis=1) + 1e-300
@@ -141,9 +154,9 @@ class Series:
         return int(np.clip(2 ** math.ceil(math.log2(max(wanted, 1.0))), 64, 1 << 14))
 
     @property
-    def rounding_bound(self) -> float:
-        """On |computed - exact| for values of G on the circle."""
-        return float(self._rounding[0])
+    def rounding_bounds(self) -> Floats:
+        """[m] bounds on |computed - exact| for the sums of each order on the circle."""
+        return self._rounding
 
     @property
     def half_cell(self) -> float:
@@ -153,8 +166,7 @@ class Series:
     def grid(self) -> Covering:
         """The coarse cells x = 0, 1/N, ..., 1, whether they pass or not."""
         n = self.grid_cells
-        points = _grid_points(n)
-        return self._cover(np.arange(n + 1) / n, 0, points)
+        return self._cover(np.arange(n + 1) / n, 0, self._evaluate_grid())
 
     def halve(self, centres: Floats, halvings: int) -> Covering:
         """The halves of the given cells; `halvings` counts from the grid, after halving."""
@@ -163,11 +175,11 @@ class Series:
         halves = halves[(halves > 0) & (halves < 1)]
         with flint_context.workprec(64):
             points = np.array([_rounded(acb(arb(x)).exp_pi_i()) for x in halves])
-        return self._cover(halves, halvings, points)
+        return self._cover(halves, halvings, self.evaluate(points))
 
-    def _cover(self, centres: Floats, halvings: int, points: Complexes) -> Covering:
+    def _cover(self, centres: Floats, halvings: int, values: Complexes) -> Covering:
         shrink = 0.5 ** (halvings * np.arange(_ORDERS))
-        taylor = self.evaluate(points) * shrink[:, None]
+        taylor = values * shrink[:, None]
         size = np.abs(taylor)
         variation = (
             size[1:].sum(axis=0)
@@ -179,7 +191,24 @@ class Series:
         half_widths = np.full(len(centres), 0.5**halvings / (2 * self.grid_cells))
         return Covering(centres, half_widths, taylor, fill)
 
-    def evaluate(self, points: Complexes, *, chunk: int = 2048) -> Complexes:
+    def _evaluate_grid(self) -> Complexes:
+        """`evaluate` at e^{i pi k / N}, k = 0 ... N, in two matrix products."""
+        n, rows = self.grid_cells, self._rows
+        period = 2 * n // rows  # P
+        half_circle = _grid_points(n)[:n]
+        circle = np.concatenate([half_circle, -half_circle])  # e^{i pi k / N}, k = 0 ... 2N-1
+        k1, r = np.arange(period), np.arange(rows)
+        inner = _times(
+            self._blocks, circle[rows * (np.outer(np.arange(self._columns), k1) % period)]
+        )
+        twisted = inner.reshape(_ORDERS, rows, period) * circle[np.outer(r, k1)]
+        outer = circle[period * (np.outer(np.arange(rows // 2 + 1), r) % rows)]
+        sums = _product(outer, twisted.transpose(1, 0, 2).reshape(rows, _ORDERS * period))
+        # [k2, j, k1] -> [j, k1 + P k2]
+        values = sums.reshape(len(outer), _ORDERS, period).transpose(1, 0, 2).reshape(_ORDERS, -1)
+        return values[:, : n + 1]
+
+    def evaluate(self, points: Complexes, *, chunk: int = 512) -> Complexes:
         """[m, n] sums over s of a_s (s t)^j / j! w^s, j = 0 ... m-1, t = half a grid cell.
 
         In two levels of about sqrt(d) terms. The points w are of any modulus; the rounding bound
@@ -190,8 +219,7 @@ class Series:
             w = points[start : start + chunk]
             low = _powers(w, self._rows)
             high = _powers(low[-1] * w, self._columns)
-            inner = self._blocks @ high.real + 1j * (self._blocks @ high.imag)
-            inner = inner.reshape(_ORDERS, self._rows, len(w))
+            inner = _times(self._blocks, high).reshape(_ORDERS, self._rows, len(w))
             out[:, start : start + chunk] = (inner * low).sum(axis=1)
         return out
 
@@ -272,6 +300,37 @@ def _grid_points(n: int) -> Complexes:
         fine = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(step)])
         coarse = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(0, n + 1, step)])
     return (coarse[:, None] * fine[None, :]).ravel()[: n + 1]
+
+
+def _times(a: Floats, b: Complexes) -> Complexes:
+    """a b for real a, as dot products of real numbers."""
+    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
+    out.real = _dot(a, np.ascontiguousarray(b.real))
+    out.imag = _dot(a, np.ascontiguousarray(b.imag))
+    return out
+
+
+def _product(a: Complexes, b: Complexes) -> Complexes:
+    """a b, as dot products of real numbers of twice the length."""
+    parts = np.concatenate([b.real, b.imag])
+    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
+    out.real = _dot(np.concatenate([a.real, -a.imag], axis=1), parts)
+    out.imag = _dot(np.concatenate([a.imag, a.real], axis=1), parts)
+    return out
+
+
+def _dot(a: Floats, b: Floats) -> Floats:
+    """a @ b in pieces that a BLAS keeps on one core.
+
+    The products here take less time than waking another core does, and a hundred times less than
+    waiting for one that is busy.
+    """
+    out = np.empty((len(a), b.shape[1]))
+    width = max(8, _ONE_CORE // a.size)
+    for start in range(0, b.shape[1], width):
+        piece = slice(start, start + width)
+        np.matmul(a, b[:, piece], out=out[:, piece])
+    return out
 
 
 def _rounded(point: acb) -> complex:

@@ -52,24 +52,40 @@ def test_signs_of_coefficients_do_not_matter(descending, inverse_radius):
         assert certificate.outside == outside_exactly(descending, 1 / Fraction(inverse_radius))
 
 
-@pytest.mark.parametrize("degree", [40, 700, 2000])
+@pytest.mark.parametrize("degree", [3, 40, 700, 2000])
 @pytest.mark.parametrize("inverse_radius", [0.995, 1.0, 1.003])
-def test_rounding_bound_holds_against_ball_arithmetic(degree, inverse_radius):
+@pytest.mark.parametrize("halvings", [0, 3])  # the grid and the points between have their own sums
+def test_rounding_bound_holds_against_ball_arithmetic(degree, inverse_radius, halvings):
     rng = np.random.default_rng(degree)
     descending = [int(v) for v in rng.integers(1, 2**40, degree + 1)]
     series = Series(descending, inverse_radius)
-    grid = series.grid()
-    top = max(descending)
+    covering = series.grid()
+    if halvings:
+        covering = series.halve(covering.centres[rng.integers(0, 64, 13)], halvings)
     with flint_context.workprec(160):
-        # sum of V_s (R e^{i theta})^s / max V, in balls at the cell centre itself
-        exact = arb_poly(fmpz_poly(descending)) * (1 / arb(top))
-        for k in rng.integers(0, len(grid.centres), 25):
-            point = acb(arb(float(grid.centres[k]))).exp_pi_i() * arb(inverse_radius)
-            value = grid.taylor[0, k]
-            error = abs(exact(point) - acb(float(value.real), float(value.imag)))
-            assert float(error.upper()) <= series.rounding_bound
+        for j in range(3):
+            # sum of V_s (R e^{i theta})^s (s t)^j / j! over max V, in balls at the centre itself
+            exact = arb_poly(fmpz_poly([v * s**j for s, v in enumerate(descending)]))
+            scale = (arb.pi() / (2 * series.grid_cells * 2**halvings)) ** j
+            scale /= math.factorial(j) * max(descending)
+            for k in rng.integers(0, len(covering.centres), 12):
+                point = acb(arb(float(covering.centres[k]))).exp_pi_i() * arb(inverse_radius)
+                value = covering.taylor[j, k]
+                error = abs(exact(point) * scale - acb(float(value.real), float(value.imag)))
+                assert float(error.upper()) <= series.rounding_bounds[j] * 0.5 ** (halvings * j)
     # and sharp enough to be of use: about 12 d u, d = 2000, relative to the largest value
-    assert series.rounding_bound < 1e-11 * float(np.abs(grid.taylor[0]).max())
+    assert series.rounding_bounds[0] < 1e-11 * float(np.abs(series.grid().taylor[0]).max())
+
+
+@pytest.mark.parametrize("degree", [1, 2, 61, 900])
+def test_grid_values_equal_values_at_the_same_points(degree):
+    rng = np.random.default_rng(degree)
+    series = Series([int(v) for v in rng.integers(1, 2**40, degree + 1)], 1.001)
+    grid = series.grid()
+    anew = series.evaluate(np.exp(1j * math.pi * grid.centres))
+    assert grid.taylor.shape == anew.shape == (3, series.grid_cells + 1)
+    # each is within the bound of the truth; np.exp is off by less than the bound allows a point
+    assert np.all(np.abs(grid.taylor - anew) <= 2 * series.rounding_bounds[:, None])
 
 
 def test_fill_bounds_the_variation_inside_each_cell():
