@@ -1,0 +1,163 @@
+"""README and docs say what the program does: their code runs, their output is its output."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import typer
+
+import fluidkv
+from fluidkv.cli import app, main
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(page: Path, language: str = "") -> list[str]:
+    """Fenced blocks of a page in one language, in order."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
+
+
+def block_after(comment: str) -> str:
+    """The block of the README that follows a comment."""
+    text = README.read_text(encoding="utf-8")
+    match = re.search(rf"<!-- {re.escape(comment)} -->\n```\n(.*?)^```$", text, flags=re.M | re.S)
+    assert match, f"no block after {comment!r}"
+    return match[1]
+
+
+def printed(capsys, *argv: str) -> str:
+    """What a command prints, without the blanks that fill its lines."""
+    assert main(list(argv)) == 0
+    return "\n".join(line.rstrip() for line in capsys.readouterr().out.splitlines())
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """A plain terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "dumb")
+
+
+def test_study_prints_what_the_readme_shows(capsys, terminal):
+    shown = block_after("output of: fluidkv study --preset sharegpt --capacity 41408")
+    found = printed(capsys, "study", "--preset", "sharegpt", "--capacity", "41408")
+    assert found.strip() == shown.strip()
+
+
+def test_make_study_runs_the_command_whose_output_is_shown():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert "fluidkv study --preset sharegpt --capacity 41408 --out build/study" in makefile
+
+
+def test_ledger_is_what_the_readme_says(capsys, terminal):
+    shown = block_after("output of: fluidkv verify")
+    assert printed(capsys, "verify").splitlines()[-1] == shown.strip()
+    results = fluidkv.verify()
+    failing = {r.claim.id for r in results if r.outcome and r.outcome.verdict == "fails"}
+    named = re.findall(r"`(congestion\.[a-z0-9.-]+)`", README.read_text(encoding="utf-8"))
+    assert set(named) == failing
+    assert {r.claim.source.split(",")[0] for r in results} == {"Congestion"}
+
+
+def test_measured_numbers_are_those_of_the_committed_figure():
+    text = README.read_text(encoding="utf-8")
+    start = "<!-- numbers of: fluidkv figure measured_log -->"
+    paragraph = text.split(start)[1].split("<!-- end of numbers -->")[0]
+    manifest = json.loads((ROOT / "figures" / "manifest.json").read_text(encoding="utf-8"))
+    caption = manifest["figures"]["measured_log"]["caption"]
+    numbers = set(re.findall(r"\d[\d,.]*\d", paragraph))
+    assert len(numbers) > 6
+    assert numbers <= set(re.findall(r"\d[\d,.]*\d", caption))
+
+
+CODE = [(page, code) for page in PAGES for code in blocks(page, "python")]
+
+
+@pytest.mark.parametrize(("page", "code"), CODE, ids=lambda value: getattr(value, "stem", ""))
+def test_python_blocks_run_and_print_what_they_say(page, code, tmp_path, monkeypatch, capsys):
+    """A comment behind a print is what it prints."""
+    requests = "prompt_tokens,output_tokens,in,out\n10,5,10,5\n20,6,20,6\n"
+    (tmp_path / "requests.csv").write_text(requests, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    # The first block of a page imports fluidkv; later ones may rely on it.
+    names: dict[str, object] = {"fk": fluidkv}
+    exec(compile(code, f"{page.name}", "exec"), names)
+    said = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.M)
+    if said:
+        assert capsys.readouterr().out.splitlines() == said
+
+
+COMMANDS = sorted(
+    {
+        line.split("#")[0].strip()
+        for page in PAGES
+        for block in blocks(page)
+        for line in block.splitlines()
+        if line.startswith(("fluidkv ", "make "))
+    }
+    | {
+        command
+        for page in PAGES
+        for command in re.findall(r"`((?:make|fluidkv) [^`|]+)`", page.read_text(encoding="utf-8"))
+    }
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands_shown_exist(command):
+    program, name, *rest = shlex.split(command)
+    if program == "make":
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert re.search(rf"^{re.escape(name)}:.*##", makefile, flags=re.M), name
+        return
+    group = typer.main.get_command(app)
+    if name.startswith("-"):
+        assert name in ("--help", "--version")
+        return
+    subcommand = group.commands[name]  # pyright: ignore[reportAttributeAccessIssue]
+    options = {text for parameter in subcommand.params for text in parameter.opts}
+    assert {word for word in rest if word.startswith("-")} <= options
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_to_files(page):
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
+    assert missing == []
+
+
+def test_docs_name_every_key_of_the_json(capsys, tmp_path):
+    """Both ways: no key without a word about it, no word about a key that is not there."""
+    source = tmp_path / "requests.csv"
+    source.write_text("prompt_tokens,output_tokens\n10,5\n20,6\n", encoding="utf-8")
+    series = tmp_path / "series.csv"
+    rows = [f"{t},{10 + 3 * (t % 8 < 4)},5,100,90" for t in range(64)]
+    header = "t,running,waiting,gen_throughput,kv_cache_pct"
+    series.write_text("\n".join([header, *rows]), encoding="utf-8")
+    answer = json.loads(
+        printed(
+            capsys,
+            *("study", str(source), "--capacity", "500", "--iterations", "50"),
+            *("--measured", str(series), "--json"),
+        )
+    )
+    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    tables = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`([a-z_.\[\]]+)`", tables)) == set(_keys(answer))
+
+
+def _keys(value: object, path: str = ""):
+    match value:
+        case dict():
+            for name, inner in value.items():
+                yield from _keys(inner, f"{path}.{name}" if path else name)
+        case [dict() as first, *_]:
+            yield from _keys(first, f"{path}[]")
+        case _:
+            yield path
