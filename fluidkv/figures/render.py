@@ -47,25 +47,41 @@ def render(
     *,
     on_skip: Callable[[str, str], None] | None = None,
 ) -> list[Rendered]:
-    """Write figures and bring the manifest up to date.
+    """Write figures of the registry and bring the manifest up to date.
+
+    Args:
+        ids: None writes all.
+        out_dir, on_skip: as in `write_figures`.
+
+    Raises:
+        InputError: an unknown id; a folder as in `write_figures`.
+    """
+    return write_figures(select(ids), out_dir, on_skip=on_skip)
+
+
+def write_figures(
+    figures: Iterable[Figure],
+    out_dir: str | Path,
+    *,
+    on_skip: Callable[[str, str], None] | None = None,
+) -> list[Rendered]:
+    """Write figures, PNG, SVG and data each, and bring the manifest up to date.
 
     A figure whose input is missing is skipped with its reason; files and manifest entry from an
     earlier run stay. So do the entries of figures that were not asked for.
 
     Args:
-        ids: None writes all.
+        figures: of the registry, or of `study_figures`.
         out_dir: made if it does not exist.
         on_skip: called with id and reason.
 
     Raises:
-        InputError: an unknown id; a folder that cannot be written, or that holds a manifest that
-            is none.
+        InputError: a folder that cannot be written, or that holds a manifest that is none.
     """
-    chosen = select(ids)
     folder = _writable(Path(out_dir))
     entries = _entries(folder / MANIFEST)
     results = []
-    for figure in chosen:
+    for figure in figures:
         try:
             data = figure.data()
         except MissingInput as missing:

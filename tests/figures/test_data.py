@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from fluidkv.exact.mass import iterate
-from fluidkv.figures import MissingInput, congestion_figure_2, congestion_figure_8, measured_log
+from fluidkv.figures import (
+    MissingInput,
+    congestion_figure_2,
+    congestion_figure_8,
+    measured_log,
+    measured_series,
+)
 from fluidkv.figures.figure import array, scalar
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -90,7 +96,7 @@ def test_measured_log_figure_has_the_predicted_numbers(traces_dir: Path) -> None
 
 def test_mode_fit_recovers_a_mode() -> None:
     t = np.linspace(20.0, 150.0, 131)
-    mode = measured_log._Mode(20.0, 2 * np.pi / 21.0, 0.004)
+    mode = measured_series.Mode(20.0, 2 * np.pi / 21.0, 0.004)
     wave = mode.at(t, np.array([3.0, -1.5]))
     np.testing.assert_allclose(mode.fit(t, wave), [3.0, -1.5], rtol=1e-12)
     crest = np.exp(0.004 * 21.0)  # one turn later the same phase, grown

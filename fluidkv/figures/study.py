@@ -1,0 +1,33 @@
+"""The pictures of one study, as `fluidkv study --out` writes them."""
+
+from typing import TYPE_CHECKING
+
+from fluidkv.errors import InputError
+from fluidkv.figures.figure import Figure
+from fluidkv.figures.study_measured import measured_figure
+from fluidkv.figures.study_spectrum import spectrum_figure
+from fluidkv.figures.study_starts import starts_figure
+
+if TYPE_CHECKING:
+    from fluidkv.measured import Timeseries
+    from fluidkv.study import StudyResult
+
+
+def study_figures(result: "StudyResult", series: "Timeseries | None" = None) -> tuple[Figure, ...]:
+    """`perturbed_starts`, `spectrum` and, where a log was given, `measured`.
+
+    Args:
+        result: from `study_system`.
+        series: the log that was measured; goes with a result that has a comparison.
+
+    Raises:
+        InputError: a series without a comparison in the result, or the other way round.
+    """
+    comparison = result.comparison
+    figures = (starts_figure(result), spectrum_figure(result))
+    if comparison is None and series is None:
+        return figures
+    if comparison is None or series is None:
+        allowed = "the measured series, exactly where the study was given its measurement"
+        raise InputError("series", None if series is None else "a series", allowed)
+    return (*figures, measured_figure(result.stability, comparison, series))
