@@ -6,8 +6,6 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv.claims._congestion import congestion
-from fluidkv.claims._requests import Iteration, Server
-from fluidkv.claims._requests import iterate as iterate_requests
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.outcomes import (
     conjugate_modulus_squared,
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from fluidkv.exact.mass import Step
     from fluidkv.workload import System
 
-_SERVER = Server(input_length=2, decode_length=3, capacity=24)
-
 
 def _small_system() -> "System":
     """Examples 1 to 3: l0 = 2, l1 = 3, M = 24."""
@@ -38,65 +34,104 @@ def _small_system() -> "System":
 
 
 @cache
-def _trace() -> tuple[Iteration, Iteration]:
-    first = iterate_requests(_SERVER, (1, 1, 2), queue=8, arrivals=5)
-    return first, iterate_requests(_SERVER, first.state, first.queue, arrivals=0)
+def _trace() -> "tuple[Step, Step]":
+    """Two iterations of the literal model that move whole requests, as the example does."""
+    from fluidkv.exact.mass import iterate
+
+    system = _small_system()
+    first = iterate(system, [[1, 1, 2]], waiting=[8], arrivals=[5], whole_requests=True)
+    second = iterate(system, first.state, waiting=first.waiting, arrivals=[0], whole_requests=True)
+    return first, second
 
 
-def _memory(state: tuple[int, ...]) -> int:
-    return _SERVER.memory(state)
+def _stage_weights() -> list[Fraction]:
+    """Memory of one request in each stage."""
+    return [_memory([int(i == j) for i in range(3)]) for j in range(3)]
+
+
+def _memory(state: Sequence[Fraction | int]) -> Fraction:
+    from fluidkv.exact.mass import memory_used
+
+    return memory_used(_small_system(), [state])
+
+
+def _executed(n: int) -> list[Fraction]:
+    step = _trace()[n]
+    return [*step.completed, *step.executed[0], _memory(step.executed[0])]
+
+
+def _evicted(n: int) -> Fraction:
+    return sum(_trace()[n].evicted[0], Fraction(0))
+
+
+def _queue(n: int) -> Fraction:
+    """After admission."""
+    waiting = _trace()[n].waiting
+    if waiting is None:
+        raise ArithmeticError("the example has a finite queue")
+    return waiting[0]
+
+
+def _queue_evicted(n: int) -> Fraction:
+    """After eviction: what admission then took, put back."""
+    return _queue(n) + _trace()[n].admitted[0]
+
+
+def _kept(n: int) -> list[Fraction]:
+    step = _trace()[n]
+    return [_evicted(n), *step.kept[0], _memory(step.kept[0]), _queue_evicted(n)]
+
+
+def _admitted(n: int) -> list[Fraction]:
+    step = _trace()[n]
+    return [*step.admitted, *step.state[0], _memory(step.state[0]), _queue(n)]
 
 
 # Place in the example, what is stated, the printed numbers, ours.
-_EXAMPLE_1: tuple[tuple[str, str, str, Callable[[], Sequence[int]]], ...] = (
-    ("weights", "Stages hold 3, 4 and 5 tokens.", "3, 4, 5", _SERVER.weights),
+_EXAMPLE_1: tuple[tuple[str, str, str, Callable[[], Sequence[Fraction]]], ...] = (
+    ("weights", "Stages hold 3, 4 and 5 tokens.", "3, 4, 5", _stage_weights),
     (
         "first.execute",
         "Two requests complete and (0, 1, 1) is left, holding 9 tokens.",
         "2, 0, 1, 1, 9",
-        lambda: [_trace()[0].completed, *_trace()[0].executed, _memory(_trace()[0].executed)],
+        lambda: _executed(0),
     ),
-    ("first.arrive", "Five arrivals make the queue 13.", "13", lambda: [_trace()[0].queue_arrived]),
-    ("first.evict", "Nothing is evicted.", "0", lambda: [_trace()[0].evicted]),
+    (
+        "first.arrive",
+        "Five arrivals make the queue 13.",
+        "13",
+        lambda: [_queue_evicted(0) - _evicted(0)],
+    ),
+    ("first.evict", "Nothing is evicted.", "0", lambda: [_evicted(0)]),
     (
         "first.admit",
         "Five requests are admitted: state (5, 1, 1), 24 tokens, queue 8.",
         "5, 5, 1, 1, 24, 8",
-        lambda: [
-            _trace()[0].admitted,
-            *_trace()[0].state,
-            _memory(_trace()[0].state),
-            _trace()[0].queue,
-        ],
+        lambda: _admitted(0),
     ),
     (
         "second.execute",
         "One request completes and (0, 5, 1) is left, holding 25 tokens.",
         "1, 0, 5, 1, 25",
-        lambda: [_trace()[1].completed, *_trace()[1].executed, _memory(_trace()[1].executed)],
+        lambda: _executed(1),
     ),
-    ("second.arrive", "The queue stays at 8.", "8", lambda: [_trace()[1].queue_arrived]),
+    (
+        "second.arrive",
+        "The queue stays at 8.",
+        "8",
+        lambda: [_queue_evicted(1) - _evicted(1)],
+    ),
     (
         "second.evict",
         "One stage-1 request is evicted: (0, 4, 1) holding 21 tokens, queue 9.",
         "1, 0, 4, 1, 21, 9",
-        lambda: [
-            _trace()[1].evicted,
-            *_trace()[1].kept,
-            _memory(_trace()[1].kept),
-            _trace()[1].queue_evicted,
-        ],
+        lambda: _kept(1),
     ),
     (
         "second.admit",
         "One request is admitted: state (1, 4, 1), 24 tokens, queue 8.",
         "1, 1, 4, 1, 24, 8",
-        lambda: [
-            _trace()[1].admitted,
-            *_trace()[1].state,
-            _memory(_trace()[1].state),
-            _trace()[1].queue,
-        ],
+        lambda: _admitted(1),
     ),
 )
 
@@ -277,7 +312,7 @@ def _required_admission() -> Outcome:
 
 def _eviction_free_modulus() -> Outcome:
     """Perturbations move with the roots of 3 z^2 + 4 z + 5, the stage weights as coefficients."""
-    squared = conjugate_modulus_squared(_SERVER.weights())
+    squared = conjugate_modulus_squared(_stage_weights())
     exact = equals(squared, "5/3")
     near = root_rounds_to(squared, "1.29")
     both = exact.verdict is Verdict.HOLDS and near.verdict is Verdict.HOLDS
@@ -301,7 +336,7 @@ def _cascade_severity(measure: str) -> Outcome:
         step = _spiral()[1][n - 1]
         evicted, executed = step.evicted[0], step.executed[0]
         if measure == "tokens":
-            values.append(sum(w * e for w, e in zip((3, 4, 5), evicted, strict=True)))
+            values.append(sum(w * e for w, e in zip(_stage_weights(), evicted, strict=True)))
         else:
             values.append(evicted[1] / executed[1])  # stage 0 is empty after execution
     falls = [i for i in range(1, 4) if values[i] <= values[i - 1]]

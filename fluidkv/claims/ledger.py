@@ -3,11 +3,16 @@
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
-from fluidkv.claims import congestion_equations, congestion_examples, congestion_two_classes
+from fluidkv.claims import (
+    congestion_equations,
+    congestion_examples,
+    congestion_figure_3,
+    congestion_two_classes,
+)
 from fluidkv.claims.claim import Claim, Result
 from fluidkv.errors import InputError
 
-_MODULES = (congestion_equations, congestion_examples, congestion_two_classes)
+_MODULES = (congestion_equations, congestion_examples, congestion_two_classes, congestion_figure_3)
 
 
 def ledger() -> tuple[Claim, ...]:

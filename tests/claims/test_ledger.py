@@ -17,7 +17,9 @@ from fluidkv.claims.outcomes import (
     rounds_to,
 )
 from fluidkv.errors import InputError
+from fluidkv.exact.stability import stability
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import RequestClass, System, Workload
 
 
 @pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
@@ -40,6 +42,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.worst-case-ratio.interval-every-length",
         "congestion.worst-case-ratio.increases-with-l0-every-length",
         "congestion.figure-2.a.limit-modulus",
+        "congestion.figure-3.a.threshold",
         "congestion.figure-8.severity-in-tokens",
     }
     for result in verify(failing):
@@ -124,6 +127,18 @@ def test_rounding_to_a_printed_decimal(value: Fraction, printed: str, verdict: V
 def test_rounding_of_a_square_root() -> None:
     assert root_rounds_to(Fraction(2), "1.414").verdict is Verdict.HOLDS
     assert root_rounds_to(Fraction(2), "1.415").verdict is Verdict.FAILS
+
+
+def test_threshold_of_figure_3_is_that_of_the_stability_verdict() -> None:
+    """The same question asked through workloads: unstable at 17, stable at 18."""
+    (result,) = verify(["congestion.figure-3.a.threshold"])
+    assert result.outcome is not None
+    assert result.outcome.ours == "not stable for l0 < 18, stable from there to 60"
+    half = Fraction(1, 2)
+    for l0, expected in ((15, "unstable"), (17, "unstable"), (18, "stable")):
+        workload = Workload((RequestClass(l0, 2, half), RequestClass(l0, 7, half)))
+        found = stability(System(workload, 100))
+        assert (found.verdict, found.evidence) == (expected, Evidence.EXACT)
 
 
 def test_vectors_are_compared_entry_by_entry() -> None:

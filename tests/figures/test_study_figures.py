@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -13,7 +14,7 @@ from fluidkv.errors import InputError
 from fluidkv.figures import study_figures, wording, write_figures
 from fluidkv.figures.figure import Figure, array, scalar
 from fluidkv.figures.render import MANIFEST, draw
-from fluidkv.measured import Timeseries, measure
+from fluidkv.measured import Timeseries, compare, measure
 from fluidkv.study import StudyResult, study_system
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -60,8 +61,14 @@ LOGS = {
 
 
 def measured_figure(system: str, name: str) -> Figure:
-    result = study_system(SYSTEMS[system], iterations=2, measurement=measure(LOGS[name]))
-    return study_figures(result, LOGS[name])[2]
+    return study_figures(compared(system, name), LOGS[name])[2]
+
+
+def compared(system: str, name: str) -> StudyResult:
+    """The study as if the log had been given, without another simulation."""
+    found = study(system).stability
+    versus = compare(measure(LOGS[name]), float(found.equilibrium.in_flight), found.leading_period)
+    return replace(study(system), comparison=versus)
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
@@ -246,11 +253,8 @@ def test_mode_is_drawn_only_where_it_grows_within_reach() -> None:
 def test_series_goes_with_a_comparison() -> None:
     with pytest.raises(InputError, match=r"^series: got 'a series'"):
         study_figures(study("stable"), LOGS["flat"])
-    compared = study_system(
-        SYSTEMS["no modes"], iterations=2, measurement=measure(LOGS["swinging"])
-    )
     with pytest.raises(InputError, match=r"^series: got None"):
-        study_figures(compared)
+        study_figures(compared("no modes", "swinging"))
 
 
 def test_files_and_manifest_of_a_study(tmp_path: Path) -> None:
