@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from fluidkv.claims import (
+    congestion_cycles,
     congestion_equations,
     congestion_examples,
     congestion_figure_3,
@@ -12,7 +13,13 @@ from fluidkv.claims import (
 from fluidkv.claims.claim import Claim, Result
 from fluidkv.errors import InputError
 
-_MODULES = (congestion_equations, congestion_examples, congestion_two_classes, congestion_figure_3)
+_MODULES = (
+    congestion_equations,
+    congestion_cycles,
+    congestion_examples,
+    congestion_two_classes,
+    congestion_figure_3,
+)
 
 
 def ledger() -> tuple[Claim, ...]:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 
-from fluidkv.claims import Claim, Outcome, Result, ledger, select, verify
+from fluidkv.claims import Claim, Outcome, Result, congestion_cycles, ledger, select, verify
 from fluidkv.claims.outcomes import (
     conjugate_modulus_squared,
     equals,
@@ -141,6 +141,20 @@ def test_threshold_of_figure_3_is_that_of_the_stability_verdict() -> None:
         assert (found.verdict, found.evidence) == (expected, Evidence.EXACT)
 
 
+def test_balanced_cycles_are_those_of_the_examples() -> None:
+    """Example 2: levels 0, 1 and 2 for l1 = 3, from two starts at level 1."""
+    assert sorted(congestion_cycles._gap_vectors(3)) == [(1, 1, 1), (1, 2), (2, 1), (3,)]
+    scale = Fraction(24) / congestion_cycles._capacity(2, 3)
+    throughput = {g: congestion_cycles._throughput(2, g) for g in congestion_cycles._gap_vectors(3)}
+    level_1 = (Fraction(24, 13) + Fraction(48, 13)) / 3
+    assert {g: scale * x for g, x in throughput.items() if x is not None} == {
+        (1, 1, 1): 2,
+        (1, 2): level_1,
+        (2, 1): level_1,
+        (3,): Fraction(8, 5),
+    }
+
+
 def test_vectors_are_compared_entry_by_entry() -> None:
     assert equals([1, Fraction(1, 2)], "1, 1/2").verdict is Verdict.HOLDS
     assert equals([1, Fraction(1, 2)], "1, 1/3").verdict is Verdict.FAILS
@@ -166,7 +180,7 @@ def test_unknown_kind_is_refused() -> None:
 
 
 def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
-    for result in verify(["congestion.lemma-1.value", "congestion.equation-8.one-class"]):
+    for result in verify(["congestion.lemma-1", "congestion.equation-8.one-class"]):
         assert result.outcome is not None
         assert result.outcome.evidence is Evidence.SAMPLED
 
