@@ -3,9 +3,10 @@
     python -m benchmarks.engine
 
 One class with l0 = 20, decode length L = 8 and 40, memory for 50 of the largest requests, 4,096
-random starts on the memory boundary. All three run the same starts and are compared before they
-are timed. The engine is timed as its users call it, inside jit, with nothing recorded, warmed up
-and waited for; compile time stands apart.
+random starts on the memory boundary; and the cohort model of a measured log, about a thousand
+stages, as a study runs it, from 256 starts. All three run the same starts and are compared before
+they are timed. The engine is timed as its users call it, inside jit, with nothing recorded, warmed
+up and waited for; compile time stands apart.
 
 What bounds the engine: a step must at least read and write the state once, 16 bytes for a stage of
 a trajectory. `limit` is the time that this takes at the speed of a NumPy copy of an array of the
@@ -13,32 +14,42 @@ same size, measured in the same run. States of this size stay in cache, so that
 the arithmetic of a stage (a product, a quotient, two selections) counts for more than its bytes.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 
 import jax
 import numpy as np
 
-from fluidkv.fluid import class_model, perturbed_starts, scan_trajectory
+from benchmarks.report import load, seconds, table
+from benchmarks.timing import SkippedError, times, trace_workload
+from fluidkv.fluid import (
+    MassModel,
+    class_model,
+    cohort_model,
+    perturbed_starts,
+    scan_trajectory,
+)
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT_LENGTH = 20
 CONCURRENCY = 50  # capacity in units of the largest request
 BATCH = 4096
-ITERATIONS = 1000  # of the engine; the slower two run fewer, and are reported per iteration
+ITERATIONS = 1000  # of the engine; NumPy runs a tenth, and all are reported per iteration
+LOG = "vllm_rtx4090_llama31_8b"
+LOG_CAPACITY = 41408
+LOG_BATCH = 256
+LOG_ITERATIONS = 100
 REPEATS = 5
 
 
 @dataclass(frozen=True)
 class EngineTiming:
-    """Times of one decode length.
+    """Times of one model.
 
     Fields:
-        stages: L.
+        name: of the model.
+        stages: decode length, or the number of cohort ages.
         batch: trajectories.
         compile_s: first call of the engine minus a later one, seconds.
         engine_ns, numpy_ns, python_ns: one trajectory, one iteration, nanoseconds (best of
@@ -49,6 +60,7 @@ class EngineTiming:
         difference: largest difference between the three, requests.
     """
 
+    name: str
     stages: int
     batch: int
     compile_s: float
@@ -62,11 +74,18 @@ class EngineTiming:
     difference: float
 
 
-def run(
-    *, stages: tuple[int, ...] = (8, 40), batch: int = BATCH, iterations: int = ITERATIONS
-) -> list[EngineTiming]:
-    """Compare, then time, each decode length."""
-    return [_time(s, batch, iterations) for s in stages]
+def run_classes(*, stages: int, batch: int = BATCH, iterations: int = ITERATIONS) -> EngineTiming:
+    """Compare, then time, one class with the given decode length."""
+    workload = Workload((RequestClass(INPUT_LENGTH, stages),))
+    capacity = CONCURRENCY * (INPUT_LENGTH + stages)
+    model = class_model(System(workload, Fraction(capacity)))
+    return _time(f"one class, L = {stages}", model, batch, iterations)
+
+
+def run_cohorts(*, batch: int = LOG_BATCH, iterations: int = LOG_ITERATIONS) -> EngineTiming:
+    """Compare, then time, the cohort model of the measured log."""
+    model = cohort_model(System(trace_workload(LOG), Fraction(LOG_CAPACITY)))
+    return _time("cohorts of the measured log", model, batch, iterations)
 
 
 def python_step(weights: list[float], capacity: float, state: list[float]) -> list[float]:
@@ -112,10 +131,7 @@ def numpy_step(
     return after
 
 
-def _time(stages: int, batch: int, iterations: int) -> EngineTiming:
-    workload = Workload((RequestClass(INPUT_LENGTH, stages),))
-    capacity = CONCURRENCY * (INPUT_LENGTH + stages)
-    model = class_model(System(workload, Fraction(capacity)))
+def _time(name: str, model: MassModel, batch: int, iterations: int) -> EngineTiming:
     starts = perturbed_starts(jax.random.key(0), model, count=batch, size=1.0)
     difference = _difference(model, starts)
 
@@ -123,18 +139,19 @@ def _time(stages: int, batch: int, iterations: int) -> EngineTiming:
     with jax.enable_x64(True):
         engine = jax.jit(partial(scan_trajectory, iterations=iterations))
         start = jax.device_put(np.ascontiguousarray(starts.transpose(2, 1, 0)))
-        first = _seconds(lambda: jax.block_until_ready(engine(model, start)), repeats=1)
-        later = _seconds(lambda: jax.block_until_ready(engine(model, start)))
+        first = times(lambda: jax.block_until_ready(engine(model, start)), calls=1, warm_up=0).best
+        later = times(lambda: jax.block_until_ready(engine(model, start)), calls=REPEATS).best
     numpy_iterations = max(1, iterations // 10)
-    numpy_s = _seconds(lambda: _run_numpy(model, flat, numpy_iterations))
-    python_s = _seconds(lambda: _run_python(model, starts[0, 0], iterations))
+    numpy_s = times(lambda: _run_numpy(model, flat, numpy_iterations), calls=REPEATS).best
+    python_s = times(lambda: _run_python(model, starts[0, 0], iterations), calls=REPEATS).best
     copy_s = _copy_seconds(flat)
 
     engine_ns = later / iterations / batch * 1e9
     numpy_ns = numpy_s / numpy_iterations / batch * 1e9
     python_ns = python_s / iterations * 1e9
     return EngineTiming(
-        stages=stages,
+        name=name,
+        stages=starts.shape[-1],
         batch=batch,
         compile_s=first - later,
         engine_ns=engine_ns,
@@ -151,9 +168,9 @@ def _time(stages: int, batch: int, iterations: int) -> EngineTiming:
 def _difference(model, starts: np.ndarray, *, iterations: int = 20) -> float:
     """Largest difference between the three after some iterations; raises if it is no rounding.
 
-    The dynamics are unstable, so that roundings grow: by less than beta = (l0 + L) / (l0 + 1) in
-    an iteration (Congestion, equation (3)), and far less in the 20 iterations compared here, where
-    evictions are frequent. 1e-9 of capacity is a million roundings.
+    The dynamics are unstable, so that roundings grow: for one class by less than
+    beta = (l0 + L) / (l0 + 1) in an iteration (Congestion, equation (3)), and far less in the 20
+    iterations compared here, where evictions are frequent. 1e-9 of capacity is a million roundings.
     """
     flat = np.ascontiguousarray(starts[:, 0].T)
     with jax.enable_x64(True):
@@ -193,33 +210,48 @@ def _copy_seconds(array: np.ndarray, *, copies: int = 200) -> float:
         for _ in range(copies):
             np.copyto(target, array)
 
-    return _seconds(copy_often) / copies
+    return times(copy_often, calls=REPEATS).best / copies
 
 
-def _seconds(call: Callable[[], object], *, repeats: int = REPEATS) -> float:
-    """Best of several: what else the machine does can only add to a time."""
-    marks = [time.perf_counter()]
-    for _ in range(repeats):
-        call()
-        marks.append(time.perf_counter())
-    return min(after - before for before, after in pairwise(marks))
-
-
-def table(timings: list[EngineTiming]) -> str:
-    """The timings as text; times are of one trajectory and one iteration."""
-    lines = [
-        "   L  batch  compile  engine    NumPy   Python  vs NumPy  vs Python   limit"
-        "  of limit    copy"
-    ]
-    lines += [
-        f"{t.stages:4d} {t.batch:6d} {t.compile_s:6.2f} s"
-        f" {t.engine_ns:4.0f} ns {t.numpy_ns:5.0f} ns {t.python_ns:5.0f} ns"
-        f" {t.over_numpy:8.1f}x {t.over_python:9.0f}x"
-        f" {t.limit_ns:4.0f} ns {t.limit_ns / t.engine_ns:9.0%} {t.copy_gb_s:2.0f} GB/s"
+def report() -> str:
+    """The table in Markdown."""
+    timings, skipped = [run_classes(stages=8), run_classes(stages=40)], []
+    try:
+        timings.append(run_cohorts())
+    except SkippedError as reason:
+        skipped.append(f"Skipped: {reason}.\n")
+    rows = [
+        [
+            t.name,
+            f"{t.stages:,}",
+            f"{t.batch:,}",
+            seconds(t.compile_s),
+            seconds(t.engine_ns * 1e-9),
+            seconds(t.numpy_ns * 1e-9),
+            seconds(t.python_ns * 1e-9),
+            f"{t.over_numpy:.1f}",
+            f"{t.over_python:.0f}",
+            f"{seconds(t.limit_ns * 1e-9)} ({t.copy_gb_s:.0f} GB/s)",
+            f"{t.limit_ns / t.engine_ns:.0%}",
+        ]
         for t in timings
     ]
-    return "\n".join(lines)
+    header = ["model", "stages", "batch", "compile", "engine", "NumPy", "Python"]
+    header += ["vs NumPy", "vs Python", "limit", "of limit"]
+    return "\n".join(
+        [
+            "## Mass engine against plain code",
+            "",
+            "Best times, of one trajectory and one iteration; compile time apart. The Python loop"
+            " runs one trajectory. The limit is the state read and written once at copy speed.",
+            "",
+            table(header, rows),
+            "",
+            *skipped,
+            f"Load at the end: {load()}.",
+        ]
+    )
 
 
 if __name__ == "__main__":
-    print(table(run()))
+    print(report())
