@@ -49,7 +49,7 @@ def measured_data(
         "running_mean": measured.running_mean,
         "iterations_per_s": measured.iterations_per_s,
         "predicted_in_flight": in_flight,
-        "spread_first_half": float(off[: (len(off) + 1) // 2].std()),
+        "spread_first_half": float(off[: max(1, len(off) // 2)].std()),
         "spread_second_half": float(off[len(off) // 2 :].std()),
         "capacity": float(predicted.system.capacity),
         "requests": float(predicted.system.workload.requests or 0),
