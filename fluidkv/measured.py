@@ -277,7 +277,7 @@ def read_timeseries(path: str | Path) -> Timeseries:
         if rows and values[0] < rows[-1][0]:
             raise InputError(
                 "measured",
-                f"line {number}: t falls from {rows[-1][0]:g} to {values[0]:g}",
+                f"line {number}: t falls from {rows[-1][0]:.12g} to {values[0]:.12g}",
                 "one run with increasing times",
             )
         rows.append(values)
@@ -469,7 +469,7 @@ def _window(
         first, last = window
         inside = (t_s >= first) & (t_s <= last)
         if not first <= last or not inside.any():
-            span = f"{t_s[0]:g} to {t_s[-1]:g} s"
+            span = f"{t_s[0]:.12g} to {t_s[-1]:.12g} s"
             raise InputError("window", window, f"first <= last with a tick inside; ticks: {span}")
         share = (series.waiting[inside] > 0).mean()
         return inside, f"chosen by the caller; a backlog (waiting > 0) in {share:.0%} of its ticks"
@@ -483,11 +483,11 @@ def _window(
     inside = (t_s >= first + tenth) & (t_s <= last - tenth)
     if inside.sum() >= _FEWEST_SAMPLES:
         return inside, (
-            f"the longest stretch with a backlog (waiting > 0 from {first:g} to {last:g} s), "
+            f"the longest stretch with a backlog (waiting > 0 from {first:.12g} to {last:.12g} s), "
             "less its first and last tenth (fill-up and drain)"
         )
     return (t_s >= first) & (t_s <= last), (
-        f"the longest stretch with a backlog (waiting > 0 from {first:g} to {last:g} s), "
+        f"the longest stretch with a backlog (waiting > 0 from {first:.12g} to {last:.12g} s), "
         "too short to leave out fill-up and drain"
     )
 

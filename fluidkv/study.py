@@ -30,7 +30,7 @@ _NOISE = 0.10
 _STARTS_EACH = 8
 # Stage updates in one study: about two seconds on two cores (benchmarks/engine.py).
 _STAGE_UPDATES = 400_000_000
-_WINDOWS = 400  # points in time that are recorded
+_WINDOWS = 1000  # points in time that are recorded: short systems are seen at every iteration
 LONGEST_DECODE = 100_000
 """Decode length above which a study is refused: certificate and simulation would take hours."""
 
@@ -233,9 +233,9 @@ def _starts(model: MassModel, found: StabilityResult, key: jax.Array) -> dict[st
 
 
 def _horizon(batch: int, stages: int) -> int:
-    """40 longest lifetimes, at least 2,000 iterations, within the budget of stage updates."""
+    """40 longest lifetimes, at least 1,000 iterations, within the budget of stage updates."""
     affordable = _STAGE_UPDATES // (batch * stages)
-    return max(200, min(max(40 * stages, 2000), affordable))
+    return max(200, min(max(40 * stages, 1000), affordable))
 
 
 def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:

@@ -152,17 +152,18 @@ def study(
             load_report=report,
         )
     text = json.dumps(result.as_dict(), indent=2, allow_nan=False)
-    if json_:
-        print(text)
-    else:
-        from fluidkv.cli.summary import print_study
-
-        print_study(result, Console(highlight=False))
+    names = []
     if out is not None:
         with _progress(f"drawing into {out}", quiet=json_):
             names = _write(result, series, text, out)
-        if not json_:
-            print(f"\nwritten to {out}: {', '.join(names)}")
+    if json_:
+        print(text)
+        return
+    from fluidkv.cli.summary import print_study
+
+    print_study(result, Console(highlight=False))
+    if names:
+        print(f"\nwritten to {out}: {', '.join(names)}")
 
 
 @app.command()

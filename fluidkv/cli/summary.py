@@ -24,7 +24,7 @@ _COLOURS = {
 _MEANING = {
     Stability.STABLE: "small imbalances die out; a cold start may still evict at first",
     Stability.UNSTABLE: "small imbalances grow until memory overflows and requests are evicted "
-    "(preempted), over and over",
+    "(preempted)",
 }
 _PROVED = {
     Evidence.EXACT: "proved in exact arithmetic",

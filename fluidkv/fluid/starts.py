@@ -91,7 +91,7 @@ def mode_starts(
     # |z|^-s over its largest value, so that nothing overflows
     log_size = -ages * np.log(np.abs(root))
     shape = np.exp(log_size - log_size.max() - 1j * ages * np.angle(root))
-    # A third of a step off zero: no phase is then a node of a real mode, where nothing is disturbed.
+    # A third of a step off zero: no phase is then a node of a real mode, with nothing disturbed.
     phases = np.exp(2j * np.pi * (np.arange(count) + 1 / 3) / count)
     deviation = np.real(phases[:, None, None] * shape)
     return _on_boundary(model, equilibrium_state(model) * (1 + size * deviation))
