@@ -31,8 +31,8 @@ _STARTS_EACH = 8
 # Stage updates in one study: about two seconds on two cores (benchmarks/engine.py).
 _STAGE_UPDATES = 400_000_000
 _WINDOWS = 1000  # points in time that are recorded: short systems are seen at every iteration
-LONGEST_DECODE = 100_000
-"""Decode length above which a study is refused: certificate and simulation would take hours."""
+LONGEST_DECODE = 32_768
+"""Decode length above which a study is refused: it would take many minutes."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from flint import ctx as flint_context
 
 from fluidkv.exact.winding import Complexes, Covering, Series
 
+_PRECISIONS = (96, 192, 384, 768)  # bits
+
 
 @dataclass(frozen=True)
 class RootEnclosure:
@@ -38,7 +40,7 @@ def estimate_roots(series: Series, grid: Covering, *, most: int) -> list[complex
     Newton's method starts from the cells whose Newton step is shorter than their neighbours', the
     `most` of them that point furthest out. No claim is attached: estimates only say where to look.
     """
-    value, slope, _ = grid.taylor
+    value, slope = grid.taylor[:2]
     with np.errstate(divide="ignore", invalid="ignore"):
         v = -value / slope  # Newton step in log w, half cells
     length = np.where(np.isfinite(v), np.abs(v), np.inf)
@@ -57,7 +59,7 @@ def _polish(series: Series, log_w: Complexes, *, steps: int = 6) -> Complexes:
     size = np.full(len(log_w), np.inf)
     with np.errstate(all="ignore"):
         for _ in range(steps):
-            value, slope, _ = series.evaluate(np.exp(log_w))
+            value, slope = series.evaluate(np.exp(log_w))[:2]
             step = -series.half_cell * value / slope
             log_w = log_w + step
             size = np.abs(step)
@@ -71,26 +73,31 @@ def _distinct(points: Complexes) -> Complexes:
     return points[np.sort(first)]
 
 
-def enclose_roots(
-    polynomial: fmpz_poly, estimates: Iterable[complex], *, precision: int = 96
-) -> list[RootEnclosure]:
+def enclose_roots(polynomial: fmpz_poly, estimates: Iterable[complex]) -> list[RootEnclosure]:
     """Distinct roots of F near the estimates, each proved to exist and to be alone in its ball.
 
-    Newton's method in `precision` bits, then one interval Newton step: if
-    mid - F(mid) / F'(ball) lies in the ball's interior, the ball holds exactly one root of F.
+    Newton's method, then one interval Newton step: if mid - F(mid) / F'(ball) lies in the ball's
+    interior, the ball holds exactly one root of F. Complex balls are boxes, which grow as they are
+    turned, the more the higher the degree; what does not close is tried again in more bits.
     Estimates that lead nowhere, or to a root already enclosed, are passed over.
     """
     found: list[RootEnclosure] = []
-    with flint_context.workprec(precision):
-        f = arb_poly(polynomial)
-        slope = f.derivative()
-        for estimate in estimates:
-            guess = acb(estimate.real, -abs(estimate.imag))
-            ball = _newton(f, slope, guess)
-            root = None if ball is None else _classify(f, slope, ball)
-            if root and not any(root.ball.overlaps(other.ball) for other in found):
-                found.append(root)
+    for estimate in estimates:
+        for precision in _PRECISIONS:
+            with flint_context.workprec(precision):
+                root = _enclose(polynomial, estimate)
+            if root is not None:
+                if not any(root.ball.overlaps(other.ball) for other in found):
+                    found.append(root)
+                break
     return found
+
+
+def _enclose(polynomial: fmpz_poly, estimate: complex) -> RootEnclosure | None:
+    f = arb_poly(polynomial)
+    slope = f.derivative()
+    ball = _newton(f, slope, acb(estimate.real, -abs(estimate.imag)))
+    return None if ball is None else _classify(f, slope, ball)
 
 
 def _newton(f: arb_poly, slope: arb_poly, guess: acb, *, steps: int = 12) -> acb | None:

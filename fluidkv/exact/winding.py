@@ -57,10 +57,11 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
 _UNIT = 2.0**-53
-_ORDERS = 3  # m: values, first and second derivatives are computed, the third is bounded
+_ORDERS = 5  # m: values and four derivatives are computed, the fifth is bounded
 _FILL = 0.9  # of |g| that the variation over a cell may take up
 _MAX_HALVINGS = 30  # of a grid cell: then x = k / 2^q keeps q < 53, exact in a float
-_MAX_CELLS = 1 << 18
+_MAX_GRID = 1 << 19
+_MAX_CELLS = 1 << 21
 _ONE_CORE = 1 << 18  # multiplications up to which OpenBLAS starts no threads
 
 
@@ -149,9 +150,9 @@ class Series:
     def _choose_grid(terms: Floats) -> int:
         """Cells on the half circle: enough that the remainder is small beside a_0 ~ |g|."""
         s = np.arange(len(terms))
-        third = float(np.abs(terms * (math.pi * s) ** _ORDERS).sum()) / math.factorial(_ORDERS)
-        wanted = (third / (0.05 * abs(terms[0]))) ** (1 / _ORDERS) / 2
-        return int(np.clip(2 ** math.ceil(math.log2(max(wanted, 1.0))), 64, 1 << 14))
+        bounded = float(np.abs(terms * (math.pi * s) ** _ORDERS).sum()) / math.factorial(_ORDERS)
+        wanted = (bounded / (0.05 * abs(terms[0]))) ** (1 / _ORDERS) / 2
+        return int(np.clip(2 ** math.ceil(math.log2(max(wanted, 1.0))), 64, _MAX_GRID))
 
     @property
     def rounding_bounds(self) -> Floats:

@@ -83,7 +83,8 @@ def test_grid_values_equal_values_at_the_same_points(degree):
     series = Series([int(v) for v in rng.integers(1, 2**40, degree + 1)], 1.001)
     grid = series.grid()
     anew = series.evaluate(np.exp(1j * math.pi * grid.centres))
-    assert grid.taylor.shape == anew.shape == (3, series.grid_cells + 1)
+    orders = len(series.rounding_bounds)
+    assert grid.taylor.shape == anew.shape == (orders, series.grid_cells + 1)
     # each is within the bound of the truth; np.exp is off by less than the bound allows a point
     assert np.all(np.abs(grid.taylor - anew) <= 2 * series.rounding_bounds[:, None])
 
@@ -133,3 +134,14 @@ def test_roots_at_a_billionth_from_the_circle_are_told_apart():
 
 def test_coefficients_beyond_double_range_are_refused_not_guessed():
     assert count_outside([1] * 2000, inverse_radius=4.0) is None
+
+
+def test_count_at_degree_20000_equals_that_of_the_polynomial_it_is_made_of():
+    """P(z^m) has m roots outside the circle for each of P's."""
+    small = [7, -3, 9, 2, -8, 4, 1, -6, 5, 3, 8]
+    m = 2000
+    large = [0] * (m * (len(small) - 1) + 1)
+    large[::m] = small
+    certificate = count_outside(large)
+    assert certificate is not None
+    assert certificate.outside == m * (outside_exactly(small, Fraction(1)) or 0)
