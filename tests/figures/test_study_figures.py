@@ -38,7 +38,7 @@ SYSTEMS = {
 
 @cache
 def study(name: str) -> StudyResult:
-    return study_system(SYSTEMS[name], iterations=800 if name == "stable" else 120)
+    return study_system(SYSTEMS[name], iterations=2000 if name == "stable" else 120)
 
 
 def figure(name: str, id: str) -> Figure:
@@ -154,7 +154,7 @@ def test_caption_says_what_the_windows_hide_and_what_is_cut_off() -> None:
     text = each.caption(data)
     assert "One point every 2 iterations" in text
     assert "faster than the points follow" in text
-    assert "of 800, where all kinds have settled" in text
+    assert "of 2,000, where all kinds have settled" in text
     shown = int(text.split("Shown up to iteration ")[1].split(" ")[0])
     for name in data:
         if name.startswith("in_flight_"):
