@@ -22,6 +22,7 @@ __all__ = [
     "class_model",
     "cohort_model",
     "compare",
+    "equilibria",
     "equilibrium_state",
     "eviction_free_equilibrium",
     "input_scale_bracket",
@@ -53,6 +54,7 @@ _HOMES = {
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
+    "equilibria": "exact.equilibria",
     "equilibrium_state": "fluid",
     "eviction_free_equilibrium": "exact.survival",
     "input_scale_bracket": "exact.stability",
@@ -74,6 +76,7 @@ _HOMES = {
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
+    from fluidkv.exact.equilibria import equilibria
     from fluidkv.exact.stability import input_scale_bracket, stability
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
     from fluidkv.figures import render

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 import fluidkv
 from fluidkv.cli import arguments
+from fluidkv.cli.equilibria import equilibria
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -164,6 +165,9 @@ def study(
     print_study(result, Console(highlight=False))
     if names:
         print(f"\nwritten to {out}: {', '.join(names)}")
+
+
+app.command()(equilibria)
 
 
 @app.command()

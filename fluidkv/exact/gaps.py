@@ -67,14 +67,21 @@ def checked_gaps(gaps: Sequence[int], decode_length: int | None = None) -> Gaps:
         values = list(gaps)
     except TypeError:
         raise InputError("gaps", gaps, allowed) from None
-    if not values or any(
-        isinstance(g, bool) or not isinstance(g, SupportsIndex) or index(g) < 1 for g in values
-    ):
+    checked = tuple(g for g in map(whole_number, values) if g is not None and g > 0)
+    if not values or len(checked) < len(values):
         raise InputError("gaps", gaps, allowed)
-    checked = tuple(index(g) for g in values)
     if decode_length is not None and sum(checked) != decode_length:
         raise InputError("gaps", checked, f"{allowed}, not to {sum(checked)}")
     return checked
+
+
+def whole_number(value: object) -> int | None:
+    """The value as a plain integer; None for what is not one, a bool among it."""
+    if type(value) is int:  # the common case, some fifty times faster than the protocol below
+        return value
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return None
+    return index(value)
 
 
 def gap_vectors(decode_length: int, live: int | None = None) -> Iterator[Gaps]:
@@ -147,10 +154,8 @@ def _totient(n: int) -> int:
 
 
 def _count(argument: str, value: object, most: int | None) -> int:
-    allowed = "an integer of at least 1" if most is None else f"an integer from 1 to {most}"
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, value, allowed)
-    number = index(value)
-    if number < 1 or (most is not None and number > most):
+    number = whole_number(value)
+    if number is None or number < 1 or (most is not None and number > most):
+        allowed = "an integer of at least 1" if most is None else f"an integer from 1 to {most}"
         raise InputError(argument, value, allowed)
     return number
