@@ -9,7 +9,16 @@ from fluidkv.errors import InputError
 from fluidkv.verdict import Evidence, Verdict
 
 Kind = Literal[
-    "theorem", "proposition", "lemma", "example", "equation", "figure", "table", "remark"
+    "definition",
+    "theorem",
+    "proposition",
+    "lemma",
+    "corollary",
+    "example",
+    "equation",
+    "figure",
+    "table",
+    "remark",
 ]
 
 
