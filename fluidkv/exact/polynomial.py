@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import cast
 
-from flint import acb, arb, fmpz, fmpz_mat, fmpz_poly
+from flint import acb, fmpz, fmpz_mat, fmpz_poly
 from flint import ctx as flint_context
 
 from fluidkv.exact.survival import SurvivalWeights
@@ -41,8 +41,7 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
     """Roots on the unit circle of a polynomial D that equals its reciprocal up to sign.
 
     With (z + 1) and (z - 1) divided out, D(z) = z^m T(z + 1/z); the roots of D on the circle, in
-    pairs, are the real roots of T in (-2, 2). The roots of T are isolated in balls, real ones as
-    exactly real.
+    pairs, are the real roots of T in (-2, 2).
     """
     on_circle = 0
     rest = reciprocal_part
@@ -52,12 +51,22 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
             on_circle += 1
     if rest.degree() == 0:
         return on_circle
-    with flint_context.workprec(128):
-        roots = enclosed_roots(_in_sum_variable(rest))
-    # z = 1 and -1 are gone, so no root is at 2 or -2 and the comparisons below decide.
-    return on_circle + 2 * sum(
-        multiplicity for x, multiplicity in roots if x.imag == 0 and abs(x.real) < arb(2)
-    )
+    return on_circle + 2 * _count_real_between_two(_in_sum_variable(rest))
+
+
+def _count_real_between_two(polynomial: fmpz_poly) -> int:
+    """Real roots in (-2, 2), with multiplicity, of a polynomial that is not 0 at -2 or 2.
+
+    The roots are isolated in balls, real ones as exactly real, in more and more bits until no ball
+    touches -2 or 2: a root may be as near to them as the coefficients are long.
+    """
+    bits = 128
+    while True:
+        with flint_context.workprec(bits):
+            real = [(x.real, m) for x, m in enclosed_roots(polynomial) if x.imag == 0]
+        if not any(x.contains(-2) or x.contains(2) for x, _ in real):
+            return sum(m for x, m in real if -2 < x < 2)
+        bits *= 2
 
 
 def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:

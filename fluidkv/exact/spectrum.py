@@ -182,7 +182,9 @@ def _leading_roots(
     """
     descending = _descending(polynomial)
     low, high = 0.0, math.inf
-    radius = abs(descending[-1] / descending[0]) ** (1 / polynomial.degree())
+    # by logarithms: the quotient itself may be beyond the range of doubles
+    log_product = math.log(abs(descending[-1])) - math.log(abs(descending[0]))
+    radius = math.exp(log_product / polynomial.degree())
     stride = 1e-3
     for step in range(_SEARCH_STEPS):
         try:

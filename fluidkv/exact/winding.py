@@ -114,7 +114,8 @@ class Series:
         inverse_radius: R > 0, taken as the exact value of the float.
 
     Raises:
-        OverflowError: some V_s R^s / max |V| is beyond the range of double precision.
+        OverflowError: some V_s R^s / max |V|, or what is made of it, is beyond the range of double
+            precision.
     """
 
     def __init__(self, coefficients: Sequence[int], inverse_radius: float = 1.0) -> None:
@@ -122,9 +123,14 @@ class Series:
         top = max(abs(v) for v in coefficients)
         self.inverse_radius = inverse_radius
         weights = np.array([v / top for v in coefficients])
-        with np.errstate(over="ignore", under="ignore"):
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             terms = weights * _powers(np.array([inverse_radius]), d)[:, 0]
-        if not np.isfinite(terms.sum()):
+        # a weight that underflows keeps no digits, which matters once R^s enlarges it
+        tiny = np.abs(weights) < np.finfo(np.float64).tiny
+        lost = inverse_radius > 1 and any(
+            v and small for v, small in zip(coefficients, tiny, strict=True)
+        )
+        if lost or not np.isfinite(terms.sum()):
             raise OverflowError("V_s R^s is beyond the range of double precision")
         self.grid_cells = self._choose_grid(terms)
         # orders[j, s] = a_s (s t)^j / j! at the grid's own t, for j = 0 ... m.
@@ -150,8 +156,11 @@ class Series:
     def _choose_grid(terms: Floats) -> int:
         """Cells on the half circle: enough that the remainder is small beside a_0 ~ |g|."""
         s = np.arange(len(terms))
-        bounded = float(np.abs(terms * (math.pi * s) ** _ORDERS).sum()) / math.factorial(_ORDERS)
-        wanted = (bounded / (0.05 * abs(terms[0]))) ** (1 / _ORDERS) / 2
+        with np.errstate(all="ignore"):
+            bounded = np.abs(terms * (math.pi * s) ** _ORDERS).sum() / math.factorial(_ORDERS)
+            wanted = float((bounded / (0.05 * abs(terms[0]))) ** (1 / _ORDERS) / 2)
+        if not math.isfinite(wanted):
+            raise OverflowError("a derivative of G, beside V_0, is beyond double precision")
         return int(np.clip(2 ** math.ceil(math.log2(max(wanted, 1.0))), 64, _MAX_GRID))
 
     @property
@@ -249,8 +258,9 @@ def count_outside(
 
 def close_certificate(series: Series, grid: Covering) -> WindingCertificate | None:
     """Halve the cells of `grid` that do not pass until all do, and count the turns."""
-    levels = [_select(grid, grid.fill <= _FILL)]
-    failing = grid.centres[grid.fill > _FILL]
+    passing = grid.fill <= _FILL
+    levels = [_select(grid, passing)]
+    failing = grid.centres[~passing]
     cells = len(grid.centres)
     halvings = 0
     while failing.size:
@@ -259,12 +269,14 @@ def close_certificate(series: Series, grid: Covering) -> WindingCertificate | No
         if halvings > _MAX_HALVINGS or cells > _MAX_CELLS:
             return None
         level = series.halve(failing, halvings)
-        levels.append(_select(level, level.fill <= _FILL))
-        failing = level.centres[level.fill > _FILL]
+        passing = level.fill <= _FILL
+        levels.append(_select(level, passing))
+        failing = level.centres[~passing]
     covering = _in_order(levels)
     values = covering.taylor[0]
     start = float(np.angle(values[0]))
-    end = start + float(np.angle(values[1:] * np.conj(values[:-1])).sum())
+    # a quotient: the product with the conjugate would leave the range of doubles beyond 1e+-154
+    end = start + float(np.angle(values[1:] / values[:-1]).sum())
     # The end cells reach theta = 0 and pi, where G is real and its argument a multiple of pi: the
     # nearest to the argument at the cell's centre, which is off by less than asin(0.9), 65 degrees.
     return WindingCertificate(

@@ -50,6 +50,17 @@ def test_the_reciprocal_part_can_hold_pairs_off_the_circle():
     assert count_on_circle(common) == 0
 
 
+@pytest.mark.parametrize("digits", [9, 18, 40, 200])
+def test_roots_on_the_circle_are_counted_however_near_they_are_to_the_axis(digits):
+    near = 10**digits
+    # z + 1/z = -2 + 1/near: a pair on the circle; -2 - 1/near: z and 1/z on the axis, off it
+    on_circle = fmpz_poly([near, 2 * near - 1, near])
+    off_circle = fmpz_poly([near, 2 * near + 1, near])
+    assert count_on_circle(on_circle) == 2
+    assert count_on_circle(off_circle) == 0
+    assert count_on_circle(on_circle**2 * off_circle * fmpz_poly([1, 1])) == 5
+
+
 @given(workloads())
 def test_coefficients_are_the_survival_weights(workload):
     """Literally equation (10): the sum over lags m of the classes that outlive m."""

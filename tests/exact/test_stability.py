@@ -76,6 +76,40 @@ def test_a_root_exactly_on_the_circle_is_found_and_called_neutral():
     assert "neither grow nor decay" in result.reason
 
 
+@pytest.mark.parametrize("digits", [6, 18, 40])
+def test_a_neutral_pair_next_to_minus_one_is_neutral_not_growing(digits):
+    # F is a multiple of z^2 + (2 - 10^-digits) z + 1, whose roots are a pair on the circle
+    middle = 2 - Fraction(1, 10**digits)
+    memory = [Fraction(2), Fraction(3)] + 4 * [Fraction(4, 3)]
+    rest = [*memory, Fraction(0), Fraction(0)]
+    for i in range(6):  # what the division leaves decides the last two weights
+        rest[i + 1] -= middle * rest[i]
+        rest[i + 2] -= rest[i]
+    memory += [-rest[6], -rest[7]]
+    alive = [v / (2 + s) for s, v in enumerate(memory)] + [Fraction(0)]  # all inputs of length 1
+    workload = Workload(
+        tuple(
+            RequestClass(1, s + 1, alive[s] - alive[s + 1])
+            for s in range(8)
+            if alive[s] > alive[s + 1]
+        )
+    )
+    result = stability(System(workload, 10**4))
+    assert result.verdict is Stability.UNDECIDED
+    assert (result.unstable_modes, result.neutral_modes) == (0, 2)
+
+
+def test_shares_beyond_double_range_are_no_obstacle():
+    rare = Fraction(1, 10**400)
+    workload = Workload((RequestClass(1, 2, 1 - rare), RequestClass(1, 100, rare)))
+    result = stability(System(workload, 10**4))
+    # but for the rare class F would be z^98 (2z + 3)
+    assert result.unstable_modes == 1
+    low, high = result.spectral_radius
+    assert low < 1.5 < high
+    assert high - low < 1e-8
+
+
 @given(workloads(max_classes=4, decode_lengths=st.integers(1, 40)))
 def test_both_routes_agree(workload):
     """Integers and balls against winding numbers, on the same polynomial."""

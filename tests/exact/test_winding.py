@@ -1,6 +1,7 @@
 """The winding certificate, against ball arithmetic, exact counts and a tampered covering."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.polynomial import count_inside, split_reciprocal
-from fluidkv.exact.winding import Series, count_outside
+from fluidkv.exact.winding import Series, close_certificate, count_outside
 
 weights = st.lists(st.integers(1, 10**6), min_size=1, max_size=60)
 
@@ -134,6 +135,30 @@ def test_roots_at_a_billionth_from_the_circle_are_told_apart():
 
 def test_coefficients_beyond_double_range_are_refused_not_guessed():
     assert count_outside([1] * 2000, inverse_radius=4.0) is None
+
+
+@pytest.mark.parametrize("inverse_radius", [1e3, 1e4, 1e5])
+def test_values_beyond_the_square_root_of_double_range_are_counted(inverse_radius):
+    """All roots of 1 + z + ... + z^59 are on the unit circle; G reaches 1e295 here."""
+    certificate = count_outside([1] * 60, inverse_radius=inverse_radius)
+    assert certificate is not None
+    assert certificate.outside == 59
+
+
+def test_weights_that_underflow_are_refused_on_a_circle_that_enlarges_them():
+    assert count_outside([10**320, 1]) is not None
+    assert count_outside([10**320, 1], inverse_radius=2.0) is None
+
+
+def test_a_cell_whose_fill_is_not_a_number_does_not_pass():
+    series = Series([3, 1, 4, 1, 5])
+    grid = series.grid()
+    assert close_certificate(series, grid) is not None
+    fill = grid.fill.copy()
+    fill[7] = np.nan
+    certificate = close_certificate(series, replace(grid, fill=fill))
+    assert certificate is not None
+    assert certificate.cells == len(fill) + 1  # halved
 
 
 def test_count_at_degree_20000_equals_that_of_the_polynomial_it_is_made_of():
