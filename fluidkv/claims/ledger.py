@@ -5,6 +5,7 @@ from difflib import get_close_matches
 
 from fluidkv.claims import (
     congestion_cycles,
+    congestion_envelope,
     congestion_equations,
     congestion_examples,
     congestion_figure_3,
@@ -16,6 +17,7 @@ from fluidkv.errors import InputError
 _MODULES = (
     congestion_equations,
     congestion_cycles,
+    congestion_envelope,
     congestion_examples,
     congestion_two_classes,
     congestion_figure_3,
