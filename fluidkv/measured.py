@@ -7,6 +7,7 @@ the engine logs them; an iteration is not a second.
 
 import csv
 import math
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,23 @@ class ReadReport:
     rows_kept: int
     dropped: tuple[tuple[str, int], ...] = ()
     changed: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def statement(self) -> str:
+        """One line: rows read and kept, and why others were dropped or changed."""
+        words = [f"{self.rows_read:,} rows read, {self.rows_kept:,} kept"]
+        words += [f"{count:,} dropped: {reason}" for reason, count in self.dropped]
+        words += [f"{count:,} changed: {reason}" for reason, count in self.changed]
+        return "; ".join(words)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        return {
+            "read": self.rows_read,
+            "kept": self.rows_kept,
+            "dropped_because": [{"what": what, "rows": rows} for what, rows in self.dropped],
+            "changed_because": [{"what": what, "rows": rows} for what, rows in self.changed],
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,6 +180,8 @@ class Measurement:
             by its batch, so it comes out lower where bigger batches make slower iterations.
         oscillation: the dominant oscillation of `running`, or None.
         no_oscillation: why there is none, or "".
+        report: rows of the whole file that its reader kept, changed and dropped; None for a series
+            made in memory.
     """
 
     window_s: tuple[float, float]
@@ -176,6 +196,7 @@ class Measurement:
     iterations_per_s_ratio_of_means: float
     oscillation: Oscillation | None
     no_oscillation: str
+    report: ReadReport | None = None
 
     @property
     def period_s(self) -> float | None:
@@ -212,6 +233,7 @@ class Measurement:
             "period_evidence": str(found.evidence) if found else None,
             "periodogram_period_s": found.periodogram_period_s if found else None,
             "periodogram_agrees": found.methods_agree if found else None,
+            "rows": self.report.as_dict() if self.report else None,
         }
 
 
@@ -335,6 +357,7 @@ def measure(series: Timeseries, *, window: tuple[float, float] | None = None) ->
         iterations_per_s_ratio_of_means=float(throughput.mean()) / mean if mean else 0.0,
         oscillation=None if isinstance(found, str) else found,
         no_oscillation=found if isinstance(found, str) else "",
+        report=series.report,
     )
 
 
@@ -401,6 +424,8 @@ def find_oscillation(values: Array, tick_s: float) -> Oscillation | str:
 def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
     """Line number and cells of the header and of every row that is not blank."""
     allowed = "a readable CSV file with a header line"
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
+        raise InputError("measured", f"not a regular file: {path}", allowed)
     try:
         text = Path(path).read_bytes().decode("utf-8-sig")
     except OSError as error:

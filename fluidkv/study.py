@@ -33,6 +33,9 @@ _STAGE_UPDATES = 400_000_000
 _WINDOWS = 1000  # points in time that are recorded: short systems are seen at every iteration
 LONGEST_DECODE = 32_768
 """Decode length above which a study is refused: it would take many minutes."""
+# Likewise of a horizon that the caller sets: some five minutes on two cores. An iteration of few
+# stages costs as much as one of this many, in overhead.
+_MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
 
 
 @dataclass(frozen=True)
@@ -168,11 +171,14 @@ def study_system(
         load_report: from `read_trace`, carried into the result.
 
     Raises:
-        InputError: a decode length above `LONGEST_DECODE`, or `iterations` below 1.
+        InputError: a decode length above `LONGEST_DECODE`; `iterations` below 1, or so many that
+            they would take many minutes.
     """
     longest = system.workload.longest_decode
     if longest > LONGEST_DECODE:
         raise InputError("decode_length", longest, f"at most {LONGEST_DECODE} tokens in a study")
+    if iterations is not None:
+        _check_horizon(iterations, longest)
     found = stability(system)
     comparison = None
     if measurement is not None:
@@ -185,6 +191,16 @@ def study_system(
         load_report=load_report,
         comparison=comparison,
     )
+
+
+def _check_horizon(iterations: int, longest: int) -> None:
+    batch = _STARTS_EACH * (len(_MODE_SIZES) + 1) + 1
+    most = _MOST_UPDATES // max(batch * longest, _LEAST_STEP)
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise InputError("iterations", iterations, f"a whole number from 1 to {most}")
+    if iterations > most:
+        allowed = f"1 to {most} where the longest output has {longest} tokens (minutes)"
+        raise InputError("iterations", iterations, allowed)
 
 
 def _simulate(

@@ -42,10 +42,7 @@ def _series(period: float, *, ticks: int = 200, noise: float = 0.0, seed: int = 
 
 @pytest.fixture(scope="module")
 def real(traces_dir: Path) -> Timeseries:
-    path = traces_dir / "vllm_rtx4090_llama31_8b" / "timeseries.csv"
-    if not path.is_file():
-        pytest.skip("the measured vLLM log is missing")
-    return read_timeseries(path)
+    return read_timeseries(traces_dir / "vllm_rtx4090_llama31_8b" / "timeseries.csv")
 
 
 # --- the period -------------------------------------------------------------------------------

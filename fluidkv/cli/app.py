@@ -39,20 +39,41 @@ _messages = Console(stderr=True, highlight=False)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 1 (a claim differs), 2 (bad input)."""
+    """Run the command line and return its exit code.
+
+    0; 1 if a claim differs from the record; 2 for bad input; 130 if interrupted.
+    """
     try:
-        code = app(args=None if argv is None else list(argv), standalone_mode=False)
-        return code if isinstance(code, int) else 0
+        words = None if argv is None else list(argv)
+        code = app(args=words, prog_name="fluidkv", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where what goes wrong can still be answered
     except InputError as error:
         return _refuse(str(error))
     except TyperException as error:
-        return _refuse(" ".join(error.format_message().split()))
+        message = " ".join(error.format_message().split())
+        return _refuse(message) if message else BAD_INPUT  # no command: the help was printed
     except (KeyboardInterrupt, typer.Abort):
-        _messages.print("fluidkv: interrupted; nothing was left half-written")
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _interrupted()
+    except (BrokenPipeError, SystemExit):  # the reader of a pipe has seen enough; typer exits then
+        _discard_output()
         return 0
+    except OSError as error:  # standard output, on a full disk for one
+        _discard_output()
+        return _refuse(f"output: {error.strerror or error}")
+    if code == INTERRUPTED:  # typer's answer to Ctrl-C inside a command
+        return _interrupted()
+    return code if isinstance(code, int) else 0
+
+
+def _interrupted() -> int:
+    print("fluidkv: interrupted; nothing was left half-written", file=sys.stderr)
+    return INTERRUPTED
+
+
+def _discard_output() -> None:
+    """What is still buffered goes nowhere: flushing it at exit would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str) -> int:
@@ -95,7 +116,12 @@ def study(
         ),
     ] = None,
     format_: Annotated[
-        str | None, typer.Option("--format", help="Format of SOURCE, if it is not to be guessed.")
+        str | None,
+        typer.Option(
+            "--format",
+            help="Format of SOURCE, if not to be guessed: azure, burstgpt, csv, mooncake, vidur, "
+            "vllm-bench.",
+        ),
     ] = None,
     measured: Annotated[
         Path | None,
@@ -105,24 +131,28 @@ def study(
     ] = None,
     window: Annotated[
         str | None,
-        typer.Option(metavar="FIRST:LAST", help="Seconds of the series to use. [default: backlog]"),
+        typer.Option(
+            metavar="FIRST:LAST", help=r"Seconds of the series to use. \[default: with a backlog]"
+        ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write study.json and figures here.")
+        str | None, typer.Option(metavar="DIR", help="Write study.json and figures here.")
     ] = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print only JSON on standard output.")
     ] = False,
     iterations: Annotated[
-        int | None,
-        typer.Option(min=1, help="Horizon of the simulation. [default: 40 longest lifetimes]"),
+        str | None,
+        typer.Option(
+            metavar="N", help=r"Horizon of the simulation. \[default: 40 longest lifetimes or less]"
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Of the noise.")] = 0,
+    seed: Annotated[str, typer.Option(metavar="N", help="Of the noise.")] = "0",
 ) -> None:
     """Is the eviction-free equilibrium of a workload stable at a KV capacity?
 
-    Says how far the boundary is, what period the slowest or growing mode has, what the equilibrium
-    carries, and what happens from perturbed starts.
+    Says how far the boundary is, what period the slowest or growing mode has,
+    what the equilibrium carries, and what happens from perturbed starts.
 
     [bold]fluidkv study --preset sharegpt --capacity 41408[/bold]
     """
@@ -130,14 +160,17 @@ def study(
         raise InputError(
             "SOURCE", _given(source, class_, preset), "exactly one of SOURCE, --class, --preset"
         )
-    if out is not None:
-        arguments.writable_folder("--out", out)
+    folder = arguments.writable_folder("--out", out) if out is not None else None
     if window is not None and measured is None:
         raise InputError("--window", window, "together with --measured")
     if format_ is not None and source is None:
         raise InputError("--format", format_, "together with SOURCE")
     span = arguments.window(window) if window is not None else None
     tokens = arguments.capacity(capacity) if capacity is not None else None
+    horizon = None
+    if iterations is not None:
+        horizon = arguments.whole_number("--iterations", iterations, least=1)
+    seed_number = arguments.whole_number("--seed", seed, least=0)
 
     workload, report = _workload(source, class_, preset, format_)
     system = _system(workload, tokens, source, report)
@@ -147,16 +180,16 @@ def study(
 
         result = study_system(
             system,
-            iterations=iterations,
-            seed=seed,
+            iterations=horizon,
+            seed=seed_number,
             measurement=measurement,
             load_report=report,
         )
     text = json.dumps(result.as_dict(), indent=2, allow_nan=False)
     names = []
-    if out is not None:
-        with _progress(f"drawing into {out}", quiet=json_):
-            names = _write(result, series, text, out)
+    if folder is not None:
+        with _progress(f"drawing into {folder}", quiet=json_):
+            names = _write(result, series, text, folder)
     if json_:
         print(text)
         return
@@ -164,7 +197,7 @@ def study(
 
     print_study(result, Console(highlight=False))
     if names:
-        print(f"\nwritten to {out}: {', '.join(names)}")
+        print(f"\nwritten to {folder}: {', '.join(names)}")
 
 
 app.command()(equilibria)
@@ -201,7 +234,7 @@ def verify(
 def figure(
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Figures.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every figure.")] = False,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Where to write.")] = Path("figures"),
+    out: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "figures",
 ) -> None:
     """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
     from fluidkv.figures import figures, render
@@ -212,9 +245,9 @@ def figure(
         for each in figures():
             print(f"{each.id:<22} {each.title}")
         return
-    arguments.writable_folder("--out", out)
-    with _progress(f"drawing into {out}", quiet=False):
-        rendered = render(ids or None, out)
+    folder = arguments.writable_folder("--out", out)
+    with _progress(f"drawing into {folder}", quiet=False):
+        rendered = render(ids or None, folder)
     for each in rendered:
         print(
             f"{each.id}: " + (f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files))
@@ -271,15 +304,14 @@ def _measurement(
 
 
 def _write(result: "StudyResult", series: "Timeseries | None", text: str, out: Path) -> list[str]:
-    from fluidkv.figures import study_figures, write_figures
-    from fluidkv.files import write_whole
+    from fluidkv.figures import MANIFEST, study_figures, write_figures
 
+    answer = {"study.json": (text + "\n").encode()}
     try:
-        rendered = write_figures(study_figures(result, series), out)
-        write_whole(out / "study.json", (text + "\n").encode())
+        rendered = write_figures(study_figures(result, series), out, beside=answer)
     except OSError as error:  # the disk filled up, or the folder changed since it was checked
         raise InputError("--out", str(out), f"a folder that takes files ({error})") from None
-    return ["study.json", *(name for each in rendered for name in each.files)]
+    return [*answer, *(name for each in rendered for name in each.files), MANIFEST]
 
 
 def _progress(message: str, *, quiet: bool) -> AbstractContextManager[object]:

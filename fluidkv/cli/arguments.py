@@ -1,17 +1,18 @@
 """From the text of the command line to exact values, or one line that says what is allowed."""
 
-import os
 import re
-import tempfile
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
 from fluidkv.errors import InputError
+from fluidkv.files import require_writable
 from fluidkv.workload import RequestClass, Workload
 
 LARGEST_NUMBER = 10**15
 """No capacity or length is larger; below it float64 holds every integer."""
+
+_LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
 _CLASS = "IN:OUT or IN:OUT:SHARE, such as 128:256 or 128:256:1/2"
 
@@ -59,7 +60,7 @@ def capacity(text: str) -> Fraction:
 
 def window(text: str) -> tuple[float, float]:
     """`FIRST:LAST`, seconds."""
-    allowed = "FIRST:LAST in seconds, such as 20:150"
+    allowed = "FIRST:LAST in seconds, FIRST before LAST, such as 20:150"
     parts = text.split(":")
     if len(parts) != 2:
         raise InputError("--window", text, allowed)
@@ -69,26 +70,19 @@ def window(text: str) -> tuple[float, float]:
     return first, last
 
 
-def writable_folder(argument: str, folder: Path) -> None:
-    """Make sure, before any work is done for it, that a folder can be made and written.
+def whole_number(argument: str, text: str, *, least: int) -> int:
+    allowed = f"a whole number from {least} to {_LARGEST_WHOLE}"
+    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= _LARGEST_WHOLE:
+        raise InputError(argument, text, allowed)
+    return int(text)
 
-    What this makes on the way is removed again: a run that fails later leaves nothing behind.
-    """
-    missing = [path for path in (folder, *folder.parents) if not os.path.lexists(path)]
-    made: list[Path] = []
-    try:
-        for path in reversed(missing):
-            path.mkdir()
-            made.append(path)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        allowed = f"a folder that can be written ({reason})"
-        raise InputError(argument, str(folder), allowed) from None
-    finally:
-        for path in reversed(made):
-            path.rmdir()
+
+def writable_folder(argument: str, text: str) -> Path:
+    """A folder that can be made and written, looked at before any work is done for it."""
+    if not text:  # Path("") would be the current folder
+        raise InputError(argument, text, "a folder")
+    require_writable(argument, Path(text))
+    return Path(text)
 
 
 def _length(text: str, part: str) -> int:
@@ -98,6 +92,9 @@ def _length(text: str, part: str) -> int:
 
 
 def _decimal(argument: str, text: str, part: str, allowed: str) -> Fraction:
+    # Decimal alone would also take 41_408 and the digits of other scripts.
+    if not part.isascii() or "_" in part:
+        raise InputError(argument, text, allowed)
     try:
         value = Decimal(part.strip())
     except InvalidOperation:

@@ -240,13 +240,13 @@ def _comparison(console: Console, comparison: Comparison) -> None:
     console.print(table)
     first, last = measured.window_s
     console.print()
-    _pairs(
-        console,
-        [
-            ("window", f"{first:g} to {last:g} s: {measured.window_rule}"),
-            ("period", measured.period_method),
-        ],
-    )
+    rows: list[tuple[str, str | Text]] = [
+        ("window", f"{first:g} to {last:g} s: {measured.window_rule}"),
+        ("period", measured.period_method),
+    ]
+    if measured.report is not None:
+        rows.append(("read", measured.report.statement))
+    _pairs(console, rows)
 
 
 def _heading(console: Console, text: str) -> None:

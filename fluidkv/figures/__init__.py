@@ -12,10 +12,11 @@ figure is drawn.
 
 from fluidkv.figures.figure import Figure, MissingInput
 from fluidkv.figures.registry import figures, select
-from fluidkv.figures.render import Rendered, render, write_figures
+from fluidkv.figures.render import MANIFEST, Rendered, render, write_figures
 from fluidkv.figures.study import study_figures
 
 __all__ = [
+    "MANIFEST",
     "Figure",
     "MissingInput",
     "Rendered",

@@ -1,15 +1,14 @@
 """Write figures to a folder: PNG, SVG, data and a manifest that says what is what.
 
 Nothing in the files depends on when or where they were written, so writing them again from the
-same numbers changes no byte. Every file appears whole or not at all.
+same numbers changes no byte. All files of a call appear together, at its end, or none.
 """
 
 import csv
 import hashlib
 import io
 import json
-import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data, Figure, MissingInput
 from fluidkv.figures.registry import select
 from fluidkv.figures.style import RC
+from fluidkv.files import require_writable, write_together
 
 MANIFEST = "manifest.json"
 
@@ -64,6 +64,7 @@ def write_figures(
     out_dir: str | Path,
     *,
     on_skip: Callable[[str, str], None] | None = None,
+    beside: Mapping[str, bytes] | None = None,
 ) -> list[Rendered]:
     """Write figures, PNG, SVG and data each, and bring the manifest up to date.
 
@@ -74,11 +75,15 @@ def write_figures(
         figures: of the registry, or of `study_figures`.
         out_dir: made if it does not exist.
         on_skip: called with id and reason.
+        beside: name -> content of further files that appear together with the figures.
 
     Raises:
         InputError: a folder that cannot be written, or that holds a manifest that is none.
+        OSError: it could be written at first, and not when all was drawn.
     """
-    folder = _writable(Path(out_dir))
+    folder = Path(out_dir)
+    require_writable("out", folder)
+    contents = dict(beside or {})
     entries = _entries(folder / MANIFEST)
     results = []
     for figure in figures:
@@ -90,8 +95,15 @@ def write_figures(
             if on_skip is not None:
                 on_skip(figure.id, str(missing))
             continue
-        result = _write_figure(figure, data, folder)
+        ending, content = encode_data(data)
+        files = {
+            f"{figure.id}.png": draw(figure, data, "png"),
+            f"{figure.id}.svg": draw(figure, data, "svg"),
+            f"{figure.id}.{ending}": content,
+        }
+        result = Rendered(figure.id, tuple(files), hashlib.sha256(content).hexdigest())
         results.append(result)
+        contents |= files
         entries[figure.id] = {
             "title": figure.title,
             "caption": figure.caption(data),
@@ -103,7 +115,7 @@ def write_figures(
         }
     ordered = {name: entries[name] for name in sorted(entries)}
     text = json.dumps({"figures": ordered}, indent=2, ensure_ascii=False) + "\n"
-    _replace(folder / MANIFEST, text.encode())
+    write_together(folder, {**contents, MANIFEST: text.encode()})
     return results
 
 
@@ -143,50 +155,14 @@ def draw(figure: Figure, data: Data, form: str) -> bytes:
     return picture.getvalue()
 
 
-def _write_figure(figure: Figure, data: Data, folder: Path) -> Rendered:
-    ending, content = encode_data(data)
-    parts = {"png": draw(figure, data, "png"), "svg": draw(figure, data, "svg"), ending: content}
-    for name, part in parts.items():
-        _replace(folder / f"{figure.id}.{name}", part)
-    return Rendered(
-        figure.id,
-        files=tuple(f"{figure.id}.{name}" for name in parts),
-        data_sha256=hashlib.sha256(content).hexdigest(),
-    )
-
-
-def _writable(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise InputError("out", f"{reason}: {folder}", "a folder that can be written") from None
-    return folder
-
-
 def _entries(manifest: Path) -> dict[str, object]:
     """Entries of an earlier run."""
     try:
         entries = json.loads(manifest.read_text(encoding="utf-8"))["figures"]
     except FileNotFoundError:
         return {}
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):  # a folder of that name, or another content
         entries = None
     if not isinstance(entries, dict):
         raise InputError("out", str(manifest), "a folder without a foreign manifest.json")
     return entries
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write beside the file and move into place, so that no reader meets half of it."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as part:
-        temporary = Path(part.name)
-        try:
-            part.write(content)
-        except OSError:
-            temporary.unlink()
-            raise
-    temporary.chmod(0o644)  # a temporary file is private, a figure is not
-    temporary.replace(path)

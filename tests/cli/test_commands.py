@@ -1,6 +1,7 @@
 """The other commands, exit codes, and what asking for help costs."""
 
 import json
+import os
 import subprocess
 import sys
 from importlib import import_module
@@ -70,6 +71,73 @@ def test_figure_writes_picture_data_and_manifest(capsys, tmp_path):
 def test_figure_takes_ids_or_all_but_not_both(capsys, tmp_path):
     assert main(["figure", "congestion_figure_2", "--all", "--out", str(tmp_path)]) == 2
     assert "--all" in capsys.readouterr().err
+
+
+def test_no_command_prints_the_help_and_no_empty_error(capsys):
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert "Usage: fluidkv" in captured.out
+    assert captured.err == ""
+
+
+def test_help_shows_the_defaults(capsys, monkeypatch):
+    """Square brackets are markup to the help's renderer: unescaped, what is in them vanishes."""
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["study", "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert "[default: with a backlog]" in shown
+    assert "[default: 40 longest lifetimes or less]" in shown
+
+
+def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
+    code = (
+        "import os, signal, sys; from importlib import import_module\n"
+        "render = import_module('fluidkv.figures.render')\n"
+        "def stop(*_): os.kill(os.getpid(), signal.SIGINT)\n"
+        "drawn = render.draw\n"
+        "render.draw = lambda f, d, form: stop() if form == 'svg' else drawn(f, d, form)\n"
+        "from fluidkv.cli import main\n"
+        "sys.exit(main(['figure', 'congestion_figure_2', '--out', sys.argv[1]]))"
+    )
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "new" / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert stopped.returncode == 130
+    assert stopped.stdout == ""
+    assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pipe_whose_reader_left_is_no_error():
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidkv", "verify", "congestion.equation-4"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no device that is always full")
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_a_full_disk_behind_the_output_is_one_line(options):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fluidkv", "verify", "congestion.equation-4", *options],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "fluidkv: output: No space left on device\n"
 
 
 def test_version(capsys):

@@ -1,6 +1,7 @@
 """`fluidkv study`: the stable keys, the numbers behind them, and one line for bad input."""
 
 import json
+import os
 from fractions import Fraction
 
 import pytest
@@ -126,6 +127,8 @@ def test_out_holds_the_answer_and_pictures(capsys, tmp_path):
     argv = ["study", "--class", "20:4", "--capacity", "500", *SHORT, "--out", str(out)]
     assert main(argv) == 0
     written = {path.name for path in out.iterdir()}
+    said = capsys.readouterr().out.split(f"written to {out}: ")[1]
+    assert set(said.strip().split(", ")) == written
     assert "study.json" in written
     assert any(name.endswith(".png") for name in written)
     for png in out.glob("*.png"):
@@ -159,7 +162,15 @@ BAD = {
     "unknown preset": ["--preset", "wikipedia", "--capacity", "10000"],
     "format without a source": ["--class", "5:3", "--capacity", "100", "--format", "azure"],
     "window without measured": ["--class", "5:3", "--capacity", "100", "--window", "1:2"],
+    "capacity with an underscore": ["--class", "5:3", "--capacity", "41_408"],
+    "capacity in other digits": ["--class", "5:3", "--capacity", "４１"],
     "no iterations": ["--class", "5:3", "--capacity", "100", "--iterations", "0"],
+    "iterations for years": ["--class", "5:3", "--capacity", "100", "--iterations", "1" + "0" * 12],
+    "iterations in words": ["--class", "5:3", "--capacity", "100", "--iterations", "many"],
+    "negative seed": ["--class", "5:3", "--capacity", "100", "--seed", "-1"],
+    "fractional seed": ["--class", "5:3", "--capacity", "100", "--seed", "1.5"],
+    "seed of 65 bits": ["--class", "5:3", "--capacity", "100", "--seed", "9" * 20],
+    "empty out": ["--class", "5:3", "--capacity", "100", "--out", ""],
     "unknown option": ["--class", "5:3", "--capacity", "100", "--fast"],
     "too long an output": ["--class", "5:200000", "--capacity", "1000000"],
     "missing file": ["no/such/file.csv", "--capacity", "100"],
@@ -169,6 +180,12 @@ BAD = {
 @pytest.mark.parametrize("argv", BAD.values(), ids=BAD.keys())
 def test_bad_arguments_get_one_line(argv, capsys):
     refusal(capsys, "study", *argv)
+
+
+@pytest.mark.parametrize(("option", "text"), [("--seed", "-1"), ("--iterations", "1.5")])
+def test_a_bad_number_is_named_with_its_value(option, text, capsys):
+    line = refusal(capsys, "study", "--class", "5:3", "--capacity", "100", option, text)
+    assert line.startswith(f"fluidkv: {option}: got '{text}'; allowed: a whole number from")
 
 
 FILES = {
@@ -204,6 +221,25 @@ def test_measured_without_its_columns_is_refused(capsys, tmp_path):
     )
     assert "waiting" in line
     assert "gen_throughput" in line
+
+
+def test_a_measured_pipe_is_refused_not_waited_for(capsys, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    argv = ["study", "--class", "5:3", "--capacity", "100", "--measured", str(tmp_path / "pipe")]
+    assert "not a regular file" in refusal(capsys, *argv)
+
+
+def test_dropped_rows_of_a_measured_series_are_counted_and_shown(capsys, tmp_path):
+    series = tmp_path / "series.csv"
+    rows = [f"{t},{10 + t % 8},5,100" for t in range(32)]
+    rows[5] = "5,many,5,100"
+    series.write_text("\n".join(["t,running,waiting,gen_throughput", *rows]), encoding="utf-8")
+    argv = ["--class", "5:3", "--capacity", "100", "--measured", str(series), *SHORT]
+    counted = run_json(capsys, *argv)["measured"]["rows"]
+    assert (counted["read"], counted["kept"]) == (32, 31)
+    assert [reason["rows"] for reason in counted["dropped_because"]] == [1]
+    assert main(["study", *argv]) == 0
+    assert "32 rows read, 31 kept; 1 dropped" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("window", ["5", "a:b", "9:3", "1:2:3"])

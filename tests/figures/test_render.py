@@ -1,5 +1,6 @@
 """What is written to the folder of figures, and what a bad folder gets."""
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.figures import figures, render, select
+from fluidkv.figures import figures, render, select, write_figures
 from fluidkv.figures.figure import array, scalar
 from fluidkv.figures.render import MANIFEST, encode_data
 
@@ -101,6 +102,18 @@ def test_unwritable_folder_is_one_clear_line(tmp_path: Path, name: str) -> None:
         render([QUICK], f"{tmp_path}/{name}")
     assert "\n" not in str(error.value)
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_nothing_is_written_if_a_later_figure_fails(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fails(data: object) -> str:
+        raise RuntimeError("no caption")
+
+    good, bad = select([QUICK])[0], dataclasses.replace(select([QUICK])[0], id="b", caption=fails)
+    with pytest.raises(RuntimeError, match="no caption"):
+        write_figures([good, bad], tmp_path / "new")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("content", ["not json", "[]", '{"figures": 3}', '{"other": {}}'])
