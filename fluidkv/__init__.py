@@ -18,16 +18,20 @@ __all__ = [
     "Trace",
     "Verdict",
     "Workload",
+    "basins",
     "burst_state",
+    "cascade",
     "class_model",
     "cohort_model",
     "compare",
     "equilibria",
     "equilibrium_state",
+    "event_log",
     "eviction_free_equilibrium",
     "input_scale_bracket",
     "measure",
     "mode_starts",
+    "nearby_starts",
     "perturbed_starts",
     "preset",
     "read_timeseries",
@@ -35,9 +39,11 @@ __all__ = [
     "render",
     "share_from_float",
     "simulate",
+    "slice_starts",
     "stability",
     "study_system",
     "survival_weights",
+    "uniform_starts",
     "verify",
 ]
 
@@ -50,16 +56,20 @@ _HOMES = {
     "Trace": "traces",
     "Verdict": "verdict",
     "Workload": "workload",
+    "basins": "fluid.basins",
     "burst_state": "fluid",
+    "cascade": "exact.cascade",
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
     "equilibria": "exact.equilibria",
     "equilibrium_state": "fluid",
+    "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
     "input_scale_bracket": "exact.stability",
     "measure": "measured",
     "mode_starts": "fluid",
+    "nearby_starts": "fluid",
     "perturbed_starts": "fluid",
     "preset": "traces",
     "read_timeseries": "measured",
@@ -67,15 +77,18 @@ _HOMES = {
     "render": "figures",
     "share_from_float": "workload",
     "simulate": "fluid",
+    "slice_starts": "fluid",
     "stability": "exact.stability",
     "study_system": "study",
     "survival_weights": "exact.survival",
+    "uniform_starts": "fluid",
     "verify": "claims",
 }
 
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
+    from fluidkv.exact.cascade import cascade
     from fluidkv.exact.equilibria import equilibria
     from fluidkv.exact.stability import input_scale_bracket, stability
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
@@ -85,10 +98,15 @@ if TYPE_CHECKING:
         class_model,
         cohort_model,
         equilibrium_state,
+        event_log,
         mode_starts,
+        nearby_starts,
         perturbed_starts,
         simulate,
+        slice_starts,
+        uniform_starts,
     )
+    from fluidkv.fluid.basins import basins
     from fluidkv.measured import compare, measure, read_timeseries
     from fluidkv.study import study_system
     from fluidkv.traces import Trace, preset, read_trace

@@ -1,0 +1,161 @@
+"""Starts on the memory boundary of one class: checked, drawn on a face, near a state, on a slice.
+
+The boundary is the simplex {x >= 0, sum of w_j x_j = M}; a face of it has some stages empty. All
+points that are made here are weighted means of points of it, so that they lie on it up to
+rounding. Masses are NumPy float64, by stage, shape (batch, stage).
+
+Source: Congestion, section 2.3 and Lemma A.9 (faces).
+"""
+
+from collections.abc import Sequence
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+from fluidkv.fluid.model import class_model
+from fluidkv.workload import System
+
+Key = PRNGKeyArray | UInt[Array, "2"]
+
+
+def uniform_starts(
+    key: Key, system: System, *, count: int, occupied: Sequence[int] | None = None
+) -> Float[np.ndarray, "batch stage"]:
+    """Uniform on a face of the boundary, with respect to Lebesgue measure on the face.
+
+    The memory of the stages, w_j x_j / M, is uniform on the unit simplex (independent exponentials
+    over their sum), and masses are a linear image of it.
+
+    Args:
+        key: JAX random key; the same key gives the same starts.
+        system: one class.
+        count: number of starts, at least 1.
+        occupied: stages that hold mass; the others are exactly 0. None is all of them.
+
+    Raises:
+        InputError: more than one class, a count below 1, a stage that the class does not have or
+            that is named twice, or no stage.
+    """
+    weights, capacity = one_class(system)
+    _check_count(count)
+    stages = _checked_stages(occupied, weights.size)
+    with jax.enable_x64(True):
+        memory = np.asarray(jax.random.exponential(key, (count, stages.size), dtype=np.float64))
+    masses = np.zeros((count, weights.size))
+    masses[:, stages] = memory * (capacity / memory.sum(axis=1, keepdims=True)) / weights[stages]
+    return masses
+
+
+def nearby_starts(
+    key: Key,
+    system: System,
+    state: ArrayLike,
+    *,
+    count: int,
+    size: float,
+    occupied: Sequence[int] | None = None,
+) -> Float[np.ndarray, "batch stage"]:
+    """Uniform on a small copy of a face, shrunk by `size` towards a state.
+
+    Each start is (1 - size) state + size u with u uniform on the face. If the state is inside of
+    the face, the starts surround it; with size 1 they fill the face.
+
+    Args:
+        key: JAX random key.
+        system: one class.
+        state: masses by stage, on the boundary.
+        count: number of starts, at least 1.
+        size: in (0, 1].
+        occupied: stages of the face, as in `uniform_starts`; stages of the state keep their mass.
+
+    Raises:
+        InputError: as `uniform_starts`; a state off the boundary, a size outside of (0, 1].
+    """
+    (centre,) = checked_starts(system, np.asarray(state)[None])
+    if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
+        raise InputError("size", size, "a number in (0, 1]")
+    face = uniform_starts(key, system, count=count, occupied=occupied)
+    return (1 - size) * centre + size * face
+
+
+def slice_starts(
+    system: System, corners: ArrayLike, *, points: int
+) -> tuple[Float[np.ndarray, "batch stage"], Float[np.ndarray, "batch corner"]]:
+    """A triangular grid on the two-dimensional slice through three states, for pictures.
+
+    Args:
+        system: one class.
+        corners: three states on the boundary, shape (3, stage).
+        points: on each side of the triangle, at least 2; points (points + 1) / 2 starts in all.
+
+    Returns:
+        The starts, and the weights of the corners in each of them, which sum to 1.
+
+    Raises:
+        InputError: not three corners, one of them off the boundary, fewer than 2 points.
+    """
+    ends = checked_starts(system, corners)
+    if ends.shape[0] != 3:
+        raise InputError("corners", f"{ends.shape[0]} states", "three states")
+    if isinstance(points, bool) or not isinstance(points, int | np.integer) or points < 2:
+        raise InputError("points", points, "an integer of at least 2")
+    first, second = np.tril_indices(points)
+    steps = np.stack([points - 1 - first, first - second, second], axis=1)
+    shares = steps / (points - 1)
+    return shares @ ends, shares
+
+
+def one_class(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
+    """w_j and M as floats.
+
+    Raises:
+        InputError: more than one class.
+    """
+    if len(system.workload.classes) != 1:
+        raise InputError("system", f"{len(system.workload.classes)} classes", "one class")
+    model = class_model(system)
+    return model.weights[0], model.capacity
+
+
+def checked_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
+    """Masses on the memory boundary, as a float batch; InputError otherwise."""
+    weights, capacity = one_class(system)
+    allowed = f"masses of shape ({weights.size},), one a stage, or a batch of them"
+    try:
+        masses = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("start", start, allowed) from None
+    if masses.ndim not in (1, 2) or masses.shape[-1] != weights.size or masses.size == 0:
+        raise InputError("start", f"shape {masses.shape}", allowed)
+    masses = masses.reshape(-1, weights.size)
+    if not np.all(np.isfinite(masses) & (masses >= 0)):
+        raise InputError("start", "a negative or non-finite mass", "finite masses of at least 0")
+    off = masses @ weights - capacity
+    # What rounding the masses and this sum can do to a start on the boundary.
+    rounding = (weights.size + 2) * np.finfo(np.float64).eps * capacity
+    if np.any(np.abs(off) > rounding):
+        worst = int(np.argmax(np.abs(off)))
+        scale = capacity / (capacity + off[worst]) if capacity + off[worst] > 0 else np.nan
+        raise InputError(
+            "start",
+            f"memory {float(off[worst]):+.6g} tokens off the boundary (trajectory {worst})",
+            f"memory equal to the capacity, {float(capacity):.17g} tokens; masses times "
+            f"{float(scale):.17g} are on it",
+        )
+    return masses
+
+
+def _check_count(count: object) -> None:
+    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
+        raise InputError("count", count, "an integer of at least 1")
+
+
+def _checked_stages(occupied: Sequence[int] | None, stages: int) -> np.ndarray:
+    chosen = list(range(stages)) if occupied is None else list(occupied)
+    known = all(isinstance(j, int | np.integer) and 0 <= j < stages for j in chosen)
+    if not chosen or not known or len(set(chosen)) != len(chosen):
+        raise InputError("occupied", occupied, f"different stages of 0 ... {stages - 1}")
+    return np.array(sorted(chosen))
