@@ -4,10 +4,15 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from fluidkv.errors import InputError
-from fluidkv.figures import congestion_figure_2, congestion_figure_8, measured_log
+from fluidkv.figures import (
+    congestion_figure_1,
+    congestion_figure_2,
+    congestion_figure_8,
+    measured_log,
+)
 from fluidkv.figures.figure import Figure
 
-_MODULES = (congestion_figure_2, congestion_figure_8, measured_log)
+_MODULES = (congestion_figure_1, congestion_figure_2, congestion_figure_8, measured_log)
 
 
 def figures() -> tuple[Figure, ...]:
