@@ -127,10 +127,8 @@ class Series:
             terms = weights * _powers(np.array([inverse_radius]), d)[:, 0]
         # a weight that underflows keeps no digits, which matters once R^s enlarges it
         tiny = np.abs(weights) < np.finfo(np.float64).tiny
-        lost = inverse_radius > 1 and any(
-            v and small for v, small in zip(coefficients, tiny, strict=True)
-        )
-        if lost or not np.isfinite(terms.sum()):
+        underflows = any(v and small for v, small in zip(coefficients, tiny, strict=True))
+        if (underflows and inverse_radius > 1) or not np.isfinite(terms.sum()):
             raise OverflowError("V_s R^s is beyond the range of double precision")
         self.grid_cells = self._choose_grid(terms)
         # orders[j, s] = a_s (s t)^j / j! at the grid's own t, for j = 0 ... m.
