@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 import fluidkv
 from fluidkv.cli import arguments
+from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
 from fluidkv.errors import InputError
 
@@ -201,6 +202,7 @@ def study(
 
 
 app.command()(equilibria)
+app.command()(cascade)
 
 
 @app.command()
