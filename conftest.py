@@ -53,5 +53,6 @@ def traces_dir() -> Path:
     folder = Path(os.environ.get("FLUIDKV_TRACES") or ROOT / ".." / "shared" / "traces")
     missing = [name for name in REAL_TRACES if not (folder / name).is_file()]
     if missing:
-        pytest.skip(f"no real traces: FLUIDKV_TRACES names no folder with {', '.join(missing)}")
+        several = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        pytest.skip(f"no real traces: FLUIDKV_TRACES names no folder with {missing[0]}{several}")
     return folder

@@ -20,7 +20,7 @@ class Reason:
     first_line: int
 
     def __str__(self) -> str:
-        return f"{self.rows} × {self.what} (first in line {self.first_line})"
+        return f"{self.rows:,} × {self.what} (first in line {self.first_line})"
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ class LoadReport:
     def summary(self) -> str:
         """One line of counts, then one line a reason."""
         lines = [
-            f"{self.source} ({self.format}): {self.read} rows read, {self.kept} kept, "
-            f"{self.changed} changed, {self.dropped} dropped"
+            f"{self.source} ({self.format}): {self.read:,} rows read, {self.kept:,} kept, "
+            f"{self.changed:,} changed, {self.dropped:,} dropped"
         ]
         lines += [f"  dropped: {reason}" for reason in self.dropped_because]
         lines += [f"  changed: {reason}" for reason in self.changed_because]

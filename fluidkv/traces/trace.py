@@ -71,7 +71,7 @@ class Trace:
         return Workload.from_lengths(
             zip(self.input_lengths, self.decode_lengths, strict=True),
             name=self.name if name is None else name,
-            note=f"empirical joint distribution of the lengths of {len(self)} requests",
+            note=f"empirical joint distribution of the lengths of {len(self):,} requests",
         )
 
 
