@@ -36,11 +36,14 @@ def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.D
 
     Recognition is careful, as all but the maximal-eviction cycle are unstable. A trajectory is on
     the maximal-eviction cycle when one stage is occupied and all others are exactly 0. It is on
-    another cycle only where the masses repeat themselves bit by bit after l1 iterations: a start
-    that merely comes near an unstable cycle is followed until it has left again or the horizon
-    ends. That a start stays in floats does not say that it does so in exact arithmetic, nor the
-    reverse: where a cycle is not made of floats, a start that is captured exactly is lost to
-    rounding (see `fluidkv.exact.capture`).
+    another cycle only where the masses repeat themselves bit by bit after one or more turns of l1
+    iterations: a start that merely comes near an unstable cycle is followed until it has left
+    again or the horizon ends.
+
+    This speaks about floats. A start that is captured exactly by a balanced cycle
+    (`fluidkv.exact.capture`) is mostly lost to rounding, and goes on to the maximal-eviction cycle;
+    but rounding can also hold a trajectory on an unstable cycle for ever, where the differences
+    between its masses are units in the last place that grow by less than half a unit.
 
     Args:
         system: one class.

@@ -39,6 +39,8 @@ class Run(NamedTuple):
     Fields:
         masses: at the start of a turn, by stage, which is then the relative position.
         iteration: n of `masses`.
+        mark: masses at turn 1, 2, 4, 8, ..., whichever was the last, for repetition to show.
+        marked: n of `mark`.
         first_eviction: first n whose transition X^{n-1} -> X^n evicted, also after settling.
         evictions: iterations that evicted until the lane was seen to be settled.
         below: number of states X^0, X^1, ... with fewer than `level` empty stages.
@@ -50,6 +52,8 @@ class Run(NamedTuple):
 
     masses: Float[Values, "stage lane"]
     iteration: Int[Values, " lane"]
+    mark: Float[Values, "stage lane"]
+    marked: Int[Values, " lane"]
     first_eviction: Int[Values, " lane"]
     evictions: Int[Values, " lane"]
     below: Int[Values, "level lane"]
@@ -91,7 +95,7 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
             evictions (batch): how many iterations evicted until settling was seen.
             reached (batch, level): first n at which X^n has at least `level` empty stages.
             settled (batch): first n from which the trajectory is on the maximal-eviction cycle; of
-                another cycle, the first multiple of l1 at which it was on it.
+                another one, an n from which it repeats itself: 0, or l1 times a power of two.
             throughput (batch): completions an iteration, over l1 iterations after settling; NaN
                 if not settled.
             last (batch): n of `final_state`, where the trajectory was left.
@@ -126,6 +130,8 @@ def begin(masses: Float[Values, "stage lane"]) -> Run:
     return Run(
         masses=masses,
         iteration=zero,
+        mark=masses,
+        marked=zero,
         first_eviction=never,
         evictions=zero,
         below=(empty[None] < _levels(stages)).astype(jnp.int32),
@@ -230,12 +236,18 @@ def _turn(
         one, (run.masses, run.iteration, counts), None, length=stages
     )
     fewer = jnp.sum(empty[None] < _levels(stages)[:, None], axis=1, dtype=jnp.int32)
-    # The same masses a turn later: the float map is a function of them, so it repeats.
-    same = jnp.all(masses == run.masses, axis=0) & (counts.settled == NEVER)
+    # The same masses again: a turn is a function of them, so they repeat. Comparing with a mark
+    # that is moved at powers of two finds a period of any number of turns (Brent).
+    same = jnp.all(masses == run.mark, axis=0) & (counts.settled == NEVER)
     counts = counts._replace(
-        settled=jnp.where(same & (iteration <= horizon), run.iteration, counts.settled)
+        settled=jnp.where(same & (iteration <= horizon), run.marked, counts.settled)
     )
-    return Run(masses, iteration, below=run.below + fewer, **counts._asdict())
+    turns = iteration // stages
+    move = (turns & (turns - 1)) == 0
+    mark = jnp.where(move[None], masses, run.mark)
+    marked = jnp.where(move, iteration, run.marked)
+    below = run.below + fewer
+    return Run(masses, iteration, mark, marked, below=below, **counts._asdict())
 
 
 def _iterate(
