@@ -4,6 +4,7 @@ All numbers are exact, so that the rational reference can take them; float tests
 """
 
 from fractions import Fraction
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -97,3 +98,36 @@ def _masses(draw: st.DrawFn, count: int) -> list[Fraction]:
     masses = draw(st.lists(mass, min_size=count, max_size=count))
     masses[draw(st.integers(0, count - 1))] = draw(positive_rationals)
     return masses
+
+
+@st.composite
+def gap_compositions(draw: st.DrawFn, decode_length: int) -> tuple[int, ...]:
+    """Predecessor gaps with sum l1, in any rotation."""
+    places = st.lists(st.booleans(), min_size=decode_length - 1, max_size=decode_length - 1)
+    ends = [0, *(j for j, cut in enumerate(draw(places), start=1) if cut), decode_length]
+    return tuple(b - a for a, b in pairwise(ends))
+
+
+@st.composite
+def systems_with_gaps(
+    draw: st.DrawFn, *, decode_lengths: st.SearchStrategy[int] | None = None
+) -> tuple[System, tuple[int, ...]]:
+    """One class with l1 up to 10 unless told otherwise, and gaps of one of its balanced cycles."""
+    decodes = st.integers(1, 10) if decode_lengths is None else decode_lengths
+    system = draw(systems(workloads=workloads(max_classes=1, decode_lengths=decodes)))
+    return system, draw(gap_compositions(system.workload.classes[0].decode_length))
+
+
+@st.composite
+def whole_states(
+    draw: st.DrawFn, *, systems: st.SearchStrategy[System] | None = None
+) -> tuple[System, tuple[int, ...]]:
+    """A system of one class and whole requests by stage, memory at or below capacity."""
+    system = draw(systems if systems is not None else homogeneous_systems)
+    (only,) = system.workload.classes
+    free, state = system.capacity, [0] * only.decode_length
+    for stage in draw(st.permutations(range(only.decode_length))):
+        weight = only.input_length + 1 + stage
+        state[stage] = draw(st.integers(0, int(free // weight)))
+        free -= weight * state[stage]
+    return system, tuple(state)

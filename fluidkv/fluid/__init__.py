@@ -11,6 +11,7 @@ from fluidkv.fluid.starts import (
     mode_starts,
     perturbed_starts,
 )
+from fluidkv.fluid.whole import simulate_whole
 
 __all__ = [
     "RECORDS",
@@ -26,6 +27,7 @@ __all__ = [
     "perturbed_starts",
     "scan_trajectory",
     "simulate",
+    "simulate_whole",
     "slice_starts",
     "uniform_starts",
 ]
