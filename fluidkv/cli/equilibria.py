@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fluidkv.exact.equilibria import EnvelopePoint, Equilibria
     from fluidkv.exact.return_map import CycleStability
 
-_ROWS = 40  # of the table of cycles; --json lists all
+_ROWS = 30  # of the table of cycles; --json lists all
 _GAPS_WIDTH = 25
 
 

@@ -44,8 +44,8 @@ from fluidkv.exact.polynomial import (
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
-MOST_LIVE = 40
-"""Multipliers are counted and enclosed up to this many live positions: a second or so each."""
+MOST_LIVE = 31
+"""Multipliers are counted and enclosed up to this many live positions, a tenth of a second each."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
         )
     verdict = Stability.UNSTABLE
     reason = f"the multipliers have a product of modulus {float(expansion):.4g} once round"
-    if count >= MOST_LIVE:
+    if len(canonical) > MOST_LIVE:
         return CycleStability(
             canonical, verdict, Evidence.EXACT, reason, expansion, count, None, None, None, None
         )
