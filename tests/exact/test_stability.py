@@ -6,6 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from flint import fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -163,6 +164,30 @@ def test_high_degree_against_companion_eigenvalues(classes, degree):
     assert low - 1e-10 < moduli.max() < high + 1e-10
     assert certificate.leading, "the leading roots were isolated"
     assert certificate.gap_circle is not None
+
+
+@pytest.mark.parametrize("power", [1, 25])  # degree 4 by integers, 100 by a winding number
+def test_a_root_and_its_inverse_off_the_circle_are_counted_on_either_side(power):
+    # (z + 2)(2z + 1)(z + 1)(z + 3) in z^power: -2 and -1/2 go to the reciprocal part
+    factors = ([2, 1], [1, 2], [1, 1], [3, 1])
+    polynomial = math.prod((fmpz_poly(f) for f in factors), start=fmpz_poly([1]))
+    spread = fmpz_poly([c for v in polynomial.coeffs() for c in (v, *[0] * (power - 1))])
+    count = spectrum._count(spread)
+    assert (count.outside, count.on_circle) == (2 * power, power)
+
+
+@pytest.mark.parametrize(
+    ("roots", "estimates"),
+    [
+        ([2, 3, Fraction(1, 2)], [-2, -0.5]),  # -3 is missing
+        ([3, Fraction(1, 2)], [-0.508, -0.504]),  # circle at 0.506, the root found at 0.5
+    ],
+)
+def test_leading_roots_are_not_claimed_from_estimates_that_miss_one(roots, estimates):
+    factors = (fmpz_poly([Fraction(r).numerator, Fraction(r).denominator]) for r in roots)
+    polynomial = math.prod(factors, start=fmpz_poly([1]))
+    descending = spectrum._descending(polynomial)
+    assert spectrum._isolate(polynomial, descending, [complex(z) for z in estimates]) is None
 
 
 def test_leading_roots_are_all_that_lie_beyond_the_gap_circle():

@@ -109,8 +109,47 @@ def test_fill_bounds_the_variation_inside_each_cell():
         )
 
 
-def test_cells_cover_the_half_circle_without_gaps():
-    certificate = count_outside([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], inverse_radius=0.9)
+@pytest.mark.parametrize("halvings", [0, 2, 25])  # at 25 the rounding is 1e-4 of the whole
+def test_fill_holds_all_derivatives_the_remainder_and_the_rounding(halvings):
+    """The parts of the bound as the module's docstring gives them, term by term."""
+    rng = np.random.default_rng(halvings)
+    descending = [int(v) for v in rng.integers(-(2**30), 2**30, 700)]
+    series = Series(descending, 1.001)
+    covering = series.grid()
+    if halvings:
+        covering = series.halve(covering.centres[rng.integers(1, 64, 9)], halvings)
+    s = np.arange(len(descending))
+    sizes = np.abs([v / max(map(abs, descending)) for v in descending]) * 1.001**s
+    terms = sizes * np.sign(np.array(descending, dtype=float))
+    for k in rng.integers(0, len(covering.centres), 9):
+        t = math.pi * covering.half_widths[k]
+        powers = np.array([(s * t) ** j / math.factorial(j) for j in range(6)])
+        derivatives = np.abs(powers[1:5] @ (terms * np.exp(1j * math.pi * covering.centres[k] * s)))
+        # (9 s + 51) u is the part of the derivation that does not depend on how sums are split
+        rounding = (powers[:5] @ (sizes * (9 * s + 51))).sum() * 2.0**-53
+        whole = derivatives.sum() + sizes @ powers[5] + rounding
+        # 1e-9: the derivatives are evaluated in plain floats here
+        assert covering.fill[k] * abs(covering.taylor[0, k]) >= whole * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("inside_out", [False, True])
+def test_roots_next_to_both_ends_of_the_half_circle_are_counted(inside_out):
+    # z = +-1/(1 + 1e-6) or +-(1 + 1e-6): the argument at the end cells is 45 to 65 degrees off
+    descending = [(10**6 + 1) ** 2, 0, -(10**12)]
+    certificate = count_outside(descending[::-1] if inside_out else descending)
+    assert certificate is not None
+    assert certificate.outside == (2 if inside_out else 0)
+
+
+@pytest.mark.parametrize(
+    ("descending", "inverse_radius"),
+    [
+        ([3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5], 0.9),
+        ([(10**6 + 1) ** 2, 0, -(10**12)], 1.0),  # the end cells are halved
+    ],
+)
+def test_cells_cover_the_half_circle_without_gaps(descending, inverse_radius):
+    certificate = count_outside(descending, inverse_radius=inverse_radius)
     assert certificate is not None
     low = certificate.covering.centres - certificate.covering.half_widths
     high = certificate.covering.centres + certificate.covering.half_widths
