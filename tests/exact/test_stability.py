@@ -57,6 +57,9 @@ def test_coprime_pair_of_example_4_is_stable():
     weights = survival_weights(workload)
     modulus = math.sqrt(weights.memory[2] / weights.memory[0])
     assert result.spectral_radius == pytest.approx((modulus, modulus), rel=1e-15)
+    low, high = result.spectral_radius
+    squared = Fraction(weights.memory[2], weights.memory[0])
+    assert Fraction(low) ** 2 < squared < Fraction(high) ** 2  # irrational: strictly between
 
 
 def test_common_divisor_of_example_5_makes_one_mode_grow_with_period_two():
