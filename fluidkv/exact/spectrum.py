@@ -138,14 +138,28 @@ def _small(polynomial: fmpz_poly) -> SpectralCertificate:
 
 def _large(polynomial: fmpz_poly) -> SpectralCertificate:
     roots, gap_circle, bracket = _leading_roots(polynomial)
+    count = _count(polynomial)
+    if count.outside is None and gap_circle is not None:
+        count = _count_enclosed(roots, gap_circle)
     return _certificate(
         polynomial,
-        _count(polynomial),
+        count,
         radius=_largest_modulus(roots) if roots else bracket,
         leading=_leading(roots),
         gap_circle=gap_circle,
         method="winding number with bounded rounding; leading roots in balls",
     )
+
+
+def _count_enclosed(
+    roots: tuple[RootEnclosure, ...], gap_circle: WindingCertificate
+) -> UnitCircleCount:
+    """The count from the enclosures, where they hold every root that could lie outside."""
+    decided = gap_circle.radius <= 1 and all(r.modulus > 1 or r.modulus < 1 for r in roots)
+    if not decided:
+        return UnitCircleCount(None, None, Evidence.BALL, None)
+    outside = sum(root.count for root in roots if root.modulus > 1)
+    return UnitCircleCount(outside, 0, Evidence.BALL, gap_circle)
 
 
 def _certificate(
@@ -244,10 +258,6 @@ def _isolate(
     if not beyond or certificate.outside != sum(root.count for root in leading):
         return None
     return leading, certificate
-
-
-def _mid_modulus(root: RootEnclosure) -> float:
-    return float(root.modulus.mid())
 
 
 def _leading(roots: tuple[RootEnclosure, ...]) -> tuple[RootEnclosure, ...]:

@@ -147,6 +147,8 @@ def _is_stable(workload: Workload, factor: Fraction) -> bool | None:
 def _judge(certificate: SpectralCertificate) -> tuple[Stability, str]:
     outside, on_circle = certificate.outside, certificate.on_circle
     if outside is None or on_circle is None:
+        if certificate.radius[0] > 1:
+            return Stability.UNSTABLE, f"at least one of {certificate.degree} modes grows"
         return Stability.UNDECIDED, "a root is too near the unit circle to place it on either side"
     if outside > 0:
         return (

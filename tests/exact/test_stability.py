@@ -258,3 +258,28 @@ def test_folding_time_is_the_time_of_a_factor_e():
     low, high = result.spectral_radius
     assert result.folding_time is not None
     assert low**result.folding_time <= math.e <= high ** (result.folding_time * (1 + 1e-12))
+
+
+@pytest.mark.parametrize(
+    ("workload", "outside", "verdict"),
+    [
+        (two_classes(1000, 100, 150), 49, Stability.UNSTABLE),
+        (two_classes(50_000, 3, 100), 0, Stability.STABLE),
+    ],
+)
+def test_enclosures_decide_where_the_unit_circle_does_not_close(
+    workload, outside, verdict, monkeypatch
+):
+    """The leading roots hold every root that could lie outside; the count follows from them."""
+    monkeypatch.setattr(spectrum, "count_outside", lambda *_: None)
+    result = stability(System(workload, 10**6))
+    assert (result.verdict, result.unstable_modes) == (verdict, outside)
+
+
+def test_a_radius_above_one_is_unstable_without_a_count(monkeypatch):
+    undecided = spectrum.UnitCircleCount(None, None, Evidence.BALL, None)
+    monkeypatch.setattr(spectrum, "_count", lambda *_: undecided)
+    monkeypatch.setattr(spectrum, "_count_enclosed", lambda *_: undecided)
+    result = stability(System(two_classes(1000, 100, 150), 10**6))
+    assert (result.verdict, result.unstable_modes) == (Stability.UNSTABLE, None)
+    assert result.reason == "at least one of 149 modes grows"
