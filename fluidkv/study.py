@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.exact.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
 from fluidkv.fluid import (
     MassModel,
@@ -72,13 +73,32 @@ class Simulation:
         seed: of the noise.
         groups: one summary for each kind of start.
         trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
-            completed and evicted, all relative to the equilibrium; coordinate `start` on batch.
+            completed and evicted, all relative to the equilibrium; empty_stages, a count;
+            coordinate `start` on batch.
     """
 
     iterations: int
     seed: int
     groups: tuple[StartGroup, ...]
     trajectories: xr.Dataset
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Which starts of one kind reached the worst case: a single stage holds all requests.
+
+    Fields:
+        name: the kind of start.
+        starts: how many.
+        reached: how many of them, within the horizon.
+        iteration: median, over those, of the end of the first window in which they are there;
+            None if none is. Once there, they stay (Lemma A.3).
+    """
+
+    name: str
+    starts: int
+    reached: int
+    iteration: int | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +110,9 @@ class StudyResult:
         stability: verdict and certificate, with the equilibrium.
         input_scale: how far the boundary of stability is on the axis of input lengths.
         simulation: what happens from perturbed starts.
+        homogeneous: best and worst equilibrium, where all requests have the same lengths.
+        collapses: which starts reached the worst one, in the order of the groups; empty where
+            lengths differ.
         load_report: rows kept, changed and dropped, where the workload came from a file.
         comparison: prediction against measurement, where a log was given.
     """
@@ -98,6 +121,8 @@ class StudyResult:
     stability: StabilityResult
     input_scale: InputScale
     simulation: Simulation
+    homogeneous: Homogeneous | None
+    collapses: tuple[Collapse, ...]
     load_report: LoadReport | None
     comparison: Comparison | None
 
@@ -145,6 +170,9 @@ class StudyResult:
                 "starts": [vars(group) for group in self.simulation.groups],
             },
         }
+        if self.homogeneous is not None:
+            starts = [vars(collapse) for collapse in self.collapses]
+            answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
         if self.load_report is not None:
             answer["load"] = self.load_report.as_dict()
         if self.comparison is not None:
@@ -183,11 +211,15 @@ def study_system(
     comparison = None
     if measurement is not None:
         comparison = compare(measurement, float(found.equilibrium.in_flight), found.leading_period)
+    simulation = _simulate(system, found, iterations, seed)
+    alike = homogeneous(system)
     return StudyResult(
         system=system,
         stability=found,
         input_scale=input_scale_bracket(system.workload),
-        simulation=_simulate(system, found, iterations, seed),
+        simulation=simulation,
+        homogeneous=alike,
+        collapses=() if alike is None else _collapses(simulation, alike.decode_length),
         load_report=load_report,
         comparison=comparison,
     )
@@ -217,7 +249,7 @@ def _simulate(
         model,
         batch,
         iterations=horizon,
-        record=("completed", "evicted", "in_flight"),
+        record=("completed", "evicted", "in_flight", "empty_stages"),
         every=every,
     )
     rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
@@ -227,6 +259,7 @@ def _simulate(
             "completed": data.completed / (rate * every),
             "evicted": data.evicted / (rate * every),
             "in_flight": data.in_flight / in_flight,
+            "empty_stages": data.empty_stages,
         },
         attrs={"every": every},
     ).assign_coords(start=("batch", labels))
@@ -269,6 +302,23 @@ def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
         throughput=float(late.completed.mean()),
         evicted_per_completed=float(late.evicted.sum()) / completed if completed else None,
         in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
+    )
+
+
+def _collapses(simulation: Simulation, stages: int) -> tuple[Collapse, ...]:
+    return tuple(_collapse(g.name, simulation.trajectories, stages) for g in simulation.groups)
+
+
+def _collapse(name: str, trajectories: xr.Dataset, stages: int) -> Collapse:
+    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    there = group.empty_stages.values == stages - 1
+    reached = there.any(axis=1)
+    first = group.iteration.values[there.argmax(axis=1)][reached]
+    return Collapse(
+        name=name,
+        starts=len(there),
+        reached=int(reached.sum()),
+        iteration=int(np.median(first)) if reached.any() else None,
     )
 
 

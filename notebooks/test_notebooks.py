@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
-NEEDS_TRACES = {"02_measured_log.ipynb"}
+NEEDS_TRACES = {"03_measured_log.ipynb"}
 
 WARNINGS_ARE_ERRORS = "import warnings\nwarnings.simplefilter('error')"
 
@@ -36,7 +36,7 @@ evicting = {
 }
 assert evicting == {"8 and 12": 8, "8 and 13": 0}
 """,
-    "02_measured_log.ipynb": """
+    "03_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
 # "the level is predicted well", "to within the resolution of the window"

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fluidkv.claims.claim import Result
+from fluidkv.exact.homogeneous import Homogeneous
 from fluidkv.exact.stability import StabilityResult
 from fluidkv.measured import Comparison
 from fluidkv.study import Simulation, StudyResult
@@ -42,6 +43,9 @@ def print_study(result: StudyResult, console: Console) -> None:
     _pairs(console, _equilibrium_rows(result))
     _heading(console, _horizon(result))
     _starts(console, result.simulation)
+    if result.homogeneous is not None:
+        _heading(console, "All requests alike: the worst case")
+        _pairs(console, _homogeneous_rows(result.homogeneous, result))
     if result.comparison is not None:
         _heading(console, "Predicted against measured")
         _comparison(console, result.comparison)
@@ -216,6 +220,46 @@ def _starts(console: Console, simulation: Simulation) -> None:
         "Last three columns: second half of the run; shares are of the equilibrium.",
         style="dim",
     )
+
+
+def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[tuple[str, str | Text]]:
+    if found.decode_length == 1:
+        only = "the fixed point is the only equilibrium; every start is there after one iteration"
+        return [("worst case", only)]
+    rows: list[tuple[str, str | Text]] = [
+        (
+            "worst case",
+            f"{_short(float(found.worst_case))} completed an iteration, "
+            f"{float(found.worst_case_ratio):.1%} of the equilibrium's: all requests in step, "
+            f"finishing together every {found.decode_length:,} iterations, evicted in between",
+        ),
+        ("others", _unstable_equilibria(found)),
+        (
+            "theory",
+            "every start but a set of measure zero ends in the worst case (Congestion, Theorem 2)",
+        ),
+    ]
+    for i, collapse in enumerate(result.collapses):
+        when = ""
+        if collapse.iteration is not None:
+            middle = ", the median one" if collapse.reached > 1 else ""
+            when = f"{middle} by iteration {collapse.iteration:,}"
+        text = f"{collapse.name}: {collapse.reached} of {collapse.starts} there{when}"
+        rows.append(("simulated" if i == 0 else "", text))
+    return rows
+
+
+def _unstable_equilibria(found: Homogeneous) -> str:
+    if found.equilibria is None:
+        return (
+            f"the fixed point and some 10^{found.equilibria_magnitude} balanced cycles, all "
+            "unstable"
+        )
+    balanced = found.equilibria - 2
+    if balanced == 0:
+        return "the fixed point, unstable"
+    cycles = "1 balanced cycle, both" if balanced == 1 else f"{balanced:,} balanced cycles, all"
+    return f"the fixed point and {cycles} unstable"
 
 
 def _comparison(console: Console, comparison: Comparison) -> None:

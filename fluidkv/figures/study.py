@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
+from fluidkv.figures.study_cascade import cascade_figure
 from fluidkv.figures.study_measured import measured_figure
 from fluidkv.figures.study_spectrum import spectrum_figure
 from fluidkv.figures.study_starts import starts_figure
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def study_figures(result: "StudyResult", series: "Timeseries | None" = None) -> tuple[Figure, ...]:
-    """`perturbed_starts`, `spectrum` and, where a log was given, `measured`.
+    """`perturbed_starts`, `spectrum`; `cascade` for equal requests; `measured` for a log.
 
     Args:
         result: from `study_system`.
@@ -25,6 +26,9 @@ def study_figures(result: "StudyResult", series: "Timeseries | None" = None) -> 
     """
     comparison = result.comparison
     figures = (starts_figure(result), spectrum_figure(result))
+    alike = result.homogeneous
+    if alike is not None and alike.decode_length > 1:  # one stage has nothing to lose
+        figures = (*figures, cascade_figure(result, alike))
     if comparison is None and series is None:
         return figures
     if comparison is None or series is None:

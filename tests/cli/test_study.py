@@ -4,10 +4,12 @@ import json
 import os
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from fluidkv.cli import main
 from fluidkv.exact.stability import stability
+from fluidkv.fluid import class_model, event_log, mode_starts
 from fluidkv.workload import RequestClass, System, Workload
 
 SHORT = ["--iterations", "50"]
@@ -48,6 +50,84 @@ def test_stable_keys_of_two_classes(capsys):
     assert answer["capacity"] == 626
     assert answer["simulation"]["iterations"] == 50
     assert "measured" not in answer
+
+
+def test_equal_requests_get_their_worst_case(capsys):
+    """10 in, 8 out: x* = M / sum of (10 + 1 + j) = 1000/116, worst 1000 / (8 * 18)."""
+    answer = run_json(capsys, "--class", "10:8", "--capacity", "1000")
+    found = answer["homogeneous"]
+    assert (found["input_length"], found["decode_length"]) == (10, 8)
+    assert found["attractor"] == "maximal-eviction cycle"
+    assert found["fixed_point_throughput_exact"] == answer["equilibrium"]["rate_exact"]
+    assert found["worst_case_throughput_exact"] == str(Fraction(1000, 8 * 18))
+    assert found["worst_case_throughput"] == 1000 / 144
+    assert found["worst_case_ratio_exact"] == str(Fraction(2 * 10 + 8 + 1, 2 * (10 + 8)))
+    assert found["equilibria"] == 35  # 36 necklaces of 8 beads in two colours, less the empty one
+    groups = answer["simulation"]["starts"]
+    assert [s["name"] for s in found["starts"]] == [g["name"] for g in groups]
+    for start, group in zip(found["starts"], groups, strict=True):
+        assert start["reached"] == start["starts"] == group["starts"]
+        assert group["first_eviction"] <= start["iteration"] or group["starts"] == 1
+        # From there on throughput is the worst: the second half has some sixty whole rounds of 8
+        # iterations, and a part of a round more or less.
+        assert group["throughput"] == pytest.approx(found["worst_case_ratio"], rel=1 / 60)
+    # The empty server admits all it can at once, so its requests are in step from the start.
+    assert found["starts"][-1]["iteration"] == 1
+
+
+def test_who_is_in_the_worst_case_is_what_the_events_say(capsys):
+    """Against `event_log`, another engine: first iterations with a single occupied stage."""
+    answer = run_json(capsys, "--class", "4:6", "--capacity", "300", "--iterations", "400")
+    system = System(Workload((RequestClass(4, 6),)), 300)
+    root = complex(stability(system).certificate.leading[0].ball.mid())
+    model = class_model(system)
+    for size, start in zip((0.01, 0.1), answer["homogeneous"]["starts"], strict=False):
+        batch = mode_starts(model, root, count=8, size=size)[:, 0]
+        settled = event_log(system, batch, iterations=400).settled.values
+        assert start["reached"] == (settled >= 0).sum() == 8
+        assert start["iteration"] == int(np.median(settled))
+
+
+def test_equal_requests_too_short_a_run_to_collapse(capsys):
+    answer = run_json(capsys, "--class", "40:40", "--capacity", "9000", "--iterations", "50")
+    start = answer["homogeneous"]["starts"][0]
+    assert (start["reached"], start["iteration"]) == (0, None)
+
+
+def test_one_token_has_one_equilibrium(capsys):
+    found = run_json(capsys, "--class", "5:1", "--capacity", "60", *SHORT)["homogeneous"]
+    assert (found["attractor"], found["equilibria"]) == ("fixed point", 1)
+    assert found["worst_case_ratio_exact"] == "1"
+
+
+def test_equal_requests_in_two_classes_are_one_class(capsys):
+    twice = run_json(capsys, "--class", "5:3", "--class", "5:3", "--capacity", "60", *SHORT)
+    once = run_json(capsys, "--class", "5:3", "--capacity", "60", *SHORT)
+    assert twice["homogeneous"] == once["homogeneous"]
+
+
+def test_different_lengths_have_no_homogeneous_part(capsys):
+    answer = run_json(capsys, "--class", "5:3", "--class", "6:3", "--capacity", "60", *SHORT)
+    assert "homogeneous" not in answer
+
+
+@pytest.mark.parametrize(
+    ("lengths", "words"),
+    [
+        ("5:1", "every start is there after one iteration"),
+        ("5:2", "others        the fixed point, unstable"),
+        ("5:3", "the fixed point and 1 balanced cycle, both unstable"),
+        ("5:8", "the fixed point and 33 balanced cycles, all unstable"),
+        ("5:400", "the fixed point and some 10^117 balanced cycles, all unstable"),
+    ],
+)
+def test_the_worst_case_in_words_within_80_columns(lengths, words, capsys, monkeypatch):
+    """2^400 / 400 = 6.5e117 patterns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["study", "--class", lengths, "--capacity", "5000", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert " ".join(words.split()) in " ".join(shown.split())
 
 
 def test_shares_left_out_are_equal(capsys):

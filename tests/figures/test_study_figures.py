@@ -14,6 +14,7 @@ from fluidkv.errors import InputError
 from fluidkv.figures import study_figures, wording, write_figures
 from fluidkv.figures.figure import Figure, array, scalar
 from fluidkv.figures.render import MANIFEST, draw
+from fluidkv.figures.study_cascade import _mean_of_last
 from fluidkv.measured import Timeseries, compare, measure
 from fluidkv.study import StudyResult, study_system
 from fluidkv.workload import RequestClass, System, Workload
@@ -61,7 +62,7 @@ LOGS = {
 
 
 def measured_figure(system: str, name: str) -> Figure:
-    return study_figures(compared(system, name), LOGS[name])[2]
+    return study_figures(compared(system, name), LOGS[name])[-1]
 
 
 def compared(system: str, name: str) -> StudyResult:
@@ -103,6 +104,45 @@ def test_starts_are_those_of_the_simulation() -> None:
         array(data, "evicted_noise_10_percent"),
         simulation.trajectories.evicted.values[noise].mean(axis=0),
     )
+
+
+def test_cascade_is_the_first_start_and_ends_in_the_worst_case() -> None:
+    run = study("unstable").simulation.trajectories.isel(batch=0)
+    each = figure("unstable", "cascade")
+    data = each.data()
+    shown = len(array(data, "iteration"))
+    for name in ("in_flight", "empty_stages"):
+        np.testing.assert_array_equal(array(data, name), run[name].values[:shown])
+    settled = scalar(data, "settled")
+    assert shown >= settled + 3 * 3
+    empty = array(data, "empty_stages")
+    assert (np.diff(empty) >= 0).all()
+    np.testing.assert_array_equal(empty == 2, array(data, "iteration") >= settled)
+    # Three whole rounds later the mean of one round is that of the worst cycle, up to rounding of
+    # sums of some hundred numbers around 1; Lemma 1 by hand: (2*2 + 3 + 1) / (2 (2 + 3)).
+    assert scalar(data, "worst_case_ratio") == 0.8
+    assert array(data, "throughput")[-1] == pytest.approx(0.8, rel=1e-13)
+    assert f"within {settled:.0f} iterations and lose 20 %" in each.title
+
+
+def test_mean_of_last_counts_what_there_is() -> None:
+    values = np.array([3.0, 1.0, 2.0, 6.0])
+    np.testing.assert_allclose(_mean_of_last(values, 2), [3, 2, 1.5, 4], rtol=1e-15)
+
+
+@pytest.mark.parametrize(("iterations", "words"), [(2, "No eviction yet"), (22, "Evictions begin")])
+def test_a_short_cascade_says_how_far_it_came(iterations: int, words: str) -> None:
+    result = study_system(SYSTEMS["unstable"], iterations=iterations)
+    each = {f.id: f for f in study_figures(result)}["cascade"]
+    assert each.title.startswith(words)
+    data = each.data()
+    assert math.isnan(scalar(data, "settled"))
+    assert draw(each, data, "png").startswith(b"\x89PNG")
+
+
+def test_cascade_is_drawn_for_equal_requests_of_two_tokens_or_more() -> None:
+    assert [f.id for f in study_figures(study("no modes"))] == ["perturbed_starts", "spectrum"]
+    assert [f.id for f in study_figures(study("stable"))] == ["perturbed_starts", "spectrum"]
 
 
 def test_title_of_an_unstable_system_states_growth_and_period() -> None:
