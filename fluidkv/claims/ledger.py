@@ -9,6 +9,8 @@ from fluidkv.claims import (
     congestion_equations,
     congestion_examples,
     congestion_figure_3,
+    congestion_theorem_2,
+    congestion_theorem_2_local,
     congestion_two_classes,
 )
 from fluidkv.claims.claim import Claim, Result
@@ -19,6 +21,8 @@ _MODULES = (
     congestion_cycles,
     congestion_envelope,
     congestion_examples,
+    congestion_theorem_2,
+    congestion_theorem_2_local,
     congestion_two_classes,
     congestion_figure_3,
 )
