@@ -4,14 +4,18 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from fluidkv.claims import (
+    congestion_cascade,
+    congestion_cascade_blocks,
     congestion_cycles,
     congestion_envelope,
     congestion_equations,
     congestion_examples,
     congestion_figure_3,
+    congestion_figure_9,
     congestion_theorem_2,
     congestion_theorem_2_local,
     congestion_two_classes,
+    congestion_waste,
 )
 from fluidkv.claims.claim import Claim, Result
 from fluidkv.errors import InputError
@@ -21,6 +25,10 @@ _MODULES = (
     congestion_cycles,
     congestion_envelope,
     congestion_examples,
+    congestion_cascade,
+    congestion_cascade_blocks,
+    congestion_figure_9,
+    congestion_waste,
     congestion_theorem_2,
     congestion_theorem_2_local,
     congestion_two_classes,

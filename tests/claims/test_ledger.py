@@ -48,6 +48,14 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.proposition-5.limit-cycles-every-length",
         "congestion.proposition-6.contiguous-stages",
         "congestion.proposition-7.limit-cycle-every-divisor",
+        "congestion.lemma-a-2.first-overflow-loses-support",
+        "congestion.lemma-a-2.first-overflow-loses-support-full",
+        "congestion.lemma-a-2.next-level",
+        "congestion.lemma-a-2.next-level-near",
+        "congestion.theorem-a-1.one-level-at-a-time",
+        "congestion.definition.eviction-block.two-phases",
+        "congestion.definition.block-end.same-pattern",
+        "congestion.definition.block-end.after-evictions",
     }
     for result in verify(failing):
         assert result.outcome is not None
