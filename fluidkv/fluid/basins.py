@@ -28,6 +28,7 @@ NOT_SETTLED = "not settled"
 # fewer the cost of starting an operation shows. `benchmarks/basins.py` times the choice.
 _LANES = 4096
 _SMALL = 256
+_CORES = min(os.cpu_count() or 1, 2)  # pools at once; an operation does not use two cores well
 _REFILL = 4  # a pool is refilled when one lane in 4 has finished
 
 
@@ -67,8 +68,7 @@ def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.D
     weights, capacity = one_class(system)
     masses = checked_starts(system, starts)
     check_horizon(iterations)
-    # Two pools, as two cores do not share one operation; each part of the batch is independent.
-    workers = min(os.cpu_count() or 1, 2) if len(masses) >= 4 * _LANES else 1
+    workers = _CORES if len(masses) >= 4 * _LANES else 1
     parts = np.array_split(masses, workers)
     with ThreadPoolExecutor(workers) as pool:
         runs = list(pool.map(partial(_run, weights, capacity, iterations), parts))

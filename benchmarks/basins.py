@@ -1,0 +1,175 @@
+"""A hundred thousand starts until each has settled, against one trajectory in plain Python.
+
+python -m benchmarks.basins
+
+Both run the same starts to the same end: one occupied stage, or the horizon. The Python loop is
+that of `benchmarks.engine`, one trajectory, one stage after the other, and is timed on some of the
+starts; it also says how many iterations they take, which the engine must agree with.
+
+A trajectory-iteration counts for as long as the trajectory has not settled. What is done besides
+is loss: counting events, whole turns, the turn in which throughput is measured, lanes that wait to
+be refilled. The limit is the mass engine on the same starts, which does nothing but iterate, on
+one core, times the number of cores.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+
+import jax
+import numpy as np
+
+from benchmarks.engine import python_step
+from benchmarks.report import load, seconds, table
+from benchmarks.timing import times
+from fluidkv.fluid import basins as module
+from fluidkv.fluid import class_model, scan_trajectory
+from fluidkv.fluid.basins import MAXIMAL, NOT_SETTLED, basins
+from fluidkv.fluid.boundary import one_class, uniform_starts
+from fluidkv.workload import RequestClass, System, Workload
+
+INPUT_LENGTH = 20
+DECODE_LENGTH = 40
+CAPACITY = 3000
+STARTS = 100_000
+HORIZON = 5000
+PYTHON_STARTS = 100
+LANES, ITERATIONS = 4096, 200  # of the mass engine
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class BasinTiming:
+    """Times of one set of starts.
+
+    Fields:
+        starts: how many.
+        first_s: first call in the process, compilation included, seconds.
+        later_s: a later call, best of `REPEATS`.
+        iterations: trajectory-iterations until settled or cut off, all starts together.
+        longest: iterations of the last trajectory to settle.
+        not_settled: starts that did not settle.
+        python_s: the Python loop, scaled to the same trajectory-iterations.
+        over_python: how many times faster the engine is.
+        one_thread_s: a call with all starts in one pool.
+        limit: trajectory-iterations a second of the mass engine, one operation at a time.
+    """
+
+    starts: int
+    first_s: float
+    later_s: float
+    iterations: int
+    longest: int
+    not_settled: int
+    python_s: float
+    over_python: float
+    one_thread_s: float
+    limit: float
+
+
+def run(*, starts: int = STARTS) -> BasinTiming:
+    """Run, compare with the loop, and time."""
+    system = System(Workload((RequestClass(INPUT_LENGTH, DECODE_LENGTH),)), Fraction(CAPACITY))
+    masses = uniform_starts(jax.random.key(0), system, count=starts)
+    found = []
+
+    def engine() -> None:
+        found[:] = [basins(system, masses, iterations=HORIZON)]
+
+    first = times(engine, calls=1, warm_up=0).best
+    later = times(engine, calls=REPEATS, warm_up=0).best
+    result = found[0]
+    settled = result.settled.values
+    iterations = int(np.where(settled < 0, HORIZON, settled).sum())
+    cores, module._CORES = module._CORES, 1
+    try:
+        one_thread = times(engine, calls=1, warm_up=0).best
+    finally:
+        module._CORES = cores
+
+    weights, capacity = one_class(system)
+    some = masses[:PYTHON_STARTS].tolist()
+    counts: list[int] = []
+
+    def loop() -> None:
+        counts[:] = [_python_settles(weights.tolist(), float(capacity), x) for x in some]
+
+    python = times(loop, calls=REPEATS, warm_up=0).best / sum(counts)
+    _check(counts, settled[:PYTHON_STARTS], result.attractor.values)
+    return BasinTiming(
+        starts=starts,
+        first_s=first,
+        later_s=later,
+        iterations=iterations,
+        longest=int(settled.max()),
+        not_settled=int((result.attractor == NOT_SETTLED).sum()),
+        python_s=python * iterations,
+        over_python=python * iterations / later,
+        one_thread_s=one_thread,
+        limit=_limit(system, masses[:LANES]),
+    )
+
+
+def _limit(system: System, masses: np.ndarray) -> float:
+    model = class_model(system)
+    with jax.enable_x64(True):
+        engine = jax.jit(partial(scan_trajectory, iterations=ITERATIONS))
+        start = jax.device_put(np.ascontiguousarray(masses.T[:, None]))
+        taken = times(lambda: jax.block_until_ready(engine(model, start)), calls=5).best
+    return masses.shape[0] * ITERATIONS / taken
+
+
+def _python_settles(weights: list[float], capacity: float, state: list[float]) -> int:
+    """Iterations until one stage is occupied, or the horizon."""
+    for n in range(HORIZON):
+        if sum(x > 0 for x in state) == 1:
+            return n
+        state = python_step(weights, capacity, state)
+    return HORIZON
+
+
+def _check(counts: list[int], settled: np.ndarray, attractors: np.ndarray) -> None:
+    """Both must tell the same story, up to the few that rounding decides.
+
+    The dynamics are unstable: where a mass is nearly emptied, the two orders of summation may
+    disagree, and a support loss moves by a turn. One start in 20 is far more than is seen.
+    """
+    same = float(np.mean(np.array(counts) == settled))
+    if same < 0.95 or not set(attractors) <= {MAXIMAL, NOT_SETTLED}:
+        raise AssertionError(f"engine and loop agree on {same:.0%} of the starts only")
+
+
+def report() -> str:
+    """The table in Markdown."""
+    t = run()
+    rows = [
+        ["basins", seconds(t.later_s), f"{t.iterations / t.later_s / 1e6:.1f} M"],
+        [
+            "basins, one pool",
+            seconds(t.one_thread_s),
+            f"{t.iterations / t.one_thread_s / 1e6:.1f} M",
+        ],
+        ["basins, first call", seconds(t.first_s), f"{t.iterations / t.first_s / 1e6:.1f} M"],
+        ["Python loop (scaled)", seconds(t.python_s), f"{t.iterations / t.python_s / 1e6:.2f} M"],
+    ]
+    return "\n".join(
+        [
+            "## Basins against a plain loop",
+            "",
+            f"{t.starts:,} uniform starts, l0 = {INPUT_LENGTH}, l1 = {DECODE_LENGTH}, M = "
+            f"{CAPACITY:,}, until settled or {HORIZON:,} iterations: {t.iterations:,} "
+            f"trajectory-iterations, the longest {t.longest:,}, not settled {t.not_settled:,}.",
+            "",
+            table(["engine", "all starts", "trajectory-iterations/s"], rows),
+            "",
+            f"{t.over_python:.0f} times the Python loop, which ran {PYTHON_STARTS} of the starts. "
+            f"The mass engine alone, one operation at a time: {t.limit / 1e6:.1f} M; one pool does "
+            f"{t.iterations / t.one_thread_s / t.limit:.0%} of it.",
+            "",
+            f"Load at the end: {load()}.",
+        ]
+    )
+
+
+if __name__ == "__main__":
+    print(report())
