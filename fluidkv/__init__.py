@@ -45,6 +45,7 @@ __all__ = [
     "survival_weights",
     "uniform_starts",
     "verify",
+    "waste",
 ]
 
 _HOMES = {
@@ -83,6 +84,7 @@ _HOMES = {
     "survival_weights": "exact.survival",
     "uniform_starts": "fluid",
     "verify": "claims",
+    "waste": "exact.waste",
 }
 
 if TYPE_CHECKING:
@@ -92,6 +94,7 @@ if TYPE_CHECKING:
     from fluidkv.exact.equilibria import equilibria
     from fluidkv.exact.stability import input_scale_bracket, stability
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+    from fluidkv.exact.waste import waste
     from fluidkv.figures import render
     from fluidkv.fluid import (
         burst_state,

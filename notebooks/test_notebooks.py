@@ -36,6 +36,48 @@ evicting = {
 }
 assert evicting == {"8 and 12": 8, "8 and 13": 0}
 """,
+    "02_cascade.ipynb": """
+losses = story.support_losses
+assert [loss.iteration for loss in losses] == [33, 72, 79, 81, 87, 93, 102]
+assert story.first_eviction == 33 and story.settled.iteration == 102
+assert story.settled.attractor == "maximal-eviction cycle"
+# "the bump comes back a little larger than it was", each 8 iterations
+bumps = admitted[0:33:8] - best
+assert (np.diff(bumps) > 0).all() and (admitted[1:33:8] < best).all()
+# "An empty place stays empty"
+empty = by_place.mass.values == 0
+assert (empty[:-1] <= empty[1:]).all()
+# "some forty iterations", "within 10 %", "next to nothing is thrown out", "quick succession"
+assert 35 <= losses[1].iteration - losses[0].iteration <= 45
+calm = in_flight[losses[0].iteration : losses[1].iteration]
+assert np.abs(calm / (8 * best) - 1).max() < 0.1
+assert accounts["seven places left"].wasted_share < 0.01
+assert losses[-1].iteration - losses[1].iteration <= 30
+# "a flow with seven places is as unstable as the one with eight"
+unstable = {c.level for c, s in zip(found.cycles, found.stability(), strict=True)
+            if s.verdict is fk.Stability.UNSTABLE}
+assert unstable == set(range(7))
+# "let in together", "thrown out at every step of the way", "the rest finish together"
+end = [e.iteration for e in story.evictions if 102 <= e.iteration < 158]
+assert len(end) == 7 * 7 and (by_place.mass.values[102:] > 0).sum() == len(n) - 102
+# "the three parts add up", up to rounding of some thousand products of order 1e3
+assert all(abs(a.balance) < 1e-9 * a.used for a in accounts.values())
+# "At first completions are even above the smooth rate", "the stock, whose requests get younger"
+first = accounts["before the first eviction"]
+assert first.completed > first.used and first.in_flight_after < first.in_flight_before
+assert first.evicted == 0
+# "In the end ... exactly the share of throughput that is lost": whole rounds of a cycle
+last = accounts["one place, for good"]
+assert abs(last.wasted_share - float(1 - found.worst_case_ratio)) < 1e-12
+assert abs(last.in_flight_after - last.in_flight_before) < 1e-9 * last.used
+assert attracting == ["maximal-eviction cycle"]
+# "comes close to half"
+assert 0.5 < worst_rate / best_rate < 0.51
+# "All of them end in the same place; starting closer to the smooth state only buys time"
+assert all((end.attractor == "maximal-eviction cycle").all() for end in ends.values())
+assert ends["close to the smooth state"].settled.min() > np.median(ends["anywhere"].settled)
+assert all(end.settled.max() < 400 for end in ends.values())  # the histogram shows all
+""",
     "03_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
