@@ -96,13 +96,16 @@ def empty_stages(state):
 
 
 def is_close_call(system, step):
-    """Memory within TIE of full after execution, or a stage within TIE of being emptied."""
+    """Memory within TIE of full after execution, or eviction that ends within TIE of the border
+    between two stages, exact ties among both."""
     near = TIE * system.capacity
-    if abs(memory_used(system, step.executed) - system.capacity) < near:
+    excess = memory_used(system, step.executed) - system.capacity
+    if abs(excess) < near:
         return True
-    weights = [system.workload.classes[0].input_length + 1 + j for j in range(len(step.state[0]))]
-    kept = zip(weights, step.kept[0], strict=True)
-    return any(0 < w * x < near for w, x in kept)
+    first_weight = system.workload.classes[0].input_length + 1
+    memory = [(first_weight + j) * x for j, x in enumerate(step.executed[0])]
+    borders = [sum(memory[: j + 1]) for j, m in enumerate(memory) if m > 0]
+    return any(abs(border - excess) < near for border in borders)
 
 
 def test_the_table_of_example_3():
