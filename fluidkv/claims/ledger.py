@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from fluidkv.claims import (
     congestion_cascade,
     congestion_cascade_blocks,
+    congestion_cascade_example_3,
     congestion_cycles,
     congestion_envelope,
     congestion_equations,
@@ -27,6 +28,7 @@ _MODULES = (
     congestion_examples,
     congestion_cascade,
     congestion_cascade_blocks,
+    congestion_cascade_example_3,
     congestion_figure_9,
     congestion_waste,
     congestion_theorem_2,
