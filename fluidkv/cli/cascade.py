@@ -53,8 +53,8 @@ def cascade(
 ) -> None:
     """How does a server of equal requests collapse from a given state?
 
-    Follows the saturated model: first eviction (preemption), every decode stage that goes empty for
-    good, the cycle in which it settles, and what it costs.
+    Follows the saturated model: first eviction (preemption), every decode stage
+    that goes empty for good, the cycle in which it settles, and what it costs.
 
     [bold]fluidkv cascade --class 2:3 --capacity 24 --start 5/2,2,17/10 --exact[/bold]
     """
@@ -158,7 +158,10 @@ def _print(found: "Cascade", horizon: int, console: Console) -> None:
     for column in ("iterations", "empty", "evicting", "evicted", "completed", "an iteration"):
         table.add_column(column, justify="right")
     table.add_column("of x*", justify="right")
-    for phase in phases[:_ROWS]:
+    for phase in _ends(phases):
+        if phase is None:
+            table.add_row(*["..."] * 7)
+            continue
         count = phase.last - phase.first + 1
         rate = phase.completed / max(1, phase.last - max(phase.first, found.first + 1) + 1)
         if found.settled is not None and phase.first <= found.settled.iteration <= phase.last:
@@ -173,9 +176,14 @@ def _print(found: "Cascade", horizon: int, console: Console) -> None:
             f"{rate / best:.0%}",
         )
     console.print(table)
-    if len(phases) > _ROWS:
-        console.print(f"and {len(phases) - _ROWS:,} more; --json lists all")
     console.print("Requests, by the iterations that lead there; x* is the eviction-free rate.")
+
+
+def _ends(phases: list[_Phase]) -> list[_Phase | None]:
+    """All phases, or the first and the last of them with None between; --json lists all."""
+    if len(phases) <= _ROWS:
+        return list(phases)
+    return [*phases[: _ROWS // 2], None, *phases[-_ROWS // 2 :]]
 
 
 def _story(found: "Cascade", best: float, horizon: int, wasted: float) -> list[str]:

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 # amplified by an instability of the order of (l0 + l1)/(l0 + 1) a completion, stay far below this;
 # a state this near to a cycle and not on it leaves it within some ln(1e9) growth times.
 TOLERANCE = 1e-9
+EPSILON = 2.0**-52
 
 
 @dataclass(frozen=True)
@@ -181,8 +182,12 @@ class Cascade:
         return tuple(zip(starts, ends, strict=True))
 
     def as_dict(self) -> dict[str, object]:
-        """Plain values for JSON: the events, not the states. Fractions become floats."""
+        """Plain values for JSON: the events, not the states. Fractions become floats.
+
+        `evictions` ends with the first whole round of the settled cycle, which then repeats.
+        """
         settled = self.settled
+        last = self.window[1] if settled is not None else self.iterations[-1]
         exact = isinstance(self.throughput, Fraction)
         return {
             "first_eviction": self.first_eviction,
@@ -205,6 +210,7 @@ class Cascade:
                     "stages": list(e.stages),
                 }
                 for e in self.evictions
+                if e.iteration <= last
             ],
             "level": self.level,
             "iterations": [self.iterations[0], self.iterations[-1]],
@@ -277,7 +283,8 @@ def cascade(
         start: X^0, to be put before a trajectory that lacks it.
         batch: which trajectory of a simulation that has several.
         tolerance: for floats, the relative distance from a balanced cycle that counts as on it.
-            Rationals count only where they are exactly on it.
+            Rationals count only where they are exactly on it. Evictions of floats that free no more
+            than a rounding of the memory in use are none.
 
     Raises:
         InputError: more than one class; states of another length, negative, off the memory
@@ -293,10 +300,13 @@ def cascade(
     allowed_distance = 0.0 if exact else tolerance
     weights = [only.input_length + 1 + j for j in range(only.decode_length)]
     _check_boundary(states, first, weights, system.capacity, allowed_distance)
+    # What rounding does to a sum of memory: a float engine may take it for an excess.
+    rounding = 0.0 if exact else (len(weights) + 2) * EPSILON * float(system.capacity)
     evictions = tuple(
         event
         for n, (before, after) in enumerate(pairwise(states), start=first + 1)
         for event in _eviction(n, before, after, weights)
+        if event.tokens > rounding
     )
     settled = _settled(system, states, first, allowed_distance)
     window = _window(states, first, settled)

@@ -169,6 +169,12 @@ def test_an_exact_capture_is_captured():
     assert found.settled is not None
     assert (found.settled.attractor, found.settled.iteration) == ("balanced cycle (2,1)", 1)
     assert found.throughput == Fraction(24, 13)
+    # It executes to exactly M at n = 1. In floats that is 4e-16 requests too many, which is no
+    # eviction.
+    first = [float(x) for x in start]
+    data = fluidkv.simulate(SMALL, [first], iterations=10, record="state")
+    rounded = cascade(data, SMALL, start=first)
+    assert found.first_eviction == rounded.first_eviction == 4
 
 
 def test_a_short_record_is_not_settled_and_says_over_what_it_averaged():
@@ -190,6 +196,10 @@ def test_as_dict_has_the_stable_keys(spiral):
     }
     assert shown["throughput"] == 1.6
     assert shown["throughput_exact"] == "8/5"
+    evictions = shown["evictions"]
+    assert isinstance(evictions, list)
+    # up to one whole round of the last cycle, n = 16 to 19
+    assert [e["iteration"] for e in evictions] == [7, 10, 13, 16, 18, 19]
 
 
 def test_xarray_view_follows_positions(spiral):
