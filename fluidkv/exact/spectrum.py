@@ -12,6 +12,7 @@ Roots exactly on the unit circle are found by an exact gcd on both routes.
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from itertools import pairwise
 
 from flint import arb, fmpz_poly
@@ -39,6 +40,11 @@ SMALL_DEGREE = 60
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
+# Above this degree one circle takes seconds. Roots that a few circles do not tell apart, like the
+# thousands of nearly equal modulus of long requests that are all alike, are left in their bracket.
+_HIGH_DEGREE = 4096
+_FEW_STEPS = 3
+_MOST_ENCLOSED = 1500  # roots; each takes milliseconds
 
 
 @dataclass(frozen=True)
@@ -112,10 +118,25 @@ def _count(polynomial: fmpz_poly) -> UnitCircleCount:
     if polynomial.degree() <= SMALL_DEGREE:
         outside = rest.degree() - count_inside(rest) + pairs
         return UnitCircleCount(outside, on_circle, Evidence.EXACT, None)
+    ordered = _count_ordered(_descending(polynomial))
+    if ordered is not None:
+        return UnitCircleCount(ordered, 0, Evidence.EXACT, None)
     certificate = count_outside(_descending(rest))
     if certificate is None:
         return UnitCircleCount(None, None, Evidence.BALL, None)
     return UnitCircleCount(certificate.outside + pairs, on_circle, Evidence.BALL, certificate)
+
+
+def _count_ordered(descending: list[int]) -> int | None:
+    """Roots outside the unit circle where V is strictly monotone, by Enestrom and Kakeya; or None.
+
+    All of them where V increases with age, as for requests that are all alike; none where it falls.
+    """
+    if all(a < b for a, b in pairwise(descending)):
+        return len(descending) - 1
+    if all(a > b for a, b in pairwise(descending)):
+        return 0
+    return None
 
 
 def _small(polynomial: fmpz_poly) -> SpectralCertificate:
@@ -147,7 +168,9 @@ def _large(polynomial: fmpz_poly) -> SpectralCertificate:
         radius=_largest_modulus(roots) if roots else bracket,
         leading=_leading(roots),
         gap_circle=gap_circle,
-        method="winding number with bounded rounding; leading roots in balls",
+        method="winding number with bounded rounding; leading roots in balls"
+        if count.evidence is Evidence.BALL
+        else "weights in order of size (Enestrom and Kakeya); leading roots in balls",
     )
 
 
@@ -195,12 +218,12 @@ def _leading_roots(
     on the circles tried close in on the spectral radius.
     """
     descending = _descending(polynomial)
-    low, high = 0.0, math.inf
+    low, high = _root_annulus(descending)
     # by logarithms: the quotient itself may be beyond the range of doubles
     log_product = math.log(abs(descending[-1])) - math.log(abs(descending[0]))
     radius = math.exp(log_product / polynomial.degree())
     stride = 1e-3
-    for step in range(_SEARCH_STEPS):
+    for step in range(_SEARCH_STEPS if polynomial.degree() <= _HIGH_DEGREE else _FEW_STEPS):
         try:
             series = Series(descending, 1 / radius)
         except OverflowError:  # far inside the roots
@@ -233,16 +256,33 @@ def _leading_roots(
     return (), None, (low, high)
 
 
+def _root_annulus(descending: list[int]) -> tuple[float, float]:
+    """Floats around the moduli of all roots: the extreme ratios V_{s+1} / V_s, rounded outward.
+
+    Source: Enestrom and Kakeya, for positive coefficients.
+    """
+    ratios = [Fraction(b, a) for a, b in pairwise(descending)]
+    low, high = min(ratios), max(ratios)
+    try:
+        return math.nextafter(float(low), 0), math.nextafter(float(high), math.inf)
+    except OverflowError:
+        return 0.0, math.inf
+
+
 def _isolate(
     polynomial: fmpz_poly, descending: list[int], estimates: list[complex]
 ) -> tuple[tuple[RootEnclosure, ...], WindingCertificate] | None:
     """Enclose the leading roots and prove, by one winding number, that there are no others."""
-    if len(estimates) < 2:
+    if not estimates:
         return None
+    # The last estimate may be the last root there is: a circle just inside it is tried as well.
     moduli = [abs(z) for z in estimates]
+    moduli.append(moduli[-1] * (1 - 1e-3))
     gaps = [1 - below / above for above, below in pairwise(moduli)]
     wide = [i for i, gap in enumerate(gaps) if gap > _WIDE_GAP]
     chosen = wide[0] if wide else max(range(len(gaps)), key=gaps.__getitem__)
+    if chosen >= _MOST_ENCLOSED:
+        return None
     inverse_radius = 2 / (moduli[chosen] + moduli[chosen + 1])
     try:
         series = Series(descending, inverse_radius)

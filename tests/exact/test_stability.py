@@ -7,7 +7,7 @@ import mpmath
 import numpy as np
 import pytest
 from flint import fmpz_poly
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.exact import spectrum
@@ -115,6 +115,9 @@ def test_shares_beyond_double_range_are_no_obstacle():
 
 
 @given(workloads(max_classes=4, decode_lengths=st.integers(1, 40)))
+@example(  # three roots, of which the search meets one
+    Workload((RequestClass(1, 4, Fraction(1, 5)), RequestClass(1, 3, Fraction(4, 5))))
+)
 def test_both_routes_agree(workload):
     """Integers and balls against winding numbers, on the same polynomial."""
     weights = survival_weights(workload)
@@ -283,3 +286,23 @@ def test_a_radius_above_one_is_unstable_without_a_count(monkeypatch):
     result = stability(System(two_classes(1000, 100, 150), 10**6))
     assert (result.verdict, result.unstable_modes) == (Stability.UNSTABLE, None)
     assert result.reason == "at least one of 149 modes grows"
+
+
+@given(st.integers(1, 30), st.integers(62, 90))
+def test_weights_in_order_decide_at_high_degree(input_length, decode_length):
+    """Enestrom and Kakeya against the winding number."""
+    weights = survival_weights(Workload((RequestClass(input_length, decode_length),)))
+    for memory in (weights.memory, tuple(reversed(weights.memory))):
+        polynomial = spectrum.fmpz_poly(list(reversed(memory)))
+        count = spectrum._count(polynomial)
+        wound = spectrum.count_outside(list(memory))
+        assert wound is not None
+        assert (count.outside, count.on_circle, count.evidence) == (wound.outside, 0, "exact")
+
+
+def test_long_requests_all_alike_are_judged_and_bracketed():
+    """Thousands of roots of nearly equal modulus: the verdict is exact, the radius a bracket."""
+    result = stability(System(Workload((RequestClass(400, 6000),)), 10**5))
+    assert (result.verdict, result.unstable_modes) == (Stability.UNSTABLE, 5999)
+    low, high = result.spectral_radius
+    assert 1 < low <= high <= 402 / 401 * (1 + 1e-12)
