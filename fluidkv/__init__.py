@@ -20,6 +20,7 @@ __all__ = [
     "Workload",
     "basins",
     "burst_state",
+    "captured_start",
     "cascade",
     "class_model",
     "cohort_model",
@@ -39,6 +40,7 @@ __all__ = [
     "render",
     "share_from_float",
     "simulate",
+    "simulate_whole",
     "slice_starts",
     "stability",
     "study_system",
@@ -46,6 +48,7 @@ __all__ = [
     "uniform_starts",
     "verify",
     "waste",
+    "whole_cycle",
 ]
 
 _HOMES = {
@@ -59,6 +62,7 @@ _HOMES = {
     "Workload": "workload",
     "basins": "fluid.basins",
     "burst_state": "fluid",
+    "captured_start": "exact.capture",
     "cascade": "exact.cascade",
     "class_model": "fluid",
     "cohort_model": "fluid",
@@ -78,6 +82,7 @@ _HOMES = {
     "render": "figures",
     "share_from_float": "workload",
     "simulate": "fluid",
+    "simulate_whole": "fluid",
     "slice_starts": "fluid",
     "stability": "exact.stability",
     "study_system": "study",
@@ -85,16 +90,19 @@ _HOMES = {
     "uniform_starts": "fluid",
     "verify": "claims",
     "waste": "exact.waste",
+    "whole_cycle": "exact.whole",
 }
 
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
+    from fluidkv.exact.capture import captured_start
     from fluidkv.exact.cascade import cascade
     from fluidkv.exact.equilibria import equilibria
     from fluidkv.exact.stability import input_scale_bracket, stability
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
     from fluidkv.exact.waste import waste
+    from fluidkv.exact.whole import whole_cycle
     from fluidkv.figures import render
     from fluidkv.fluid import (
         burst_state,
@@ -106,6 +114,7 @@ if TYPE_CHECKING:
         nearby_starts,
         perturbed_starts,
         simulate,
+        simulate_whole,
         slice_starts,
         uniform_starts,
     )

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 # Numbers grow longer with every exact iteration, so that their number is what exactness costs.
 HORIZON, EXACT_HORIZON = 10_000, 2_000
 
+# More is refused before anything is run. All states are kept and looked at, some 12 us and 40 bytes
+# a mass: minutes and 400 MB at most. Exact masses grow by log2(l0 + 1) bits an iteration or more.
+MOST_MASSES, EXACT_MOST_ITERATIONS = 10_000_000, 20_000
+
 _START = "masses such as 5/2,2,17/10, one a decode stage"
 _ROWS = 40  # of the table of phases
 
@@ -41,7 +45,9 @@ def cascade(
     iterations: Annotated[
         str | None,
         typer.Option(
-            metavar="N", help=rf"Horizon. \[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]"
+            metavar="N",
+            help=rf"Horizon, at most {MOST_MASSES:,} over OUT, {EXACT_MOST_ITERATIONS:,} with "
+            rf"--exact. \[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]",
         ),
     ] = None,
     project: Annotated[
@@ -60,10 +66,8 @@ def cascade(
     """
     if len(class_) != 1 or class_[0].count(":") != 1:
         raise InputError("--class", " ".join(class_), "one class IN:OUT, such as 128:256")
-    horizon = EXACT_HORIZON if exact else HORIZON
-    if iterations is not None:
-        horizon = arguments.whole_number("--iterations", iterations, least=1)
     workload, tokens = arguments.request_classes(class_), arguments.capacity(capacity)
+    horizon = _horizon(iterations, workload.longest_decode, exact)
     masses = [arguments.exact_number("--start", part, _START) for part in start.split(",")]
 
     from fluidkv.workload import System
@@ -75,6 +79,19 @@ def cascade(
         print(json.dumps(found.as_dict(), indent=2, allow_nan=False))
     else:
         _print(found, horizon, Console(highlight=False))
+
+
+def _horizon(iterations: str | None, stages: int, exact: bool) -> int:
+    most = max(1, MOST_MASSES // stages)
+    if exact:
+        most = min(most, EXACT_MOST_ITERATIONS)
+    if iterations is None:
+        return min(most, EXACT_HORIZON if exact else HORIZON)
+    horizon = arguments.whole_number("--iterations", iterations, least=1)
+    if horizon > most:
+        allowed = f"1 to {most} where outputs have {stages} tokens" + (" (--exact)" if exact else "")
+        raise InputError("--iterations", iterations, allowed)
+    return horizon
 
 
 def _start(system: "System", masses: list[Fraction], project: bool) -> tuple[Fraction, ...]:
