@@ -11,7 +11,7 @@ from itertools import pairwise
 from fluidkv.claims._boundary_states import HORIZON, RANGE, Case, cases, fallen, shown
 from fluidkv.claims._congestion import congestion
 from fluidkv.claims.claim import Outcome
-from fluidkv.claims.outcomes import equals, holds_for
+from fluidkv.claims.outcomes import equals, holds_for, sampled
 from fluidkv.verdict import Evidence, Verdict
 
 # --- one iteration without eviction -------------------------------------------------------------
@@ -29,10 +29,6 @@ def _first(violated: Iterable[str]) -> str | None:
     return next(iter(violated), None)
 
 
-def _sampled(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
-    return holds_for(bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note)
-
-
 def _spread(state: Iterable[Fraction]) -> Fraction:
     values = list(state)
     return max(values) - min(values)
@@ -41,7 +37,7 @@ def _spread(state: Iterable[Fraction]) -> Fraction:
 def _spread_does_not_fall() -> Outcome:
     tried = list(_quiet())
     bad = _first(f"{c} to {shown(y)}" for c, x, y in tried if _spread(y) < _spread(x))
-    return _sampled(bad, f"{len(tried)} iterations without eviction", "G^{n+1} >= G^n")
+    return sampled(bad, f"{len(tried)} iterations without eviction", "G^{n+1} >= G^n")
 
 
 def _equation_6() -> Outcome:
@@ -51,7 +47,7 @@ def _equation_6() -> Outcome:
         for c, x, y in tried
         if y[0] != x[-1] + sum(x[-1] - value for value in x) / (c.l0 + 1)
     )
-    return _sampled(bad, f"equal in {len(tried)} iterations", "equation (6)")
+    return sampled(bad, f"equal in {len(tried)} iterations", "equation (6)")
 
 
 def _equation_6_sign() -> Outcome:
@@ -60,7 +56,7 @@ def _equation_6_sign() -> Outcome:
         f"{c} to {shown(y)}" for c, x, y in tried if (y[0] > x[-1]) != (x[-1] > sum(x) / len(x))
     )
     paper = "x_0 grows past the last stage exactly if that is above average"
-    return _sampled(bad, f"{len(tried)} iterations", paper)
+    return sampled(bad, f"{len(tried)} iterations", paper)
 
 
 def _extremal_growth() -> Outcome:
@@ -70,7 +66,7 @@ def _extremal_growth() -> Outcome:
         for c, x, y in tried
         if _spread(y) < _spread(x) + _spread(x) / (c.l0 + 1)
     )
-    return _sampled(bad, f"{len(tried)} iterations", "grows by at least G/(l0+1)")
+    return sampled(bad, f"{len(tried)} iterations", "grows by at least G/(l0+1)")
 
 
 def _equation_38() -> Outcome:
@@ -81,7 +77,7 @@ def _equation_38() -> Outcome:
 
     tried = list(_quiet())
     bad = _first(f"{c} to {shown(y)}" for c, x, y in tried if y[0] - max(x) != right(c, x))
-    return _sampled(bad, f"equal in {len(tried)} iterations", "equation (38)")
+    return sampled(bad, f"equal in {len(tried)} iterations", "equation (38)")
 
 
 # --- Lemma A.2: the first overflow --------------------------------------------------------------
@@ -96,7 +92,7 @@ def _breakdown() -> Outcome:
     bad = _first(str(c) for c in tried if fallen(c).first_eviction is None)
     latest = max(fallen(c).first_eviction or 0 for c in tried)
     ours = f"{len(tried)} starts, the last one evicts at n={latest}"
-    return _sampled(bad, ours, "eviction in finite time")
+    return sampled(bad, ours, "eviction in finite time")
 
 
 def _overflow_loses(starts: list[Case], note: str) -> Outcome:
@@ -113,7 +109,7 @@ def _overflow_loses(starts: list[Case], note: str) -> Outcome:
         losses = [s.iteration for s in found.support_losses]
         witness = f"{bad}: first eviction at n={found.first_eviction}, losses at n={losses}"
     count = sum(not loses(c) for c in starts)
-    return _sampled(
+    return sampled(
         witness, f"{count} of {len(starts)} starts do not", "first overflow loses support", note
     )
 
@@ -149,7 +145,7 @@ def _overflow_loses_generic() -> Outcome:
         or (fallen(c).first_eviction or 0) < fallen(c).support_losses[0].iteration
     )
     ties = sum(not fallen(c).support_losses[0].evicted for c in tried)
-    return _sampled(
+    return sampled(
         bad,
         f"{len(tried)} starts; in {ties} of them memory is exactly full and nothing is evicted",
         "first overflow loses support",
@@ -172,7 +168,7 @@ def _one_level(starts: list[Case], *, first_only: bool) -> str | None:
 def _next_level() -> Outcome:
     tried = _unequal(positive=True)
     several = sum(fallen(c).support_losses[0].empty_stages > 1 for c in tried)
-    return _sampled(
+    return sampled(
         _one_level(tried, first_only=True),
         f"{several} of {len(tried)} starts lose several positions at once",
         "next lower live-support level",
@@ -184,7 +180,7 @@ def _next_level() -> Outcome:
 def _next_level_l1_2() -> Outcome:
     tried = [c for c in _unequal(positive=True) if len(c.masses) == 2]
     bad = _one_level(tried, first_only=True)
-    return _sampled(bad, f"{len(tried)} starts", "next lower live-support level")
+    return sampled(bad, f"{len(tried)} starts", "next lower live-support level")
 
 
 def _next_level_near() -> Outcome:
@@ -232,7 +228,7 @@ def _instability() -> Outcome:
                     bad = bad or f"l0={l0}, l1={l1}, off by {e}"
                 else:
                     latest = max(latest, found)
-    return _sampled(
+    return sampled(
         bad,
         f"starts off by 1e-3, 1e-6, 1e-9 all evict, by n={latest}",
         "the fixed point is unstable",
@@ -253,7 +249,7 @@ def _no_revival() -> Outcome:
     )
     lengths = sorted({len(c.masses) for c, _ in tried})
     ours = f"{len(tried)} states with an empty stage, l1 = {lengths[0]} ... {lengths[-1]}"
-    return _sampled(
+    return sampled(
         bad, ours, "z = 0 stays 0", "With l1 = 1 no state on the boundary has an empty stage."
     )
 
@@ -268,7 +264,7 @@ def _dead_overflow() -> Outcome:
         for c, step in tried
         if memory_used(c.system(), step.executed) != c.capacity + sum(c.masses)
     )
-    return _sampled(bad, f"{len(tried)} states", "M + sum of masses, above M")
+    return sampled(bad, f"{len(tried)} states", "M + sum of masses, above M")
 
 
 def _live_set_shrinks() -> Outcome:
@@ -278,7 +274,7 @@ def _live_set_shrinks() -> Outcome:
         for n, (before, after) in enumerate(pairwise(fallen(c).live))
         if not set(after) <= set(before)
     )
-    return _sampled(bad, f"{len(cases())} starts, whole way", "the live set can only shrink")
+    return sampled(bad, f"{len(cases())} starts, whole way", "the live set can only shrink")
 
 
 # --- Theorem A.1 --------------------------------------------------------------------------------
@@ -290,7 +286,7 @@ def _finite_time() -> Outcome:
     captured = sum(
         s.attractor != "maximal-eviction cycle" for c in cases() if (s := fallen(c).settled)
     )
-    return _sampled(
+    return sampled(
         bad,
         f"{len(when)} starts are exactly on a balanced cycle by n={max(when)}, "
         f"{captured} of them not on the maximal-eviction cycle",
@@ -301,7 +297,7 @@ def _finite_time() -> Outcome:
 
 def _one_level_at_a_time() -> Outcome:
     tried = [c for c in cases() if len(c.masses) > 1]
-    return _sampled(
+    return sampled(
         _one_level(tried, first_only=False),
         "support losses of several positions at once",
         "each loss moves to the next lower live-support level",
@@ -322,7 +318,7 @@ def _evicts_or_completes() -> Outcome:
             tried += 1
             if (n in evicting) == (found.states[n - 1][-1] > 0):
                 bad = bad or f"{case}, n={n}"
-    return _sampled(bad, f"{tried} iterations", "pure-evict iterations between completions")
+    return sampled(bad, f"{tried} iterations", "pure-evict iterations between completions")
 
 
 def _block_or_admission() -> Outcome:

@@ -13,18 +13,14 @@ from typing import TYPE_CHECKING
 from fluidkv.claims._boundary_states import RANGE, cases, fallen, shown
 from fluidkv.claims._congestion import congestion
 from fluidkv.claims.claim import Claim, Outcome
-from fluidkv.claims.outcomes import equals, holds_for
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.claims.outcomes import equals, holds_for, sampled
+from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     from fluidkv.exact.blocks import BlockEnd
     from fluidkv.exact.cascade import Cascade
     from fluidkv.exact.mass import Step
     from fluidkv.workload import System
-
-
-def _sampled(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
-    return holds_for(bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note)
 
 
 def _system(l0: int, l1: int, capacity: Fraction | int) -> "System":
@@ -90,7 +86,7 @@ def _map() -> Outcome:
         predicted = block_step(l0, end)
         if predicted is None or list(predicted.state) != steps[-1].state[0]:
             bad = bad or _at(l0, end)
-    return _sampled(bad, f"equal after {kept} blocks", "equation (16), old masses copied")
+    return sampled(bad, f"equal after {kept} blocks", "equation (16), old masses copied")
 
 
 def _loss_sign() -> Outcome:
@@ -103,7 +99,7 @@ def _loss_sign() -> Outcome:
         None,
     )
     lost = sum(not _kept(end, steps) for _, end, steps in walks)
-    return _sampled(
+    return sampled(
         bad,
         f"{len(walks)} blocks, {lost} of them lose support",
         "conditional on the same support pattern",
@@ -121,7 +117,7 @@ def _block_length() -> Outcome:
         between = any(step.completed[0] for step in steps[1:])
         if between or steps[-1].state[0][-1] == 0:
             bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} blocks", "exactly g_{m-1} iterations")
+    return sampled(bad, f"{tried} blocks", "exactly g_{m-1} iterations")
 
 
 def _pure_evictions() -> Outcome:
@@ -133,7 +129,7 @@ def _pure_evictions() -> Outcome:
         evicting = [any(step.evicted[0]) for step in steps]
         if evicting != [False] + [True] * (end.gaps[-1] - 1):
             bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} blocks", "one admission, then g_{m-1} - 1 pure-evict iterations")
+    return sampled(bad, f"{tried} blocks", "one admission, then g_{m-1} - 1 pure-evict iterations")
 
 
 def _only_the_batch() -> Outcome:
@@ -145,7 +141,7 @@ def _only_the_batch() -> Outcome:
         for t, step in enumerate(steps):
             if any(e for j, e in enumerate(step.evicted[0]) if j != t):
                 bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} blocks", "LPF trims the new batch and no old live mass")
+    return sampled(bad, f"{tried} blocks", "LPF trims the new batch and no old live mass")
 
 
 def _boundary() -> Outcome:
@@ -158,7 +154,7 @@ def _boundary() -> Outcome:
         ),
         None,
     )
-    return _sampled(bad, f"{len(_met())} block-ends", "equation (15)")
+    return sampled(bad, f"{len(_met())} block-ends", "equation (15)")
 
 
 def _batch_bound() -> Outcome:
@@ -170,7 +166,7 @@ def _batch_bound() -> Outcome:
         ),
         None,
     )
-    return _sampled(bad, f"{len(_met())} block-ends", "0 <= u <= M/(l0+1)")
+    return sampled(bad, f"{len(_met())} block-ends", "0 <= u <= M/(l0+1)")
 
 
 # --- the normalized map, on gap vectors with whole normalized masses ----------------------------
@@ -211,7 +207,7 @@ def _normalized_map() -> Outcome:
         change = sum(g * (u[-1] - x) for g, x in zip(gaps[:-1], u[:-1], strict=True))
         if new_batch(l0, end) / gaps[-1] != u[-1] + change / (l0 + gaps[-1]):
             bad = bad or _at(l0, end)
-    return _sampled(bad, f"equal to (16) on {len(_balanced_or_not())} block-ends", "equation (18)")
+    return sampled(bad, f"equal to (16) on {len(_balanced_or_not())} block-ends", "equation (18)")
 
 
 def _spread_monotone() -> Outcome:
@@ -224,7 +220,7 @@ def _spread_monotone() -> Outcome:
             tried += 1
             if after.spread < end.spread:
                 bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} blocks", "G^sc does not fall")
+    return sampled(bad, f"{tried} blocks", "G^sc does not fall")
 
 
 def _spread_strict() -> Outcome:
@@ -237,7 +233,7 @@ def _spread_strict() -> Outcome:
             tried += 1
             if after.spread <= end.spread:
                 bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} blocks, ties for the extremum included", "strict")
+    return sampled(bad, f"{tried} blocks, ties for the extremum included", "strict")
 
 
 def _growth_within_m() -> Outcome:
@@ -265,7 +261,7 @@ def _growth_within(blocks_of: Callable[[int], int], paper: str, note: str = "") 
             tried += 1
             if current.spread <= end.spread:
                 bad = bad or _at(l0, end)
-    return _sampled(bad, f"{tried} runs that keep their support", paper, note)
+    return sampled(bad, f"{tried} runs that keep their support", paper, note)
 
 
 def _balance_stays() -> Outcome:
@@ -280,9 +276,7 @@ def _balance_stays() -> Outcome:
                 current = None if current is None else block_step(l0, current)
             if current is None or (current.gaps, current.masses) != (end.gaps, end.masses):
                 bad = bad or _at(l0, end)
-    return _sampled(
-        bad, f"{tried} balanced block-ends come back after m blocks", "one full circuit"
-    )
+    return sampled(bad, f"{tried} balanced block-ends come back after m blocks", "one full circuit")
 
 
 def _finite_loss() -> Outcome:
@@ -299,7 +293,7 @@ def _finite_loss() -> Outcome:
         longest = max(longest, blocks)
         if current is not None:
             bad = bad or _at(l0, end)
-    return _sampled(
+    return sampled(
         bad,
         f"{tried} unbalanced block-ends lose support within {longest} blocks",
         "within finitely many sampled steps",
@@ -317,7 +311,7 @@ def _equation_39() -> Outcome:
         right = (below - (l0 + sum(gaps)) * (max(u) - u[-1])) / (l0 + gaps[-1])
         if new_batch(l0, end) / gaps[-1] - max(u) != right:
             bad = bad or _at(l0, end)
-    return _sampled(bad, f"equal on {len(_balanced_or_not())} block-ends", "equation (39)")
+    return sampled(bad, f"equal on {len(_balanced_or_not())} block-ends", "equation (39)")
 
 
 # --- Example 6 and Figure 7 ---------------------------------------------------------------------
@@ -444,7 +438,7 @@ def _same_after_m_blocks() -> Outcome:
                 tried += 1
                 if found.gaps[n] != found.gaps[later]:
                     bad = bad or f"{case}, n={n}"
-    return _sampled(bad, f"{tried} pairs of block-ends, m apart", "the same configuration")
+    return sampled(bad, f"{tried} pairs of block-ends, m apart", "the same configuration")
 
 
 def _first_after_block() -> Outcome:

@@ -67,6 +67,11 @@ def holds_for(
     return Outcome(verdict(bad is None), known, ours, paper, note=note, witness=bad or "")
 
 
+def sampled(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
+    """`holds_for` over a sample of cases."""
+    return holds_for(bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note)
+
+
 def decimal(value: Number, digits: int = 4) -> str:
     """A rational as a rounded decimal, for display only."""
     return f"{float(value):.{digits}f}"
