@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from flint import acb, arb, arb_poly, fmpz_poly
 from flint import ctx as flint_context
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact.polynomial import count_inside, split_reciprocal
+from fluidkv.exact.polynomial import count_inside, count_on_circle, split_reciprocal
 from fluidkv.exact.winding import Series, close_certificate, count_outside
 
 weights = st.lists(st.integers(1, 10**6), min_size=1, max_size=60)
@@ -24,12 +24,14 @@ def outside_exactly(descending: list[int], radius: Fraction) -> int | None:
     # z = radius * y: coefficients V_s (p/q)^{n-s}, cleared of q^n
     scaled = fmpz_poly([v * p ** (n - s) * q**s for s, v in enumerate(descending)][::-1])
     common, rest = split_reciprocal(scaled)
-    if common.degree() > 0:
+    if count_on_circle(common) > 0:
         return None
-    return n - count_inside(rest)
+    # off the circle, the common part holds pairs {z, 1/z}: one of each lies outside
+    return rest.degree() - count_inside(rest) + common.degree() // 2
 
 
 @given(weights, st.sampled_from([0.5, 0.9, 0.99, 1.0, 1.01, 1.25, 2.0]))
+@example([1, 3, 1], 1.0)  # a pair {z, 1/z}
 def test_count_equals_the_count_in_integers(descending, inverse_radius):
     certificate = count_outside(descending, inverse_radius=inverse_radius)
     expected = outside_exactly(descending, 1 / Fraction(inverse_radius))
