@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from numbers import Real
 from typing import TYPE_CHECKING
 
 from fluidkv.errors import InputError
@@ -437,6 +438,8 @@ def _checked_states(rows: list, stages: int) -> tuple[tuple[Number, ...], ...]:
     for i, row in enumerate(rows):
         if len(row) != stages:
             raise InputError("trajectory", f"{len(row)} masses", f"{stages} stages a state")
+        if not all(isinstance(x, Real) for x in row):
+            raise InputError("trajectory", f"state {i}", "numbers: integers, Fractions or floats")
         state = tuple(Fraction(x) if isinstance(x, int) else x for x in row)
         if not all(x >= 0 for x in state):
             raise InputError("trajectory", f"state {i}", "masses of at least 0")

@@ -95,7 +95,7 @@ def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
             canonical, verdict, Evidence.EXACT, reason, expansion, 0, 0, 0, None, None
         )
     verdict = Stability.UNSTABLE
-    reason = f"the multipliers have a product of modulus {float(expansion):.4g} once round"
+    reason = f"the multipliers have a product of modulus {_rounded(expansion)} once round"
     if len(canonical) > MOST_LIVE:
         return CycleStability(
             canonical, verdict, Evidence.EXACT, reason, expansion, count, None, None, None, None
@@ -188,6 +188,14 @@ def _radius_and_growth(
         for modulus in moduli[1:]:
             largest = largest.max(modulus)
         return _bracket(largest), _bracket(largest.root(period))
+
+
+def _rounded(expansion: Fraction) -> str:
+    """Four digits; only the power of ten where a float cannot hold it, as for 5:400."""
+    if expansion < 10**300:
+        return f"{float(expansion):.4g}"
+    exponent = math.log10(expansion.numerator) - math.log10(expansion.denominator)
+    return f"about 10^{exponent:.0f}"
 
 
 def _bracket(value: arb) -> tuple[float, float]:

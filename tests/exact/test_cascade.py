@@ -224,6 +224,7 @@ def test_xarray_view_follows_positions(spiral):
         ([(2, 2), (2, 2)], "2 masses"),
         ([(2, 2, 2), (2, 2, 3)], "29 tokens at n=1"),
         ([(-2, 5, 2), (2, 2, 2)], "state 0"),
+        ([(2, 2, 2), ("two", 2, 2)], "state 1"),
         ([(8, 0, 0), (0, 0, Fraction(24, 5))], "grew"),
     ],
 )

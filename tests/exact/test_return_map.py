@@ -186,3 +186,11 @@ def test_bad_gaps_are_refused():
         cycle_stability(system_of(2, 5), (3, 3))
     with pytest.raises(InputError, match=r"^gaps: "):
         multiplier_polynomial(system_of(2, 5), ())
+
+
+def test_an_expansion_that_no_float_holds():
+    # The fixed point of 400 stages: the product of (5 + 400)/(5 + 1), 400 times, is 67.5^400.
+    found = cycle_stability(System(Workload((RequestClass(5, 400),)), Fraction(1000)), (1,) * 400)
+    assert found.verdict is Stability.UNSTABLE
+    assert found.expansion == Fraction(135, 2) ** 400
+    assert "about 10^732" in found.reason
