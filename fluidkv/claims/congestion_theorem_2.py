@@ -61,37 +61,6 @@ def _live(state: "Sequence[Fraction]") -> int:
 # --- What there is ------------------------------------------------------------------------------
 
 
-def _admits() -> Outcome:
-    from fluidkv.exact.cycles import balanced_cycle
-    from fluidkv.exact.mass import iterate
-
-    bad, cycles = None, 0
-    for l1 in range(2, 7):
-        levels = {0, l1 - 1}
-        for gaps in ((1,) * l1, (l1,), *intermediate_gaps(l1)):
-            for l0 in _INPUTS:
-                system = one_class(l0, l1)
-                states = balanced_cycle(system, gaps).states
-                turn = zip(states, (*states[1:], states[0]), strict=True)
-                closed = all(tuple(iterate(system, [x]).state[0]) == y for x, y in turn)
-                same_level = {l1 - _live(x) for x in states} == {l1 - len(gaps)}
-                if not (closed and same_level):
-                    bad = bad or f"l0={l0}, gaps {gaps}"
-                cycles += 1
-            levels.add(l1 - len(gaps))
-        if levels != set(range(l1)):
-            bad = bad or f"l1={l1}: only the levels {sorted(levels)}"
-    return holds_for(
-        bad,
-        ours=f"every level 0 ... l1 - 1, {cycles} cycles",
-        paper="fixed point, maximal-eviction cycle, intermediate cycles for l1 >= 3",
-        evidence=Evidence.SAMPLED,
-    )
-
-
-# --- (1) and (2): what is not stable ------------------------------------------------------------
-
-
 def _not_stable(cases: Sequence[tuple[int, tuple[int, ...]]], paper: str, note: str) -> Outcome:
     """Multipliers, and Definition 3 itself: starts as near as 10^-9 that move away, exactly.
 
@@ -351,14 +320,6 @@ _GRID_RANGE = "l0 = 1 ... 3; memory dealt out in " + ", ".join(
 )
 
 CLAIMS = (
-    congestion(
-        "theorem-2.equilibria",
-        "There are a fixed point, a maximal-eviction cycle, and cycles at every level between.",
-        "Theorem 2",
-        _admits,
-        kind="theorem",
-        checked="all gap vectors, l0 = 1 ... 3, l1 = 2 ... 6",
-    ),
     congestion(
         "theorem-2.1",
         "The eviction-free fixed point is not stable.",
