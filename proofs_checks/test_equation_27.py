@@ -7,6 +7,7 @@ with the memory-time in flight at both ends. Exact arithmetic; the cases are a s
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.mass import iterate
 from fluidkv.exact.trajectory import trajectory
 from fluidkv.exact.waste import waste
 from tests.strategies import homogeneous_systems, systems_with_states
@@ -25,6 +26,27 @@ def test_memory_time_adds_up(system_and_state, iterations):
     in_flight = account.in_flight_after - account.in_flight_before
     assert iterations * system.capacity == completed * lifetime + account.evicted + in_flight
     assert account.evicted >= 0
+
+
+@given(one_class, st.integers(1, 6))
+def test_memory_time_adds_up_with_the_evictions_of_the_literal_model(system_and_state, iterations):
+    """Nothing here is read off a difference of states, so a wrong eviction does not cancel."""
+    system, state = system_and_state
+    only = system.workload.classes[0]
+    weights = [only.input_length + 1 + j for j in range(only.decode_length)]
+    spent = [sum(weights[:j]) for j in range(only.decode_length + 1)]  # before stage j
+
+    def in_flight(x):
+        return sum((spent[j] + weights[j]) * mass for j, mass in enumerate(x))
+
+    now, used, evicted, completed = state, 0, 0, 0
+    for _ in range(iterations):
+        step = iterate(system, now)
+        evicted += sum(spent[j] * mass for j, mass in enumerate(step.evicted[0]))
+        completed += step.completed[0]
+        now = step.state
+        used += sum(w * x for w, x in zip(weights, now[0], strict=True))
+    assert used == completed * sum(weights) + evicted + in_flight(now[0]) - in_flight(state[0])
 
 
 @given(one_class)
