@@ -26,9 +26,9 @@ import numpy as np
 
 from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import SkippedError, Times, times, trace_workload
-from fluidkv.exact import winding
-from fluidkv.exact.polynomial import characteristic_polynomial, split_reciprocal
-from fluidkv.exact.spectrum import SpectralCertificate, certify_spectrum
+from fluidkv.exact.roots import winding
+from fluidkv.exact.roots.polynomial import characteristic_polynomial, split_reciprocal
+from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import SurvivalWeights, survival_weights
 
 TARGET = "azure_llm_2023_code.csv"

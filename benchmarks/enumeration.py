@@ -14,11 +14,11 @@ from itertools import pairwise, product
 
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import Times, times
-from fluidkv.exact.cycles import Cycle
-from fluidkv.exact.cycles_verified import verify_cycle
-from fluidkv.exact.equilibria import Equilibria, equilibria
-from fluidkv.exact.gaps import canonical_gaps, gap_vectors
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.one_class.cycles import Cycle
+from fluidkv.exact.one_class.cycles_verified import verify_cycle
+from fluidkv.exact.one_class.equilibria import Equilibria, equilibria
+from fluidkv.exact.one_class.gaps import canonical_gaps, gap_vectors
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, DECODE = 5, 16

@@ -62,12 +62,12 @@ _HOMES = {
     "Workload": "workload",
     "basins": "fluid.basins",
     "burst_state": "fluid",
-    "captured_start": "exact.capture",
-    "cascade": "exact.cascade",
+    "captured_start": "exact.one_class.capture",
+    "cascade": "exact.one_class.cascade",
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
-    "equilibria": "exact.equilibria",
+    "equilibria": "exact.one_class.equilibria",
     "equilibrium_state": "fluid",
     "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
@@ -89,20 +89,20 @@ _HOMES = {
     "survival_weights": "exact.survival",
     "uniform_starts": "fluid",
     "verify": "claims",
-    "waste": "exact.waste",
-    "whole_cycle": "exact.whole",
+    "waste": "exact.one_class.waste",
+    "whole_cycle": "exact.one_class.whole",
 }
 
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
-    from fluidkv.exact.capture import captured_start
-    from fluidkv.exact.cascade import cascade
-    from fluidkv.exact.equilibria import equilibria
+    from fluidkv.exact.one_class.capture import captured_start
+    from fluidkv.exact.one_class.cascade import cascade
+    from fluidkv.exact.one_class.equilibria import equilibria
+    from fluidkv.exact.one_class.waste import waste
+    from fluidkv.exact.one_class.whole import whole_cycle
     from fluidkv.exact.stability import input_scale_bracket, stability
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-    from fluidkv.exact.waste import waste
-    from fluidkv.exact.whole import whole_cycle
     from fluidkv.figures import render
     from fluidkv.fluid import (
         burst_state,

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.exact.homogeneous import Homogeneous, homogeneous
+from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
 from fluidkv.fluid import (
     MassModel,

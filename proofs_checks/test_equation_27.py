@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.mass import iterate
-from fluidkv.exact.trajectory import trajectory
-from fluidkv.exact.waste import waste
+from fluidkv.exact.one_class.trajectory import trajectory
+from fluidkv.exact.one_class.waste import waste
 from tests.strategies import homogeneous_systems, systems_with_states
 
 one_class = systems_with_states(systems=homogeneous_systems)

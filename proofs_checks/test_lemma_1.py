@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, target
 from hypothesis import strategies as st
 
-from fluidkv.exact.cycles import balanced_cycle, maximal_eviction_cycle
-from fluidkv.exact.gaps import gap_vectors
 from fluidkv.exact.mass import iterates
-from fluidkv.exact.return_map import count_multipliers, multiplier_polynomial
+from fluidkv.exact.one_class.cycles import balanced_cycle, maximal_eviction_cycle
+from fluidkv.exact.one_class.gaps import gap_vectors
+from fluidkv.exact.one_class.return_map import count_multipliers, multiplier_polynomial
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import (
     homogeneous_systems,

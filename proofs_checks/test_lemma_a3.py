@@ -12,8 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.exact.mass import iterate, memory_used
-from fluidkv.exact.positions import live_positions
-from fluidkv.exact.trajectory import trajectory
+from fluidkv.exact.one_class.positions import live_positions
+from fluidkv.exact.one_class.trajectory import trajectory
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import homogeneous_systems, systems_with_states
 

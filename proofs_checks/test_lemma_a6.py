@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from hypothesis import assume, example, given
 
-from fluidkv.exact.blocks import BlockEnd, block_step
+from fluidkv.exact.one_class.blocks import BlockEnd, block_step
 from proofs_checks.test_proposition_a4 import EXAMPLE_6, TIE, block_ends
 
 # A tie for the maximum, the oldest among them.

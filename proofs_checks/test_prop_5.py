@@ -9,8 +9,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.exact.cycles import adjacent_cycle, fixed_point, opposite_cycle
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.one_class.cycles import adjacent_cycle, fixed_point, opposite_cycle
 from tests.strategies import systems, workloads
 
 

@@ -11,8 +11,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.exact.cycles import contiguous_cycle, fixed_point, maximal_eviction_cycle
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.one_class.cycles import contiguous_cycle, fixed_point, maximal_eviction_cycle
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems, workloads
 

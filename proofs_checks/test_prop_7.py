@@ -10,8 +10,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.exact.cycles import evenly_spaced_cycle, fixed_point
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.one_class.cycles import evenly_spaced_cycle, fixed_point
 from tests.strategies import systems, workloads
 
 

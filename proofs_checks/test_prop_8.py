@@ -10,14 +10,14 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.exact.cycles import (
+from fluidkv.exact.mass import iterate, memory_used
+from fluidkv.exact.one_class.cycles import (
     as_evenly_spaced_cycle,
     balanced_cycle,
     contiguous_cycle,
     evenly_spaced_cycle,
 )
-from fluidkv.exact.gaps import canonical_gaps, count_gap_vectors, gap_vectors
-from fluidkv.exact.mass import iterate, memory_used
+from fluidkv.exact.one_class.gaps import canonical_gaps, count_gap_vectors, gap_vectors
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import systems, systems_with_gaps, workloads
 

@@ -11,8 +11,8 @@ from fractions import Fraction
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact.blocks import BlockEnd, new_batch
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.one_class.blocks import BlockEnd, new_batch
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import positive_rationals
 

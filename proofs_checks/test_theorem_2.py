@@ -14,11 +14,11 @@ from itertools import islice
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact.capture import captured_start, states_before
-from fluidkv.exact.cycles import balanced_cycle
 from fluidkv.exact.mass import iterate, iterates
-from fluidkv.exact.return_map import cycle_stability
-from fluidkv.exact.trajectory import is_settled, states_from
+from fluidkv.exact.one_class.capture import captured_start, states_before
+from fluidkv.exact.one_class.cycles import balanced_cycle
+from fluidkv.exact.one_class.return_map import cycle_stability
+from fluidkv.exact.one_class.trajectory import is_settled, states_from
 from fluidkv.verdict import Stability
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import homogeneous_systems, systems_with_states

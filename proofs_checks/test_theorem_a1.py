@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from hypothesis import example, given
 
-from fluidkv.exact.cascade import cascade
-from fluidkv.exact.trajectory import trajectory
+from fluidkv.exact.one_class.cascade import cascade
+from fluidkv.exact.one_class.trajectory import trajectory
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import homogeneous_systems, systems_with_states
 

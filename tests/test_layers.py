@@ -61,7 +61,7 @@ def violations(module: str, source: str) -> list[str]:
     """One line for each import that points the wrong way.
 
     Args:
-        module: path inside the package, as in "exact/winding.py".
+        module: path inside the package, as in "exact/roots/winding.py".
         source: its text.
     """
     room = module.removesuffix(".py").split("/")[0]

@@ -45,7 +45,7 @@ def test_asking_for_help_loads_nothing_heavy(arguments: list[str]) -> None:
 
 
 def test_the_probe_sees_what_is_loaded() -> None:
-    assert "numpy" in _loaded_by("import fluidkv.exact.winding") & HEAVY
+    assert "numpy" in _loaded_by("import fluidkv.exact.roots.winding") & HEAVY
 
 
 @pytest.mark.parametrize("name", fluidkv.__all__)

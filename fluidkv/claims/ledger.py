@@ -3,39 +3,11 @@
 from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
-from fluidkv.claims import (
-    congestion_cascade,
-    congestion_cascade_blocks,
-    congestion_cascade_example_3,
-    congestion_cycles,
-    congestion_envelope,
-    congestion_equations,
-    congestion_examples,
-    congestion_figure_3,
-    congestion_figure_9,
-    congestion_theorem_2,
-    congestion_theorem_2_local,
-    congestion_two_classes,
-    congestion_waste,
-)
 from fluidkv.claims.claim import Claim, Result
+from fluidkv.claims.congestion import mixed, one_class
 from fluidkv.errors import InputError
 
-_MODULES = (
-    congestion_equations,
-    congestion_cycles,
-    congestion_envelope,
-    congestion_examples,
-    congestion_cascade,
-    congestion_cascade_blocks,
-    congestion_cascade_example_3,
-    congestion_figure_9,
-    congestion_waste,
-    congestion_theorem_2,
-    congestion_theorem_2_local,
-    congestion_two_classes,
-    congestion_figure_3,
-)
+_MODULES = (*one_class.MODULES, *mixed.MODULES)
 
 
 def ledger() -> tuple[Claim, ...]:

@@ -13,7 +13,7 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.exact.cascade import Cascade
+    from fluidkv.exact.one_class.cascade import Cascade
     from fluidkv.workload import System
 
 # Numbers grow longer with every exact iteration, so that their number is what exactness costs.
@@ -96,7 +96,7 @@ def _horizon(iterations: str | None, stages: int, exact: bool) -> int:
 
 
 def _start(system: "System", masses: list[Fraction], project: bool) -> tuple[Fraction, ...]:
-    from fluidkv.exact.trajectory import checked_start, projected_start
+    from fluidkv.exact.one_class.trajectory import checked_start, projected_start
 
     try:
         return projected_start(system, masses) if project else checked_start(system, masses)
@@ -106,8 +106,8 @@ def _start(system: "System", masses: list[Fraction], project: bool) -> tuple[Fra
 
 
 def _exact(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Cascade":
-    from fluidkv.exact.cascade import cascade as analyse
-    from fluidkv.exact.trajectory import trajectory
+    from fluidkv.exact.one_class.cascade import cascade as analyse
+    from fluidkv.exact.one_class.trajectory import trajectory
 
     # One round of the cycle more, over which throughput is measured.
     states = trajectory(system, start, iterations=horizon, after_settling=len(start))
@@ -115,7 +115,7 @@ def _exact(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Casc
 
 
 def _float(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Cascade":
-    from fluidkv.exact.cascade import cascade as analyse
+    from fluidkv.exact.one_class.cascade import cascade as analyse
     from fluidkv.fluid import simulate
 
     first = [float(x) for x in start]
@@ -157,8 +157,8 @@ def _phases(found: "Cascade") -> list[_Phase]:
 
 
 def _print(found: "Cascade", horizon: int, console: Console) -> None:
+    from fluidkv.exact.one_class.waste import waste
     from fluidkv.exact.survival import eviction_free_equilibrium
-    from fluidkv.exact.waste import waste
 
     best = float(eviction_free_equilibrium(found.system).rate)
     account = waste(found.states, found.system)

@@ -14,8 +14,8 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.exact.equilibria import EnvelopePoint, Equilibria
-    from fluidkv.exact.return_map import CycleStability
+    from fluidkv.exact.one_class.equilibria import EnvelopePoint, Equilibria
+    from fluidkv.exact.one_class.return_map import CycleStability
 
 _ROWS = 30  # of the table of cycles; --json lists all
 _GAPS_WIDTH = 25
@@ -52,7 +52,7 @@ def equilibria(
     if only is not None and len(only) != 1:
         raise InputError("--level", level, "one whole number, such as 2")
 
-    from fluidkv.exact.equilibria import equilibria as find
+    from fluidkv.exact.one_class.equilibria import equilibria as find
     from fluidkv.workload import System
 
     found = find(System(workload, tokens), level=only[0] if only else None, gaps=chosen)

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fluidkv.claims.claim import Result
-from fluidkv.exact.homogeneous import Homogeneous
+from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.exact.stability import StabilityResult
 from fluidkv.measured import Comparison
 from fluidkv.study import Simulation, StudyResult

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from fluidkv.exact.spectrum import SpectralCertificate, certify_spectrum, count_unstable
+from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium, survival_weights
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System, Workload

@@ -4,26 +4,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from fluidkv.errors import InputError
-from fluidkv.figures import (
-    congestion_figure_1,
-    congestion_figure_2,
-    congestion_figure_6,
-    congestion_figure_7,
-    congestion_figure_8,
-    congestion_figure_9,
-    measured_log,
-)
+from fluidkv.figures import congestion, measured_log
 from fluidkv.figures.figure import Figure
 
-_MODULES = (
-    congestion_figure_1,
-    congestion_figure_2,
-    congestion_figure_6,
-    congestion_figure_7,
-    congestion_figure_8,
-    congestion_figure_9,
-    measured_log,
-)
+_MODULES = (*congestion.MODULES, measured_log)
 
 
 def figures() -> tuple[Figure, ...]:

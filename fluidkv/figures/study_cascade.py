@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.exact.homogeneous import Homogeneous
+    from fluidkv.exact.one_class.homogeneous import Homogeneous
     from fluidkv.study import StudyResult
 
 _AFTER = 1.25  # of the time to the worst case is shown

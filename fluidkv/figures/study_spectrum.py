@@ -48,7 +48,7 @@ def _data(result: "StudyResult") -> Data:
     the memory, requests in flight by that times |A(w)| / A(1), with G = sum of V_s w^s and
     A = sum of alpha_s w^s.
     """
-    from fluidkv.exact.spectrum import SMALL_DEGREE
+    from fluidkv.exact.roots.spectrum import SMALL_DEGREE
     from fluidkv.exact.survival import survival_weights
 
     weights = survival_weights(result.system.workload)

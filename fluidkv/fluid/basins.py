@@ -42,9 +42,10 @@ def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.D
     again or the horizon ends.
 
     This speaks about floats. A start that is captured exactly by a balanced cycle
-    (`fluidkv.exact.capture`) is mostly lost to rounding, and goes on to the maximal-eviction cycle;
-    but rounding can also hold a trajectory on an unstable cycle for ever, where the differences
-    between its masses are units in the last place that grow by less than half a unit.
+    (`fluidkv.exact.one_class.capture`) is mostly lost to rounding, and goes on to the
+    maximal-eviction cycle; but rounding can also hold a trajectory on an unstable cycle for ever,
+    where the differences between its masses are units in the last place that grow by less than
+    half a unit.
 
     Args:
         system: one class.

@@ -6,8 +6,8 @@ position that is oldest gets the mass of the batch admitted in its place,
     y'_0 = ((l0 + l1) y_{m-1} - g_{m-1} (y_0 + ... + y_{m-2})) / (l0 + g_{m-1}),
 
 and the sum of all masses is carried along, so that the cost of a block depends neither on the
-number of live positions nor on the number of stages. `exact/blocks.py` is the reference, and says
-why a batch that is not positive means that the support is lost within the block.
+number of live positions nor on the number of stages. `exact/one_class/blocks.py` is the reference,
+and says why a batch that is not positive means that the support is lost within the block.
 
 Index order inside is (position, batch). Expects float64; `simulate_blocks` sees to it.
 

@@ -1,7 +1,7 @@
 """Whole requests of one class in JAX: floor admission, whole eviction, int64, in batches.
 
-A map of its own, not the mass model with rounding: see `fluidkv.exact.whole`, which it equals step
-by step. Lanes (trajectories) come last inside, as in `iteration`.
+A map of its own, not the mass model with rounding: see `fluidkv.exact.one_class.whole`, which it
+equals step by step. Lanes (trajectories) come last inside, as in `iteration`.
 
 Source: Congestion, section 2.2 and Example 1.
 """

@@ -194,8 +194,8 @@ def test_listing_the_ledger_imports_nothing_heavy() -> None:
 
 def test_the_waste_account_is_held_against_the_literal_model(monkeypatch):
     # With evictions read off two states, any two states add up: the check must not rest on that.
-    from fluidkv.claims.congestion_waste import CLAIMS
-    from fluidkv.exact import waste
+    from fluidkv.claims.congestion.one_class.waste import CLAIMS
+    from fluidkv.exact.one_class import waste
 
     (claim,) = [c for c in CLAIMS if c.id.endswith("equation-27.trajectories")]
     monkeypatch.setattr(waste, "evicted_masses", lambda before, after: [0 * x for x in before])

@@ -10,8 +10,8 @@ from flint import fmpz_poly
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.exact import spectrum
-from fluidkv.exact.spectrum import certify_spectrum
+from fluidkv.exact.roots import spectrum
+from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.exact.stability import input_scale_bracket, stability
 from fluidkv.exact.survival import survival_weights
 from fluidkv.traces import read_trace

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fluidkv.exact.mass import iterates
-from fluidkv.figures import congestion_figure_6, congestion_figure_7, congestion_figure_9
+from fluidkv.figures.congestion import figure_6, figure_7, figure_9
 from fluidkv.figures.figure import array, scalar
 from fluidkv.workload import RequestClass, System, Workload
 
 
 def test_figure_6_is_the_table_of_example_3():
-    data = congestion_figure_6.data()
+    data = figure_6.data()
     printed = ["5/2", "4/3", "37/18", "82/27", "85/162", "544/243", "6037/1458"]
     assert array(data, "admission")[:-1].tolist() == [float(Fraction(p)) for p in printed]
     # (2) from X^6 = (6037/1458, 544/243, 85/162): (5 * 85/162 - 6037/1458 - 544/243) / 3
@@ -23,11 +23,11 @@ def test_figure_6_is_the_table_of_example_3():
     assert array(data, "spread")[:-1].tolist() == [float(Fraction(s)) for s in spreads]
     assert np.isnan(array(data, "spread")[-1])
     assert scalar(data, "growth") == pytest.approx(abs(np.roots([3, 4, 5])[0]), rel=1e-14)
-    assert "n = 7" in congestion_figure_6.caption(data)
+    assert "n = 7" in figure_6.caption(data)
 
 
 def test_figure_7_is_example_6():
-    data = congestion_figure_7.data()
+    data = figure_7.data()
     orbit = [(17, 3, 0, 0), (0, 12, 3, 0), (0, 0, 9, 3), (3, 0, 0, 9), (17, 3, 0, 0)]
     assert [tuple(array(data, f"masses_n{n}")) for n in range(5)] == orbit
     assert array(data, "evicted").tolist() == [5, 3, 0, 0]
@@ -42,9 +42,9 @@ def test_figure_7_is_example_6():
 
 
 def test_figure_9_is_the_literal_model():
-    data = congestion_figure_9.data()
+    data = figure_9.data()
     system = System(Workload((RequestClass(2, 4),)), Fraction(48))
-    start = [Fraction(p) for p in congestion_figure_9.FIGURE.parameters["start"]]  # pyright: ignore[reportGeneralTypeIssues]
+    start = [Fraction(p) for p in figure_9.FIGURE.parameters["start"]]  # pyright: ignore[reportGeneralTypeIssues]
     states = [state[0] for state in islice(iterates(system, [start]), 31)]
     masses = np.stack([array(data, f"stage_{j}") for j in range(4)], axis=1)
     assert masses.tolist() == [[float(x) for x in state] for state in states]
@@ -54,4 +54,4 @@ def test_figure_9_is_the_literal_model():
     assert array(data, "evicted_tokens")[23:26].tolist() == [16, 12, pytest.approx(9.6, rel=1e-15)]
     assert scalar(data, "throughput") == 2
     assert scalar(data, "equilibrium") == pytest.approx(8 / 3, rel=1e-15)
-    assert "75%" in congestion_figure_9.caption(data)
+    assert "75%" in figure_9.caption(data)

@@ -9,11 +9,10 @@ import pytest
 from fluidkv.exact.mass import iterate
 from fluidkv.figures import (
     MissingInput,
-    congestion_figure_2,
-    congestion_figure_8,
     measured_log,
     measured_series,
 )
+from fluidkv.figures.congestion import figure_2, figure_8
 from fluidkv.figures.figure import array, scalar
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -25,7 +24,7 @@ def test_figure_2_admissions_are_those_of_the_literal_model(
     lengths: tuple[int, int], capacity: int
 ) -> None:
     """Recurrence (9) against execute, evict, admit on two classes: exactly equal, no eviction."""
-    admitted = congestion_figure_2.admissions(lengths, 40)
+    admitted = figure_2.admissions(lengths, 40)
     classes = tuple(RequestClass(50, length, HALF) for length in lengths)
     system = System(Workload(classes), Fraction(capacity))
     oldest = lengths[1]
@@ -40,7 +39,7 @@ def test_figure_2_admissions_are_those_of_the_literal_model(
 
 
 def test_figure_2_equilibrium_growth_and_limit() -> None:
-    data = congestion_figure_2.data()
+    data = figure_2.data()
     assert scalar(data, "equilibrium") == 4
     # The real root of 51 z^3 + 52 z^2 + 26.5 z + 27 below -1; numpy is a second method, good to
     # some 1e-15 for a simple root of a cubic.
@@ -53,7 +52,7 @@ def test_figure_2_equilibrium_growth_and_limit() -> None:
 
 
 def test_figure_8_memory_is_full_and_ends_in_the_maximal_cycle() -> None:
-    data = congestion_figure_8.data()
+    data = figure_8.data()
     masses = np.stack([array(data, f"stage_{j}") for j in range(3)], axis=1)
     np.testing.assert_allclose(masses @ [3, 4, 5], 24, rtol=1e-15)
     for n in range(17, 25):
@@ -65,12 +64,12 @@ def test_figure_8_memory_is_full_and_ends_in_the_maximal_cycle() -> None:
 
 
 def test_figure_8_phases_are_where_the_data_puts_them() -> None:
-    data = congestion_figure_8.data()
+    data = figure_8.data()
     evicted = np.flatnonzero(array(data, "evicted_tokens"))
     assert evicted[:4].tolist() == [7, 10, 13, 16]
-    assert evicted[0] == congestion_figure_8._FIRST_EVICTION
+    assert evicted[0] == figure_8._FIRST_EVICTION
     # The cycle (8,0,0), (0,6,0), (0,0,4.8) starts anew right after the last of the four.
-    assert array(data, "stage_0")[congestion_figure_8._WORST_CYCLE] == 8
+    assert array(data, "stage_0")[figure_8._WORST_CYCLE] == 8
 
 
 def test_measured_log_figure_has_the_predicted_numbers(traces_dir: Path) -> None:

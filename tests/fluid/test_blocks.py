@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.exact.blocks import BlockEnd, block_step, new_batch
+from fluidkv.exact.one_class.blocks import BlockEnd, block_step, new_batch
 from fluidkv.fluid import simulate
 from fluidkv.fluid.blocks import simulate_blocks
 from fluidkv.workload import RequestClass, System, Workload

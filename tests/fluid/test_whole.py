@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 from fluidkv.errors import InputError
-from fluidkv.exact.whole import whole_steps
+from fluidkv.exact.one_class.whole import whole_steps
 from fluidkv.fluid.whole import simulate_whole
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import whole_states

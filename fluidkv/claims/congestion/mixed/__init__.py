@@ -1,0 +1,9 @@
+"""Section 4 and Appendix B: requests of several lengths."""
+
+from fluidkv.claims.congestion.mixed import examples, figure_3
+
+MODULES = (
+    examples,
+    figure_3,
+)
+"""In the order of the paper; each has its `CLAIMS`."""

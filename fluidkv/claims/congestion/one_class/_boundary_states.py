@@ -1,0 +1,101 @@
+"""Small systems of one class and states that fill their memory: what the checks try to break with.
+
+Masses are whole numbers from 0 up, and capacity is what they hold, so that nothing rounds and the
+first counterexample met is a small one. States come with growing l1, then l0, then total mass.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fluidkv.exact.mass import Step
+    from fluidkv.exact.one_class.cascade import Cascade
+    from fluidkv.workload import System
+
+INPUTS, DECODES, LARGEST_MASS = range(1, 4), range(1, 5), 3
+RANGE = (
+    f"l0 = 1 ... {INPUTS[-1]}, l1 = 1 ... {DECODES[-1]}, "
+    f"whole masses 0 ... {LARGEST_MASS}, M as held"
+)
+HORIZON = 100
+"""Iterations; more than any start of the range takes to settle (theorem-a-1.finite-time)."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One start: l0 and the masses by stage; l1 and M follow."""
+
+    l0: int
+    masses: tuple[int, ...]
+
+    @property
+    def capacity(self) -> int:
+        return sum((self.l0 + 1 + j) * x for j, x in enumerate(self.masses))
+
+    @property
+    def spread(self) -> int:
+        return max(self.masses) - min(self.masses)
+
+    @property
+    def positive(self) -> bool:
+        return min(self.masses) > 0
+
+    def system(self) -> "System":
+        from fluidkv.workload import RequestClass, System, Workload
+
+        only = RequestClass(self.l0, len(self.masses))
+        return System(Workload((only,)), Fraction(self.capacity))
+
+    def step(self) -> "Step":
+        """One iteration of the literal model."""
+        from fluidkv.exact.mass import iterate
+
+        return iterate(self.system(), [self.masses])
+
+    def states(self, iterations: int) -> list[tuple[Fraction, ...]]:
+        """X^0 ... X^iterations, exact."""
+        from fluidkv.exact.one_class.trajectory import trajectory
+
+        return trajectory(self.system(), self.masses, iterations=iterations)
+
+    def __str__(self) -> str:
+        l1 = len(self.masses)
+        return (
+            f"l0={self.l0}, l1={l1}, M={self.capacity}, from ({', '.join(map(str, self.masses))})"
+        )
+
+
+@cache
+def cases() -> tuple[Case, ...]:
+    """Every start of the range whose memory holds more than one largest request."""
+    return tuple(_cases())
+
+
+@cache
+def fallen(case: Case) -> "Cascade":
+    """The start's whole way, a round of the last cycle included."""
+    from fluidkv.exact.one_class.cascade import cascade
+    from fluidkv.exact.one_class.trajectory import trajectory
+
+    system, l1 = case.system(), len(case.masses)
+    states = trajectory(system, case.masses, iterations=HORIZON, after_settling=l1)
+    return cascade(states, system)
+
+
+def shown(values) -> str:
+    """A vector, for a witness."""
+    return f"({', '.join(map(str, values))})"
+
+
+def _cases() -> Iterator[Case]:
+    for l1 in DECODES:
+        for l0 in INPUTS:
+            vectors = product(range(LARGEST_MASS + 1), repeat=l1)
+            for masses in sorted(vectors, key=lambda x: (sum(x), x)):
+                case = Case(l0, masses)
+                if case.capacity > l0 + l1:
+                    yield case

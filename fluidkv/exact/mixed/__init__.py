@@ -1,0 +1,1 @@
+"""Mixed workloads: thresholds, drift, Lyapunov function, pulse cycle; Congestion, section 4."""

@@ -1,0 +1,1 @@
+"""Requests that are all alike: equilibria, cascades, capture; Congestion, section 3."""

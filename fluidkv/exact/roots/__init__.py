@@ -1,0 +1,1 @@
+"""Roots of the characteristic polynomial: exact counts, winding numbers, ball enclosures."""
