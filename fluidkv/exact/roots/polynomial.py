@@ -51,7 +51,7 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
             on_circle += 1
     if rest.degree() == 0:
         return on_circle
-    return on_circle + 2 * _count_real_between_two(_in_sum_variable(rest))
+    return on_circle + 2 * _count_real_between_two(in_sum_variable(rest))
 
 
 def _count_real_between_two(polynomial: fmpz_poly) -> int:
@@ -103,12 +103,7 @@ def count_inside(polynomial: fmpz_poly) -> int:
     return sum(a != b for a, b in pairwise(signs))
 
 
-def _upper_toeplitz(row: Sequence[fmpz]) -> fmpz_mat:
-    n = len(row) - 1
-    return fmpz_mat(n, n, [row[j - i] if j >= i else 0 for i in range(n) for j in range(n)])
-
-
-def _in_sum_variable(palindrome: fmpz_poly) -> fmpz_poly:
+def in_sum_variable(palindrome: fmpz_poly) -> fmpz_poly:
     """T with D(z) = z^m T(z + 1/z), for D of degree 2m equal to its reciprocal.
 
     z^j + z^-j is S_j(z + 1/z) with S_0 = 2, S_1(x) = x and S_{j+1} = x S_j - S_{j-1}.
@@ -122,3 +117,8 @@ def _in_sum_variable(palindrome: fmpz_poly) -> fmpz_poly:
         total += coefficients[m + j] * now
         before, now = now, x * now - before
     return total
+
+
+def _upper_toeplitz(row: Sequence[fmpz]) -> fmpz_mat:
+    n = len(row) - 1
+    return fmpz_mat(n, n, [row[j - i] if j >= i else 0 for i in range(n) for j in range(n)])
