@@ -16,6 +16,7 @@ import fluidkv
 from fluidkv.cli import arguments
 from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
+from fluidkv.cli.pulse import pulse
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ def study(
 
 app.command()(equilibria)
 app.command()(cascade)
+app.command()(pulse)
 
 
 @app.command()
