@@ -11,10 +11,10 @@ most d - 2 in z + 1/z = 2 cos(theta). Its roots in (-2, 2) are all crossings but
 Between neighbouring crossings the number of growing modes cannot change, so they settle the
 stability at every input length: no window of stability can hide between two lengths looked at.
 
-How all crossings are found. Floats propose an angle for each; between neighbours a separator is
-put, and h is evaluated there in balls. As many changes of sign as T has roots at all prove that
-each bracket holds one crossing and that there are no others. Where T has roots off (-2, 2), or
-double ones, its complex roots are isolated instead, at much greater cost.
+How all crossings are found. The circle is covered by cells; in each of them h is shown to have no
+zero or to be monotone (`cells`). The signs at the ends of the monotone cells, in balls, then tell
+which hold a crossing. Where h has a double zero, or almost, no cell passes; then the complex roots
+of T are isolated instead, at much greater cost.
 
 Which way a mode goes. The roots of F_L inside the circle are as many as F_L(e^{i theta}) winds
 round 0, that is round by round those of A_r and those of -C/A_r round L. A curve that passes the
@@ -34,16 +34,13 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
-import numpy as np
 from flint import acb, arb, arb_poly, fmpz, fmpz_poly
 from flint import ctx as flint_context
-from numpy.typing import NDArray
 
+from fluidkv.exact.mixed.cells import monotone_cells
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.polynomial import enclosed_roots, in_sum_variable, reciprocal
 
-_GRID = 16  # points a degree in the first look for changes of sign, and 4 times as many after it
-_LOOKS = 4
 _BITS = (128, 256, 512, 1024)
 _WIDTH = 1e-6  # of a crossing's ball, relative; a length inside a ball is counted by itself
 _ISOLATE_UP_TO = 200  # degree of T; isolating complex roots takes seconds there, minutes at 500
@@ -135,22 +132,6 @@ class InputPencil:
         slope, offset, _, _ = self._balls
         return (-offset(z) / slope(z)).real
 
-    def propose(self, density: int) -> NDArray[np.float64]:
-        """Roots of h / pi in (0, 1) by floats, from a grid and Newton's method; no claim attached.
-
-        Args:
-            density: grid points a degree.
-        """
-        degree = max(self.offset.degree(), 1)
-        points = 1 << (density * degree).bit_length()  # on the whole circle
-        offset, rest = (_floats(p) for p in (self.offset, self.rest))
-        turns = np.arange(1, points // 2) / (points // 2)
-        values = np.fft.ifft(offset, points) * np.conj(np.fft.ifft(rest, points))
-        h = values[1 : points // 2] * np.exp(-0.5j * np.pi * turns * self.common.degree())
-        change = np.flatnonzero(np.sign(h.imag[1:]) != np.sign(h.imag[:-1]))
-        low, high = h.imag[change], h.imag[change + 1]
-        return turns[change] + (turns[1] - turns[0]) * low / (low - high)
-
 
 @dataclass(frozen=True)
 class _Bracket:
@@ -175,16 +156,41 @@ class _Separated:
 
 
 def _separated(pencil: InputPencil) -> _Separated | None:
-    """Brackets by changes of sign, if there are as many as T has roots at all; else None."""
-    wanted = pencil.condition.degree() // 2
-    for look in range(_LOOKS):
-        proposed = pencil.propose(_GRID * 4**look)
-        if len(proposed) == wanted:
-            with flint_context.workprec(_BITS[0]):
-                separated = _between(pencil, proposed.tolist(), [1] * wanted)
-            if separated is not None and not any(b.double for b in separated.brackets):
-                return separated
-    return None
+    """Brackets from cells in which h is monotone; None where it has, or almost has, double zeros.
+
+    `common` is divided out of h, which leaves e^{i theta s / 2} with s its degree. Where s > 0 all
+    angles are halved, so that this too is a power of the point on the circle.
+    """
+    turned = pencil.common.degree()
+    stretch = 2 if turned else 1
+    cells = monotone_cells(
+        _spread(pencil.offset, stretch),
+        _spread(pencil.rest, stretch),
+        turned=turned,
+        until=1 / stretch,
+    )
+    if cells is None:
+        return None
+    brackets = []
+    with flint_context.workprec(_BITS[0]):
+        last = _sign(pencil.h(stretch * cells[0].right))
+        for cell in cells[1:-1]:
+            left, near, right = (stretch * x for x in (cell.left, cell.near, cell.right))
+            signs = _sign(pencil.h(left)), _sign(pencil.h(right))
+            if signs[0] is None or signs[1] is None or signs[0] != last:
+                return None
+            if signs[0] != signs[1]:
+                brackets.append(_Bracket(left, near, right, signs[0], double=False))
+            last = signs[1]
+    return None if last is None else _Separated(tuple(brackets), last)
+
+
+def _spread(polynomial: fmpz_poly, stretch: int) -> list[int]:
+    """Coefficients, of the highest power first, `stretch` places apart."""
+    coefficients = [int(c) for c in polynomial.coeffs()[::-1]]
+    spread = [0] * (stretch * (len(coefficients) - 1) + 1)
+    spread[::stretch] = coefficients
+    return spread
 
 
 def _isolated(pencil: InputPencil) -> _Separated:
@@ -310,10 +316,3 @@ def _sign(value: arb) -> int | None:
 
 def _ball(value: Fraction) -> arb:
     return arb(value.numerator) / arb(value.denominator)
-
-
-def _floats(polynomial: fmpz_poly) -> NDArray[np.float64]:
-    """Coefficients in ascending order, to a scale."""
-    coefficients = [int(c) for c in polynomial.coeffs()]
-    top = max(abs(c) for c in coefficients)
-    return np.array([c / top for c in coefficients])

@@ -112,13 +112,21 @@ class Series:
     Args:
         coefficients: [d] integers V_s, V_0 != 0, any common scale.
         inverse_radius: R > 0, taken as the exact value of the float.
+        grid_cells: cells of the grid on the half circle, a power of two of at least 64; None
+            chooses by the fifth derivative.
 
     Raises:
         OverflowError: some V_s R^s / max |V|, or what is made of it, is beyond the range of double
             precision.
     """
 
-    def __init__(self, coefficients: Sequence[int], inverse_radius: float = 1.0) -> None:
+    def __init__(
+        self,
+        coefficients: Sequence[int],
+        inverse_radius: float = 1.0,
+        *,
+        grid_cells: int | None = None,
+    ) -> None:
         d = len(coefficients)
         top = max(abs(v) for v in coefficients)
         self.inverse_radius = inverse_radius
@@ -130,7 +138,7 @@ class Series:
         underflows = any(v and small for v, small in zip(coefficients, tiny, strict=True))
         if (underflows and inverse_radius > 1) or not np.isfinite(terms.sum()):
             raise OverflowError("V_s R^s is beyond the range of double precision")
-        self.grid_cells = self._choose_grid(terms)
+        self.grid_cells = self._choose_grid(terms) if grid_cells is None else grid_cells
         # orders[j, s] = a_s (s t)^j / j! at the grid's own t, for j = 0 ... m.
         exponents = np.arange(d) * self.half_cell
         orders = np.stack([terms] * (_ORDERS + 1))
@@ -165,6 +173,11 @@ class Series:
     def rounding_bounds(self) -> Floats:
         """[m] bounds on |computed - exact| for the sums of each order on the circle."""
         return self._rounding
+
+    @property
+    def remainder(self) -> float:
+        """A bound on max |g^(m)| t^m / m!, what the m orders leave out over a grid cell."""
+        return self._remainder
 
     @property
     def half_cell(self) -> float:
