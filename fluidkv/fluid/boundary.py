@@ -1,10 +1,12 @@
-"""Starts on the memory boundary of one class: checked, drawn on a face, near a state, on a slice.
+"""Starts on the memory boundary: checked, drawn on a face, near a state, on a slice.
 
-The boundary is the simplex {x >= 0, sum of w_j x_j = M}; a face of it has some stages empty. All
+The boundary is the simplex {y >= 0, sum of V_s y_s = M}; a face of it has some stages empty. All
 points that are made here are weighted means of points of it, so that they lie on it up to
-rounding. Masses are NumPy float64, by stage, shape (batch, stage).
+rounding. Masses are NumPy float64, by stage, shape (batch, stage). With one class they are the
+masses x_j of its stages, V_j = w_j; with several they are masses of cohorts by age, and stage s is
+age s: the state x_ks = p_k y_s.
 
-Source: Congestion, section 2.3 and Lemma A.9 (faces).
+Source: Congestion, section 2.3, Lemma A.9 (faces) and Lemma 9 (cohorts).
 """
 
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import class_model
+from fluidkv.fluid.model import class_model, cohort_model
 from fluidkv.workload import System
 
 Key = PRNGKeyArray | UInt[Array, "2"]
@@ -26,21 +28,21 @@ def uniform_starts(
 ) -> Float[np.ndarray, "batch stage"]:
     """Uniform on a face of the boundary, with respect to Lebesgue measure on the face.
 
-    The memory of the stages, w_j x_j / M, is uniform on the unit simplex (independent exponentials
+    The memory of the stages, V_s y_s / M, is uniform on the unit simplex (independent exponentials
     over their sum), and masses are a linear image of it.
 
     Args:
         key: JAX random key; the same key gives the same starts.
-        system: one class.
+        system: any number of classes.
         count: number of starts, at least 1.
         occupied: stages that hold mass; the others are exactly 0. None is all of them.
 
     Raises:
-        InputError: more than one class, a count below 1, a stage that the class does not have or
-            that is named twice, or no stage.
+        InputError: a count below 1, a stage that the system does not have or that is named twice,
+            or no stage.
     """
-    weights, capacity = one_class(system)
-    _check_count(count)
+    weights, capacity = boundary_weights(system)
+    check_count(count)
     stages = _checked_stages(occupied, weights.size)
     with jax.enable_x64(True):
         memory = np.asarray(jax.random.exponential(key, (count, stages.size), dtype=np.float64))
@@ -65,7 +67,7 @@ def nearby_starts(
 
     Args:
         key: JAX random key.
-        system: one class.
+        system: any number of classes.
         state: masses by stage, on the boundary.
         count: number of starts, at least 1.
         size: in (0, 1].
@@ -87,7 +89,7 @@ def slice_starts(
     """A triangular grid on the two-dimensional slice through three states, for pictures.
 
     Args:
-        system: one class.
+        system: any number of classes.
         corners: three states on the boundary, shape (3, stage).
         points: on each side of the triangle, at least 2; points (points + 1) / 2 starts in all.
 
@@ -108,6 +110,12 @@ def slice_starts(
     return shares @ ends, shares
 
 
+def boundary_weights(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
+    """V_s and M as floats; V_j = w_j with one class."""
+    model = cohort_model(system)
+    return model.weights[0], model.capacity
+
+
 def one_class(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
     """w_j and M as floats.
 
@@ -122,21 +130,10 @@ def one_class(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.nda
 
 def checked_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
     """Masses on the memory boundary, as a float batch; InputError otherwise."""
-    weights, capacity = one_class(system)
-    allowed = f"masses of shape ({weights.size},), one a stage, or a batch of them"
-    try:
-        masses = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("start", start, allowed) from None
-    if masses.ndim not in (1, 2) or masses.shape[-1] != weights.size or masses.size == 0:
-        raise InputError("start", f"shape {masses.shape}", allowed)
-    masses = masses.reshape(-1, weights.size)
-    if not np.all(np.isfinite(masses) & (masses >= 0)):
-        raise InputError("start", "a negative or non-finite mass", "finite masses of at least 0")
+    weights, capacity = boundary_weights(system)
+    masses = _checked_masses(weights, start)
     off = masses @ weights - capacity
-    # What rounding the masses and this sum can do to a start on the boundary.
-    rounding = (weights.size + 2) * np.finfo(np.float64).eps * capacity
-    if np.any(np.abs(off) > rounding):
+    if np.any(np.abs(off) > _rounding(weights, capacity)):
         worst = int(np.argmax(np.abs(off)))
         scale = capacity / (capacity + off[worst]) if capacity + off[worst] > 0 else np.nan
         raise InputError(
@@ -148,7 +145,46 @@ def checked_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch
     return masses
 
 
-def _check_count(count: object) -> None:
+def feasible_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
+    """Masses with memory at or below capacity, as a float batch; InputError otherwise."""
+    weights, capacity = boundary_weights(system)
+    masses = _checked_masses(weights, start)
+    used = masses @ weights
+    if np.any(used - capacity > _rounding(weights, capacity)):
+        worst = int(np.argmax(used))
+        raise InputError(
+            "start",
+            f"memory of {float(used[worst]):.17g} tokens (trajectory {worst})",
+            f"at most the capacity, {float(capacity):.17g} tokens",
+        )
+    return masses
+
+
+def _checked_masses(
+    weights: Float[np.ndarray, " stage"], start: ArrayLike
+) -> Float[np.ndarray, "batch stage"]:
+    allowed = f"masses of shape ({weights.size},), one a stage, or a batch of them"
+    try:
+        masses = np.asarray(start, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("start", start, allowed) from None
+    if masses.ndim not in (1, 2) or masses.shape[-1] != weights.size or masses.size == 0:
+        raise InputError("start", f"shape {masses.shape}", allowed)
+    masses = masses.reshape(-1, weights.size)
+    if not np.all(np.isfinite(masses) & (masses >= 0)):
+        raise InputError("start", "a negative or non-finite mass", "finite masses of at least 0")
+    return masses
+
+
+def _rounding(
+    weights: Float[np.ndarray, " stage"], capacity: Float[np.ndarray, ""]
+) -> Float[np.ndarray, ""]:
+    """What rounding the masses and the sum of memory can do to a start on the boundary."""
+    return (weights.size + 2) * np.finfo(np.float64).eps * capacity
+
+
+def check_count(count: object) -> None:
+    """InputError for a number of starts below 1."""
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
         raise InputError("count", count, "an integer of at least 1")
 
