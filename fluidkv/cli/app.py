@@ -17,6 +17,7 @@ from fluidkv.cli import arguments
 from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
 from fluidkv.cli.pulse import pulse
+from fluidkv.cli.threshold import threshold
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -205,6 +206,7 @@ def study(
 app.command()(equilibria)
 app.command()(cascade)
 app.command()(pulse)
+app.command()(threshold)
 
 
 @app.command()

@@ -7,7 +7,7 @@ nothing of the crossings.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from flint import arb
@@ -22,15 +22,16 @@ from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, coun
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
 # than a second.
 _MOST_AGES = 4096
+_MOST_DOUBLINGS = 40
 
 
 class ThresholdStatus(StrEnum):
     """What is known of the threshold; the values are words for a report."""
 
     FOUND = "found"
-    NONE = "unstable at every long input"
-    BEYOND_BOUND = "no stable input length up to the bound"
-    BRACKETED = "stable from here on or earlier; shorter inputs were not all looked at"
+    NONE = "stable at no input length"
+    BEYOND_BOUND = "no stable input length up to the bound; there are some beyond"
+    BRACKETED = "at most the length given: stable there, not one token below, others not looked at"
     UNDECIDED = "not decided"
 
 
@@ -64,13 +65,15 @@ class InputThreshold:
         mix: what was asked about.
         status: what is known.
         least: l0_min, the smallest integer L >= 0 at which F is Schur stable; None if there is none
-            or none is known.
+            up to `bound`, or if it is not certain that no shorter one is stable.
+        at_most: a length at which F is Schur stable and is not one token below; `least` where that
+            is known. l0_min is not larger.
         windows: every input length from 0 on, in ascending order, neighbours with equal counts
             joined; cut at `bound`. Empty where not all lengths were looked at.
         bound: the largest input length that was asked about; None is all of them.
-        at: the count at `least` by itself, None if there is no such length.
-        below: the count at `least` - 1 by itself; None if `least` is 0 or None.
-        crossings: of the unit circle at L >= 0, in ascending order.
+        at: the count at `at_most` by itself, None if there is no such length.
+        below: the count at `at_most` - 1 by itself; None if that is not an input length.
+        crossings: of the unit circle at L >= 0, in ascending order, also beyond `bound`.
         asymptotic: what the expansions for long requests say; None where the lengths have a common
             divisor.
     """
@@ -78,6 +81,7 @@ class InputThreshold:
     mix: LengthMix
     status: ThresholdStatus
     least: int | None
+    at_most: int | None
     windows: tuple[InputWindow, ...]
     bound: int | None
     at: UnitCircleCount | None
@@ -113,6 +117,7 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
         windows = _windows(mix, crossings)
     except ArithmeticError:
         return _bracketed(mix, bound, asymptotic)
+    anywhere = any(w.stable for w in windows)
     windows = tuple(_cut(windows, bound))
     stable = [w for w in windows if w.stable]
     least = stable[0].first if stable else None
@@ -121,9 +126,10 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
         at, below = _confirmed(mix, least, windows)
         status = ThresholdStatus.FOUND
     else:
-        ends = windows[-1].last is None
-        status = ThresholdStatus.NONE if ends else ThresholdStatus.BEYOND_BOUND
-    return InputThreshold(mix, status, least, windows, bound, at, below, crossings, asymptotic)
+        status = ThresholdStatus.BEYOND_BOUND if anywhere else ThresholdStatus.NONE
+    return InputThreshold(
+        mix, status, least, least, windows, bound, at, below, crossings, asymptotic
+    )
 
 
 def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindow]:
@@ -134,20 +140,21 @@ def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindo
         ceilings = [_ceiling(c.length) for c in crossings]
     top = max([0, *ceilings, *(n + 1 for n in touched)])
     # nothing crosses beyond: the count is the same far out, where it is easy to make
-    growing = _count(mix, 2 * top + 1)
-    pieces = [InputWindow(top, None, *growing)]
+    modes, neutral = _count(mix, 2 * top + 1)
+    if neutral:  # what A_r and C have in common has its roots inside the circle
+        raise RuntimeError(f"modes on the unit circle at L = {2 * top + 1}, not at a crossing")
+    pieces = [InputWindow(top, None, modes, 0)]
     # going down: every crossing passed takes its modes back
     edges = sorted(range(len(crossings)), key=ceilings.__getitem__, reverse=True)
-    modes, last = growing[0], top - 1
-    always_neutral = growing[1]
+    last = top - 1
     for k in edges:
         first = max(0, ceilings[k])
         if first <= last:
-            pieces.append(InputWindow(first, last, modes, always_neutral))
+            pieces.append(InputWindow(first, last, modes, 0))
             last = first - 1
         modes -= crossings[k].outward
     if last >= 0:
-        pieces.append(InputWindow(0, last, modes, always_neutral))
+        pieces.append(InputWindow(0, last, modes, 0))
     return _joined(_with_single(mix, pieces[::-1], touched))
 
 
@@ -216,32 +223,48 @@ def _confirmed(
 def _bracketed(
     mix: LengthMix, bound: int | None, asymptotic: AsymptoticThreshold | None
 ) -> InputThreshold:
-    """Where the crossings are out of reach: a stable length whose predecessor is not stable."""
+    """Where the crossings are out of reach: a stable length whose predecessor is not stable.
+
+    Counts are made at single lengths only. So nothing is known of the lengths between them, and
+    what is found is l0_min for certain only if it is 0.
+    """
     unknown = InputThreshold(
-        mix, ThresholdStatus.UNDECIDED, None, (), bound, None, None, (), asymptotic
+        mix, ThresholdStatus.UNDECIDED, None, None, (), bound, None, None, (), asymptotic
     )
+    at = _count_near(mix, 0)
+    if _stable(at):
+        return replace(unknown, status=ThresholdStatus.FOUND, least=0, at_most=0, at=at)
     if asymptotic is None or not math.isfinite(asymptotic.phases):
         return unknown
-    low, high = 0, max(1, math.ceil(asymptotic.phases))
-    for _ in range(40):
-        if _is_stable(mix, high):
-            break
-        low, high = high, 2 * high
-    else:
+    around = _doubled(mix, max(1, math.ceil(asymptotic.phases)), bound)
+    if around is None:
         return unknown
+    low, high = around
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if _is_stable(mix, middle) else (middle, high)
-    at, below = count_unstable(mix.weights(high)), count_unstable(mix.weights(low))
-    if bound is not None and high > bound:
+        stable = _stable(count_unstable(mix.weights(middle)))
+        low, high = (low, middle) if stable else (middle, high)
+    at, below = _count_near(mix, high), _count_near(mix, low)
+    if not _stable(at) or below.outside is None or _stable(below):
         return unknown
-    return InputThreshold(
-        mix, ThresholdStatus.BRACKETED, high, (), bound, at, below, (), asymptotic
-    )
+    return replace(unknown, status=ThresholdStatus.BRACKETED, at_most=high, at=at, below=below)
 
 
-def _is_stable(mix: LengthMix, length: int) -> bool:
-    count = count_unstable(mix.weights(length))
+def _doubled(mix: LengthMix, first: int, bound: int | None) -> tuple[int, int] | None:
+    """The first stable length met from `first` on, doubling, and the one tried before it, or 0."""
+    low, high = 0, first
+    for _ in range(_MOST_DOUBLINGS):
+        high = high if bound is None else min(high, bound)
+        if high == low:
+            return None
+        if _stable(count_unstable(mix.weights(high))):
+            return low, high
+        low, high = high, 2 * high
+    return None
+
+
+def _stable(count: UnitCircleCount) -> bool:
+    """Certainly so."""
     return count.outside == 0 and count.on_circle == 0
 
 
