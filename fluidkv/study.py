@@ -11,8 +11,11 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
+from fluidkv.exact.survival import survival_weights
+from fluidkv.exact.tiers import tier_lengths, tier_sentence
 from fluidkv.fluid import (
     MassModel,
     cohort_model,
@@ -23,7 +26,8 @@ from fluidkv.fluid import (
 )
 from fluidkv.measured import Comparison, Measurement, compare
 from fluidkv.traces import LoadReport
-from fluidkv.workload import System
+from fluidkv.verdict import Stability
+from fluidkv.workload import System, Workload
 
 # Relative deviations of the cohorts from the equilibrium: along the leading mode, and noise.
 _MODE_SIZES = (0.01, 0.10)
@@ -37,6 +41,9 @@ LONGEST_DECODE = 32_768
 # Likewise of a horizon that the caller sets: some five minutes on two cores. An iteration of few
 # stages costs as much as one of this many, in overhead.
 _MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
+# Powers of two by which inputs are scaled in search of the boundary. Where a threshold is known to
+# exist further up (coprime lengths d need about d^3 / 20 tokens), it is looked for that far.
+_REACH, _REACH_COPRIME = 12, 36
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,7 @@ class StudyResult:
     Fields:
         system: what was studied.
         stability: verdict and certificate, with the equilibrium.
+        growing_modes: the modes that grow, each enclosed; a matter of the workload alone.
         input_scale: how far the boundary of stability is on the axis of input lengths.
         simulation: what happens from perturbed starts.
         homogeneous: best and worst equilibrium, where all requests have the same lengths.
@@ -119,6 +127,7 @@ class StudyResult:
 
     system: System
     stability: StabilityResult
+    growing_modes: GrowingModes
     input_scale: InputScale
     simulation: Simulation
     homogeneous: Homogeneous | None
@@ -126,10 +135,15 @@ class StudyResult:
     load_report: LoadReport | None
     comparison: Comparison | None
 
+    @property
+    def tier_sentence(self) -> str:
+        """What the divisor of a few decode lengths means; empty where there are many, or one."""
+        return tier_sentence(self.stability, self.input_scale)
+
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
         workload, found = self.system.workload, self.stability
-        scale = self.input_scale
+        scale, modes = self.input_scale, self.growing_modes
         answer: dict[str, object] = {
             "capacity": _plain(self.system.capacity),
             "gcd": found.decode_gcd,
@@ -159,6 +173,21 @@ class StudyResult:
                 "leading_period": found.leading_period,
                 "folding_time": found.folding_time,
             },
+            "growing_modes": {
+                "count": modes.count,
+                "enclosed": modes.enclosed,
+                "complete": modes.complete,
+                "status": str(modes.status),
+                "modes": [
+                    {
+                        "multiplicity": mode.multiplicity,
+                        "modulus": list(mode.modulus),
+                        "period": mode.period,
+                        "folding_time": mode.folding_time,
+                    }
+                    for mode in modes.modes
+                ],
+            },
             "boundary": {
                 "stable_input_scale": _float(scale.stable),
                 "unstable_input_scale": _float(scale.unstable),
@@ -170,6 +199,13 @@ class StudyResult:
                 "starts": [vars(group) for group in self.simulation.groups],
             },
         }
+        tiers = tier_lengths(workload)
+        if tiers:
+            answer["tiers"] = {
+                "decode_lengths": list(tiers),
+                "persistent_modes": found.decode_gcd - 1,
+                "sentence": self.tier_sentence,
+            }
         if self.homogeneous is not None:
             starts = [vars(collapse) for collapse in self.collapses]
             answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
@@ -216,13 +252,20 @@ def study_system(
     return StudyResult(
         system=system,
         stability=found,
-        input_scale=input_scale_bracket(system.workload),
+        growing_modes=growing_modes(survival_weights(system.workload), found.certificate),
+        input_scale=_input_scale(system.workload, found),
         simulation=simulation,
         homogeneous=alike,
         collapses=() if alike is None else _collapses(simulation, alike.decode_length),
         load_report=load_report,
         comparison=comparison,
     )
+
+
+def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:
+    threshold_above = found.verdict is Stability.UNSTABLE and found.decode_gcd == 1
+    reach = _REACH_COPRIME if threshold_above else _REACH
+    return input_scale_bracket(workload, reach=reach)
 
 
 def _check_horizon(iterations: int, longest: int) -> None:

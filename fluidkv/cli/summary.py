@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fluidkv.claims.claim import Result
+from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.exact.stability import StabilityResult
 from fluidkv.measured import Comparison
@@ -27,6 +29,12 @@ _MEANING = {
     Stability.UNSTABLE: "small imbalances grow until memory overflows and requests are evicted "
     "(preempted)",
 }
+_CAPACITY = {
+    Stability.STABLE: "scales what is in flight; no KV size destabilises this mix",
+    Stability.UNSTABLE: "scales the swing, not its growth: no KV size stabilises this mix",
+    Stability.UNDECIDED: "scales all of this alike and does not move the verdict",
+}
+_MODES_SHOWN = 5
 _PROVED = {
     Evidence.EXACT: "proved in exact arithmetic",
     Evidence.BALL: "proved, every rounding bounded",
@@ -142,12 +150,44 @@ def _equilibrium_rows(result: StudyResult) -> list[tuple[str, str | Text]]:
     elif found.certificate.degree > 0:
         low, high = found.spectral_radius
         rows.append(("leading mode", f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"))
+    rows += _growing_rows(result)
     rows.append(("boundary", _boundary(result)))
-    rows.append(("capacity", "scales all of this alike and does not move the verdict"))
-    synchrony = _synchrony(result)
-    if synchrony:
-        rows.append(("lengths", synchrony))
+    rows.append(("capacity", _CAPACITY[found.verdict]))
+    lengths = result.tier_sentence or _synchrony(result)
+    if lengths:
+        rows.append(("lengths", lengths))
     return rows
+
+
+def _growing_rows(result: StudyResult) -> list[tuple[str, str | Text]]:
+    """The growing modes: how many, the fastest of them one a line, and how many more."""
+    growing = result.growing_modes
+    if not growing.modes:
+        return []
+    if growing.complete and len(growing.modes) == 1:
+        pair = "a pair of mirror images" if growing.count == 2 else "a single root"
+        return [("growing", f"only the leading mode ({pair})")]
+    shown = [_growing_mode(mode) for mode in growing.modes[:_MODES_SHOWN]]
+    more = (growing.count or 0) - sum(m.multiplicity for m in growing.modes[:_MODES_SHOWN])
+    if more > 0:
+        shown.append(f"and {more:,} more")
+    return [("growing", _growing_count(growing)), *(("", line) for line in shown)]
+
+
+def _growing_count(growing: GrowingModes) -> str:
+    if growing.complete:
+        return f"{growing.count:,} modes, all enclosed; a pair turns once in a period:"
+    if growing.count is not None:
+        return f"{growing.count:,} modes; some of the fastest, each enclosed:"
+    return "how many is undecided; these do, each enclosed:"
+
+
+def _growing_mode(mode: GrowingMode) -> str:
+    pair = ", a pair" if mode.multiplicity == 2 else ""
+    return (
+        f"period {_short(mode.period)}{pair}: by a factor e in "
+        f"{_short(mode.folding_time)} iterations"
+    )
 
 
 def _leading_mode(found: StabilityResult) -> str:
@@ -163,17 +203,26 @@ def _leading_mode(found: StabilityResult) -> str:
 def _boundary(result: StudyResult) -> str:
     scale = result.input_scale
     if scale.stable is not None and scale.unstable is not None:
-        factor = float(scale.stable + scale.unstable) / 2
-        change = f"grow {factor:.3g}-fold" if factor > 1 else f"shrink to {factor:.3g} of this"
+        factor = (scale.stable + scale.unstable) / 2
+        change = (
+            f"grow {float(f'{float(factor):.3g}'):,g}-fold"
+            if factor > 1
+            else f"shrink to {float(factor):.3g} of this"
+        )
         return (
-            f"crossed if inputs {change} (stable at {float(scale.stable):.4g}, unstable at "
-            f"{float(scale.unstable):.4g}, both certified)"
+            f"crossed if inputs {change} (stable at {_factor(scale.stable)}, unstable at "
+            f"{_factor(scale.unstable)}, both certified)"
         )
     if scale.unstable is not None:
         return f"not met: still unstable with inputs {float(scale.unstable):g} times as long"
     if scale.stable is not None:
         return f"not met: still stable with inputs shrunk to {float(scale.stable):.2g} of this"
     return "not looked for: the verdict at these inputs is undecided"
+
+
+def _factor(scale: Fraction) -> str:
+    """Four significant digits, or all before the point."""
+    return f"{float(scale):,.0f}" if scale >= 1000 else f"{float(scale):.4g}"
 
 
 def _synchrony(result: StudyResult) -> str:

@@ -130,6 +130,68 @@ def test_the_worst_case_in_words_within_80_columns(lengths, words, capsys, monke
     assert " ".join(words.split()) in " ".join(shown.split())
 
 
+def test_growing_modes_are_listed_fastest_first_and_do_not_depend_on_capacity(capsys):
+    tiers = ["--class", "64:12", "--class", "64:18", "--class", "64:30"]
+    answers = [run_json(capsys, *tiers, "--capacity", m, *SHORT) for m in ("200", "100000")]
+    small, large = (answer["growing_modes"] for answer in answers)
+    assert small == large
+    assert small["complete"]
+    assert small["count"] == small["enclosed"] == answers[0]["stability"]["unstable_modes"]
+    assert small["count"] == sum(mode["multiplicity"] for mode in small["modes"])
+    assert [mode["folding_time"] for mode in small["modes"]] == sorted(
+        mode["folding_time"] for mode in small["modes"]
+    )
+    first, stability_ = small["modes"][0], answers[0]["stability"]
+    assert first["modulus"] == stability_["spectral_radius"]
+    assert first["period"] == stability_["leading_period"]
+    # The latter from the middle of the bracket in doubles, where log |z| is about 0.01.
+    assert first["folding_time"] == pytest.approx(stability_["folding_time"], rel=1e-12)
+
+
+def test_longer_inputs_change_the_growing_modes(capsys):
+    counts = []
+    for l0 in (10, 40, 65):  # (5, 9): stable from 65 on
+        classes = ["--class", f"{l0}:5", "--class", f"{l0}:9"]
+        answer = run_json(capsys, *classes, "--capacity", "1000", *SHORT)
+        counts.append(answer["growing_modes"]["count"])
+    assert counts[0] > 0
+    assert counts[-1] == 0
+    assert sorted(counts, reverse=True) == counts
+
+
+def test_tiers_get_their_line_and_stable_mixes_no_growing_modes(capsys):
+    answer = run_json(capsys, "--class", "65:5", "--class", "65:9", "--capacity", "1000", *SHORT)
+    assert answer["growing_modes"]["modes"] == []
+    assert answer["growing_modes"]["complete"]
+    assert answer["tiers"]["decode_lengths"] == [5, 9]
+    assert answer["tiers"]["persistent_modes"] == 0
+    assert "are coprime" in answer["tiers"]["sentence"]
+    alike = run_json(capsys, "--class", "65:5", "--capacity", "1000", *SHORT)
+    assert "tiers" not in alike
+
+
+@pytest.mark.parametrize(
+    ("classes", "words"),
+    [
+        (["512:128", "512:256", "512:512"], "127 modes, all enclosed; a pair turns once"),
+        (["512:128", "512:256", "512:512"], "by a factor e in 676.9 iterations and 118 more"),
+        (["512:128", "512:256", "512:512"], "share the divisor 128: 127 modes go on growing"),
+        (["512:127", "512:255", "512:509"], "turns stable only between l0 = 2,5"),
+        (["512:127", "512:255", "512:509"], "no KV size stabilises this mix"),
+        (["10:5", "10:6"], "only the leading mode (a pair of mirror images)"),
+        (["50:2", "50:4"], "only the leading mode (a single root)"),
+        (["20:1000"], "999 modes; some of the fastest, each enclosed"),
+    ],
+)
+def test_growing_modes_in_words_within_80_columns(classes, words, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = [word for text in classes for word in ("--class", text)]
+    assert main(["study", *options, "--capacity", "100000", *SHORT]) == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert words in " ".join(shown.split())
+
+
 def test_shares_left_out_are_equal(capsys):
     answer = run_json(capsys, "--class", "50:2", "--class", "50:3", "--capacity", "518", *SHORT)
     assert answer["equilibrium"]["rate"] == 4

@@ -54,6 +54,33 @@ def estimate_roots(series: Series, grid: Covering, *, most: int) -> list[complex
     return [complex(z) for z in 1 / _distinct(points)]
 
 
+def estimate_others(
+    series: Series, known: Iterable[complex], *, starts: int = 256, steps: int = 50
+) -> list[complex]:
+    """Float estimates of roots of F besides the known ones, wherever Newton's method leads.
+
+    From points all around the half circle, on F with the known roots and their mirror images
+    divided out, so that none of these attracts. As with `estimate_roots`, no claim is attached.
+    """
+    pairs = [w for z in known for w in {z, z.conjugate()}]
+    at: Complexes = 1 / np.asarray(pairs, dtype=np.complex128)
+    circle = math.log(series.inverse_radius)
+    angles = math.pi * (np.arange(starts) + 0.5) / starts
+    log_w: Complexes = np.asarray(circle + 1j * angles, dtype=np.complex128)
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
+            value, slope = series.evaluate(np.exp(log_w - circle))[:2]
+            w = np.exp(log_w)
+            known_slopes = (w[:, None] / (w[:, None] - at)).sum(axis=1)
+            step = 1 / (slope / (value * series.half_cell) - known_slopes)
+            log_w = log_w - step * np.minimum(
+                1, 0.3 / np.abs(step)
+            )  # a third of the radius at most
+    log_w = _polish(series, log_w - circle)
+    points: Complexes = np.asarray(series.inverse_radius * np.exp(log_w), dtype=np.complex128)
+    return [complex(z) for z in 1 / _distinct(points)]
+
+
 def _polish(series: Series, log_w: Complexes, *, steps: int = 6) -> Complexes:
     """Newton's method in log w, in floats; what strays or does not settle is left out."""
     size = np.full(len(log_w), np.inf)

@@ -1,0 +1,111 @@
+"""Tiers: what their divisor leaves growing, and what the line says of it."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidkv.exact.modes import growing_modes
+from fluidkv.exact.stability import InputScale, input_scale_bracket, stability
+from fluidkv.exact.survival import survival_weights
+from fluidkv.exact.tiers import MOST_TIERS, tier_lengths, tier_sentence
+from fluidkv.workload import RequestClass, System, Workload
+from tests.strategies import workloads
+
+DOCS = Path(__file__).parents[2] / "docs" / "study.md"
+
+
+def tiers(input_length: int, *lengths: int) -> Workload:
+    share = Fraction(1, len(lengths))
+    return Workload(tuple(RequestClass(input_length, n, share) for n in lengths))
+
+
+def sentence(workload: Workload, *, reach: int = 36) -> str:
+    system = System(workload, workload.largest_footprint + 1)
+    return tier_sentence(stability(system), input_scale_bracket(workload, reach=reach))
+
+
+@given(st.integers(1, 4), workloads(decode_lengths=st.integers(1, 8)))
+def test_long_inputs_leave_one_mode_less_than_the_divisor(common, workload):
+    """Inputs differ between classes. Root j is near the j-th g-th root of unity, further out.
+
+    At 10^9 times the inputs: the thresholds of lengths up to 32 are of the order of 32^3.
+    """
+    classes = tuple(
+        RequestClass(c.input_length, common * c.decode_length, c.share) for c in workload.classes
+    )
+    workload = Workload(classes)
+    scale = 10**9
+    weights = survival_weights(workload, input_scale=Fraction(scale))
+    found = growing_modes(weights)
+    assert found.complete
+    assert found.count == workload.decode_gcd - 1
+    product = sum(c.share * c.input_length * c.decode_length for c in classes)
+    growth = float(workload.mean_decode_length / (scale * product))
+    for mode in found.modes:
+        # of the first order; the second is smaller by d^2 / (l0 scale), at most 1e-6
+        assert 1 / mode.folding_time == pytest.approx(growth, rel=1e-5)
+        turns = workload.decode_gcd / mode.period
+        assert turns == pytest.approx(round(turns), abs=1e-5)
+
+
+def test_a_common_divisor_is_named_with_what_it_leaves_growing():
+    assert sentence(tiers(512, 128, 256, 512), reach=2) == (
+        "output lengths 128, 256 and 512 share the divisor 128: 127 modes go on growing however "
+        "long the inputs"
+    )
+    assert "1 mode goes on growing" in sentence(tiers(50, 2, 4), reach=2)
+
+
+def test_coprime_tiers_are_stable_only_from_an_input_length_on():
+    """(5, 9) in equal shares: unstable at 64, stable at 65, both exactly."""
+    said = sentence(tiers(10, 5, 9))
+    match = re.fullmatch(
+        r"output lengths 5 and 9 are coprime, but the equilibrium turns stable only between "
+        r"l0 = ([\d.]+) and ([\d.]+)",
+        said,
+    )
+    assert match
+    low, high = (float(x) for x in match.groups())
+    assert low < 65
+    assert high > 64
+    assert high - low <= 2  # a 64th
+
+
+def test_stable_tiers_and_tiers_whose_inputs_differ():
+    assert re.search(
+        r"coprime; stability sets in between l0 = 63.87 and 64.45$", sentence(tiers(300, 5, 9))
+    )
+    half = Fraction(1, 2)
+    differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
+    assert re.search(r"only between [\d.]+ and [\d.]+ times these inputs$", sentence(differ))
+
+
+def test_ends_that_were_not_met_are_not_claimed():
+    found = stability(System(tiers(10, 5, 9), 1000))
+    assert tier_sentence(found, InputScale(None, Fraction(4))).endswith(
+        "long enough inputs stabilise the equilibrium, but 4 times these do not"
+    )
+    assert tier_sentence(found, InputScale(Fraction(1, 8), None)).endswith(
+        "stable still with inputs shrunk to 0.12 of these"
+    )
+    assert tier_sentence(found, InputScale(None, None)).endswith(
+        "coprime, so long enough inputs stabilise the equilibrium"
+    )
+
+
+def test_only_a_few_lengths_are_tiers():
+    assert tier_lengths(tiers(10, 4)) == ()
+    assert tier_lengths(tiers(10, 4, 4, 5)) == (4, 5)
+    assert len(tier_lengths(tiers(10, *range(1, MOST_TIERS + 1)))) == MOST_TIERS
+    assert tier_lengths(tiers(10, *range(1, MOST_TIERS + 2))) == ()
+    assert sentence(tiers(10, 4)) == ""
+
+
+def test_docs_quote_the_lines():
+    text = " ".join(DOCS.read_text(encoding="utf-8").split())
+    for lengths in ((128, 256, 512), (127, 255, 509)):
+        assert sentence(tiers(512, *lengths)) in text
