@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Evidence",
     "InputError",
+    "LengthMix",
     "RequestClass",
     "Stability",
     "System",
@@ -30,11 +31,13 @@ __all__ = [
     "event_log",
     "eviction_free_equilibrium",
     "input_scale_bracket",
+    "input_threshold",
     "measure",
     "mode_starts",
     "nearby_starts",
     "perturbed_starts",
     "preset",
+    "pulse_cycle",
     "read_timeseries",
     "read_trace",
     "render",
@@ -54,6 +57,7 @@ __all__ = [
 _HOMES = {
     "Evidence": "verdict",
     "InputError": "errors",
+    "LengthMix": "exact.mixed.mix",
     "RequestClass": "workload",
     "Stability": "verdict",
     "System": "workload",
@@ -72,11 +76,13 @@ _HOMES = {
     "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
     "input_scale_bracket": "exact.stability",
+    "input_threshold": "exact.mixed.threshold",
     "measure": "measured",
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
     "perturbed_starts": "fluid",
     "preset": "traces",
+    "pulse_cycle": "exact.mixed.pulse",
     "read_timeseries": "measured",
     "read_trace": "traces",
     "render": "figures",
@@ -96,6 +102,9 @@ _HOMES = {
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
+    from fluidkv.exact.mixed.mix import LengthMix
+    from fluidkv.exact.mixed.pulse import pulse_cycle
+    from fluidkv.exact.mixed.threshold import input_threshold
     from fluidkv.exact.one_class.capture import captured_start
     from fluidkv.exact.one_class.cascade import cascade
     from fluidkv.exact.one_class.equilibria import equilibria

@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
-NEEDS_TRACES = {"03_measured_log.ipynb"}
+NEEDS_TRACES = {"04_measured_log.ipynb"}
 
 WARNINGS_ARE_ERRORS = "import warnings\nwarnings.simplefilter('error')"
 
@@ -78,7 +78,40 @@ assert all((end.attractor == "maximal-eviction cycle").all() for end in ends.val
 assert ends["close to the smooth state"].settled.min() > np.median(ends["anywhere"].settled)
 assert all(end.settled.max() < 400 for end in ends.values())  # the histogram shows all
 """,
-    "03_measured_log.ipynb": """
+    "03_gcd.ipynb": """
+# "in the end every other iteration lets nobody in", "thrown out"; "With 4 and 7 it dies out"
+late = runs["4 and 8"].admitted.sum("class").values[0][-8:]
+assert ((late[1:] == 0) != (late[:-1] == 0)).all()
+assert float(runs["4 and 8"].evicted.sum()) > 1 and float(runs["4 and 7"].evicted.sum()) == 0
+calm = fk.simulate(systems["4 and 7"], swung(systems["4 and 7"]), iterations=2000)
+rate = fk.eviction_free_equilibrium(systems["4 and 7"]).rate
+assert np.allclose(calm.admitted.sum("class").values[0][-10:], float(rate), rtol=1e-4)
+assert verdicts["4 and 8"].unstable_modes == 3 and verdicts["4 and 7"].unstable_modes == 0
+assert all(v.evidence is fk.Evidence.EXACT for v in verdicts.values())
+# "Every curve comes down", "g - 1 modes stay outside", "leave two growing modes"
+for found in thresholds.values():
+    modes = [w.growing_modes for w in found.windows]
+    assert modes == sorted(modes, reverse=True)
+assert thresholds["4 and 8"].windows[-1].growing_modes == 3
+assert thresholds["20 and 21"].least > 1000
+assert next(w for w in thresholds["20 and 21"].windows if 1000 <= w.last).growing_modes == 2
+# "for prompts of millions of tokens", "of the order of n^3"
+assert tiers[127, 255, 509].least > 2e6 and tiers[128, 256, 512].least is None
+slopes = [np.polyfit(np.log(lengths[4:]), np.log(v[4:]), 1)[0] for v in least.values()]
+assert all(2.8 < slope < 3.2 for slope in slopes)
+# "each certified on both sides"
+pair = fk.input_threshold(fk.LengthMix((2, 81), (HALF,)))
+assert pair.at.outside == 0 and pair.below.outside > 0
+# the run ends on the pulse cycle; "a fifth", "a third"
+last = long_run.completed.sum("class").values[0][-1] / 400
+assert abs(last / float(cycle.throughput) - 1) < 1e-9
+assert cycle.period == 4 and 0.3 < 1 - float(share) < 0.4
+short = fk.System(
+    fk.Workload(tuple(fk.RequestClass(40, n, HALF) for n in (40, 80))), capacity=50_000
+)
+assert 0.18 < 1 - float(fk.pulse_cycle(short).share_of_best) < 0.22
+""",
+    "04_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
 # "the level is predicted well", "to within the resolution of the window"
