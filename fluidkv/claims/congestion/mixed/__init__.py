@@ -1,6 +1,16 @@
 """Section 4 and Appendix B: requests of several lengths."""
 
-from fluidkv.claims.congestion.mixed import examples, exit, figure_3, identities, pulse
+from fluidkv.claims.congestion.mixed import (
+    drift,
+    example_9,
+    examples,
+    exit,
+    figure_3,
+    identities,
+    limit_roots,
+    pulse,
+    theorem_24,
+)
 
 MODULES = (
     examples,
@@ -8,5 +18,9 @@ MODULES = (
     identities,
     exit,
     pulse,
+    limit_roots,
+    drift,
+    example_9,
+    theorem_24,
 )
 """In the order of the paper; each has its `CLAIMS`."""
