@@ -18,7 +18,7 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from fluidkv.errors import InputError
-from fluidkv.exact.mass import Masses, iterate
+from fluidkv.exact.mass import Masses, iterate, memory_used
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
 
@@ -86,6 +86,10 @@ def iterates(system: System, start: Sequence[Fraction | int]) -> Iterator[Iterat
     rate = eviction_free_equilibrium(system).rate
     cohorts = checked_vector(weights, "start", start)
     state = manifold_state(system, cohorts)
+    used = memory_used(system, state)
+    if min(cohorts) < 0 or used > system.capacity:
+        allowed = f"masses of at least 0 that hold at most {system.capacity} tokens, not {used}"
+        raise InputError("start", [str(c) for c in cohorts], allowed)
     y = tuple(c - rate for c in cohorts)
     yield Iterate(y, (Fraction(0),) * weights.ages, Fraction(0), _requests(state))
     while True:

@@ -84,17 +84,17 @@ def test_eigenvalues_are_the_roots_of_the_characteristic_polynomial_and_zero(mix
 
 
 def test_balls_take_over_where_rationals_are_long_and_agree_with_scipy():
-    weights = two_lengths(30, 41, HALF).weights(20000)
+    weights = two_lengths(50, 61, HALF).weights(100_000)
     found = lyapunov(weights)
     assert not found.exact
     phi = floats(transition_matrix(weights))
-    second = scipy.linalg.solve_discrete_lyapunov(phi.T, np.eye(41))
+    second = scipy.linalg.solve_discrete_lyapunov(phi.T, np.eye(61))
     P = np.array([[float(x) for x in row] for row in found.flint.tolist()])
     np.testing.assert_allclose(P, second, rtol=1e-7, atol=1e-7 * P.max())  # condition 3e4 squared
-    residual = P - phi.T @ P @ phi - np.eye(41)
+    residual = P - phi.T @ P @ phi - np.eye(61)
     assert np.abs(residual).max() < 1e-9 * P.max()
     assert float(found.norm.mid()) == pytest.approx(np.linalg.norm(P, 2), rel=1e-12)
-    y = tuple(Fraction(s % 5 - 2) for s in range(41))
+    y = tuple(Fraction(s % 5 - 2) for s in range(61))
     fall = ball(found.energy(y)) - ball(found.energy(transition(weights, y)))
     assert fall.contains(sum(int(v) ** 2 for v in y))
 
@@ -145,6 +145,14 @@ def test_an_iteration_is_linear_exactly_where_nothing_is_evicted(system, data):
         lost = sum(a * e for a, e in zip(weights.requests, now.perturbation, strict=True))
         alive = now.perturbation[0] * weights.requests[0]
         assert now.evicted == (alive - lost) / weights.denominator
+
+
+def test_starts_that_are_not_feasible_are_refused():
+    system = System(two_lengths(2, 3, HALF).workload(10), 118)
+    with pytest.raises(InputError, match="at most 118 tokens, not 129"):
+        next(iterates(system, (5, 4, 4)))
+    with pytest.raises(InputError, match="at least 0"):
+        next(iterates(system, (5, 4, -1)))
 
 
 # --- levels ---------------------------------------------------------------------------------------

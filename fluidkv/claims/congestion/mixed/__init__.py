@@ -2,13 +2,17 @@
 
 from fluidkv.claims.congestion.mixed import (
     drift,
+    energy_descent,
     example_9,
     examples,
     exit,
     figure_3,
     identities,
     limit_roots,
+    lyapunov,
+    lyapunov_examples,
     pulse,
+    theorem_22,
     theorem_24,
 )
 
@@ -22,5 +26,9 @@ MODULES = (
     drift,
     example_9,
     theorem_24,
+    lyapunov,
+    lyapunov_examples,
+    theorem_22,
+    energy_descent,
 )
 """In the order of the paper; each has its `CLAIMS`."""
