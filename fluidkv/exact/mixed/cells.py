@@ -37,11 +37,13 @@ class MonotoneCell:
     Fields:
         left, right: exact in floats; the first cell begins below 0, the last ends above 1.
         near: where a zero would be by the slope at the centre; no claim attached.
+        positive: Re(C conj A_r) > 0 all over the cell, so that L < 0 at a zero. False says nothing.
     """
 
     left: float
     near: float
     right: float
+    positive: bool
 
 
 def monotone_cells(
@@ -69,12 +71,13 @@ def monotone_cells(
     pair = (first.grid(), second.grid())
     halvings, cells = 0, len(pair[0].centres)
     while True:
-        monotone, failing, step = _judged(first, second, pair, halvings)
+        monotone, failing, step, positive = _judged(first, second, pair, halvings)
         centres = pair[0].centres
         half = 0.5**halvings / (2 * finer)
         middle = centres[monotone]
         near = middle + half * np.clip(step[monotone], -0.99, 0.99)
-        found.append(np.stack([middle - half, near, middle + half], axis=1))
+        rows = [middle - half, near, middle + half, positive[monotone].astype(np.float64)]
+        found.append(np.stack(rows, axis=1))
         if not failing.any():
             break
         halvings += 1
@@ -85,15 +88,16 @@ def monotone_cells(
     edges = np.concatenate(found)
     edges = edges[np.argsort(edges[:, 0])]
     edges = edges[edges[:, 0] < until]
-    return [MonotoneCell(*row) for row in edges.tolist()]
+    return [MonotoneCell(a, x, b, positive=bool(p)) for a, x, b, p in edges.tolist()]
 
 
 def _judged(
     first: Series, second: Series, pair: tuple[Covering, Covering], halvings: int
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats]:
-    """Which cells are monotone, which are neither that nor free of zeros, and -h_0 / h_1."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], Floats, NDArray[np.bool_]]:
+    """Which cells are monotone; which neither that nor free of zeros; -h_0 / h_1; `positive`."""
     c, r = _Factor.of(first, pair[0], halvings), _Factor.of(second, pair[1], halvings)
-    h = _product(c.coefficients, r.coefficients)
+    product = _product(c.coefficients, r.coefficients)
+    h, real = product.imag, product.real
     size = np.abs(h)
     powers = np.arange(len(h))[:, None]
     # the products and sums that make h_j are rounded too, by a few units of what they add up
@@ -110,7 +114,8 @@ def _judged(
     monotone = size[1] > ((powers * size)[2:].sum(axis=0) + error_slope) * _SLACK
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.nan_to_num(-h[0] / h[1])
-    return monotone & ~free, ~monotone & ~free, step
+    positive = real[0] > (np.abs(real[1:]).sum(axis=0) + error) * _SLACK
+    return monotone & ~free, ~monotone & ~free, step, positive
 
 
 @dataclass(frozen=True)
@@ -149,11 +154,11 @@ class _Factor:
         )
 
 
-def _product(c: Complexes, r: Complexes) -> Floats:
-    """h_j = Im of the sum of c_i conj(r_{j-i}), for j = 0 ... 2 (m - 1)."""
+def _product(c: Complexes, r: Complexes) -> Complexes:
+    """Coefficients of s^j in C conj A_r: the sum of c_i conj(r_{j-i}), for j = 0 ... 2 (m - 1)."""
     orders, n = c.shape
-    h = np.zeros((2 * orders - 1, n))
+    product = np.zeros((2 * orders - 1, n), dtype=np.complex128)
     for i in range(orders):
         for k in range(orders):
-            h[i + k] += (c[i] * np.conj(r[k])).imag
-    return h
+            product[i + k] += c[i] * np.conj(r[k])
+    return product
