@@ -11,11 +11,12 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.exact.mixed.threshold import InputThreshold
 from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
 from fluidkv.exact.survival import survival_weights
-from fluidkv.exact.tiers import tier_lengths, tier_sentence
+from fluidkv.exact.tiers import tier_lengths, tier_sentence, tier_threshold
 from fluidkv.fluid import (
     MassModel,
     cohort_model,
@@ -117,6 +118,7 @@ class StudyResult:
         stability: verdict and certificate, with the equilibrium.
         growing_modes: the modes that grow, each enclosed; a matter of the workload alone.
         input_scale: how far the boundary of stability is on the axis of input lengths.
+        tier_threshold: stability at every common input length, for tiers; None where not known.
         simulation: what happens from perturbed starts.
         homogeneous: best and worst equilibrium, where all requests have the same lengths.
         collapses: which starts reached the worst one, in the order of the groups; empty where
@@ -129,6 +131,7 @@ class StudyResult:
     stability: StabilityResult
     growing_modes: GrowingModes
     input_scale: InputScale
+    tier_threshold: InputThreshold | None
     simulation: Simulation
     homogeneous: Homogeneous | None
     collapses: tuple[Collapse, ...]
@@ -138,11 +141,12 @@ class StudyResult:
     @property
     def tier_sentence(self) -> str:
         """What the divisor of a few decode lengths means; empty where there are many, or one."""
-        return tier_sentence(self.stability, self.input_scale)
+        return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
 
     def as_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
         workload, found = self.system.workload, self.stability
+        threshold = self.tier_threshold
         scale, modes = self.input_scale, self.growing_modes
         answer: dict[str, object] = {
             "capacity": _plain(self.system.capacity),
@@ -204,6 +208,7 @@ class StudyResult:
             answer["tiers"] = {
                 "decode_lengths": list(tiers),
                 "persistent_modes": found.decode_gcd - 1,
+                "least_stable_input": threshold.least if threshold else None,
                 "sentence": self.tier_sentence,
             }
         if self.homogeneous is not None:
@@ -254,6 +259,7 @@ def study_system(
         stability=found,
         growing_modes=growing_modes(survival_weights(system.workload), found.certificate),
         input_scale=_input_scale(system.workload, found),
+        tier_threshold=tier_threshold(system.workload),
         simulation=simulation,
         homogeneous=alike,
         collapses=() if alike is None else _collapses(simulation, alike.decode_length),

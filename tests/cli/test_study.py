@@ -165,6 +165,7 @@ def test_tiers_get_their_line_and_stable_mixes_no_growing_modes(capsys):
     assert answer["growing_modes"]["complete"]
     assert answer["tiers"]["decode_lengths"] == [5, 9]
     assert answer["tiers"]["persistent_modes"] == 0
+    assert answer["tiers"]["least_stable_input"] == 65
     assert "are coprime" in answer["tiers"]["sentence"]
     alike = run_json(capsys, "--class", "65:5", "--capacity", "1000", *SHORT)
     assert "tiers" not in alike
@@ -175,8 +176,11 @@ def test_tiers_get_their_line_and_stable_mixes_no_growing_modes(capsys):
     [
         (["512:128", "512:256", "512:512"], "127 modes, all enclosed; a pair turns once"),
         (["512:128", "512:256", "512:512"], "by a factor e in 676.9 iterations and 118 more"),
-        (["512:128", "512:256", "512:512"], "share the divisor 128: 127 modes go on growing"),
-        (["512:127", "512:255", "512:509"], "turns stable only between l0 = 2,5"),
+        (
+            ["512:128", "512:256", "512:512"],
+            "share the divisor 128: at least 127 modes grow at any",
+        ),
+        (["512:127", "512:255", "512:509"], "is stable only from l0 = 2,559,457 on"),
         (["512:127", "512:255", "512:509"], "no KV size stabilises this mix"),
         (["10:5", "10:6"], "only the leading mode (a pair of mirror images)"),
         (["50:2", "50:4"], "only the leading mode (a single root)"),

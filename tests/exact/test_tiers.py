@@ -1,6 +1,7 @@
 """Tiers: what their divisor leaves growing, and what the line says of it."""
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,10 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.threshold import InputWindow
 from fluidkv.exact.modes import growing_modes
 from fluidkv.exact.stability import InputScale, input_scale_bracket, stability
 from fluidkv.exact.survival import survival_weights
-from fluidkv.exact.tiers import MOST_TIERS, tier_lengths, tier_sentence
+from fluidkv.exact.tiers import (
+    LONGEST_EXACT,
+    MOST_TIERS,
+    tier_lengths,
+    tier_sentence,
+    tier_threshold,
+)
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import workloads
 
@@ -23,9 +31,16 @@ def tiers(input_length: int, *lengths: int) -> Workload:
     return Workload(tuple(RequestClass(input_length, n, share) for n in lengths))
 
 
-def sentence(workload: Workload, *, reach: int = 36) -> str:
+def bracketed(workload: Workload, *, reach: int = 36) -> str:
+    """The line where not every input length was looked at."""
     system = System(workload, workload.largest_footprint + 1)
     return tier_sentence(stability(system), input_scale_bracket(workload, reach=reach))
+
+
+def sentence(workload: Workload) -> str:
+    """The line where it was."""
+    found = stability(System(workload, workload.largest_footprint + 1))
+    return tier_sentence(found, InputScale(None, None), tier_threshold(workload))
 
 
 @given(st.integers(1, 4), workloads(decode_lengths=st.integers(1, 8)))
@@ -53,16 +68,67 @@ def test_long_inputs_leave_one_mode_less_than_the_divisor(common, workload):
 
 
 def test_a_common_divisor_is_named_with_what_it_leaves_growing():
-    assert sentence(tiers(512, 128, 256, 512), reach=2) == (
+    long = tiers(512, 128, 256, 512)
+    assert bracketed(long, reach=2) == (
         "output lengths 128, 256 and 512 share the divisor 128: 127 modes go on growing however "
         "long the inputs"
     )
-    assert "1 mode goes on growing" in sentence(tiers(50, 2, 4), reach=2)
+    assert "1 mode goes on growing" in bracketed(tiers(50, 2, 4), reach=2)
+    assert sentence(tiers(50, 2, 4)) == (
+        "output lengths 2 and 4 share the divisor 2: at least 1 mode grows at any input length"
+    )
 
 
-def test_coprime_tiers_are_stable_only_from_an_input_length_on():
+@given(st.integers(2, 4), st.lists(st.integers(1, 5), min_size=2, max_size=3, unique=True))
+def test_what_grows_at_any_input_length_grows_at_each(common, parts):
+    """Against the counts at single lengths, none of which the windows were made from."""
+    lengths = [common * n for n in parts]
+    said = sentence(tiers(7, *lengths))
+    match = re.search(r"at least (\d+) modes? grows? at any input length$", said)
+    assert match
+    for l0 in (1, 2, 3, 5, 10, 30, 100, 1000, 10**6):
+        count = growing_modes(survival_weights(tiers(l0, *lengths))).count
+        assert count is not None
+        assert count >= int(match[1])
+
+
+def test_coprime_tiers_are_stable_only_from_the_length_that_is_named():
     """(5, 9) in equal shares: unstable at 64, stable at 65, both exactly."""
-    said = sentence(tiers(10, 5, 9))
+    for l0 in (10, 64, 65, 300):
+        assert sentence(tiers(l0, 5, 9)) == (
+            "output lengths 5 and 9 are coprime, but the equilibrium is stable only from l0 = 65 on"
+        )
+    counts = [growing_modes(survival_weights(tiers(l0, 5, 9))).count for l0 in (64, 65)]
+    assert counts == [2, 0]
+
+
+def test_tiers_that_are_always_stable_and_islands_of_stability():
+    rare = Fraction(1, 100)
+    always = Workload((RequestClass(9, 1, 1 - rare), RequestClass(9, 2, rare)))
+    assert sentence(always).endswith("coprime, and the equilibrium is stable at every input length")
+    threshold = tier_threshold(tiers(10, 5, 9))
+    assert threshold is not None
+    last = threshold.windows[-1]
+    island = InputWindow(20, 22, 0, 0)  # no mix with one is known
+    found = stability(System(tiers(10, 5, 9), 1000))
+    with_island = replace(threshold, least=20, windows=(island, *threshold.windows[-2:]))
+    assert last.first == 65
+    assert tier_sentence(found, InputScale(None, None), with_island).endswith(
+        "is stable only from l0 = 65 on, and from 20 to 22"
+    )
+
+
+def test_every_input_length_is_looked_at_only_for_short_tiers_of_one_input():
+    half = Fraction(1, 2)
+    differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
+    assert tier_threshold(differ) is None
+    assert tier_threshold(tiers(10, 5, LONGEST_EXACT + 1)) is None
+    assert tier_threshold(tiers(10, 5)) is None
+
+
+def test_two_certified_inputs_bracket_where_stability_sets_in():
+    """(5, 9) in equal shares: unstable at 64, stable at 65, both exactly."""
+    said = bracketed(tiers(10, 5, 9))
     match = re.fullmatch(
         r"output lengths 5 and 9 are coprime, but the equilibrium turns stable only between "
         r"l0 = ([\d.]+) and ([\d.]+)",
@@ -77,11 +143,11 @@ def test_coprime_tiers_are_stable_only_from_an_input_length_on():
 
 def test_stable_tiers_and_tiers_whose_inputs_differ():
     assert re.search(
-        r"coprime; stability sets in between l0 = 63.87 and 64.45$", sentence(tiers(300, 5, 9))
+        r"coprime; stability sets in between l0 = 63.87 and 64.45$", bracketed(tiers(300, 5, 9))
     )
     half = Fraction(1, 2)
     differ = Workload((RequestClass(10, 5, half), RequestClass(20, 9, half)))
-    assert re.search(r"only between [\d.]+ and [\d.]+ times these inputs$", sentence(differ))
+    assert re.search(r"only between [\d.]+ and [\d.]+ times these inputs$", bracketed(differ))
 
 
 def test_ends_that_were_not_met_are_not_claimed():
