@@ -250,7 +250,7 @@ def _linearisation() -> Outcome:
 
 CLAIMS = (
     congestion(
-        "equation-9.literal-model",
+        "b-1.literal-model",
         "Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.",
         "equation (9)",
         _linearisation,
@@ -258,7 +258,7 @@ CLAIMS = (
         checked="5 systems of two to four classes, starts 1 % off the equilibrium",
     ),
     congestion(
-        "equation-9.token-balance",
+        "b-1.token-balance",
         "The token balance of B.1 says that memory stays the same, and gives the equation for D.",
         "B.1, first two displays",
         _token_balance,
