@@ -141,8 +141,8 @@ def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindo
     top = max([0, *ceilings, *(n + 1 for n in touched)])
     # nothing crosses beyond: the count is the same far out, where it is easy to make
     modes, neutral = _count(mix, 2 * top + 1)
-    if neutral:  # what A_r and C have in common has its roots inside the circle
-        raise RuntimeError(f"modes on the unit circle at L = {2 * top + 1}, not at a crossing")
+    if (modes, neutral) != (mix.decode_gcd - 1, 0):  # as in the limit; else a crossing was missed
+        raise RuntimeError(f"{modes} modes outside, {neutral} on the circle at L = {2 * top + 1}")
     pieces = [InputWindow(top, None, modes, 0)]
     # going down: every crossing passed takes its modes back
     edges = sorted(range(len(crossings)), key=ceilings.__getitem__, reverse=True)
