@@ -5,8 +5,9 @@ from fluidkv.claims.congestion.mixed import (
     energy_descent,
     example_9,
     examples,
-    exit,
     figure_3,
+    figures_16_17,
+    finite_exit,
     identities,
     limit_roots,
     lyapunov,
@@ -20,7 +21,7 @@ MODULES = (
     examples,
     figure_3,
     identities,
-    exit,
+    finite_exit,
     pulse,
     limit_roots,
     drift,
@@ -30,5 +31,6 @@ MODULES = (
     lyapunov_examples,
     theorem_22,
     energy_descent,
+    figures_16_17,
 )
 """In the order of the paper; each has its `CLAIMS`."""
