@@ -23,10 +23,10 @@ from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.discs import Disc, alone, combined, modulus, newton_disc, taylor
-from fluidkv.exact.mixed.drift import BranchStatus, LimitRoot, drift, perturbed, sharp
+from fluidkv.exact.mixed.drift import BranchStatus, drift
+from fluidkv.exact.mixed.limit import BITS, LimitRoot, perturbed, sharp
 from fluidkv.exact.mixed.mix import LengthMix
 
-_BITS = 128
 _SHORTEST = Fraction(1, 2**48)  # of an interval, relative to 1/d
 _WIDER = (Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(3))  # radii tried, in turn
 
@@ -40,7 +40,7 @@ class BranchPoint:
 
     @property
     def modulus(self) -> arb:
-        with flint_context.workprec(_BITS):
+        with flint_context.workprec(BITS):
             return modulus(self.ball)
 
 
@@ -100,7 +100,7 @@ def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | in
         return Branch(root, BranchStatus.MULTIPLE, (), end, 0)
     limit, correction = perturbed(mix)
     points: list[BranchPoint] = []
-    with flint_context.workprec(_BITS + 2 * limit.degree()):
+    with flint_context.workprec(BITS + 2 * limit.degree()):
         start = newton_disc(limit, correction, arb(0), root.ball)
         if start is None:
             raise ArithmeticError(f"no disc about {root.ball}, a simple root of the limit")
@@ -128,7 +128,7 @@ def remainders(branch: Branch, mix: LengthMix) -> Remainders:
         raise InputError("branch", str(branch.status), "a branch from a simple root")
     first: list[arb] = []
     second: list[arb] = []
-    with flint_context.workprec(_BITS + 2 * mix.ages):
+    with flint_context.workprec(BITS + 2 * mix.ages):
         logs: list[arb] = []
         for point in branch.points:
             eps = _ball(1 / (point.input_length + mix.ages))

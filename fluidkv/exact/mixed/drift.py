@@ -30,11 +30,9 @@ from flint import acb, arb, fmpz_poly
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
-from fluidkv.exact.mixed.discs import modulus, newton_disc, taylor
+from fluidkv.exact.mixed.discs import modulus, taylor
+from fluidkv.exact.mixed.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
 from fluidkv.exact.mixed.mix import LengthMix
-from fluidkv.exact.roots.polynomial import enclosed_roots
-
-_BITS = 128  # of every enclosure that is returned
 
 
 class BranchStatus(StrEnum):
@@ -52,33 +50,6 @@ class BranchStatus(StrEnum):
     MULTIPLE = "multiple"
     COLLISION = "collision"
     CLOSE = "close"
-
-
-@dataclass(frozen=True)
-class LimitRoot:
-    """A root of the limit A_r; one off the real axis stands for its mirror image too.
-
-    Fields:
-        ball: holds this root of A_r and no other; its imaginary part is at least 0, and exactly 0
-            for a real root.
-        multiplicity: as a root of A_r.
-        unity: (j, g) where the root is exactly exp(2 pi i j / g) with g the gcd of the decode
-            lengths; None elsewhere, and then it lies strictly inside the unit circle.
-    """
-
-    ball: acb
-    multiplicity: int
-    unity: tuple[int, int] | None
-
-    @property
-    def count(self) -> int:
-        """Roots that it stands for, with multiplicity."""
-        return self.multiplicity * (1 if self.ball.imag == 0 else 2)
-
-    @property
-    def modulus(self) -> arb:
-        with flint_context.workprec(_BITS):
-            return arb(1) if self.unity else modulus(self.ball)
 
 
 @dataclass(frozen=True)
@@ -105,7 +76,7 @@ class Drift:
         """
         if self.first is None or self.second is None:
             return None
-        with flint_context.workprec(_BITS):
+        with flint_context.workprec(BITS):
             u, v = self.first / self.root.ball, self.second / self.root.ball
             return u.real, v.real + u.imag * u.imag / 2
 
@@ -137,35 +108,6 @@ class OutwardRate:
     low: float
     high: float
     limit: Fraction
-
-
-def limit_roots(mix: LengthMix) -> tuple[LimitRoot, ...]:
-    """All roots of A_r, largest modulus first: roots of unity exactly, the others in balls.
-
-    The first are split off by an exact gcd with z^g - 1, so that no ball has to decide whether a
-    modulus is 1.
-
-    Raises:
-        ArithmeticError: a root of unity that is a multiple root, or a root left on the unit circle;
-            both would contradict Congestion, B.8.3.
-    """
-    limit, _ = perturbed(mix)
-    g = mix.decode_gcd
-    unity = limit.gcd(_unity(g))
-    rest = limit // unity
-    if unity.degree() != g - 1 or rest.gcd(_unity(g)).degree() > 0:
-        raise ArithmeticError(f"roots of unity of {mix} are not the simple non-trivial ones")
-    with flint_context.workprec(_BITS):
-        found = [LimitRoot(_root_of_unity(j, g), 1, (j, g)) for j in range(1, g // 2 + 1)]
-        inside = [
-            LimitRoot(ball, multiplicity, None)
-            for ball, multiplicity in enclosed_roots(rest)
-            if ball.imag >= 0
-        ]
-        if not all(modulus(root.ball) < 1 for root in inside):
-            raise ArithmeticError(f"a root of the limit of {mix} is not inside the unit circle")
-        inside.sort(key=lambda r: (-float(modulus(r.ball).mid()), float(r.ball.arg().mid())))
-    return (*found, *inside)
 
 
 def drift(mix: LengthMix, root: LimitRoot) -> Drift:
@@ -254,23 +196,12 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     mean = sum((p * n for p, n in zip(mix.shares, mix.decode_lengths, strict=True)), Fraction(0))
     weighted = Fraction(sum(mix.limit.memory), mix.limit.denominator)
     limit = mean / weighted
-    with flint_context.workprec(_BITS):
+    with flint_context.workprec(BITS):
         off = arb(max(constants)) * eps
         centre = arb(limit.numerator) / limit.denominator
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha
         low, high = (centre - off).lower(), (centre + off).upper()
     return OutwardRate(Fraction(above), _down(low), _up(high), limit)
-
-
-# --- shared with branches.py ----------------------------------------------------------------------
-
-
-def perturbed(mix: LengthMix) -> tuple[fmpz_poly, fmpz_poly]:
-    """P and Q of the head of this file, times the common denominator of shares and ratios."""
-    d = mix.ages
-    limit = fmpz_poly(list(reversed(mix.limit.memory)))
-    growth = [(1 + s) * a for s, a in enumerate(mix.limit.requests)]
-    return limit, fmpz_poly(growth[::-1]) - d * limit
 
 
 def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:
@@ -279,29 +210,14 @@ def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:
     Raises:
         InputError: a float, or a negative input length.
     """
-    weights = mix.weights(input_length)  # checks
-    del weights
+    mix.weights(input_length)  # raises InputError
     eps = 1 / (Fraction(input_length) + mix.ages)
     return arb(eps.numerator) / eps.denominator
 
 
-def sharp(mix: LengthMix, root: LimitRoot) -> acb:
-    """A simple root of the limit in the current precision."""
-    if root.unity:
-        return _root_of_unity(*root.unity)
-    disc = newton_disc(*perturbed(mix), arb(0), root.ball)
-    if disc is None or not disc.ball.overlaps(root.ball):
-        raise ArithmeticError(f"no disc about {root.ball}, a simple root of the limit")
-    return disc.ball
-
-
-def _root_of_unity(j: int, g: int) -> acb:
-    return acb(-1) if 2 * j == g else acb(arb(2 * j) / g).exp_pi_i()
-
-
 def _working_bits(polynomial: fmpz_poly) -> int:
     """A Taylor shift to a point of modulus near 1 cancels about one bit a degree."""
-    return _BITS + 2 * polynomial.degree()
+    return BITS + 2 * polynomial.degree()
 
 
 def _tail(c: Sequence[arb], reach: arb, eps: arb, start: int, power: int) -> arb:
@@ -310,10 +226,6 @@ def _tail(c: Sequence[arb], reach: arb, eps: arb, start: int, power: int) -> arb
     for j in range(len(c) - 1, start - 1, -1):
         total = total * (reach * eps) + c[j]
     return total * reach**start * eps ** (start - power)
-
-
-def _unity(g: int) -> fmpz_poly:
-    return fmpz_poly([-1, *[0] * (g - 1), 1])
 
 
 def _down(value: arb) -> float:

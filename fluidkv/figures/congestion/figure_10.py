@@ -22,7 +22,7 @@ _PATH = (10, 11, 13, 16, 20, 30, 50, 100, 1000)
 def data() -> Data:
     """Real and imaginary parts: roots of the limit, and the branches of (2, 4) down to l0 = 10."""
     from fluidkv.exact.mixed.branches import track
-    from fluidkv.exact.mixed.drift import limit_roots
+    from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.mixed.mix import two_lengths
 
     found: dict[str, NDArray[np.float64] | float] = {}
@@ -63,7 +63,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
     right.annotate(
         f"l0 = {_INPUT}: |z| = {moved:.4f}",
         (-moved, 0),
-        (16, 34),
+        (24, 36),
         textcoords="offset points",
         color=ORANGE,
         fontsize=8.5,

@@ -19,7 +19,7 @@ _INPUTS = tuple(range(1, 21)) + tuple(range(22, 61, 2)) + tuple(range(65, 201, 5
 
 def data() -> Data:
     """Certified spectral radii, the limits, and the first-order approximations."""
-    from fluidkv.exact.mixed.drift import limit_roots
+    from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.mixed.mix import two_lengths
     from fluidkv.exact.roots.spectrum import certify_spectrum
 

@@ -12,15 +12,8 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.branches import remainders, track
-from fluidkv.exact.mixed.drift import (
-    BranchStatus,
-    LimitRoot,
-    drift,
-    drift_bound,
-    limit_roots,
-    outward_rate,
-    perturbed,
-)
+from fluidkv.exact.mixed.drift import BranchStatus, drift, drift_bound, outward_rate
+from fluidkv.exact.mixed.limit import LimitRoot, limit_roots, perturbed
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights

@@ -37,7 +37,8 @@ def _finite(second: int) -> "tuple[sympy.Poly, sympy.Symbol]":
 def _root_at(l0: int, printed: str) -> Outcome:
     """The modulus of the root that starts at -1, at one input length."""
     from fluidkv.exact.mixed.branches import track
-    from fluidkv.exact.mixed.drift import drift, limit_roots
+    from fluidkv.exact.mixed.drift import drift
+    from fluidkv.exact.mixed.limit import limit_roots
 
     mix = _mix(4)
     root = limit_roots(mix)[0]
@@ -99,7 +100,8 @@ def _always_unstable() -> Outcome:
 def _first_order() -> Outcome:
     """(|z| - 1)(l0 + 4) at a few input lengths, and certified for all above one."""
     from fluidkv.exact.mixed.branches import track
-    from fluidkv.exact.mixed.drift import limit_roots, outward_rate
+    from fluidkv.exact.mixed.drift import outward_rate
+    from fluidkv.exact.mixed.limit import limit_roots
 
     mix = _mix(4)
     branch = track(mix, limit_roots(mix)[0], [1, 10, 50, 100, 1000])
@@ -155,7 +157,8 @@ def _coprime_limit() -> Outcome:
 def _confirmed(second: int) -> Outcome:
     """|z| / (|alpha| (1 + eps)) - 1, over eps^2: bounded, so that the first order is right."""
     from fluidkv.exact.mixed.branches import track
-    from fluidkv.exact.mixed.drift import drift, limit_roots
+    from fluidkv.exact.mixed.drift import drift
+    from fluidkv.exact.mixed.limit import limit_roots
 
     mix = _mix(second)
     root = limit_roots(mix)[0]

@@ -15,7 +15,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from flint import acb, fmpz_poly
 
-    from fluidkv.exact.mixed.drift import LimitRoot
+    from fluidkv.exact.mixed.limit import LimitRoot
     from fluidkv.exact.mixed.mix import LengthMix
 
 _LONGEST = 17
@@ -27,7 +27,7 @@ _BITS = 128
 @cache
 def _roots() -> "tuple[tuple[LengthMix, tuple[LimitRoot, ...]], ...]":
     """Each coprime mix with the roots of its limit, dominant first; by the longer length."""
-    from fluidkv.exact.mixed.drift import limit_roots
+    from fluidkv.exact.mixed.limit import limit_roots
 
     return tuple((mix, limit_roots(mix)) for mix in _coprime(_LONGEST))
 
@@ -58,7 +58,8 @@ def _expansion() -> Outcome:
     """c_2 as printed against our second derivative; then K and eps_alpha, both certified."""
     from flint import ctx as flint_context
 
-    from fluidkv.exact.mixed.drift import drift, drift_bound, limit_roots
+    from fluidkv.exact.mixed.drift import drift, drift_bound
+    from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.roots.polynomial import characteristic_polynomial
 
     tried, multiple, worst = 0, 0, 0.0
@@ -166,7 +167,7 @@ def _distance_to_one() -> Outcome:
     """n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed."""
     from flint import ctx as flint_context
 
-    from fluidkv.exact.mixed.drift import limit_roots
+    from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.mixed.mix import two_lengths
     from fluidkv.exact.roots.polynomial import characteristic_polynomial
 
@@ -198,7 +199,7 @@ def _distance_to_one() -> Outcome:
 
 def _radius_expansion() -> Outcome:
     """|rho(eps) - rho_inf (1 + eps)| over n eps^2, at eps = E / n^3 for E = 1/4, 1, 4."""
-    from fluidkv.exact.mixed.drift import limit_roots
+    from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.mixed.mix import two_lengths
     from fluidkv.exact.roots.spectrum import certify_spectrum
 
