@@ -108,10 +108,10 @@ def lyapunov(weights: SurvivalWeights) -> Lyapunov:
         reason = "a root of F is too near the unit circle to place it on either side"
         return Lyapunov(weights, Stability.UNDECIDED, count.evidence, reason, None)
     if count.outside:
-        reason = f"{count.outside} roots of F outside the unit circle"
+        reason = f"{_roots(count.outside)} outside the unit circle"
         return Lyapunov(weights, Stability.UNSTABLE, count.evidence, reason, None)
     if count.on_circle:
-        reason = f"{count.on_circle} roots of F on the unit circle"
+        reason = f"{_roots(count.on_circle)} on the unit circle"
         return Lyapunov(weights, Stability.UNDECIDED, count.evidence, reason, None)
     row = first_row(weights)
     stable = "all roots of F inside the unit circle"
@@ -176,6 +176,10 @@ def enclosed_eigenvalues(symmetric: fmpq_mat | arb_mat) -> list[arb]:
                 return [value.real for value in values]
         bits *= 2
     raise ArithmeticError(f"eigenvalues not enclosed in {_MOST_BITS} bits")
+
+
+def _roots(count: int) -> str:
+    return f"{count} root of F" if count == 1 else f"{count} roots of F"
 
 
 def _solve_rational(row: Sequence[Fraction]) -> tuple[tuple[Fraction, ...], ...]:

@@ -115,7 +115,7 @@ def test_balls_contain_the_rational_solution(monkeypatch):
 def test_no_solution_where_a_root_is_not_inside():
     unstable = lyapunov(two_lengths(2, 4, HALF).weights(50))
     assert (unstable.verdict, unstable.matrix) == (Stability.UNSTABLE, None)
-    assert unstable.reason == "1 roots of F outside the unit circle"
+    assert unstable.reason == "1 root of F outside the unit circle"
     neutral = lyapunov(two_lengths(2, 3, HALF).weights(1))  # 2 z^2 + 3 z + 2
     assert (neutral.verdict, neutral.matrix) == (Stability.UNDECIDED, None)
     with pytest.raises(ArithmeticError, match="2 roots of F on the unit circle"):
@@ -255,7 +255,7 @@ def test_the_uniform_bound_holds_at_every_length_tried(mix, length):
 def test_the_uniform_bound_does_not_close_where_it_must_not():
     common = uniform_bound(two_lengths(2, 4, HALF), 100)
     assert common.verdict is Verdict.UNDECIDED
-    assert common.reason == "1 roots of F on the unit circle, at L without bound"
+    assert common.reason == "1 root of F on the unit circle, at L without bound"
     # l0 = 1 is exactly neutral for decode lengths 2 and 3.
     assert uniform_bound(two_lengths(2, 3, HALF), 1).verdict is Verdict.UNDECIDED
     assert uniform_bound(two_lengths(2, 3, HALF), 2).verdict is Verdict.HOLDS
