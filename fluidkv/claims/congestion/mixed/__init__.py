@@ -3,6 +3,7 @@
 from fluidkv.claims.congestion.mixed import (
     drift,
     energy_descent,
+    example_8,
     example_9,
     examples,
     figure_3,
@@ -13,6 +14,7 @@ from fluidkv.claims.congestion.mixed import (
     lyapunov,
     lyapunov_examples,
     pulse,
+    recurrence,
     theorem_22,
     theorem_24,
 )
@@ -20,10 +22,12 @@ from fluidkv.claims.congestion.mixed import (
 MODULES = (
     examples,
     figure_3,
+    recurrence,
     identities,
     finite_exit,
     pulse,
     limit_roots,
+    example_8,
     drift,
     example_9,
     theorem_24,

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.congestion.paper import congestion
-from fluidkv.claims.outcomes import equals, holds_for, root_rounds_to, sampled, verdict
-from fluidkv.verdict import Evidence
+from fluidkv.claims.outcomes import holds_for, sampled
 
 if TYPE_CHECKING:
     from flint import fmpz_poly
@@ -184,40 +183,6 @@ def _other_roots_depend() -> Outcome:
     )
 
 
-def _example_8_at_one() -> Outcome:
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    mix = two_lengths(2, 3, Fraction(1, 2))
-    return equals(Fraction(int(_limit(mix)(1)), mix.limit.denominator), "5/2")
-
-
-def _example_8_pair() -> Outcome:
-    """|z|^2 = 1/2 for the factor z^2 + 1/2 of (2, 4)."""
-    from flint import fmpz_poly
-
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    rest = _limit(two_lengths(2, 4, Fraction(1, 2))) // fmpz_poly([1, 1])
-    c, b, a = (int(x) for x in rest.coeffs())
-    if b != 0:
-        return Outcome(verdict(False), Evidence.EXACT, f"{a} z^2 + {b} z + {c}", "z^2 + 1/2")
-    return equals(Fraction(c, a), "1/2")
-
-
-def _example_8_inside() -> Outcome:
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    coprime, common = (two_lengths(2, n, Fraction(1, 2)) for n in (3, 4))
-    true = all(_none_outside(m) and _circle_is_cyclic(m) for m in (coprime, common))
-    return holds_for(
-        None if true else "not so",
-        ours="(2, 3): none on the circle; (2, 4): only -1; all others inside",
-        paper="(2, 3): all inside; (2, 4): only -1 on the circle",
-        note="The paper quotes Lemma 10 for the strict bound; that lemma has |z| <= 1, and "
-        "Lemmas 11 and 12 exclude equality.",
-    )
-
-
 CLAIMS = (
     congestion(
         "lemma-10",
@@ -323,37 +288,4 @@ CLAIMS = (
         kind="remark",
         checked="one pair of lengths",
     ),
-    congestion(
-        "example-8.at-one",
-        "A(1) = 5/2 for lengths 2 and 3 with equal shares.",
-        "Example 8",
-        _example_8_at_one,
-    ),
-    congestion(
-        "example-8.places",
-        "For 2 and 3 all roots lie inside the unit circle; for 2 and 4 all but -1 do.",
-        "Example 8 and Figure 10",
-        _example_8_inside,
-    ),
-    congestion(
-        "example-8.pair",
-        "The other two roots for 2 and 4 are ± i/sqrt(2): opposite, with |z|^2 = 1/2.",
-        "Example 8 and Figure 10(b)",
-        _example_8_pair,
-    ),
-    congestion(
-        "figure-10.a.modulus",
-        "The roots for 2 and 3 have modulus 1/sqrt(2), about 0.71.",
-        "Figure 10, caption (a)",
-        lambda: root_rounds_to(_conjugate_square((2, 3)), "0.71"),
-        kind="figure",
-    ),
 )
-
-
-def _conjugate_square(lengths: tuple[int, int]) -> Fraction:
-    from fluidkv.claims.outcomes import conjugate_modulus_squared
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    weights = two_lengths(*lengths, Fraction(1, 2)).limit
-    return conjugate_modulus_squared(weights.memory)
