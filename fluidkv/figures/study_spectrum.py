@@ -56,6 +56,8 @@ def _data(result: "StudyResult") -> Data:
     alive = np.array([a / weights.requests[0] for a in weights.requests])
     certificate = result.stability.certificate
     leading = _complex([complex(root.ball.mid()) for root in certificate.leading])
+    growing = result.growing_modes.modes
+    outside = _complex([complex(mode.root.ball.mid()) for mode in growing])
     roots = _complex(np.roots(memory) if certificate.degree <= SMALL_DEGREE else [])
     period, admissions, in_flight = _gains(memory, alive)
     return {
@@ -68,6 +70,9 @@ def _data(result: "StudyResult") -> Data:
         "leading_imag": leading.imag,
         "leading_period": np.array([float(r.period.mid()) for r in certificate.leading]),
         "leading_radius": np.array([float(r.ball.rad()) for r in certificate.leading]),
+        "growing_real": outside.real,
+        "growing_imag": outside.imag,
+        "growing_period": np.array([mode.period for mode in growing]),
         "spectral_radius_low": certificate.radius[0],
         "spectral_radius_high": certificate.radius[1],
         "degree": float(certificate.degree),
@@ -135,6 +140,12 @@ def _draw_gain(result: "StudyResult", data: Data, ax: "Axes") -> None:
             color=ORANGE,
             fontsize=8.5,
         )
+    growing = array(data, "growing_period")
+    if growing.size > 1:  # one is the leading mode; along the edge, where curves hardly ever are
+        at_edge = {"transform": ax.get_xaxis_transform(), "clip_on": True, "zorder": 3}
+        marks = {"color": ORANGE, "markersize": 9, "markeredgewidth": 1.2}
+        label = "growing modes" if result.growing_modes.complete else "growing modes, some"
+        ax.plot(growing, np.full(growing.size, 0.02), "|", **marks, **at_edge, label=label)
     ax.legend(loc="upper right")
     ax.set_xlabel("period of a swing (iterations)")
     ax.set_ylabel("gain over a swing of the memory")
@@ -155,6 +166,8 @@ def _draw_plane(data: Data, ax: "Axes") -> None:
     ax.plot(np.cos(turn), np.sin(turn), color=GREY, linewidth=0.8)
     real, imag = array(data, "root_real"), array(data, "root_imag")
     ax.plot(real, imag, ".", color=BLUE, markersize=5)
+    x, y = array(data, "growing_real"), array(data, "growing_imag")
+    ax.plot(np.tile(x, 2), np.concatenate([y, -y]), ".", color=ORANGE, markersize=6)
     x, y = array(data, "leading_real"), array(data, "leading_imag")
     rings = {"markersize": 9, "markerfacecolor": "none", "color": ORANGE}
     ax.plot(x, y, "o", **rings, label="leading")
@@ -192,7 +205,9 @@ def _caption(result: "StudyResult", data: Data) -> str:
         "in flight can hide a mode that admissions show.",
     ]
     if array(data, "root_real").size:
-        words.append("Left: all roots of F; ring: the leading ones.")
+        words.append("Left: all roots of F, growing ones in orange; ring: the leading ones.")
+    if array(data, "growing_period").size > 1:
+        words.append(_growing(result))
     words.append("Curves and dots are drawn from floats; the counts are certified")
     if certificate.outside is None:
         words[-1] = (
@@ -210,3 +225,14 @@ def _caption(result: "StudyResult", data: Data) -> str:
             f"lies in [{certificate.radius[0]!r}, {certificate.radius[1]!r}]."
         )
     return " ".join(words)
+
+
+def _growing(result: "StudyResult") -> str:
+    """What the marks along the lower edge are, and how many are not on the axis."""
+    found = result.growing_modes
+    longest = result.system.workload.longest_decode
+    shown = sum(m.period >= max(2, longest * _SHORTEST) for m in found.modes)
+    words = f"Marks along the lower edge: periods of growing modes ({found.status})"
+    if shown < len(found.modes):
+        words += f"; {len(found.modes) - shown:,} of these periods are shorter than the axis"
+    return f"{words}."

@@ -250,6 +250,20 @@ def test_roots_are_drawn_only_where_all_are_enclosed() -> None:
     assert array(many, "leading_period").size >= 1
 
 
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_growing_modes_are_marked_where_they_lie(name: str) -> None:
+    found, each = study(name), figure(name, "spectrum")
+    data = each.data()
+    marked = array(data, "growing_real") + 1j * array(data, "growing_imag")
+    assert (np.abs(marked) > 1).all()
+    assert len(marked) == len(found.growing_modes.modes)
+    # A mirror image has no mark of its own; a real root has none.
+    assert found.stability.unstable_modes == sum(1 if z.imag == 0 else 2 for z in marked)
+    turns = 2 * np.pi / np.abs(np.angle(marked))
+    np.testing.assert_allclose(array(data, "growing_period"), turns, rtol=1e-12)
+    assert ("growing modes (every" in each.caption(data)) == (len(marked) > 1)
+
+
 def test_count_in_the_caption_is_the_certified_one() -> None:
     each = figure("unstable", "spectrum")
     assert "(exact): 2 of 2 modes outside the unit circle, 0 on it" in each.caption(each.data())
