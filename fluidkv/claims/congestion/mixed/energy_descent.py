@@ -47,6 +47,7 @@ def _transition_norm() -> Outcome:
         shown.append(f"{mix.decode_lengths} from L = {first}")
     return holds_for(
         bad,
+        evidence=Evidence.SAMPLED,
         ours=f"|V_s/V_0| <= 2 for {', '.join(shown)}",
         paper="||Phi||_2 <= sqrt(5(d-1)) for sufficiently large l0",
     )

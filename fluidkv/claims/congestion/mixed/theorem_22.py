@@ -44,6 +44,7 @@ def _no_eviction_inside() -> Outcome:
             bad = bad or f"{mix.decode_lengths}, L = {L}"
     return holds_for(
         bad,
+        evidence=Evidence.SAMPLED,
         ours=f"the sharp level is {float(min(factors)):.0f} to {float(max(factors)):.0f} times "
         "delta^2",
         paper="no eviction where L(y) < delta^2",
@@ -85,6 +86,7 @@ def _size_of_step_1() -> Outcome:
         )
     return holds_for(
         bad,
+        evidence=Evidence.SAMPLED,
         ours="smallest l0 for the printed estimate, for V_0 x* >= C_2 l0 delta, and for no "
         f"eviction where ||y|| <= delta: {'; '.join(shown)}",
         paper="for sufficiently large l0",
@@ -210,7 +212,7 @@ def _ball() -> Outcome:
         ours=f"no state of the ball evicts later; decided in {min(steps)} to {max(steps)} "
         "iterations",
         paper="thereafter e^n = 0",
-        evidence=Evidence.BALL,
+        evidence=Evidence.SAMPLED,
         note=f"B.8.6 passes over that the ball can be left again: ||y|| grows by {growth:.3f} from "
         "some state on the memory boundary within 4 iterations. Eviction stays away all the same. "
         "The sublevel set of B.6.4 cannot be left.",
