@@ -77,14 +77,53 @@ def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
 def count_inside(polynomial: fmpz_poly) -> int:
     """Roots inside the unit circle, with multiplicity, by exact integer arithmetic.
 
+    Args:
+        polynomial: coprime to its reciprocal (`split_reciprocal` gives such a factor).
+
+    Raises:
+        ArithmeticError: it is not.
+    """
+    inside = count_inside_by_recursion(polynomial)
+    return count_inside_by_form(polynomial) if inside is None else inside
+
+
+def count_inside_by_recursion(polynomial: fmpz_poly) -> int | None:
+    """Roots inside the unit circle by n steps P -> P(0) P - lc(P) P*, in about n^3 operations.
+
+    P* is the reciprocal, lc the coefficient at the formal degree, which each step lowers by one.
+    With d_k the value at 0 after k steps, as many of the products d_1 ... d_k, k = 1 ... n, are
+    negative as there are roots inside. Common factors of the coefficients, always positive, are
+    divided out, which keeps them short.
+
+    Returns:
+        The count; None if some d_k is 0, which says nothing.
+
+    Source: M. Marden, Geometry of Polynomials, theorem 42.1 (Schur, Cohn).
+    """
+    inside, sign = 0, 1
+    now = polynomial
+    for degree in range(polynomial.degree(), 0, -1):
+        ascending = now.coeffs()
+        ascending += [fmpz(0)] * (degree + 1 - len(ascending))
+        now = ascending[0] * now - ascending[degree] * fmpz_poly(ascending[::-1])
+        at_zero = now[0]
+        if at_zero == 0:
+            return None
+        if at_zero < 0:
+            sign = -sign
+        inside += sign < 0
+        now //= now.content()
+    return inside
+
+
+def count_inside_by_form(polynomial: fmpz_poly) -> int:
+    """Roots inside the unit circle by the Schur-Cohn form, in about n^4 operations; never open.
+
     The Schur-Cohn matrix A^T A - B^T B, A and B upper triangular Toeplitz from the coefficients
     read from the top and from the bottom, has as many positive eigenvalues as P has roots inside,
     and as many negative ones as it has outside, when P shares no root with its reciprocal. The
     eigenvalues are real, so the sign changes of the characteristic polynomial count the positive
     ones exactly (Descartes).
-
-    Args:
-        polynomial: coprime to its reciprocal (`split_reciprocal` gives such a factor).
 
     Raises:
         ArithmeticError: the matrix is singular, so the argument is not coprime to its reciprocal.

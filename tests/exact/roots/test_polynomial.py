@@ -2,14 +2,18 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from flint import fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
     count_inside,
+    count_inside_by_form,
+    count_inside_by_recursion,
     count_on_circle,
     reciprocal,
     split_reciprocal,
@@ -36,6 +40,34 @@ def test_counts_of_a_product_are_the_sums_of_its_factors(inside, outside, on_cir
     assert count_on_circle(common) == sum(ON_CIRCLE[i].degree() for i in on_circle)
     pairs = (common.degree() - count_on_circle(common)) // 2
     assert count_inside(rest) + pairs == sum(INSIDE[i].degree() for i in inside)
+
+
+@given(st.lists(st.integers(-9, 9), min_size=2, max_size=12))
+def test_the_two_counts_of_roots_inside_agree(coefficients):
+    if coefficients[-1] == 0:
+        coefficients[-1] = 1
+    _, rest = split_reciprocal(fmpz_poly(coefficients))
+    by_recursion = count_inside_by_recursion(rest)
+    assert by_recursion in (None, count_inside_by_form(rest))
+    assert count_inside(rest) == count_inside_by_form(rest)
+
+
+def test_the_recursion_is_left_open_where_a_step_vanishes():
+    # 4z^3 + z + 4 has |P(0)| = |lc(P)|, and no root in common with its reciprocal
+    polynomial = fmpz_poly([4, 1, 0, 4])
+    assert count_inside_by_recursion(polynomial) is None
+    assert count_inside(polynomial) == sum(abs(z) < 1 for z in np.roots([4, 0, 1, 4])) == 1
+    assert count_inside_by_recursion(fmpz_poly([0, 0, 3])) == 2
+    assert count_inside_by_recursion(fmpz_poly([7])) == 0
+
+
+@pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2), Fraction(7, 9)])
+def test_the_two_counts_agree_for_the_polynomials_that_matter(share):
+    for lengths in ((5, 9), (3, 8), (19, 30), (20, 30)):
+        for l0 in (0, 7, 64, 65, 900):
+            polynomial = fmpz_poly(list(two_lengths(*lengths, share).weights(l0).memory[::-1]))
+            by_recursion = count_inside_by_recursion(polynomial)
+            assert by_recursion in (None, count_inside_by_form(polynomial))
 
 
 def test_count_inside_refuses_a_root_on_the_circle():
