@@ -156,6 +156,22 @@ def test_unit_circle_modes_move_straight_outward(mix):
             assert float(ratio.real.rad()) < 1e-20
 
 
+@given(mixes(ratios=False))
+def test_second_order_of_unit_circle_modes_is_rational_and_positive(mix):
+    """Re d_w = 1/2 + (d(d-1) - sum(p (d-l1)(d-l1-1))) / (2 sum(p l1)), the same for all modes."""
+    d, rows = mix.ages, list(zip(mix.shares, mix.decode_lengths, strict=True))
+    curvature = d * (d - 1) - sum(p * (d - n) * (d - n - 1) for p, n in rows)
+    rate = Fraction(1, 2) + Fraction(curvature) / (2 * sum(p * n for p, n in rows))
+    assert rate > 0
+    for root in limit_roots(mix):
+        if root.unity:
+            rates = drift(mix, root).modulus_rates
+            assert rates is not None
+            assert rates[0].contains(1)
+            assert rates[1].contains(arb(rate.numerator) / rate.denominator)
+            assert float(rates[1].rad()) < 1e-20
+
+
 @given(mixes(), st.sampled_from([0, 1, 7, Fraction(50, 3), 400]))
 def test_branches_end_in_different_roots_of_mpmath(mix, length):
     theirs = mpmath_roots(mix.weights(length))
