@@ -10,6 +10,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.orbits import periodic_orbit
 from fluidkv.exact.mixed.pulse import pulse_cycle
+from fluidkv.exact.mixed.pulse_stability import pulse_stability
 from fluidkv.fluid.attractors import attractors
 from fluidkv.fluid.boundary import uniform_starts
 from fluidkv.workload import System
@@ -48,6 +49,24 @@ def test_an_orbit_of_another_period_is_found_and_proved():
     assert orbit.attracts
     assert result.throughput.values == pytest.approx(float(orbit.throughput), rel=1e-9)
     assert orbit.throughput < pulse_cycle(system).throughput
+
+
+def test_two_orbits_attract_at_once_one_above_and_one_below_the_pulse():
+    """(4, 6), l0 = 1, equal shares: neither the equilibrium nor the pulse cycle attracts."""
+    system = System(two_lengths(4, 6, HALF).workload(1), 100)
+    result = found(system, count=256, iterations=10_000)
+    rates = {}
+    for period in set(result.period.values.tolist()):
+        (first, *_) = np.flatnonzero(result.period.values == period)
+        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period)
+        assert orbit is not None
+        assert orbit.attracts
+        assert result.throughput.values[first] == pytest.approx(float(orbit.throughput), rel=1e-9)
+        rates[orbit.period] = orbit.throughput
+    assert set(rates) == {3, 36}
+    pulse = pulse_cycle(system)
+    assert pulse_stability(pulse).verdict == "unstable"
+    assert rates[36] < pulse.throughput < rates[3]
 
 
 def test_a_cap_on_the_period_leaves_longer_ones_not_settled():

@@ -17,6 +17,7 @@ Source: Congestion, Proposition 32 and Corollary 33 for two classes and one gap;
 Tests compare with differences of the literal model, in all directions.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -134,8 +135,6 @@ def printed_compressed_polynomial(
         input_length: l0.
         longer_share: q, of the class with decode length b.
     """
-    import math
-
     a, b = lengths
     g = math.gcd(a, b)
     return tuple(
@@ -159,8 +158,6 @@ def _support(state: Sequence[Fraction]) -> tuple[int, ...]:
 
 
 def _radius(polynomial: fmpz_poly) -> tuple[float, float]:
-    import math
-
     if polynomial.degree() == 0:
         return 0.0, 0.0
     with flint_context.workprec(128):
