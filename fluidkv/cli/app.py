@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 
 import fluidkv
 from fluidkv.cli import arguments
+from fluidkv.cli.atlas import atlas
 from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
 from fluidkv.cli.pulse import pulse
@@ -207,6 +208,7 @@ app.command()(equilibria)
 app.command()(cascade)
 app.command()(pulse)
 app.command()(threshold)
+app.command()(atlas)
 
 
 @app.command()

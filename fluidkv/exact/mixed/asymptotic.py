@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.exact.mixed.mix import LengthMix
-from fluidkv.exact.roots.spectrum import certify_spectrum
+from fluidkv.exact.roots.spectrum import spectral_radius
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ def asymptotic_threshold(mix: LengthMix) -> AsymptoticThreshold | None:
     if mix.decode_gcd > 1:
         return None
     drift = _drift(mix)
-    radius = certify_spectrum(mix.limit).radius
+    radius = spectral_radius(mix.limit)
     gap = 1 - (radius[0] + radius[1]) / 2
     shift = mix.ages if mix.common_input else 0
     return AsymptoticThreshold(

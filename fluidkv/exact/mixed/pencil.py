@@ -36,7 +36,9 @@ from fluidkv.exact.mixed.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.separation import BITS, Bracket, separate, touching_turn
 
-_WIDTH = 1e-6  # of a crossing's ball, relative; a length inside a ball is counted by itself
+_FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
+# A whole length inside a crossing's ball is counted by itself: no ball holds two of them.
+_RELATIVE_WIDTH, _WIDTH = 1e-6, 1e-2
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,7 @@ class InputPencil:
 
 def _placed(condition: CrossingCondition, bracket: Bracket) -> Crossing | None:
     """The crossing of a bracket; None if it is certainly below 0."""
-    for bits in BITS:
+    for bits in (_FEW_BITS, *BITS):
         with flint_context.workprec(bits):
             if bracket.touching is None:
                 turn = _narrowed(condition, bracket, bits * 3 // 4)
@@ -96,7 +98,8 @@ def _placed(condition: CrossingCondition, bracket: Bracket) -> Crossing | None:
             if length < 0:
                 return None
             side = condition.sign_of_common(turn)
-            if side is not None and length.rad() < _WIDTH * (1 + abs(length)):
+            narrow = length.rad() < _WIDTH and length.rad() < _RELATIVE_WIDTH * (1 + abs(length))
+            if side is not None and narrow:
                 outward = 2 * side * bracket.sign if bracket.touching is None else 0
                 return Crossing(length, None, turn, outward)
     raise ArithmeticError(f"the crossing near turn {bracket.near:.9f} could not be placed")

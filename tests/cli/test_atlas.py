@@ -1,0 +1,53 @@
+"""`fluidkv atlas`: two files together, and one line for bad input."""
+
+import csv
+
+import pytest
+import xarray as xr
+
+from fluidkv.cli import main
+
+ARGV = ["atlas", "--longest", "5", "--share", "1/2", "--share", "0.1", "--workers", "1"]
+
+
+def test_both_files_have_the_same_numbers(tmp_path, capsys):
+    assert main([*ARGV, "--out", str(tmp_path / "a")]) == 0
+    assert "10 pairs x 2 shares" in capsys.readouterr().out
+    assert sorted(p.name for p in (tmp_path / "a").iterdir()) == [
+        "threshold_atlas.csv",
+        "threshold_atlas.nc",
+    ]
+    with (tmp_path / "a" / "threshold_atlas.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 20
+    with xr.open_dataset(tmp_path / "a" / "threshold_atlas.nc", engine="scipy") as saved:
+        for row in rows:
+            k = ["1/2", "1/10"].index(row["share"])
+            cell = saved.sel(first=int(row["first"]), second=int(row["second"])).isel(share=k)
+            assert int(cell["l0_min"]) == int(row["l0_min"] or -1)
+            assert row["status"] == ("none" if row["l0_min"] == "" else "found")
+            assert (row["asymptotic"] == "") == (row["l0_min"] == "")
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([*ARGV[:2], "1"], "--longest: got '1'"),
+        ([*ARGV[:2], "100000"], "--longest: got 100000"),
+        (["atlas", "--share", "1"], "--share: got '1'"),
+        (["atlas", "--share", "0.5", "--share", "1/2"], "--share: got '0.5 1/2'; allowed: shares"),
+        (["atlas", "--workers", "0"], "--workers: got '0'"),
+    ],
+)
+def test_bad_input_gets_one_line(argv, message, tmp_path, capsys):
+    assert main([*argv, "--out", str(tmp_path / "a")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"fluidkv: {message}")
+    assert captured.err.count("\n") == 1
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_folder_is_needed(capsys):
+    assert main(["atlas"]) == 2
+    assert "--out" in capsys.readouterr().err
