@@ -33,11 +33,9 @@ def sparse_starts(key: Key, system: System, *, count: int, most: int = 3) -> Sta
         raise InputError("most", most, "an integer of at least 1")
     weights, capacity = boundary_weights(system)
     ages = weights.size
-    size_key, age_key, memory_key = jax.random.split(key, 3)
-    with jax.enable_x64(True):
-        sizes = np.asarray(jax.random.randint(size_key, (count, 1), 1, min(most, ages) + 1))
-        rank = np.asarray(jax.random.uniform(age_key, (count, ages), dtype=np.float64))
-        memory = np.array(jax.random.exponential(memory_key, (count, ages), dtype=np.float64))
+    draws = _uniform(key, count, 1 + 2 * ages)
+    sizes = 1 + np.floor(draws[:, :1] * min(most, ages))
+    rank, memory = draws[:, 1 : 1 + ages], -np.log1p(-draws[:, 1 + ages :])  # exponential
     memory[rank.argsort(axis=1).argsort(axis=1) >= sizes] = 0.0
     return memory * (capacity / memory.sum(axis=1, keepdims=True)) / weights
 
@@ -57,12 +55,12 @@ def pulse_starts(key: Key, system: System, *, count: int, size: float = 0.1) -> 
         raise InputError("size", size, "a number in (0, 1]")
     weights, capacity = boundary_weights(system)
     ages = np.arange(weights.size)
-    gap_key, phase_key, part_key, noise_key = jax.random.split(key, 4)
-    with jax.enable_x64(True):
-        shape = (count, 1)
-        gaps = np.asarray(jax.random.randint(gap_key, shape, min(2, ages.size), ages.size + 1))
-        phases = np.asarray(jax.random.randint(phase_key, shape, 0, ages.size)) % gaps
-        part = size * np.asarray(jax.random.uniform(part_key, shape, dtype=np.float64))
+    draw_key, noise_key = jax.random.split(key)
+    gap, phase, part = np.split(_uniform(draw_key, count, 3), 3, axis=1)
+    least = min(2, ages.size)
+    gaps = least + np.floor(gap * (ages.size + 1 - least)).astype(int)
+    phases = np.floor(phase * gaps).astype(int)
+    part = size * part
     pulse = (ages % gaps == phases).astype(np.float64)
     pulse *= capacity / (pulse @ weights)[:, None]
     noise = uniform_starts(noise_key, system, count=count)
@@ -72,8 +70,7 @@ def pulse_starts(key: Key, system: System, *, count: int, size: float = 0.1) -> 
 def spare_starts(key: Key, system: System, *, count: int) -> Starts:
     """Below capacity: uniform on the boundary times a factor uniform in [0, 1]."""
     boundary_key, factor_key = jax.random.split(key)
-    with jax.enable_x64(True):
-        factor = np.asarray(jax.random.uniform(factor_key, (count, 1), dtype=np.float64))
+    factor = _uniform(factor_key, count, 1)
     return factor * uniform_starts(boundary_key, system, count=count)
 
 
@@ -96,3 +93,9 @@ def start_families(key: Key, system: System, *, count: int) -> dict[str, Starts]
         "pulse": pulse_starts(pulse, system, count=quarter),
         "spare": spare_starts(spare, system, count=quarter),
     }
+
+
+def _uniform(key: Key, count: int, columns: int) -> Float[np.ndarray, "batch column"]:
+    """In [0, 1). One call of JAX for all that a family draws, since each shape is compiled."""
+    with jax.enable_x64(True):
+        return np.array(jax.random.uniform(key, (count, columns), dtype=np.float64))

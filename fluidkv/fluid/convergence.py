@@ -41,7 +41,7 @@ periods, so that a short cycle shows after few looks."""
 _LOOKS = 64  # in a round: a cycle shows if its period divides 60 times a number up to this
 _LANES = (4096, 1024, 256)  # sizes of a pool; each is compiled once for each number of ages
 _CORES = min(os.cpu_count() or 1, 2)  # pools at once; an operation does not use two cores well
-_LONGEST_PERIOD = 4096
+_REACHES = (64, 512)  # iterations that are searched for a period, one after the other
 
 # Largest change of a memory share after a period that still counts as a repetition. A share is at
 # most 1 and is rounded at 1e-16; an attracting cycle whose multipliers are not nearly 1 is
@@ -96,7 +96,7 @@ def convergence(
             last_eviction (batch): the last iteration whose execution left memory full, so that
                 nothing was admitted; 0 if none. That is an eviction, or an exact tie.
             evicted (batch): requests evicted on the way, up to the last look.
-            period (batch): iterations; 0 where not periodic or longer than 4,096.
+            period (batch): iterations; 0 where not periodic or longer than 512.
             deviation (batch): largest relative deviation of a cohort from the equilibrium, at the
                 end.
             final_state (batch, stage): cohort masses at the end.
@@ -193,8 +193,9 @@ def _follow(constants: _Constants, shares: np.ndarray, horizon: int) -> _Run:
     def one_round(lanes: np.ndarray) -> None:
         left = horizon - int(results.iteration[lanes[0]])  # all lanes are at one iteration
         looks = np.asarray(min(_LOOKS, -(-left // CHECK_EVERY)), np.int32)
-        size = next((n for n in reversed(_LANES) if n >= lanes.size), _LANES[0])
-        padded = np.resize(lanes, size)  # repeats lanes; what they do twice is the same
+        padded = np.resize(
+            lanes, _pool_size(lanes.size)
+        )  # repeats lanes; what they do twice is the same
         pool = _Run(*(field[..., padded] for field in results))
         with jax.enable_x64(True):
             after = _round(constants, pool, looks, ends)
@@ -280,18 +281,19 @@ def _deviation(constants: _Constants, shares):
 def _periods(constants: _Constants, shares: np.ndarray) -> np.ndarray:
     """The smallest number of iterations after which each state repeats itself; 0 if none is."""
     found = np.zeros(shares.shape[1], np.int32)
-    going = np.arange(shares.shape[1])
-    reach = 64
-    while going.size and reach <= _LONGEST_PERIOD:
-        size = max(_LANES[-1], 1 << int(going.size - 1).bit_length())
-        with jax.enable_x64(True):
-            period = np.asarray(
-                _first_return(constants.growth, shares[:, np.resize(going, size)], reach)
-            )[: going.size]
-        found[going] = period
-        going = going[period == 0]
-        reach *= 8
+    for reach in _REACHES:
+        going = np.flatnonzero(found == 0)
+        for lanes in np.array_split(going, -(-going.size // _LANES[0])) if going.size else ():
+            padded = np.resize(lanes, _pool_size(lanes.size))
+            with jax.enable_x64(True):
+                period = _first_return(constants.growth, shares[:, padded], reach)
+            found[lanes] = np.asarray(period)[: lanes.size]
     return found
+
+
+def _pool_size(lanes: int) -> int:
+    """The smallest size of a pool that holds so many."""
+    return next(size for size in reversed(_LANES) if size >= lanes)
 
 
 @jax.jit

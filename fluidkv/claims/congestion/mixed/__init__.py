@@ -10,6 +10,7 @@ from fluidkv.claims.congestion.mixed import (
     figures_16_17,
     finite_exit,
     first_order,
+    global_convergence,
     identities,
     limit_roots,
     lyapunov,
@@ -41,6 +42,7 @@ MODULES = (
     lyapunov_examples,
     theorem_22,
     energy_descent,
+    global_convergence,
     figures_16_17,
 )
 """In the order of the paper; each has its `CLAIMS`."""
