@@ -19,6 +19,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "Workload",
+    "attractors",
     "basins",
     "burst_state",
     "captured_start",
@@ -26,18 +27,23 @@ __all__ = [
     "class_model",
     "cohort_model",
     "compare",
+    "convergence",
     "equilibria",
     "equilibrium_state",
     "event_log",
     "eviction_free_equilibrium",
+    "growing_modes",
     "input_scale_bracket",
     "input_threshold",
+    "lyapunov",
     "measure",
     "mode_starts",
     "nearby_starts",
+    "neighbourhood",
     "perturbed_starts",
     "preset",
     "pulse_cycle",
+    "pulse_stability",
     "read_timeseries",
     "read_trace",
     "render",
@@ -46,6 +52,7 @@ __all__ = [
     "simulate_whole",
     "slice_starts",
     "stability",
+    "start_families",
     "study_system",
     "survival_weights",
     "uniform_starts",
@@ -64,6 +71,7 @@ _HOMES = {
     "Trace": "traces",
     "Verdict": "verdict",
     "Workload": "workload",
+    "attractors": "fluid.attractors",
     "basins": "fluid.basins",
     "burst_state": "fluid",
     "captured_start": "exact.one_class.capture",
@@ -71,18 +79,23 @@ _HOMES = {
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
+    "convergence": "fluid.convergence",
     "equilibria": "exact.one_class.equilibria",
     "equilibrium_state": "fluid",
     "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
+    "growing_modes": "exact.modes",
     "input_scale_bracket": "exact.stability",
     "input_threshold": "exact.mixed.threshold",
+    "lyapunov": "exact.mixed.lyapunov",
     "measure": "measured",
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
+    "neighbourhood": "exact.mixed.neighbourhood",
     "perturbed_starts": "fluid",
     "preset": "traces",
     "pulse_cycle": "exact.mixed.pulse",
+    "pulse_stability": "exact.mixed.pulse_stability",
     "read_timeseries": "measured",
     "read_trace": "traces",
     "render": "figures",
@@ -91,6 +104,7 @@ _HOMES = {
     "simulate_whole": "fluid",
     "slice_starts": "fluid",
     "stability": "exact.stability",
+    "start_families": "fluid.cohort_starts",
     "study_system": "study",
     "survival_weights": "exact.survival",
     "uniform_starts": "fluid",
@@ -102,9 +116,13 @@ _HOMES = {
 if TYPE_CHECKING:
     from fluidkv.claims import verify
     from fluidkv.errors import InputError
+    from fluidkv.exact.mixed.lyapunov import lyapunov
     from fluidkv.exact.mixed.mix import LengthMix
+    from fluidkv.exact.mixed.neighbourhood import neighbourhood
     from fluidkv.exact.mixed.pulse import pulse_cycle
+    from fluidkv.exact.mixed.pulse_stability import pulse_stability
     from fluidkv.exact.mixed.threshold import input_threshold
+    from fluidkv.exact.modes import growing_modes
     from fluidkv.exact.one_class.capture import captured_start
     from fluidkv.exact.one_class.cascade import cascade
     from fluidkv.exact.one_class.equilibria import equilibria
@@ -127,7 +145,10 @@ if TYPE_CHECKING:
         slice_starts,
         uniform_starts,
     )
+    from fluidkv.fluid.attractors import attractors
     from fluidkv.fluid.basins import basins
+    from fluidkv.fluid.cohort_starts import start_families
+    from fluidkv.fluid.convergence import convergence
     from fluidkv.measured import compare, measure, read_timeseries
     from fluidkv.study import study_system
     from fluidkv.traces import Trace, preset, read_trace
