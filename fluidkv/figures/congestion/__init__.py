@@ -3,6 +3,7 @@
 from fluidkv.figures.congestion import (
     figure_1,
     figure_2,
+    figure_3,
     figure_6,
     figure_7,
     figure_8,
@@ -20,6 +21,7 @@ from fluidkv.figures.congestion import (
 MODULES = (
     figure_1,
     figure_2,
+    figure_3,
     figure_6,
     figure_7,
     figure_8,
