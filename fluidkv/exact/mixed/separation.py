@@ -1,4 +1,4 @@
-"""Every zero of h in (0, pi), each alone in a bracket.
+"""Every zero of h in (0, pi) that may be a crossing at L >= 0, each alone in a bracket.
 
 By cells: the half circle is covered by cells in each of which h has no zero or is monotone
 (`cells`); the signs at the ends of the monotone ones, in balls, tell which hold a zero. This takes
@@ -41,14 +41,17 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Separation:
-    """Brackets of all zeros of h in (0, pi), ascending, and the sign of h after the last."""
+    """Brackets of the zeros of h in (0, pi), ascending, and the sign of h after all of them.
+
+    Zeros at which L is certainly negative may be missing.
+    """
 
     brackets: tuple[Bracket, ...]
     last_sign: int
 
 
 def separate(condition: CrossingCondition) -> Separation:
-    """All zeros, by cells if that works, else by isolation.
+    """All zeros at which L may be 0 or more, by cells if that works, else by isolation.
 
     Raises:
         ArithmeticError: zeros that could not be told apart.
@@ -75,16 +78,22 @@ def by_cells(condition: CrossingCondition) -> Separation | None:
     # h is 0 at 0, and at pi if it is odd about it: the cells there hold this one zero each
     inner = cells[1:-1] if condition.zero_at_minus_one else cells[1:]
     brackets = []
+    edge, last = cells[0].right, None
     with flint_context.workprec(BITS[0]):
-        last = sign_of(condition.h(stretch * cells[0].right))
         for cell in inner:
+            edge = cell.right
+            # with `common` divided out, the sign of Re(C conj A_r) would not be known
+            if cell.positive and not turned:
+                last = None
+                continue
             left, near, right = (stretch * x for x in (cell.left, cell.near, cell.right))
             before, after = sign_of(condition.h(left)), sign_of(condition.h(right))
-            if before is None or after is None or before != last:
+            if before is None or after is None or (last is not None and before != last):
                 return None
             if before != after:
                 brackets.append(Bracket(left, near, right, before))
             last = after
+        last = sign_of(condition.h(stretch * edge))
     return None if last is None else Separation(tuple(brackets), last)
 
 

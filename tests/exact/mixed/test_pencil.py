@@ -6,12 +6,14 @@ from typing import Any
 
 import mpmath
 import pytest
+from flint import arb
 from flint import ctx as flint_context
 
+from fluidkv.exact.mixed import pencil
 from fluidkv.exact.mixed.condition import CrossingCondition
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
-from fluidkv.exact.mixed.separation import by_cells, by_isolation
+from fluidkv.exact.mixed.separation import Bracket, by_cells, by_isolation
 from fluidkv.exact.roots.spectrum import count_unstable
 from tests.exact.mixed.mixes import NEVER, TOUCHING, TRIPLE, random_mixes
 
@@ -123,13 +125,31 @@ def test_roots_at_a_crossing_stand_on_the_circle(mix: LengthMix) -> None:
 
 @pytest.mark.parametrize("mix", random_mixes(80, seed=6), ids=str)
 def test_isolating_roots_and_covering_the_circle_agree(mix: LengthMix) -> None:
+    """On every zero; cells may leave out those at which L is negative, and no others."""
     condition = CrossingCondition(mix)
     cells, isolated = by_cells(condition), by_isolation(condition)
     assert cells is not None
+    left = list(cells.brackets)
+    for bracket in isolated.brackets:
+        same = [b for b in left if max(b.left, bracket.left) < bracket.near < b.right]
+        if same:
+            assert [b.sign for b in same] == [bracket.sign]
+            left.remove(same[0])
+        else:
+            assert condition.length(arb(bracket.near)) < 0
+    assert left == []
     assert cells.last_sign == isolated.last_sign
-    assert [b.sign for b in cells.brackets] == [b.sign for b in isolated.brackets]
-    for a, b in zip(cells.brackets, isolated.brackets, strict=True):
-        assert max(a.left, b.left) < min(a.right, b.right)  # of one zero each, so the same
+
+
+@pytest.mark.parametrize("mix", random_mixes(40, seed=8), ids=str)
+def test_crossings_are_the_same_by_either_route(mix: LengthMix, monkeypatch) -> None:
+    usual = InputPencil(mix).crossings()
+    monkeypatch.setattr(pencil, "separate", by_isolation)
+    forced = InputPencil(mix).crossings()
+    assert [(c.exact, c.outward) for c in usual] == [(c.exact, c.outward) for c in forced]
+    for a, b in zip(usual, forced, strict=True):
+        assert a.length.overlaps(b.length)
+        assert a.turn.overlaps(b.turn)
 
 
 def test_the_zero_next_to_minus_one_counts_where_minus_one_is_no_crossing() -> None:
