@@ -13,7 +13,7 @@ from fluidkv.exact.mixed import pencil
 from fluidkv.exact.mixed.condition import CrossingCondition
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
-from fluidkv.exact.mixed.separation import Bracket, by_cells, by_isolation
+from fluidkv.exact.mixed.separation import by_cells, by_isolation
 from fluidkv.exact.roots.spectrum import count_unstable
 from tests.exact.mixed.mixes import NEVER, TOUCHING, TRIPLE, random_mixes
 
