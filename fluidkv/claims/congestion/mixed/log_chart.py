@@ -63,7 +63,7 @@ def _finite_equation() -> Outcome:
 
 
 @cache
-def _charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
+def charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
     """(a, n, u, x, mu) of each non-zero root of A, for all coprime pairs up to UP_TO.
 
     The roots are enclosed in balls of 128 bits; their midpoints are what is looked at.
@@ -90,7 +90,7 @@ def _charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
 def _away() -> Outcome:
     shown = []
     for p in SHARES:
-        low, a, n = min((mu.real, a, n) for a, n, _, x, mu in _charted(p) if abs(x) >= _DELTA)
+        low, a, n = min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
         if low <= 0:
             return sampled(f"({a}, {n}), p = {p}", str(low), "Re mu >= c")
         shown.append(f"p = {p}: c = {low:.4f} at ({a}, {n})")
@@ -100,9 +100,9 @@ def _away() -> Outcome:
 def _unique() -> Outcome:
     """One root of P_n for each small phase, within eta = 2c: for x = 0 that is z = 1 itself."""
     for p in SHARES:
-        eta = 2 * min(mu.real for _, _, _, x, mu in _charted(p) if abs(x) >= _DELTA)
+        eta = 2 * min(mu.real for _, _, _, x, mu in charted(p) if abs(x) >= _DELTA)
         seen: set[tuple[int, int, int]] = set()
-        for a, n, u, x, mu in _charted(p):
+        for a, n, u, x, mu in charted(p):
             if abs(x) <= _DELTA and mu.real <= eta:
                 if (a, n, u) in seen or u == 0:
                     return sampled(f"({a}, {n}), p = {p}, x = {x:.3f}", "two roots", "unique")

@@ -193,7 +193,7 @@ def _multiple_root_identity() -> Outcome:
     )
 
 
-def _double_root(a: int, n: int) -> tuple[float, float]:
+def double_root(a: int, n: int) -> tuple[float, float]:
     """(p, s): the share at which -s is a double root; n s^a + a s^n = n - a, p = s^a n/(n-a)."""
     low, high = 0.0, 1.0
     for _ in range(200):
@@ -210,7 +210,7 @@ def _multiple_root_bound() -> Outcome:
     for a, n in coprime_pairs(60):
         if a % 2:
             continue
-        p, s = _double_root(a, n)
+        p, s = double_root(a, n)
         ratios.append((n * (1 - s) / (-math.log(p) / 2), a, n))
         smallest = min(smallest, n * (1 - s))
         if ratios[-1][0] < 1:
