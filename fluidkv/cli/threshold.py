@@ -223,6 +223,8 @@ def _answer(found: "InputThreshold") -> list[tuple[str, str]]:
             until = f"stable from {name} = {found.least:,}{unit} on"
         elif first.last == found.bound:
             until = f"stable from {name} = {found.least:,} to the bound, {found.bound:,}"
+        elif first.last == found.least:
+            until = f"stable at {name} = {found.least:,}{unit}, then not"
         else:
             until = f"stable from {name} = {found.least:,} to {first.last:,}{unit}, then not"
         rows = [("threshold", until)]
@@ -273,10 +275,12 @@ def _formulas(found: "InputThreshold") -> list[tuple[str, str]]:
     formula = found.asymptotic
     if formula is None:
         return []
+    # with an island, l0_min is not the length from which on it is stable, which formulas mean
+    least = found.least if len(found.stable_windows) < 2 else None
     source = "(13)" if len(found.mix.shares) == 2 and found.mix.common_input else "B.8.7"
     return [
-        ("formulas", f"{_estimate(formula.phases, found.least)}, equation {source}"),
-        ("", f"{_estimate(formula.first_order, found.least)}, first-order drift"),
+        ("formulas", f"{_estimate(formula.phases, least)}, equation {source}"),
+        ("", f"{_estimate(formula.first_order, least)}, first-order drift"),
     ]
 
 

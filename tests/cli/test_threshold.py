@@ -97,6 +97,18 @@ def test_stable_everywhere_has_nothing_below(capsys):
     assert "stable from l0 = 0 tokens of input on" in run_text(capsys, argv)
 
 
+def test_an_island_of_stability_is_said(capsys):
+    argv = ["threshold", "2", "5", "--share", "99/100", "--ratio", "1/10", "--ratio", "100"]
+    answer = run_json(capsys, argv)
+    assert [(w["first"], w["last"]) for w in answer["stable_windows"]] == [(1, 1), (4, None)]
+    out = run_text(capsys, argv)
+    assert "stable at L = 1, then not" in out
+    assert "2 to 3                  2 modes grow" in out
+    assert "too high" not in out
+    wide = ["threshold", "1", "6", "--share", "9/10", "--ratio", "1/100", "--ratio", "1"]
+    assert "stable from L = 0 to 1, then not" in run_text(capsys, wide)
+
+
 def test_documented_keys_are_the_keys(capsys):
     text = (Path(__file__).parents[2] / "docs" / "mixed.md").read_text(encoding="utf-8")
     section = text.split("## Threshold")[1].split("\n## ")[0]

@@ -125,6 +125,29 @@ def test_a_crossing_at_a_whole_length_is_a_window_of_its_own(
         assert (found.below.outside, found.below.on_circle) == (growing, neutral)
 
 
+def test_unequal_inputs_can_have_an_island_of_stability() -> None:
+    """Found by search; with a common input length no pair up to 60 has one (the atlas)."""
+    mix = LengthMix((2, 5), (Fraction(99, 100),), (Fraction(1, 10), 100))
+    found = input_threshold(mix)
+    assert [(w.first, w.last, w.growing_modes) for w in found.windows] == [
+        (0, 0, 1),
+        (1, 1, 0),
+        (2, 3, 2),
+        (4, None, 0),
+    ]
+    assert_windows_are_the_counts(found, range(40))
+    assert (found.status, found.least) == (ThresholdStatus.FOUND, 1)
+    other = input_threshold(LengthMix((1, 6), (Fraction(9, 10),), (Fraction(1, 100), 1)))
+    assert [(w.first, w.last) for w in other.stable_windows] == [(0, 1), (17, None)]
+    assert_windows_are_the_counts(other, range(40))
+
+
+def test_longer_inputs_can_add_growing_modes() -> None:
+    found = input_threshold(two_lengths(4, 7, Fraction(7, 10)))
+    assert [(w.first, w.growing_modes) for w in found.windows] == [(0, 3), (1, 4), (2, 2), (24, 0)]
+    assert_windows_are_the_counts(found, range(40))
+
+
 def test_lengths_with_a_common_divisor_have_no_threshold() -> None:
     found = input_threshold(two_lengths(4, 8, HALF))
     assert (found.status, found.least, found.at) == (ThresholdStatus.NONE, None, None)
