@@ -67,9 +67,9 @@ def _map(data: Data, ax: "Axes", canvas: "Canvas") -> None:
     # 0 has no place on a logarithmic scale: it takes the colour of 1
     values[first, second] = np.maximum(least, 1)
     common[first, second] = np.where(np.isnan(least), 1.0, np.nan)
-    ax.pcolormesh(common, cmap=ListedColormap(["#D9D9D9"]))
+    ax.pcolormesh(common, cmap=ListedColormap(["#D9D9D9"]), rasterized=True)
     top = float(np.nanmax(values))
-    mesh = ax.pcolormesh(values, norm=LogNorm(1, top), cmap="viridis")
+    mesh = ax.pcolormesh(values, norm=LogNorm(1, top), cmap="viridis", rasterized=True)
     # in the empty half of the map
     bar = canvas.colorbar(
         mesh, cax=ax.inset_axes((0.04, 0.9, 0.5, 0.035)), orientation="horizontal"
