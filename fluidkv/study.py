@@ -11,10 +11,11 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.exact.mixed.scale import input_scale
 from fluidkv.exact.mixed.threshold import InputThreshold
 from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
-from fluidkv.exact.stability import InputScale, StabilityResult, input_scale_bracket, stability
+from fluidkv.exact.stability import InputScale, StabilityResult, stability
 from fluidkv.exact.survival import survival_weights
 from fluidkv.exact.tiers import tier_lengths, tier_sentence, tier_threshold
 from fluidkv.fluid import (
@@ -195,6 +196,7 @@ class StudyResult:
             "boundary": {
                 "stable_input_scale": _float(scale.stable),
                 "unstable_input_scale": _float(scale.unstable),
+                "complete": scale.complete,
             },
             "simulation": {
                 "iterations": self.simulation.iterations,
@@ -271,7 +273,7 @@ def study_system(
 def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:
     threshold_above = found.verdict is Stability.UNSTABLE and found.decode_gcd == 1
     reach = _REACH_COPRIME if threshold_above else _REACH
-    return input_scale_bracket(workload, reach=reach)
+    return input_scale(workload, reach=reach)
 
 
 def _check_horizon(iterations: int, longest: int) -> None:

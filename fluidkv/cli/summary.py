@@ -11,7 +11,7 @@ from rich.text import Text
 from fluidkv.claims.claim import Result
 from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
-from fluidkv.exact.stability import StabilityResult
+from fluidkv.exact.stability import InputScale, StabilityResult
 from fluidkv.measured import Comparison
 from fluidkv.study import Simulation, StudyResult
 from fluidkv.verdict import Evidence, Stability, Verdict
@@ -202,6 +202,8 @@ def _leading_mode(found: StabilityResult) -> str:
 
 def _boundary(result: StudyResult) -> str:
     scale = result.input_scale
+    if scale.complete:
+        return _known_boundary(scale)
     if scale.stable is not None and scale.unstable is not None:
         factor = (scale.stable + scale.unstable) / 2
         change = (
@@ -218,6 +220,17 @@ def _boundary(result: StudyResult) -> str:
     if scale.stable is not None:
         return f"not met: still stable with inputs shrunk to {float(scale.stable):.2g} of this"
     return "not looked for: the verdict at these inputs is undecided"
+
+
+def _known_boundary(scale: InputScale) -> str:
+    if scale.stable is None:
+        return "none: unstable at every input length (certified)"
+    if scale.unstable is None:
+        return "none: stable at every input length (certified)"
+    return (
+        f"crossed once, at {float(scale.stable):,.6g} times these inputs: unstable with shorter, "
+        "stable with longer ones (certified for every factor)"
+    )
 
 
 def _factor(scale: Fraction) -> str:

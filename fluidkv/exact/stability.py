@@ -88,14 +88,18 @@ class InputScale:
     """A factor on every input length between two certified verdicts.
 
     Fields:
-        stable: a factor at which the equilibrium is stable; None if none was met.
+        stable: a factor at which the equilibrium is stable; None if none was met. 0 if it is stable
+            at every factor above 0.
         unstable: a factor at which it is unstable; None if none was met.
-
-    What lies between the two, or beyond them, is not claimed.
+        complete: the verdict is known at every factor above 0: it is stable from `stable` on, and
+            unstable up to `unstable`; at every factor the same where either is None. The two are
+            neighbouring floats or nearly so. If False, what lies between them, or beyond them, is
+            not claimed.
     """
 
     stable: Fraction | None
     unstable: Fraction | None
+    complete: bool = False
 
 
 def input_scale_bracket(

@@ -51,7 +51,7 @@ def tier_sentence(
 
     Args:
         found: verdict at the workload's own inputs.
-        scale: certified factors on its inputs, from `input_scale_bracket`.
+        scale: certified factors on its inputs, from `input_scale`.
         threshold: of the same workload, from `tier_threshold`; if there is none, `scale` is used.
 
     Returns:
@@ -97,6 +97,13 @@ def _from_on(threshold: InputThreshold | None) -> str:
 def _coprime(found: StabilityResult, scale: InputScale) -> str:
     workload = found.system.workload
     unstable = found.verdict is Stability.UNSTABLE
+    if scale.complete and scale.stable == 0:
+        return ", and the equilibrium is stable at every input length"
+    if scale.complete and scale.stable is not None:
+        only = ", but the equilibrium is stable only" if unstable else ": stable"
+        if _common_input(workload):
+            return f"{only} from l0 = {_inputs(workload, scale.stable)} on"
+        return f"{only} from {float(scale.stable):,.4g} times these inputs on"
     if scale.stable is not None and scale.unstable is not None:
         first, last = (_inputs(workload, factor) for factor in (scale.unstable, scale.stable))
         turn = ", but the equilibrium turns stable only" if unstable else "; stability sets in"

@@ -81,8 +81,8 @@ def test_skipping_keeps_what_an_earlier_run_wrote(
 
 
 def test_unknown_id_lists_what_there_is(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"^id: got 'congestion_figure_3'; allowed: congestion_"):
-        render(["congestion_figure_3"], tmp_path)
+    with pytest.raises(InputError, match=r"^id: got 'congestion_figure_99'; allowed: congestion_"):
+        render(["congestion_figure_99"], tmp_path)
     assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="measured_log"):
         select(["zzzz"])
