@@ -1,5 +1,6 @@
 """README and docs say what the program does: their code runs, their output is its output."""
 
+import ast
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ import pytest
 import typer
 
 import fluidkv
+from fluidkv.claims.ledger import select
 from fluidkv.cli import app, main
 
 ROOT = Path(__file__).parents[1]
@@ -17,7 +19,7 @@ PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def blocks(page: Path, language: str = "") -> list[str]:
-    """Fenced blocks of a page in one language, in order."""
+    """Fenced blocks of a page whose info string is this, in order."""
     text = page.read_text(encoding="utf-8")
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
 
@@ -55,14 +57,36 @@ def test_make_study_runs_the_command_whose_output_is_shown():
     assert "fluidkv study --preset sharegpt --capacity 41408 --out build/study" in makefile
 
 
-def test_ledger_is_what_the_readme_says(capsys, terminal):
-    shown = block_after("output of: fluidkv verify")
-    assert printed(capsys, "verify").splitlines()[-1] == shown.strip()
-    results = fluidkv.verify()
-    failing = {r.claim.id for r in results if r.outcome and r.outcome.verdict == "fails"}
-    named = re.findall(r"`(congestion\.[a-z0-9.-]+)`", README.read_text(encoding="utf-8"))
-    assert set(named) == failing
-    assert {r.claim.source.split(",")[0] for r in results} == {"Congestion"}
+def test_threshold_prints_what_the_readme_shows(capsys, terminal):
+    shown = block_after("output of: fluidkv threshold 5 9 --share 1/2")
+    assert printed(capsys, "threshold", "5", "9", "--share", "1/2").strip() == shown.strip()
+
+
+def test_ledger_is_what_the_readme_and_its_page_say(capsys, terminal):
+    """The tally is in the README; each statement that fails has its line in docs/ledger.md."""
+    output = printed(capsys, "verify")
+    assert output.splitlines()[-1] == block_after("output of: fluidkv verify").strip()
+    failing = re.findall(r"^fails +[a-z]+ +(\S+)$", output, flags=re.M)
+    page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^- `([^`]+)`", page, flags=re.M)
+    assert sorted(listed) == sorted(failing)
+    holding = set(re.findall(_CLAIM_ID, page)) - set(failing)
+    outcomes = re.findall(r"^([a-z]+) +[a-z]+ +(\S+)$", output, flags=re.M)
+    for name in holding:
+        assert {o for o, full in outcomes if f"{full}.".startswith(f"{name}.")} == {"holds"}, name
+
+
+_CLAIM_ID = r"`(?:fluidkv verify )?(congestion\.[a-z0-9.-]+)`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_claims_that_are_named_exist(page):
+    for name in re.findall(_CLAIM_ID, page.read_text(encoding="utf-8")):
+        assert select([name])
+
+
+def test_the_readme_names_every_paper_of_the_ledger():
+    assert {claim.source.split(",")[0] for claim in select()} == {"Congestion"}
 
 
 def test_measured_numbers_are_those_of_the_committed_figure():
@@ -91,6 +115,20 @@ def test_python_blocks_run_and_print_what_they_say(page, code, tmp_path, monkeyp
     said = re.findall(r"^print\(.*\)  # (.*)$", code, flags=re.M)
     if said:
         assert capsys.readouterr().out.splitlines() == said
+
+
+SLOW = [(page, code) for page in PAGES for code in blocks(page, "python minutes")]
+
+
+@pytest.mark.parametrize(("page", "code"), SLOW, ids=lambda value: getattr(value, "stem", ""))
+def test_long_python_blocks_compile_and_import_what_there_is(page, code):
+    """Blocks marked as taking minutes are not run."""
+    tree = ast.parse(code, page.name)
+    imports: list[ast.stmt] = [
+        node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    assert imports
+    exec(compile(ast.Module(imports, []), page.name, "exec"), {})
 
 
 COMMANDS = sorted(
