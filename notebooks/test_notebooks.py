@@ -100,11 +100,18 @@ assert tiers[127, 255, 509].least > 2e6 and tiers[128, 256, 512].least is None
 slopes = [np.polyfit(np.log(lengths[4:]), np.log(v[4:]), 1)[0] for v in least.values()]
 assert all(2.8 < slope < 3.2 for slope in slopes)
 # "each certified on both sides"
-pair = fk.input_threshold(fk.LengthMix((2, 81), (HALF,)))
-assert pair.at.outside == 0 and pair.below.outside > 0
+for other in families.values():
+    for n in lengths.tolist():
+        pair = fk.input_threshold(fk.LengthMix((other(n), n), (HALF,)))
+        assert pair.at.outside == 0 and pair.below.outside > 0
 # the run ends on the pulse cycle; "a fifth", "a third"
 last = long_run.completed.sum("class").values[0][-1] / 400
 assert abs(last / float(cycle.throughput) - 1) < 1e-9
+# "only one in four lets anybody in"
+ended = fk.simulate(unstable, swung(unstable), iterations=2000, record=("admitted",))
+assert (ended.admitted.sum("class").values[0][-400:] > 0).sum() == 100
+# "costs little"
+assert 0.9 < float(cycle.share_of_best) < 1
 assert cycle.period == 4 and 0.3 < 1 - float(share) < 0.4
 short = fk.System(
     fk.Workload(tuple(fk.RequestClass(40, n, HALF) for n in (40, 80))), capacity=50_000
