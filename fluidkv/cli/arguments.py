@@ -70,9 +70,9 @@ def window(text: str) -> tuple[float, float]:
     return first, last
 
 
-def whole_number(argument: str, text: str, *, least: int) -> int:
-    allowed = f"a whole number from {least} to {_LARGEST_WHOLE}"
-    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= _LARGEST_WHOLE:
+def whole_number(argument: str, text: str, *, least: int, most: int = _LARGEST_WHOLE) -> int:
+    allowed = f"a whole number from {least} to {most if most == _LARGEST_WHOLE else f'{most:,}'}"
+    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= most:
         raise InputError(argument, text, allowed)
     return int(text)
 

@@ -35,15 +35,13 @@ def atlas(
 ) -> None:
     """Certified l0_min of every pair of decode lengths up to N, at several shares.
 
-    Writes threshold_atlas.nc (NetCDF, for xarray) and threshold_atlas.csv, a row for each pair and
-    share. Up to 60 at nine shares this takes minutes.
+    Writes threshold_atlas.nc (NetCDF, for xarray) and threshold_atlas.csv, a row
+    for each pair and share. Up to 60 at nine shares this takes minutes.
 
     [bold]fluidkv atlas --out atlas --longest 20[/bold]
     """
     folder = arguments.writable_folder("--out", out)
-    most = arguments.whole_number("--longest", longest, least=2)
-    if most > LONGEST:
-        raise InputError("--longest", most, f"at most {LONGEST}")
+    most = arguments.whole_number("--longest", longest, least=2, most=LONGEST)
     processes = arguments.whole_number("--workers", workers, least=1)
     shares = [_share(text) for text in share or []]
     if len(set(shares)) < len(shares):

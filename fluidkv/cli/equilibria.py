@@ -39,8 +39,9 @@ def equilibria(
 ) -> None:
     """Which cycles can a server of equal requests settle into, at what throughput?
 
-    Lists the eviction-free fixed point and every balanced cycle, each verified by running the model
-    once round in exact arithmetic, with its certified local stability.
+    Lists the eviction-free fixed point and every balanced cycle, each verified by
+    running the model once round in exact arithmetic, with its certified local
+    stability.
 
     [bold]fluidkv equilibria --class 5:9 --capacity 1000 --gaps 4,1,3,1[/bold]
     """

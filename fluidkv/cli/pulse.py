@@ -31,9 +31,7 @@ class _Answer:
 
 
 def pulse(
-    lengths: Annotated[
-        list[str], typer.Argument(metavar="LENGTH LENGTH", help="Two decode lengths.")
-    ],
+    lengths: Annotated[list[str], typer.Argument(metavar="LENGTH", help="Two decode lengths.")],
     input_: Annotated[str, typer.Option("--input", metavar="TOKENS", help="Input length of both.")],
     share: Annotated[
         str, typer.Option(metavar="P", help="Share of the first length, such as 1/2 or 0.5.")
@@ -45,19 +43,20 @@ def pulse(
 ) -> None:
     """Which cycle do two lengths with a common divisor have, and what does it cost?
 
-    The pulse cycle: all requests admitted in one iteration out of g, those of the youngest that
-    outgrow memory evicted in the others. Exact, run once round, with its certified local stability.
+    The pulse cycle: all requests admitted in one iteration out of g, those of
+    the youngest that outgrow memory evicted in the others. Exact, run once
+    round, with its certified local stability.
 
     [bold]fluidkv pulse 2 4 --input 50 --share 1/2 --capacity 626[/bold]
     """
     if len(lengths) != 2:
         raise InputError("LENGTH", " ".join(lengths), _TWO)
-    first, second = (_length("LENGTH", text) for text in lengths)
+    first, second = (
+        arguments.whole_number("LENGTH", text, least=1, most=LONGEST) for text in lengths
+    )
     if first == second:
         raise InputError("LENGTH", " ".join(lengths), _TWO)
-    input_length = arguments.whole_number("--input", input_, least=1)
-    if input_length > arguments.LARGEST_NUMBER:
-        raise InputError("--input", input_, f"at most {arguments.LARGEST_NUMBER:.0e} tokens")
+    input_length = arguments.whole_number("--input", input_, least=1, most=arguments.LARGEST_NUMBER)
     allowed = "a share strictly between 0 and 1, such as 1/2 or 0.5"
     portion = arguments.exact_number("--share", share, allowed)
     if not 0 < portion < 1:
@@ -78,7 +77,10 @@ def _find(first: int, second: int, input_length: int, share: Fraction, tokens: F
     from fluidkv.workload import System
 
     mix = two_lengths(first, second, share)
-    system = System(mix.workload(input_length), tokens)
+    try:
+        system = System(mix.workload(input_length), tokens)
+    except InputError as error:
+        raise InputError("--capacity", f"{tokens}", error.allowed) from None
     try:
         cycle = pulse_cycle(system)
     except InputError as error:
@@ -169,10 +171,3 @@ def _shown(value: Fraction) -> str:
 
 def _number(name: str, value: Fraction) -> dict[str, str | float]:
     return {name: str(value), f"{name}_float": float(value)}
-
-
-def _length(argument: str, text: str) -> int:
-    value = arguments.whole_number(argument, text, least=1)
-    if value > LONGEST:
-        raise InputError(argument, text, f"at most {LONGEST:,} tokens")
-    return value

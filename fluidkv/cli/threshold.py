@@ -26,7 +26,7 @@ _ARGUMENTS = {"decode_lengths": "LENGTH", "shares": "--share", "input_ratios": "
 
 def threshold(
     lengths: Annotated[
-        list[str], typer.Argument(metavar="LENGTH LENGTH...", help="Decode lengths, 2 or more.")
+        list[str], typer.Argument(metavar="LENGTH", help="Decode lengths, 2 or more.")
     ],
     share: Annotated[
         list[str] | None,
@@ -53,9 +53,9 @@ def threshold(
 ) -> None:
     """From which input length on is a mix of decode lengths stable?
 
-    l0_min, the smallest input length at which the eviction-free equilibrium is stable, with a
-    certificate on either side; how many modes grow at every other input length; what the
-    asymptotic formulas say. KV capacity does not enter.
+    l0_min, the smallest input length at which the eviction-free equilibrium is
+    stable, with a certificate on either side; how many modes grow at every other
+    input length; what the asymptotic formulas say. KV capacity does not enter.
 
     [bold]fluidkv threshold 5 9 --share 1/2[/bold]
     """
@@ -73,10 +73,7 @@ def threshold(
 def _mix(lengths: list[str], share: list[str], ratio: list[str] | None) -> "LengthMix":
     from fluidkv.exact.mixed.mix import LengthMix
 
-    numbers = [arguments.whole_number("LENGTH", text, least=1) for text in lengths]
-    for value in numbers:
-        if value > LONGEST:
-            raise InputError("LENGTH", value, f"at most {LONGEST:,} tokens")
+    numbers = [arguments.whole_number("LENGTH", text, least=1, most=LONGEST) for text in lengths]
     allowed = "a share strictly between 0 and 1, such as 1/2 or 0.5"
     shares = [arguments.exact_number("--share", text, allowed) for text in share]
     for text, value in zip(share, shares, strict=True):
@@ -85,6 +82,10 @@ def _mix(lengths: list[str], share: list[str], ratio: list[str] | None) -> "Leng
     if len(share) not in (len(lengths), len(lengths) - 1):
         given = " ".join(share) or None
         raise InputError("--share", given, "one for each length; the last may be left out")
+    if len(share) < len(lengths) and sum(shares) >= 1:
+        raise InputError(
+            "--share", " ".join(share), "a sum below 1, which leaves a share for the last"
+        )
     positive = "a positive number such as 2 or 1/2"
     ratios = [arguments.exact_number("--ratio", text, positive) for text in ratio or []]
     try:
@@ -133,7 +134,7 @@ def _count(length: int | None, count: "UnitCircleCount | None") -> dict[str, Any
         "input_length": length,
         "growing_modes": count.outside,
         "neutral_modes": count.on_circle,
-        "evidence": count.evidence,
+        "evidence": None if count.outside is None else count.evidence,
     }
 
 
@@ -206,7 +207,7 @@ def _answer(found: "InputThreshold") -> list[tuple[str, str]]:
     name = "l0" if found.mix.common_input else "L"
     if found.at_most is None or found.at is None:
         return [("threshold", _none(found, name))]
-    unit = " tokens of input" if found.mix.common_input else ""
+    unit = _tokens(found.at_most) if found.mix.common_input else ""
     if found.least is None:
         rows = [
             (
@@ -229,14 +230,32 @@ def _answer(found: "InputThreshold") -> list[tuple[str, str]]:
             until = f"stable from {name} = {found.least:,} to {first.last:,}{unit}, then not"
         rows = [("threshold", until)]
     if found.below is not None:
-        rows.append(("below", f"at {found.at_most - 1:,}: {_modes(found.below)}"))
+        rows.append(("below", f"at {found.at_most - 1:,}: {_modes(_window_below(found))}"))
     for c in last_crossings(found)[:2]:
         where = f"{float(c.length.mid()):,.3f}".rstrip("0").rstrip(".")
         rows.append(("last to go", f"period {_period(c):,.4g} iterations, at {name} = {where}"))
-    kinds = f"{found.at_most:,}: {found.at.evidence}"
+    kinds = [_kind(found.at_most, found.at)]
     if found.below is not None:
-        kinds += f", {found.at_most - 1:,}: {found.below.evidence}"
-    return [*rows, ("certified", kinds)]
+        kinds.append(_kind(found.at_most - 1, found.below))
+    return [*rows, ("certified", ", ".join(kinds))]
+
+
+def _window_below(found: "InputThreshold") -> "UnitCircleCount | InputWindow":
+    """The window that ends below the threshold: certified where the count by itself may not be."""
+    ending = (w for w in found.windows if found.least is not None and w.last == found.least - 1)
+    window = next(ending, found.below)
+    if window is None:
+        raise ValueError("no input length below 0")
+    return window
+
+
+def _kind(length: int, count: "UnitCircleCount") -> str:
+    kind = "by the crossings" if count.outside is None else count.evidence
+    return f"{length:,}: {kind}"
+
+
+def _tokens(length: int) -> str:
+    return " token of input" if length == 1 else " tokens of input"
 
 
 def _none(found: "InputThreshold", name: str) -> str:
@@ -303,7 +322,8 @@ def _windows(found: "InputThreshold") -> list[tuple[str, str]]:
         hidden = len(shown) - _SHOWN_WINDOWS
         rows.append(f"{hidden:,} windows of shorter inputs: --json lists them")
         shown = shown[-_SHOWN_WINDOWS:]
-    rows += [f"{_range(w):<24}{_modes(w)}" for w in shown]
+    width = max(22, *(len(_range(w)) for w in shown)) + 2
+    rows += [f"{_range(w):<{width}}{_modes(w)}" for w in shown]
     name = "at l0" if found.mix.common_input else "at L"
     return [(name if i == 0 else "", row) for i, row in enumerate(rows)]
 

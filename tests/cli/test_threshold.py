@@ -139,6 +139,7 @@ def test_text_of_five_and_nine(capsys):
         ["threshold", "127", "255", "509", *["--share", "1/3"] * 2],
         [*ARGV, "--bound", "9"],
         [*ARGV, "--bound", "1000000000000000000"],
+        ["threshold", "499", "500", "--share", "1/2"],
     ],
 )
 def test_text_fits_80_columns(argv, capsys, monkeypatch):
@@ -155,7 +156,10 @@ def test_text_fits_80_columns(argv, capsys, monkeypatch):
         (["threshold", "5", "--share", "1/2"], "LENGTH: got [5]; allowed: at least two"),
         (["threshold", "0", "5", "--share", "1/2"], "LENGTH: got '0'"),
         (["threshold", "5", "2.5", "--share", "1/2"], "LENGTH: got '2.5'"),
-        (["threshold", "5", "1000000", "--share", "1/2"], "LENGTH: got 1000000"),
+        (
+            ["threshold", "5", "1000000", "--share", "1/2"],
+            "LENGTH: got '1000000'; allowed: a whole",
+        ),
         (["threshold", "5", "9"], "--share: got None; allowed: one for each"),
         ([*ARGV, *ARGV[3:], *ARGV[3:]], "--share: got '1/2 1/2 1/2'; allowed: one for each"),
         ([*ARGV[:4], "0"], "--share: got '0'"),
@@ -164,7 +168,7 @@ def test_text_fits_80_columns(argv, capsys, monkeypatch):
         ([*ARGV[:4], "nan"], "--share: got 'nan'"),
         ([*ARGV[:4], "half"], "--share: got 'half'"),
         ([*ARGV, "--share", "1/3"], "--share: got 'sum 5/6'"),
-        (["threshold", "2", "3", "4", *ARGV[3:], *ARGV[3:]], "--share: got '0'"),
+        (["threshold", "2", "3", "4", *ARGV[3:], *ARGV[3:]], "--share: got '1/2 1/2'; allowed: a"),
         ([*ARGV, "--ratio", "1"], "--ratio: got '1 ratios'"),
         ([*ARGV, "--ratio", "0", "--ratio", "1"], "--ratio: got '0'"),
         ([*ARGV, "--ratio", "x", "--ratio", "1"], "--ratio: got 'x'"),
