@@ -13,7 +13,7 @@ from fluidkv.claims.congestion.mixed.gap_exponents import (
     upper_bound,
 )
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, zero_line
+from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def _panel(data: Data, ax: "Axes", classes: int) -> None:
     ax.plot(size, together, "s--", color=ORANGE, markersize=4, label="consecutive lengths")
     zero_line(ax, 1)
     ax.annotate(
-        "upper bound", (size[0], 1), (0, 3), textcoords="offset points", color=GREEN, fontsize=8
+        "upper bound", (size[0], 1), (0, 3), textcoords="offset points", color=GREY, fontsize=8
     )
     ax.set_xscale("log", base=2)
     ax.set_yscale("log")

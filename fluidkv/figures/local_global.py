@@ -80,6 +80,8 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
+    from fluidkv.fluid.convergence import CHECK_EVERY
+
     lost = {p: array(data, f"{_name(p)}_lost") for p in _PAIRS}
     above = array(data, "above")
     until = [
@@ -92,7 +94,8 @@ def caption(data: Data) -> str:
         f"and {_COUNT} other starts for {_HORIZON:,} iterations. Some starts do not return: "
         f"{'; '.join(until) or 'none'}. All return at every point: {', '.join(never)}. Dotted: "
         "the smallest whole input length that is stable, for the pairs with a class of one token. "
-        "Sampled; an exact cycle beside a stable equilibrium is in the ledger, "
+        f"Looked at every {CHECK_EVERY} iterations. Sampled; an exact cycle beside a stable "
+        "equilibrium is in the ledger, "
         "congestion.section-4-3.threshold-is-global."
     )
 

@@ -88,7 +88,7 @@ def draw_runs(data: Data, canvas: "Canvas", sets: Sequence[Lengths]) -> None:
     later = max(array(data, f"{name(s)}.admitted")[1:].max() for s in sets)
     grid[0, 0].set_ylim(-0.1, 1.35 * later)
     grid[0, 0].set_ylabel("admitted, in units of x*")
-    grid[1, 0].set_ylabel("evicted")
+    grid[1, 0].set_ylabel("evicted,\nunits of x*")
 
 
 def evicts_at_the_end(data: Data, lengths: Lengths) -> bool:

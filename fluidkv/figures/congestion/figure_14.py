@@ -59,7 +59,8 @@ def caption(data: Data) -> str:
         "Example 11 from y = (1, 0, 0), exact arithmetic. Until the energy is below "
         f"δ² = {scalar(data, 'level'):.3f}, at n = {scalar(data, 'entry'):g}, it falls by "
         f"{drops.min():.2f} to {drops.max():.2f} an iteration, where the proof guarantees "
-        f"{scalar(data, 'guaranteed'):.4f}. The start holds more than memory has; with the oldest "
+        f"{scalar(data, 'guaranteed'):.4f}. Dashed: the factor 1 - 1/C_P that it guarantees an "
+        "iteration. The start holds more than memory has; with the oldest "
         "cohort smaller by as many tokens it is feasible, and all later states are the same."
     )
 
