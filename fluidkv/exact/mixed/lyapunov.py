@@ -152,9 +152,8 @@ def largest_eigenvalue(symmetric: fmpq_mat | arb_mat) -> arb:
         ArithmeticError: not enclosed in the bits allowed.
     """
     eigenvalues = enclosed_eigenvalues(symmetric)
-    low = max((x.lower() for x in eigenvalues), key=float)
-    high = max((x.upper() for x in eigenvalues), key=float)
-    return low.union(high)
+    # compared as they are: floats would not tell apart what agrees to sixteen digits
+    return max(x.lower() for x in eigenvalues).union(max(x.upper() for x in eigenvalues))
 
 
 def enclosed_eigenvalues(symmetric: fmpq_mat | arb_mat) -> list[arb]:

@@ -21,6 +21,7 @@ Source: Congestion, B.6.4; B.8.6 and B.9 for the generalisation.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import cast
 
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
@@ -175,10 +176,12 @@ def _levels(
 def _nonnegative_level(inverted: fmpq_mat | arb_mat, rate: Fraction) -> Level:
     d = inverted.nrows()
     units = ([Fraction(int(i == s)) for i in range(d)] for s in range(d))
-    largest = max((inner_product(inverted, unit, unit) for unit in units), key=float)
-    if isinstance(largest, Fraction):
-        return rate * rate / largest
-    # Balls may overlap: one around them all.
+    entries = [inner_product(inverted, unit, unit) for unit in units]
+    if all(isinstance(x, Fraction) for x in entries):
+        return rate * rate / max(cast("list[Fraction]", entries))
+    # Balls may overlap: one from the largest lower end to the largest upper end.
+    balls = [_ball(x) for x in entries]
+    largest = max(x.lower() for x in balls).union(max(x.upper() for x in balls))
     return _ball(rate * rate) / largest
 
 
