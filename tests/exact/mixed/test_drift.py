@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.branches import remainders, track
+from fluidkv.exact.mixed.discs import Disc, combined, taylor
 from fluidkv.exact.mixed.drift import BranchStatus, drift, drift_bound, outward_rate
 from fluidkv.exact.mixed.limit import LimitRoot, limit_roots, perturbed
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
@@ -198,6 +199,25 @@ def test_branches_are_different_roots():
     assert not any(a.overlaps(b) for i, a in enumerate(ends) for b in ends[:i])
 
 
+def test_the_discs_of_a_branch_leave_no_gap_between_input_lengths(monkeypatch):
+    """Each is proved for a whole interval of eps, and the intervals reach from 0 to the end."""
+    mix, covered = two_lengths(3, 7, Fraction(1, 3)), []
+
+    def recorded(p, q, eps):
+        covered.append((eps.lower(), eps.upper()))
+        return combined(p, q, eps)
+
+    monkeypatch.setattr("fluidkv.exact.mixed.branches.combined", recorded)
+    for root in limit_roots(mix):
+        covered.clear()
+        assert track(mix, root, [5]).status is BranchStatus.TRACKED
+        reached = arb(0)
+        for low, high in sorted(covered, key=lambda ends: float(ends[0])):
+            assert low <= reached
+            reached = max(reached, high)
+        assert reached >= 1 / arb(5 + mix.ages)
+
+
 def test_tracked_modulus_of_the_printed_examples():
     mix = two_lengths(2, 4, HALF)
     branch = track(mix, limit_roots(mix)[0], [10, 50])
@@ -253,6 +273,72 @@ def test_remainder_is_within_the_certified_bound_from_there_on(mix, above, order
         for length, value in zip(found.input_lengths, values, strict=True):
             limit = bound.constant / float(length + mix.ages) ** (order + 1)
             assert value < limit * (1 + 1e-12)  # the float power is off by roundings only
+
+
+def written_out(p, q, first, second, order, k, eps):
+    """All but P'(alpha) u on the circle |u| = k eps^(order+1), over eps^(order+1): plain sums."""
+    if order == 1:
+        reach = first + k * eps
+        low = p[2] * reach**2 + q[1] * reach
+    else:
+        beyond = second + k * eps
+        reach = first + eps * beyond
+        low = p[2] * (2 * first * beyond + eps * beyond**2) + q[1] * beyond
+    high = sum(p[j] * reach**j * eps ** (j - order - 1) for j in range(3, len(p)))
+    return low + high + sum(q[j] * reach**j * eps ** (j - order) for j in range(2, len(q)))
+
+
+@given(mixes(), st.sampled_from([1, 2]))
+def test_no_term_is_missing_from_the_bound(mix, order):
+    """At the shortest input that has a bound, where terms of high order weigh most."""
+    p, q = perturbed(mix)
+    for root in limit_roots(mix):
+        lengths = (0, 1, 2, 5, 10, 20, 40, 80, 160, 320)
+        tried = (drift_bound(mix, root, length, order=order) for length in lengths)
+        bound = next((b for b in tried if b is not None), None)
+        if bound is None:
+            continue
+        with mpmath.workdps(DIGITS):
+            alpha = root.ball.mid()
+            coefficients = [
+                [mpmath.mpf(abs(c).mid().str(40, radius=False)) for c in taylor(f, alpha)]
+                for f in (p, q)
+            ]
+            z1, z2 = (mpmath.mpf(abs(z).mid().str(40, radius=False)) for z in expansion(mix, root))
+            eps = 1 / (mpmath.mpf(int(bound.above)) + mix.ages)
+            k = mpmath.mpf(bound.constant)
+            rest = written_out(coefficients[0], coefficients[1], z1, z2, order, k, eps)
+            assert rest < coefficients[0][1] * k
+
+
+def test_modulus_of_a_branch_that_turns_to_second_order():
+    """With unequal inputs z1 / alpha is not real: its imaginary part counts in the modulus."""
+    mix = LengthMix((2, 3, 5), (Fraction(1, 5), Fraction(1, 2)), (4, 1, Fraction(1, 3)))
+    for root in limit_roots(mix):
+        rates = drift(mix, root).modulus_rates
+        assert rates is not None
+        [point] = track(mix, root, [10**6]).points
+        eps = 1 / arb(10**6 + mix.ages)
+        second = (point.modulus / root.modulus - 1 - rates[0] * eps) / eps**2
+        assert abs(second - rates[1]) < 1e-3  # the third order, times eps
+    turning = [expansion(mix, r)[0] / r.ball for r in limit_roots(mix) if r.ball.imag > 0]
+    assert any(abs(z.imag) > 0.1 for z in turning)  # else this would show nothing
+
+
+def test_a_disc_is_inside_another_with_its_rim():
+    outer = Disc(acb(0), arb(1))
+    assert Disc(acb(0.5), arb(0.4)).inside(outer)
+    assert not Disc(acb(0.5), arb(0.5)).inside(outer)
+    assert not Disc(acb(0, 0.9), arb(0.4)).inside(outer)
+
+
+def test_the_ball_of_a_disc_holds_its_rim():
+    disc = Disc(acb(1, 2), arb(0.25))
+    for z in (acb(1.25, 2), acb(0.75, 2), acb(1, 2.25), acb(1, 1.75)):
+        assert disc.ball.contains(z)
+    real = Disc(acb(1), arb(0.25)).ball
+    assert real.contains(acb(1.25))
+    assert real.imag == 0
 
 
 @given(mixes())

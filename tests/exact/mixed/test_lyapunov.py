@@ -5,13 +5,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.linalg
-from flint import arb, arb_mat, fmpq_mat
+from flint import arb, arb_mat, fmpq, fmpq_mat
 from flint import ctx as flint_context
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.exact.mixed.lyapunov import enclosed_eigenvalues, lyapunov
+from fluidkv.exact.mixed import neighbourhood as neighbourhood_module
+from fluidkv.exact.mixed import uniform
+from fluidkv.exact.mixed.lyapunov import enclosed_eigenvalues, largest_eigenvalue, lyapunov
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.neighbourhood import below, entry_time, neighbourhood
 from fluidkv.exact.mixed.transition import iterates, transition, transition_matrix
@@ -110,6 +112,14 @@ def test_balls_contain_the_rational_solution(monkeypatch):
         for row, enclosures in zip(exact.flint.tolist(), balls.flint.tolist(), strict=True):
             assert all(ball(b).contains(x) for x, b in zip(row, enclosures, strict=True))
     assert balls.norm.overlaps(exact.norm)
+
+
+def test_the_largest_eigenvalue_is_told_from_one_that_agrees_to_sixteen_digits():
+    tiny = fmpq(1, 10**25)
+    with flint_context.workprec(256):
+        found = largest_eigenvalue(fmpq_mat([[1, 0], [0, 1 + tiny]]))
+        assert found.contains(arb(1 + tiny))
+        assert not found.contains(arb(1))
 
 
 def test_no_solution_where_a_root_is_not_inside():
@@ -214,6 +224,48 @@ def test_levels_are_attained_and_not_exceeded(mix, length):
         )
 
 
+@pytest.mark.parametrize(("mix", "length"), MIXES)
+def test_the_level_of_nonnegative_states_is_attained(mix, length):
+    """It is x*^2 over the largest diagonal entry of P^-1, whichever age that is at."""
+    found = neighbourhood(System(mix.workload(length * 2), 12 * length))
+    matrix = found.lyapunov.flint
+    assert isinstance(matrix, fmpq_mat)
+    inverted = matrix.inv()
+    largest = max(inverted[s, s] for s in range(mix.ages))
+    assert found.nonnegative_level == found.rate**2 * Fraction(int(largest.q), int(largest.p))
+
+
+def test_levels_in_balls_hold_the_rational_ones(monkeypatch):
+    system = System(two_lengths(2, 3, HALF).workload(10), 118)
+    exact = neighbourhood(system)
+    monkeypatch.setattr("fluidkv.exact.mixed.lyapunov.EXACT_AGES", 1)
+    balls = neighbourhood(system)
+    assert not balls.lyapunov.exact
+    for name in ("eviction_level", "boundary_level", "nonnegative_level"):
+        value, ball = getattr(exact, name), getattr(balls, name)
+        assert ball.contains(arb(fmpq(value.numerator, value.denominator)))
+        assert ball.rad() < 1e-10
+
+
+def test_overlapping_balls_are_not_compared():
+    """Nor is a ball that ends where the other begins called smaller."""
+    wide = arb(1, 0.5)
+    assert below(wide, Fraction(1)) is None
+    assert below(arb(1), wide) is None
+    assert below(wide, Fraction(2)) is True
+    assert below(wide, Fraction(1, 4)) is False
+
+
+def test_the_largest_of_overlapping_balls_is_one_around_them(monkeypatch):
+    """The age with the largest midpoint need not be the one with the largest entry."""
+    entries = iter([arb(2, 1e-3), arb(2.0005, 1e-6)])
+    monkeypatch.setattr(neighbourhood_module, "inner_product", lambda *_: next(entries))
+    level = neighbourhood_module._nonnegative_level(arb_mat(2, 2), Fraction(1))
+    assert isinstance(level, arb)
+    assert level.contains(arb(1) / arb("2.0009"))
+    assert not level.contains(arb(1) / arb("1.9999"))
+
+
 def test_membership_and_entry_on_the_trajectory_of_example_11():
     found = small()
     weights = found.lyapunov.weights
@@ -250,6 +302,27 @@ def test_the_uniform_bound_holds_at_every_length_tried(mix, length):
         assert at.norm < bound.norm
         phi = floats(transition_matrix(at.weights))
         assert np.abs(np.linalg.eigvals(phi)).max() < bound.radius < 1
+    # sqrt(1 - 1 / C_P), rounded up
+    assert Fraction(bound.radius) ** 2 >= 1 - 1 / Fraction(bound.norm)
+    assert bound.radius**2 == pytest.approx(1 - 1 / bound.norm, abs=1e-14)
+
+
+def test_a_matrix_that_decreases_but_is_not_positive_proves_nothing():
+    """P = -1 and Phi = 2: P - Phi P Phi = 3, and the root is outside."""
+    minus, two, half = (fmpq_mat([[x]]) for x in (fmpq(-1), fmpq(2), fmpq(1, 2)))
+    assert not uniform._decreases(minus, two)
+    assert uniform._decreases(-minus, half)
+    assert not uniform._decreases(-minus, two)
+
+
+def test_both_ends_of_a_piece_are_tested(monkeypatch):
+    """P that fails where the piece begins, as by its own rounding, proves nothing of the piece."""
+    mix, tested = two_lengths(2, 3, HALF), uniform._decreases
+    begin = transition_matrix(mix.limit)
+    monkeypatch.setattr(uniform, "_decreases", lambda p, phi: phi != begin and tested(p, phi))
+    found = uniform_bound(mix, 100)
+    assert (found.verdict, found.norm) == (Verdict.UNDECIDED, None)
+    assert "rounding" in found.reason
 
 
 def test_the_uniform_bound_does_not_close_where_it_must_not():

@@ -6,14 +6,14 @@ from typing import Any
 
 import mpmath
 import pytest
-from flint import arb
+from flint import arb, fmpz_poly
 from flint import ctx as flint_context
 
 from fluidkv.exact.mixed import pencil
 from fluidkv.exact.mixed.condition import CrossingCondition
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
-from fluidkv.exact.mixed.separation import by_cells, by_isolation
+from fluidkv.exact.mixed.separation import _zeros, by_cells, by_isolation
 from fluidkv.exact.roots.spectrum import count_unstable
 from tests.exact.mixed.mixes import NEVER, TOUCHING, TRIPLE, random_mixes
 
@@ -202,6 +202,36 @@ def test_three_zeros_that_meet_at_minus_one_are_one_crossing() -> None:
     assert exact.exact == 1
     change = outside(TRIPLE, Fraction(1001, 1000)) - outside(TRIPLE, Fraction(999, 1000))
     assert change == exact.outward
+
+
+def test_no_crossing_of_long_inputs_holds_two_whole_lengths() -> None:
+    """Each of them would be counted by itself: at 80 billion tokens, tens of thousands."""
+    tiny = Fraction(1, 10**6)
+    mix = LengthMix((6, 8), (tiny, 1 - tiny), (Fraction(1, 10**4),) * 2)
+    crossings = InputPencil(mix).crossings()
+    assert all(c.length > 10**10 for c in crossings)
+    assert all(c.length.rad() < 0.5 for c in crossings)
+
+
+def test_crossings_as_near_as_long_shares_make_them_are_told_apart() -> None:
+    """Coefficients of more bits than a double holds enter in full, whatever the precision."""
+    ratios = list(TOUCHING.input_ratios)
+    ratios[1] += Fraction(1, 10**15)
+    mix = LengthMix(TOUCHING.decode_lengths, TOUCHING.shares, ratios)
+    pair = [c for c in InputPencil(mix).crossings() if abs(c.length - 1) < 1e-6]
+    assert [c.outward for c in pair] in ([2, -2], [-2, 2])
+    assert pair[0].length < pair[1].length
+
+
+def test_a_zero_of_h_that_a_ball_does_not_tell_from_pi_needs_more_bits() -> None:
+    """T = 2^200 (x + 2) - 1, just inside -2: dropped, a crossing would be missed."""
+    near = fmpz_poly([2**201 - 1, 2**200])
+    with flint_context.workprec(64):
+        assert _zeros(near) is None
+    with flint_context.workprec(512):
+        found = _zeros(near)
+    assert found is not None
+    assert len(found) == 1
 
 
 def test_a_mix_whose_roots_do_not_depend_on_the_input_has_no_crossings() -> None:

@@ -5,14 +5,14 @@ from fractions import Fraction
 from itertools import pairwise
 
 import pytest
-from flint import fmpq, fmpq_mat
+from flint import fmpq, fmpq_mat, fmpz_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
-from fluidkv.exact.mixed.orbits import CohortMap, periodic_orbit
+from fluidkv.exact.mixed.orbits import CohortMap, count_outside_and_on, periodic_orbit
 from fluidkv.exact.mixed.pulse import (
     compressed_weights,
     pulse_cycle,
@@ -257,6 +257,42 @@ def test_a_continuum_of_orbits_is_not_an_orbit():
     start = next(pulse_cycle(system).states())
     assert periodic_orbit(system, start, period=4) is None
     assert periodic_orbit(system, start, period=2) is not None
+
+
+def test_fronts_without_an_orbit_of_their_own_are_no_orbit():
+    # The first front of the pulse alone has a fixed point, from which the map leads elsewhere.
+    start = next(pulse_cycle(EXAMPLE_12).states())
+    assert CohortMap(EXAMPLE_12).step(start)[0] == 1
+    assert periodic_orbit(EXAMPLE_12, start, period=1) is None
+
+
+def test_a_stage_that_is_emptied_exactly_is_the_front():
+    # 1 request of age 0 is to go, as the two others hold all of M at their next ages
+    dynamics = CohortMap(EXAMPLE_12)
+    share = dynamics.capacity / (dynamics.weights[2] + dynamics.weights[3])
+    front, after = dynamics.step((Fraction(1), share, share, Fraction(0)))
+    assert (front, after) == (1, (0, 0, share, share))
+
+
+def test_an_orbit_where_a_front_may_move_says_nothing_of_the_states_near_by():
+    cycle = pulse_cycle(EXAMPLE_12)
+    orbit = periodic_orbit(EXAMPLE_12, next(cycle.states()), period=2)
+    assert orbit is not None
+    assert (orbit.fronts, orbit.strict, orbit.attracts) == ((1, 0), True, True)
+    first, second = orbit.states
+    emptied = replace(orbit, states=(first, (second[0], Fraction(0), *second[2:])))
+    untouched = replace(orbit, states=(first, (second[0], first[0], *second[2:])))
+    nothing_admitted = replace(orbit, states=((Fraction(0), *first[1:]), second))
+    for touching in (emptied, untouched, nothing_admitted):
+        assert not touching.strict
+        assert touching.attracts is None
+
+
+def test_pairs_of_roots_that_mirror_each_other_count_once_outside():
+    half_and_two = fmpz_poly([2, -5, 2])
+    assert count_outside_and_on(half_and_two) == (1, 0)
+    assert count_outside_and_on(half_and_two * half_and_two * fmpz_poly([1, 1])) == (2, 1)
+    assert count_outside_and_on(half_and_two * fmpz_poly([3, 1])) == (2, 0)
 
 
 @pytest.mark.parametrize(

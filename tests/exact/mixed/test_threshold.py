@@ -1,5 +1,6 @@
 """l0_min and the windows of stability, against a count at every input length."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -7,6 +8,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed import threshold as module
+from fluidkv.exact.mixed.asymptotic import asymptotic_threshold, least_phase_decay
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
 from fluidkv.exact.mixed.threshold import InputThreshold, ThresholdStatus, input_threshold
@@ -159,6 +161,48 @@ def test_lengths_with_a_common_divisor_have_no_threshold() -> None:
 def test_roots_that_do_not_move_give_one_window() -> None:
     found = input_threshold(NEVER)
     assert (found.least, len(found.windows), found.crossings) == (0, 1, ())
+
+
+@pytest.mark.parametrize(("short", "long"), [(2, 7), (5, 9), (3, 20), (11, 13)])
+@pytest.mark.parametrize("share", [Fraction(1, 10), HALF, Fraction(9, 10)])
+def test_phases_of_two_lengths_are_the_closed_form(short: int, long: int, share: Fraction) -> None:
+    """(13): the least phase is 2 pi / n, one step from a multiple of it, of either sign."""
+    found = asymptotic_threshold(two_lengths(short, long, share))
+    assert found is not None
+    p, theta = float(share), short / long
+    printed = (1 - p + p * theta) ** 3 / (2 * math.pi**2 * p * (1 - p)) * long**3
+    assert found.phases == pytest.approx(printed, rel=1e-12)
+
+
+def test_phases_of_three_lengths_may_have_either_sign() -> None:
+    """At u = 3, 20 u is 61 - 1 and 41 u is 2 x 61 + 1: phases that are opposite, and small."""
+    mix = LengthMix((20, 41, 61), (Fraction(1, 3), Fraction(1, 3)))
+    decay = least_phase_decay(mix)
+    found = asymptotic_threshold(mix)
+    assert found is not None
+    gap = 1 - sum(found.limit_radius) / 2
+    assert decay / 61 == pytest.approx(gap, rel=0.02)  # the next order, (2 pi / 61)^2, and 1/n
+
+
+def test_the_first_order_threshold_counts_the_longest_output() -> None:
+    """A = z^2 + z + 1/2 of lengths 2 and 3 has modulus 1/sqrt(2): l0 + 3 is 1 / (1 - 1/sqrt(2))."""
+    found = asymptotic_threshold(two_lengths(2, 3, HALF))
+    assert found is not None
+    assert found.first_order == pytest.approx(1 / (1 - 0.5**0.5) - 3, rel=1e-12)
+
+
+def test_asymptotics_with_input_ratios_drift_at_another_rate() -> None:
+    """A_r depends on p_k r_k alone; the rate is sum(p l1) / sum(p r l1)."""
+    plain = asymptotic_threshold(two_lengths(2, 3, HALF))
+    # p r = 1/2, 1/2 again
+    mix = LengthMix((2, 3), (Fraction(1, 4), Fraction(3, 4)), (2, Fraction(2, 3)))
+    found = asymptotic_threshold(mix)
+    assert plain is not None
+    assert found is not None
+    rate = (Fraction(1, 4) * 2 + Fraction(3, 4) * 3) / (HALF * 2 + HALF * 3)
+    assert found.limit_radius == plain.limit_radius
+    assert found.phases == pytest.approx(float(rate) * plain.phases, rel=1e-12)
+    assert found.first_order == pytest.approx(float(rate) * (plain.first_order + 3), rel=1e-12)
 
 
 def test_a_bound_below_the_threshold_is_a_status() -> None:
