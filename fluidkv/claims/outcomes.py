@@ -56,20 +56,31 @@ def conjugate_modulus_squared(coefficients: Sequence[Number]) -> Fraction:
 
 
 def holds_for(
-    bad: str | None, *, ours: str, paper: str, evidence: Evidence = Evidence.EXACT, note: str = ""
+    bad: str | None,
+    *,
+    ours: str,
+    paper: str,
+    evidence: Evidence = Evidence.EXACT,
+    note: str = "",
+    refuted: Evidence = Evidence.EXACT,
 ) -> Outcome:
     """A statement over a range: `bad` is the smallest counterexample, None if none was met.
 
-    `evidence` is that for holding. One counterexample, computed in rationals as all of them are
-    here, refutes exactly, however many cases were sampled to find it.
+    `evidence` is that for holding, `refuted` that of a counterexample. One that is computed in
+    rationals refutes exactly, however many cases were sampled to find it; one that is seen in
+    balls or floats is known as well as they are.
     """
-    known = evidence if bad is None else Evidence.EXACT
+    known = evidence if bad is None else refuted
     return Outcome(verdict(bad is None), known, ours, paper, note=note, witness=bad or "")
 
 
-def sampled(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
+def sampled(
+    bad: str | None, ours: str, paper: str, note: str = "", *, refuted: Evidence = Evidence.EXACT
+) -> Outcome:
     """`holds_for` over a sample of cases."""
-    return holds_for(bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note)
+    return holds_for(
+        bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note, refuted=refuted
+    )
 
 
 def decimal(value: Number, digits: int = 4) -> str:

@@ -37,6 +37,7 @@ class _Count:
         fewest: the smallest count at any L >= 0.
         at_zero: the count at L = 0.
         final: the count for all L >= last.
+        neutral: modes on the circle at `last`; with none, all others are inside.
     """
 
     mix: "LengthMix"
@@ -44,6 +45,7 @@ class _Count:
     fewest: int
     at_zero: int
     final: int
+    neutral: int | None
 
 
 def _count(mix: "LengthMix") -> _Count:
@@ -71,7 +73,8 @@ def _count(mix: "LengthMix") -> _Count:
         last = 0 if count_unstable(mix.weights(0)).on_circle == 0 else 1
     final = outside(last)
     counts = [outside(x) for x in between] + [final]
-    return _Count(mix, last, min(counts), outside(0), final)
+    neutral = count_unstable(mix.weights(last)).on_circle
+    return _Count(mix, last, min(counts), outside(0), final, neutral)
 
 
 @cache
@@ -112,7 +115,7 @@ def _name(mix: "LengthMix") -> str:
 def _settles(counts: Iterable[_Count], paper: str) -> Outcome:
     """The final count is g - 1, with the sizes from which on it is, and what happens below."""
     found = list(counts)
-    bad = next((c for c in found if c.final != c.mix.decode_gcd - 1), None)
+    bad = next((c for c in found if (c.final, c.neutral) != (c.mix.decode_gcd - 1, 0)), None)
     latest = max(found, key=lambda c: c.last)
     below = next((c for c in found if c.at_zero != c.final), None)
     fewer = [c for c in found if c.fewest < c.mix.decode_gcd - 1]

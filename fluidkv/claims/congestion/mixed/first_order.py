@@ -122,6 +122,7 @@ def _wrong_integer() -> Outcome:
         "l0_min exceeds 1/(1 - rho) - n by about Re d_alpha, n/2 and more; the excess over its "
         f"limit n (q + 2 p theta - p theta^2) / (2 (q + p theta)) is a factor {min(short):.2f} to "
         f"{max(short):.2f} here. Relative to l0_min that vanishes like n^-2.",
+        refuted=Evidence.BALL,
     )
 
 

@@ -64,6 +64,7 @@ def _returns(cases: Iterable[tuple[int, int]]) -> Outcome:
         paper="from any feasible initial state, for all sufficiently large l0",
         note="Every burst, uniform, sparse, near-pulse and below capacity, on the cohort manifold "
         "(Lemma 9), in floats; M scales all masses and nothing else.",
+        refuted=Evidence.FLOAT,
     )
 
 
@@ -162,8 +163,10 @@ def _common_divisor_count() -> Outcome:
         bad,
         ours=f"in all {mixes} mixes, for every l0 beyond some; the largest is {latest}, {where}",
         paper="g - 1 unstable roots and n - g stable ones, for all sufficiently large l0",
-        evidence=Evidence.BALL,
-        note="Crossings of the unit circle cut the axis of l0; none lies beyond.",
+        evidence=Evidence.SAMPLED,
+        note="Of these mixes proved, in balls: crossings of the unit circle cut the axis of l0; "
+        "none lies beyond.",
+        refuted=Evidence.BALL,
     )
 
 
@@ -193,6 +196,7 @@ def _small_perturbations_leave() -> Outcome:
         paper="leaves the region without evictions in finite time",
         note=f"l0 = 50, equal shares; uniform starts shrunk towards the equilibrium by {min(first)}"
         f" and {max(first)}. Those without projection on the unstable modes have measure 0.",
+        refuted=Evidence.FLOAT,
     )
 
 
@@ -240,6 +244,7 @@ def _exponential() -> Outcome:
         bad,
         ours="slowest rate an iteration after the last eviction: " + "; ".join(shown),
         paper="converges exponentially from any feasible initial state",
+        refuted=Evidence.FLOAT,
     )
 
 

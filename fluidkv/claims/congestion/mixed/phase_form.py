@@ -42,6 +42,7 @@ def _second_order() -> Outcome:
         None,
         ours="equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4",
         paper="(1/2D) sum p_k (x_k - beta_k xbar)^2 + O(|x|^3)",
+        evidence=Evidence.SAMPLED,
     )
 
 

@@ -180,6 +180,7 @@ def _sum_identity() -> Outcome:
         bad,
         ours=f"equal for all {sum(1 for _ in _pairs(60))} pairs up to 60, all l0 and q",
         paper="sum of V_{g-1+mg} = (a(2 l0+a+g) + q(b-a)(2 l0+a+b+g)) / 2g",
+        evidence=Evidence.SAMPLED,
     )
 
 

@@ -190,6 +190,7 @@ def _multiple_root_identity() -> Outcome:
         paper="zeta^a = p (1 - a/n)",
         note="n^n q^a falls and p^n rises with p, so they meet once. A triple root would need "
         "n - 1 = n - a - 1.",
+        evidence=Evidence.SAMPLED,
     )
 
 

@@ -175,6 +175,7 @@ def _threshold_at_both_ends() -> Outcome:
         f"with a/n up to {max(a / n for a, n in easier):.2f}",
         "harder for p near 1",
         "With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
+        refuted=Evidence.BALL,  # that no shorter input is stable follows from crossings in balls
     )
 
 
