@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 LONGEST = 200  # decode length: the work grows like its fifth power, and is hours there
+MOST_WORKERS = 256
 NAME = "threshold_atlas"
 
 
@@ -42,7 +43,9 @@ def atlas(
     """
     folder = arguments.writable_folder("--out", out)
     most = arguments.whole_number("--longest", longest, least=2, most=LONGEST)
-    processes = arguments.whole_number("--workers", workers, least=1)
+    pairs = most * (most - 1) // 2
+    # all start at once, and one without a pair would only wait
+    processes = min(pairs, arguments.whole_number("--workers", workers, least=1, most=MOST_WORKERS))
     shares = [_share(text) for text in share or []]
     if len(set(shares)) < len(shares):
         raise InputError("--share", " ".join(share or []), "shares that all differ")
@@ -52,13 +55,12 @@ def atlas(
     console = Console(stderr=True, highlight=False)
     with console.status("certifying (Ctrl-C stops)") as status:
 
-        def show(done: int, pairs: int) -> None:
+        def show(done: int, _: int) -> None:
             if console.is_terminal:
                 status.update(f"certified {done:,} of {pairs:,} pairs (Ctrl-C stops)")
 
         found = threshold_atlas(most, shares or TENTHS, workers=processes, on_progress=show)
     names = write(found, folder)
-    pairs = most * (most - 1) // 2
     print(f"{pairs:,} pairs x {found.sizes['share']} shares")
     print(f"written to {folder}: {', '.join(names)}")
     sys.stdout.flush()

@@ -1,7 +1,9 @@
 """The other commands, exit codes, and what asking for help costs."""
 
+import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -157,3 +159,15 @@ def test_module_and_console_script_agree_on_exit_codes():
     assert (bad.returncode, bad.stdout) == (2, "")
     assert "Traceback" not in bad.stderr
     assert bad.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "name", ["study", "equilibria", "cascade", "pulse", "threshold", "atlas", "verify", "figure"]
+)
+def test_help_is_not_broken_twice_in_80_columns(name):
+    # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
+    module = import_module("fluidkv.cli.app")
+    text = inspect.getdoc(getattr(module, name))
+    assert text
+    shown = re.sub(r"\[/?bold\]", "", text)
+    assert max(len(line) for line in shown.splitlines()) <= 78

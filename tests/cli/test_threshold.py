@@ -182,3 +182,14 @@ def test_bad_input_gets_one_line(argv, message, capsys):
     assert captured.out == ""
     assert captured.err.startswith(f"fluidkv: {message}")
     assert captured.err.count("\n") == 1
+
+
+def test_counts_left_open_by_themselves_are_answered_by_the_crossings(capsys):
+    argv = ["threshold", "499", "500", "--share", "1/2"]  # roots within 1e-15 of the circle
+    answer, out = run_json(capsys, argv), run_text(capsys, argv)
+    below = answer["l0_min"] - 1
+    assert answer["windows"][-2]["last"] == below
+    if answer["below"]["growing_modes"] is None:
+        assert answer["below"]["evidence"] is None
+        assert f"{below:,}: by the crossings" in out
+    assert f"at {below:,}: 2 modes grow" in out
