@@ -254,8 +254,11 @@ def figure(
             print(f"{each.id:<22} {each.title}")
         return
     folder = arguments.writable_folder("--out", out)
-    with _progress(f"drawing into {folder}", quiet=False):
-        rendered = render(ids or None, folder)
+    try:
+        with _progress(f"drawing into {folder}", quiet=False):
+            rendered = render(ids or None, folder)
+    except OSError as error:  # the disk filled up, or the folder changed since it was checked
+        raise InputError("--out", out, f"a folder that takes files ({error})") from None
     for each in rendered:
         print(
             f"{each.id}: " + (f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files))

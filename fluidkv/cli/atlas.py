@@ -2,7 +2,6 @@
 
 import csv
 import io
-import sys
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -63,7 +62,6 @@ def atlas(
     names = write(found, folder)
     print(f"{pairs:,} pairs x {found.sizes['share']} shares")
     print(f"written to {folder}: {', '.join(names)}")
-    sys.stdout.flush()
 
 
 def write(found: "xr.Dataset", folder: Path) -> list[str]:

@@ -160,8 +160,8 @@ def _asymptotic(found: "InputThreshold", formula: "AsymptoticThreshold") -> dict
     return {
         "phases": _finite(formula.phases),
         "phases_relative_error": _relative(formula.phases, found.least),
-        "first_order": _finite(formula.first_order),
-        "first_order_relative_error": _relative(formula.first_order, found.least),
+        "first_order": _finite(_first_order(formula)),
+        "first_order_relative_error": _relative(_first_order(formula), found.least),
         "limit_radius": list(formula.limit_radius),
     }
 
@@ -232,7 +232,7 @@ def _answer(found: "InputThreshold") -> list[tuple[str, str]]:
     if found.below is not None:
         rows.append(("below", f"at {found.at_most - 1:,}: {_modes(_window_below(found))}"))
     for c in last_crossings(found)[:2]:
-        where = f"{float(c.length.mid()):,.3f}".rstrip("0").rstrip(".")
+        where = _shown(float(c.length.mid()))
         rows.append(("last to go", f"period {_period(c):,.4g} iterations, at {name} = {where}"))
     kinds = [_kind(found.at_most, found.at)]
     if found.below is not None:
@@ -252,6 +252,12 @@ def _window_below(found: "InputThreshold") -> "UnitCircleCount | InputWindow":
 def _kind(length: int, count: "UnitCircleCount") -> str:
     kind = "by the crossings" if count.outside is None else count.evidence
     return f"{length:,}: {kind}"
+
+
+def _shown(length: float) -> str:
+    if length >= 1e12:  # a double has no third decimal there
+        return f"{length:.6g}"
+    return f"{length:,.3f}".rstrip("0").rstrip(".")
 
 
 def _tokens(length: int) -> str:
@@ -299,11 +305,19 @@ def _formulas(found: "InputThreshold") -> list[tuple[str, str]]:
     source = "(13)" if len(found.mix.shares) == 2 and found.mix.common_input else "B.8.7"
     return [
         ("formulas", f"{_estimate(formula.phases, least)}, equation {source}"),
-        ("", f"{_estimate(formula.first_order, least)}, first-order drift"),
+        ("", f"{_estimate(_first_order(formula), least)}, first-order drift"),
     ]
 
 
+def _first_order(formula: "AsymptoticThreshold") -> float:
+    """Not a number where the gap 1 - |alpha| that it divides by is not known to 1 %."""
+    low, high = formula.limit_radius
+    return formula.first_order if high - low <= 0.01 * (1 - high) else math.nan
+
+
 def _estimate(value: float, least: int | None) -> str:
+    if not math.isfinite(value):
+        return "not known"
     shown = f"{value:,.1f}" if value < 1e9 else f"{value:.4g}"
     error = _relative(value, least)
     if error is None:

@@ -1,6 +1,7 @@
 """`fluidkv atlas`: two files together, and one line for bad input."""
 
 import csv
+import sys
 
 import pytest
 import xarray as xr
@@ -52,3 +53,9 @@ def test_bad_input_gets_one_line(argv, message, tmp_path, capsys):
 def test_a_folder_is_needed(capsys):
     assert main(["atlas"]) == 2
     assert "--out" in capsys.readouterr().err
+
+
+def test_closed_standard_output_is_no_error(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)  # as the interpreter has it after `>&-`
+    assert main(["atlas", "--longest", "2", "--workers", "1", "--out", str(tmp_path / "a")]) == 0
+    assert len(list((tmp_path / "a").iterdir())) == 2

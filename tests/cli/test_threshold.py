@@ -193,3 +193,13 @@ def test_counts_left_open_by_themselves_are_answered_by_the_crossings(capsys):
         assert answer["below"]["evidence"] is None
         assert f"{below:,}: by the crossings" in out
     assert f"at {below:,}: 2 modes grow" in out
+
+
+def test_a_first_order_from_an_unknown_gap_is_not_printed(capsys):
+    # degree 4100: the radius of the limit stays in a bracket that reaches 1
+    argv = ["threshold", "4100", "4101", "--share", "1/2", "--bound", "9"]
+    formulas = run_json(capsys, argv)["asymptotic"]
+    assert formulas["limit_radius"][1] >= 1
+    assert formulas["first_order"] is None
+    assert formulas["first_order_relative_error"] is None
+    assert "not known, first-order drift" in run_text(capsys, argv)
