@@ -12,7 +12,7 @@ from fluidkv.exact.roots.spectrum import certify_spectrum, spectral_radius
 @pytest.mark.parametrize("lengths", [(1, 2), (3, 8), (7, 22), (12, 30), (11, 47), (40, 60)])
 @pytest.mark.parametrize("share", [Fraction(1, 10), Fraction(1, 2)])
 def test_radius_alone_is_that_of_all_roots(lengths, share):
-    mix = two_lengths(*lengths, share)
+    mix = two_lengths(lengths[0], lengths[1], share)
     for weights in (mix.limit, mix.weights(50)):
         low, high = spectral_radius(weights)
         all_low, all_high = certify_spectrum(weights).radius
