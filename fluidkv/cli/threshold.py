@@ -160,8 +160,8 @@ def _asymptotic(found: "InputThreshold", formula: "AsymptoticThreshold") -> dict
     return {
         "phases": _finite(formula.phases),
         "phases_relative_error": _relative(formula.phases, found.least),
-        "first_order": _finite(_first_order(formula)),
-        "first_order_relative_error": _relative(_first_order(formula), found.least),
+        "first_order": _finite(formula.first_order),
+        "first_order_relative_error": _relative(formula.first_order, found.least),
         "limit_radius": list(formula.limit_radius),
     }
 
@@ -305,14 +305,8 @@ def _formulas(found: "InputThreshold") -> list[tuple[str, str]]:
     source = "(13)" if len(found.mix.shares) == 2 and found.mix.common_input else "B.8.7"
     return [
         ("formulas", f"{_estimate(formula.phases, least)}, equation {source}"),
-        ("", f"{_estimate(_first_order(formula), least)}, first-order drift"),
+        ("", f"{_estimate(formula.first_order, least)}, first-order drift"),
     ]
-
-
-def _first_order(formula: "AsymptoticThreshold") -> float:
-    """Not a number where the gap 1 - |alpha| that it divides by is not known to 1 %."""
-    low, high = formula.limit_radius
-    return formula.first_order if high - low <= 0.01 * (1 - high) else math.nan
 
 
 def _estimate(value: float, least: int | None) -> str:

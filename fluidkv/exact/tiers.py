@@ -12,6 +12,7 @@ input length there is. Where inputs differ, or it would take long, the two certi
 `input_scale_bracket` are what is said.
 """
 
+import math
 from fractions import Fraction
 
 from fluidkv.exact.mixed.mix import LengthMix
@@ -102,10 +103,11 @@ def _coprime(found: StabilityResult, scale: InputScale) -> str:
     if scale.complete and scale.stable is not None:
         only = ", but the equilibrium is stable only" if unstable else ": stable"
         if _common_input(workload):
-            return f"{only} from l0 = {_inputs(workload, scale.stable)} on"
-        return f"{only} from {float(scale.stable):,.4g} times these inputs on"
+            return f"{only} from l0 = {_inputs(workload, scale.stable, up=True)} on"
+        return f"{only} from {_inputs(workload, scale.stable, up=True)} times these inputs on"
     if scale.stable is not None and scale.unstable is not None:
-        first, last = (_inputs(workload, factor) for factor in (scale.unstable, scale.stable))
+        first = _inputs(workload, scale.unstable, up=False)
+        last = _inputs(workload, scale.stable, up=True)
         turn = ", but the equilibrium turns stable only" if unstable else "; stability sets in"
         end = "" if _common_input(workload) else " times these inputs"
         name = "l0 = " if _common_input(workload) else ""
@@ -120,10 +122,16 @@ def _coprime(found: StabilityResult, scale: InputScale) -> str:
     return ", so long enough inputs stabilise the equilibrium"
 
 
-def _inputs(workload: Workload, factor: Fraction) -> str:
-    """The common input length at a factor, or the factor: four digits, or all before the point."""
-    value = float(factor * (workload.classes[0].input_length if _common_input(workload) else 1))
-    return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
+def _inputs(workload: Workload, factor: Fraction, *, up: bool) -> str:
+    """The common input length at a factor, whole, or the factor in four digits or all that count.
+
+    Rounded up at a stable end and down at an unstable one, so that what is said holds.
+    """
+    towards = math.ceil if up else math.floor
+    if _common_input(workload):
+        return f"{towards(factor * workload.classes[0].input_length):,}"
+    places = max(0, 3 - math.floor(math.log10(factor)))
+    return f"{float(Fraction(towards(factor * 10**places), 10**places)):,.{places}f}"
 
 
 def _common_input(workload: Workload) -> bool:

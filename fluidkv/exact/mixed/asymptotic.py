@@ -19,7 +19,8 @@ class AsymptoticThreshold:
         phases: from the quadratic form of B.8.7 in the phases of the limiting roots, less no term
             of lower order. For two lengths with a common input this is (13).
         first_order: where the first-order drift of the leading limiting root takes it over the
-            circle, (l0 + d)(1 - rho) = 1 below (12); needs rho itself.
+            circle, (l0 + d)(1 - rho) = 1 below (12); needs rho itself. NaN where the enclosure of
+            rho does not tell 1 - rho to 1 %, as for outputs of many thousands of tokens.
         limit_radius: rho, the spectral radius of the limit A_r, (low, high).
     """
 
@@ -39,11 +40,13 @@ def asymptotic_threshold(mix: LengthMix) -> AsymptoticThreshold | None:
         return None
     drift = _drift(mix)
     radius = spectral_radius(mix.limit)
-    gap = 1 - (radius[0] + radius[1]) / 2
+    widest, narrowest = 1 - radius[0], 1 - radius[1]
+    gap = (widest + narrowest) / 2
+    known = narrowest > 0 and widest - narrowest < gap / 100
     shift = mix.ages if mix.common_input else 0
     return AsymptoticThreshold(
         phases=drift * mix.ages / least_phase_decay(mix),
-        first_order=drift / gap - shift if gap > 0 else math.inf,
+        first_order=drift / gap - shift if known else math.nan,
         limit_radius=radius,
     )
 

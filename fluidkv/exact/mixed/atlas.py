@@ -88,7 +88,7 @@ def threshold_atlas(
     }
     # the dear ones first, so that no worker is left with one of them at the end
     jobs = [(a, n, tuple(shares)) for a, n in reversed(pairs)]
-    for done, (first, second, rows) in enumerate(_worked(jobs, workers), start=1):
+    for done, (first, second, rows) in enumerate(_worked(jobs, min(workers, len(jobs))), start=1):
         for k, row in enumerate(rows):
             for name, value in row.items():
                 values[name][first - 1, second - 2, k] = value

@@ -6,7 +6,7 @@ a function of one number: the input length L. Class k then has l0_k = r_k L.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -159,8 +159,14 @@ def two_lengths(first: int, second: int, share: Fraction) -> LengthMix:
     return LengthMix((first, second), (share, 1 - share))
 
 
+def _listed(argument: str, values: object) -> list:
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise InputError(argument, values, "a sequence, as in (5, 9) or (Fraction(1, 2),)")
+    return list(values)
+
+
 def _checked_lengths(values: object) -> list[int]:
-    lengths = list(values)  # pyright: ignore[reportArgumentType]
+    lengths = _listed("decode_lengths", values)
     for n in lengths:
         if isinstance(n, bool) or not isinstance(n, SupportsIndex) or index(n) < 1:
             raise InputError("decode_lengths", n, "integers of at least 1")
@@ -173,7 +179,7 @@ def _checked_lengths(values: object) -> list[int]:
 
 
 def _checked_shares(values: object, count: int) -> list[Fraction]:
-    shares = [_rational("shares", p) for p in values]  # pyright: ignore[reportGeneralTypeIssues]
+    shares = [_rational("shares", p) for p in _listed("shares", values)]
     if len(shares) == count - 1:
         shares.append(1 - sum(shares, Fraction(0)))
     if len(shares) != count:
@@ -189,7 +195,7 @@ def _checked_shares(values: object, count: int) -> list[Fraction]:
 def _checked_ratios(values: object, count: int) -> list[Fraction]:
     if values is None:
         return [Fraction(1)] * count
-    ratios = [_rational("input_ratios", r) for r in values]  # pyright: ignore[reportGeneralTypeIssues]
+    ratios = [_rational("input_ratios", r) for r in _listed("input_ratios", values)]
     if len(ratios) != count:
         raise InputError("input_ratios", f"{len(ratios)} ratios", f"{count}, one a length")
     for r in ratios:

@@ -3,11 +3,12 @@
 The crossings of the unit circle (`pencil`) cut the axis of input lengths into stretches on which
 the number of growing modes is constant. So the answer covers every input length there is. The two
 verdicts at the threshold are then certified once more on their own, by root counts that know
-nothing of the crossings.
+nothing of the crossings; for outputs of several hundred tokens a mode may be too near the circle
+for that, and the crossings stand alone.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from flint import arb
@@ -82,11 +83,11 @@ class InputThreshold:
     status: ThresholdStatus
     least: int | None
     at_most: int | None
-    windows: tuple[InputWindow, ...]
+    windows: tuple[InputWindow, ...] = field(repr=False)
     bound: int | None
-    at: UnitCircleCount | None
-    below: UnitCircleCount | None
-    crossings: tuple[Crossing, ...]
+    at: UnitCircleCount | None = field(repr=False)
+    below: UnitCircleCount | None = field(repr=False)
+    crossings: tuple[Crossing, ...] = field(repr=False)
     asymptotic: AsymptoticThreshold | None
 
     @property
