@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.scale import input_scale
 from fluidkv.exact.mixed.threshold import InputWindow
 from fluidkv.exact.modes import growing_modes
 from fluidkv.exact.stability import InputScale, input_scale_bracket, stability
@@ -109,7 +110,7 @@ def test_tiers_that_are_always_stable_and_islands_of_stability():
     threshold = tier_threshold(tiers(10, 5, 9))
     assert threshold is not None
     last = threshold.windows[-1]
-    island = InputWindow(20, 22, 0, 0)  # no mix with one is known
+    island = InputWindow(20, 22, 0, 0)  # no mix with common inputs and one is known
     found = stability(System(tiers(10, 5, 9), 1000))
     with_island = replace(threshold, least=20, windows=(island, *threshold.windows[-2:]))
     assert last.first == 65
@@ -175,3 +176,20 @@ def test_docs_quote_the_lines():
     text = " ".join(DOCS.read_text(encoding="utf-8").split())
     for lengths in ((128, 256, 512), (127, 255, 509)):
         assert sentence(tiers(512, *lengths)) in text
+
+
+@pytest.mark.parametrize(
+    ("classes", "said"),
+    [
+        # the first is certified by `fluidkv threshold 999 1000 --share 1/2`: one token less is not
+        ([(512, 1000), (512, 999)], "only from l0 = 202,337,723 on"),
+        ([(100, 4), (1, 7)], "only from 4.390 times these inputs on"),  # crossed at 4.38938
+    ],
+)
+def test_the_length_that_is_said_is_stable_itself(
+    classes: list[tuple[int, int]], said: str
+) -> None:
+    """Rounded up, never to nearest."""
+    workload = Workload(tuple(RequestClass(i, d, Fraction(1, 2)) for i, d in classes))
+    found = stability(System(workload, workload.largest_footprint + 1))
+    assert said in tier_sentence(found, input_scale(workload))
