@@ -13,11 +13,11 @@ import xarray as xr
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.scale import input_scale
 from fluidkv.exact.mixed.threshold import InputThreshold
+from fluidkv.exact.mixed.tiers import tier_lengths, tier_sentence, tier_threshold
 from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.one_class.homogeneous import Homogeneous, homogeneous
 from fluidkv.exact.stability import InputScale, StabilityResult, stability
 from fluidkv.exact.survival import survival_weights
-from fluidkv.exact.tiers import tier_lengths, tier_sentence, tier_threshold
 from fluidkv.fluid import (
     MassModel,
     cohort_model,

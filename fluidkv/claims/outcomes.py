@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Outcome
 from fluidkv.verdict import Evidence, Verdict
+
+if TYPE_CHECKING:
+    from flint import arb
 
 Number = Fraction | int
 
@@ -86,6 +90,22 @@ def sampled(
 def decimal(value: Number, digits: int = 4) -> str:
     """A rational as a rounded decimal, for display only."""
     return f"{float(value):.{digits}f}"
+
+
+def ball_rounds_to(ball: "arb", printed: str, *, note: str = "") -> Outcome:
+    """Whether all of a ball lies within half a unit of the last printed digit, or none of it."""
+    from flint import arb, fmpq
+
+    half = Fraction(1, 2 * 10 ** len(printed.partition(".")[2]))
+    low, high = (
+        arb(fmpq(x.numerator, x.denominator))
+        for x in (Fraction(printed) - half, Fraction(printed) + half)
+    )
+    if ball > low and ball < high:
+        found = Verdict.HOLDS
+    else:
+        found = Verdict.FAILS if ball < low or ball > high else Verdict.UNDECIDED
+    return Outcome(found, Evidence.BALL, ball.str(8, radius=False), printed, note=note)
 
 
 def _values(ours: Number | Sequence[Number]) -> tuple[Fraction, ...]:

@@ -1,4 +1,4 @@
-"""Congestion, Examples 10 and 11 and the captions of Figures 13 to 15: every printed number."""
+"""Congestion, Example 11 and the captions of Figures 13 to 15: every printed number."""
 
 from fractions import Fraction
 from functools import cache
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.congestion.mixed._lyapunov_cases import BETA, example, rational
+from fluidkv.claims.congestion.mixed.example_10 import modulus_squared
 from fluidkv.claims.congestion.paper import congestion
 from fluidkv.claims.outcomes import (
-    conjugate_modulus_squared,
+    ball_rounds_to,
     decimal,
     equals,
     holds_for,
@@ -20,8 +21,6 @@ from fluidkv.claims.outcomes import (
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from flint import arb
-
     from fluidkv.exact.mixed.transition import Iterate
 
 _START: tuple[Fraction, ...] = (Fraction(1), Fraction(0), Fraction(0))
@@ -67,87 +66,6 @@ def entry() -> int:
     return time
 
 
-# --- Example 10 -----------------------------------------------------------------------------------
-
-
-def _weights() -> Outcome:
-    weights = example().lyapunov.weights
-    return equals([Fraction(v, weights.denominator) for v in weights.memory], "11, 12, 13/2")
-
-
-def _first_row() -> Outcome:
-    from fluidkv.exact.mixed.transition import transition_matrix
-
-    matrix = transition_matrix(example().lyapunov.weights).tolist()
-    entries = [Fraction(int(x.p), int(x.q)) for row in matrix for x in row]
-    return equals(entries, "-12/11, -13/22, 0, 1, 0, 0, 0, 1, 0")
-
-
-def _polynomial() -> Outcome:
-    """det(z - Phi) = z (z^2 + 12/11 z + 13/22), and the bracket is F / (l0 + 1)."""
-    from fluidkv.exact.mixed.transition import transition_matrix
-    from fluidkv.exact.roots.polynomial import characteristic_polynomial
-
-    weights = example().lyapunov.weights
-    whole = transition_matrix(weights).charpoly().coeffs()
-    ours = [Fraction(int(c.p), int(c.q)) for c in whole]
-    lead = 11 * weights.denominator
-    of_f = [Fraction(int(c), lead) for c in characteristic_polynomial(weights).coeffs()]
-    if ours != [Fraction(0), *of_f]:
-        raise ArithmeticError("det(z - Phi) is not z F(z) / (l0 + 1)")
-    return equals(list(reversed(of_f)), "1, 12/11, 13/22")
-
-
-def _roots() -> Outcome:
-    """Sum and product of (-12 ± i sqrt 142)/22 against those of the roots of F."""
-    total, product = Fraction(2 * -12, 22), Fraction(12**2 + 142, 22**2)
-    lead, middle, last = example().lyapunov.weights.memory
-    found = -Fraction(middle, lead), Fraction(last, lead)
-    same = (total, product) == found
-    return Outcome(
-        verdict(same),
-        Evidence.EXACT,
-        ours=f"roots with sum {found[0]} and product {found[1]}",
-        paper=f"sum {total}, product {product}",
-    )
-
-
-def _modulus_squared() -> Fraction:
-    return conjugate_modulus_squared(example().lyapunov.weights.memory)
-
-
-def _norm() -> Outcome:
-    return _ball_rounds_to(example().lyapunov.norm, "10.8")
-
-
-def _smallest() -> Outcome:
-    from fluidkv.exact.mixed.lyapunov import enclosed_eigenvalues
-
-    found = example().lyapunov
-    last = found.flint.tolist()[-1]
-    least = min(float(x.lower()) for x in enclosed_eigenvalues(found.flint))
-    holds = last == [0, 0, 1] and least > 1 - 1e-12  # the radius of the balls
-    return Outcome(
-        verdict(holds),
-        Evidence.EXACT,
-        ours="1, exactly: P e = e for e = (0, 0, 1), and P >= I",
-        paper="1",
-        note="The reason given, that the term k = 0 of the series is I, shows P >= I only; that it "
-        "is met comes from Phi e = 0.",
-    )
-
-
-def _rate() -> Outcome:
-    return _ball_rounds_to(
-        1 - 1 / example().lyapunov.norm,
-        "0.907",
-        note="1 - 1/10.8 = 0.9074 with the rounded C_P; with C_P = 10.842 it rounds to 0.908.",
-    )
-
-
-# --- Example 11 -----------------------------------------------------------------------------------
-
-
 def _parameters_of_example_4() -> Outcome:
     """l0 and M of Example 4 against those printed in Example 11."""
     from fluidkv.exact.mixed.mix import two_lengths
@@ -187,7 +105,7 @@ def _guaranteed() -> Outcome:
     from flint import arb, fmpq
 
     square = found.delta_squared
-    return _ball_rounds_to(
+    return ball_rounds_to(
         arb(fmpq(square.numerator, square.denominator)) / (2 * found.lyapunov.norm), "0.015"
     )
 
@@ -290,7 +208,7 @@ def _decay() -> Outcome:
     levels = energies()[entry() :]
     mean = float(levels[-1] / levels[0]) ** (1 / (len(levels) - 1))
     steps = [float(b / a) for a, b in pairwise(levels)]
-    rho_squared = float(_modulus_squared())
+    rho_squared = float(modulus_squared())
     worst = 1 - 1 / float(example().lyapunov.norm.mid())
     return Outcome(
         verdict(abs(mean - rho_squared) < worst - mean and max(steps) < worst),
@@ -344,67 +262,7 @@ def _present(value: Fraction | None) -> Fraction:
     return value
 
 
-def _ball_rounds_to(ball: "arb", printed: str, *, note: str = "") -> Outcome:
-    """Whether all of a ball lies within half a unit of the last printed digit, or none of it."""
-    from flint import arb, fmpq
-
-    half = Fraction(1, 2 * 10 ** len(printed.partition(".")[2]))
-    low, high = (
-        arb(fmpq(x.numerator, x.denominator))
-        for x in (Fraction(printed) - half, Fraction(printed) + half)
-    )
-    if ball > low and ball < high:
-        found = Verdict.HOLDS
-    else:
-        found = Verdict.FAILS if ball < low or ball > high else Verdict.UNDECIDED
-    return Outcome(found, Evidence.BALL, ball.str(8, radius=False), printed, note=note)
-
-
 CLAIMS = (
-    congestion("example-10.weights", "V = (11, 12, 13/2).", "Example 10", _weights),
-    congestion(
-        "example-10.total-weight",
-        "The weights sum to 59/2.",
-        "Example 10",
-        lambda: equals(example().system.capacity / example().rate, "59/2"),
-    ),
-    congestion(
-        "example-10.equilibrium", "x* = 4.", "Example 10", lambda: equals(example().rate, "4")
-    ),
-    congestion(
-        "example-10.transition-matrix",
-        "The entries of Phi, row by row.",
-        "Example 10",
-        _first_row,
-    ),
-    congestion(
-        "example-10.polynomial",
-        "The nonzero eigenvalues satisfy z^2 + 12/11 z + 13/22 = 0, which is F/(l0 + 1).",
-        "Example 10",
-        _polynomial,
-    ),
-    congestion("example-10.roots", "They are (-12 ± i sqrt 142)/22.", "Example 10", _roots),
-    congestion(
-        "example-10.modulus",
-        "Their modulus is sqrt(13/22), about 0.769.",
-        "Examples 10 and 11",
-        lambda: root_rounds_to(_modulus_squared(), "0.769"),
-    ),
-    congestion("example-10.norm", "C_P = ||P||_2 is about 10.8.", "Examples 10 and 11", _norm),
-    congestion("example-10.smallest-eigenvalue", "lambda_min(P) = 1.", "Example 10", _smallest),
-    congestion(
-        "example-10.rate",
-        "1 - 1/C_P is about 0.907.",
-        "Examples 10 and 11",
-        _rate,
-        expected=Verdict.FAILS,
-    ),
-    congestion(
-        "example-10.spectral-rate",
-        "rho^2 is about 0.59.",
-        "Examples 10 and 11, Figure 15",
-        lambda: rounds_to(_modulus_squared(), "0.59"),
-    ),
     congestion(
         "example-11.parameters",
         "The parameters, l0 = 10 among them, are those of Example 4.",

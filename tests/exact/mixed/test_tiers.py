@@ -11,20 +11,20 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.mixed.scale import input_scale
 from fluidkv.exact.mixed.threshold import InputWindow
-from fluidkv.exact.modes import growing_modes
-from fluidkv.exact.stability import InputScale, input_scale_bracket, stability
-from fluidkv.exact.survival import survival_weights
-from fluidkv.exact.tiers import (
+from fluidkv.exact.mixed.tiers import (
     LONGEST_EXACT,
     MOST_TIERS,
     tier_lengths,
     tier_sentence,
     tier_threshold,
 )
+from fluidkv.exact.modes import growing_modes
+from fluidkv.exact.stability import InputScale, input_scale_bracket, stability
+from fluidkv.exact.survival import survival_weights
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import workloads
 
-DOCS = Path(__file__).parents[2] / "docs" / "study.md"
+DOCS = Path(__file__).parents[3] / "docs" / "study.md"
 
 
 def tiers(input_length: int, *lengths: int) -> Workload:
