@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 from rich.console import Console
 from rich.table import Table
@@ -11,7 +10,12 @@ from rich.text import Text
 from fluidkv.claims.claim import Result
 from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
-from fluidkv.exact.stability import InputScale, StabilityResult
+from fluidkv.exact.stability import (
+    InputScale,
+    StabilityResult,
+    exact_factor,
+    rounded_outward,
+)
 from fluidkv.measured import Comparison
 from fluidkv.study import Simulation, StudyResult
 from fluidkv.verdict import Evidence, Stability, Verdict
@@ -205,37 +209,28 @@ def _boundary(result: StudyResult) -> str:
     if scale.complete:
         return _known_boundary(scale)
     if scale.stable is not None and scale.unstable is not None:
-        factor = (scale.stable + scale.unstable) / 2
-        change = (
-            f"grow {float(f'{float(factor):.3g}'):,g}-fold"
-            if factor > 1
-            else f"shrink to {float(factor):.3g} of this"
-        )
+        stable = rounded_outward(scale.stable, 4, up=scale.stable > scale.unstable)
+        unstable = rounded_outward(scale.unstable, 4, up=scale.stable < scale.unstable)
         return (
-            f"crossed if inputs {change} (stable at {_factor(scale.stable)}, unstable at "
-            f"{_factor(scale.unstable)}, both certified)"
+            f"crossed between {unstable} (unstable) and {stable} (stable) times these inputs: "
+            "each verdict certified, the factors rounded outward"
         )
     if scale.unstable is not None:
-        return f"not met: still unstable with inputs {float(scale.unstable):g} times as long"
+        return f"not met: still unstable with inputs {exact_factor(scale.unstable)} times as long"
     if scale.stable is not None:
-        return f"not met: still stable with inputs shrunk to {float(scale.stable):.2g} of this"
+        return f"not met: still stable with inputs shrunk to {exact_factor(scale.stable)} of this"
     return "not looked for: the verdict at these inputs is undecided"
 
 
 def _known_boundary(scale: InputScale) -> str:
     if scale.stable is None:
         return "none: unstable at every input length (certified)"
-    if scale.unstable is None:
+    if scale.unstable is None or scale.unstable <= 0:  # crossed at inputs of no tokens
         return "none: stable at every input length (certified)"
     return (
         f"crossed once, at {float(scale.stable):,.6g} times these inputs: unstable with shorter, "
         "stable with longer ones (certified for every factor)"
     )
-
-
-def _factor(scale: Fraction) -> str:
-    """Four significant digits, or all before the point."""
-    return f"{float(scale):,.0f}" if scale >= 1000 else f"{float(scale):.4g}"
 
 
 def _synchrony(result: StudyResult) -> str:

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fluidkv.errors import InputError
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium, survival_weights
 from fluidkv.verdict import Evidence, Stability
@@ -64,8 +65,13 @@ def stability(system: System) -> StabilityResult:
     Args:
         system: any number of classes, an empirical trace included.
 
+    Raises:
+        InputError: no system.
+
     Source: Congestion, equations (8) to (10); Theorem 3 is the limit of long inputs.
     """
+    if not isinstance(system, System):
+        raise InputError("system", system, "a System, as in System(workload, capacity)")
     certificate = certify_spectrum(survival_weights(system.workload))
     verdict, reason = _judge(certificate)
     return StabilityResult(
@@ -102,6 +108,44 @@ class InputScale:
     complete: bool = False
 
 
+def rounded_outward(value: Fraction, digits: int, *, up: bool) -> str:
+    """A positive number in words: never below itself if `up`, never above itself if not.
+
+    Up at the stable end of a bracket and down at the unstable one, whatever lies between the ends
+    lies between the numbers that are shown.
+
+    Args:
+        value: above 0.
+        digits: significant ones, at least 1. All before the point are shown, and no zeros at the
+            end of a number that is not rounded.
+        up: towards the larger neighbour.
+
+    Raises:
+        InputError: a value that is not above 0.
+    """
+    if value <= 0:
+        raise InputError("value", str(value), "numbers above 0")
+    exponent = len(str(value.numerator)) - len(str(value.denominator))  # of the first digit,
+    if value < Fraction(10) ** exponent:  # or one too many
+        exponent -= 1
+    places = max(0, digits - 1 - exponent)
+    scaled = value * 10**places
+    whole, part = divmod(math.ceil(scaled) if up else math.floor(scaled), 10**places)
+    decimals = f"{part:0{places}d}" if places else ""
+    if scaled.denominator == 1:
+        decimals = decimals.rstrip("0")
+    return f"{whole:,}.{decimals}" if decimals else f"{whole:,}"
+
+
+def exact_factor(value: Fraction) -> str:
+    """A factor as it is: "4,096" or "1/4,096".
+
+    Where the verdict is certified at one factor only, any other number would claim too much.
+    """
+    below = "" if value.denominator == 1 else f"/{value.denominator:,}"
+    return f"{value.numerator:,}{below}"
+
+
 def input_scale_bracket(
     workload: Workload, *, resolution: Fraction = Fraction(1, 64), reach: int = 12
 ) -> InputScale:
@@ -115,7 +159,12 @@ def input_scale_bracket(
         workload: any number of classes.
         resolution: relative width of the bracket to stop at.
         reach: powers of two to look at in either direction.
+
+    Raises:
+        InputError: no workload.
     """
+    if not isinstance(workload, Workload):
+        raise InputError("workload", workload, "a Workload, as that of a System")
     verdicts: dict[bool, Fraction] = {}  # stable? -> the factor nearest to the boundary so far
     factor = Fraction(1)
     first = _is_stable(workload, factor)

@@ -10,9 +10,15 @@ from flint import fmpz_poly
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fluidkv.errors import InputError
 from fluidkv.exact.roots import spectrum
 from fluidkv.exact.roots.spectrum import certify_spectrum
-from fluidkv.exact.stability import input_scale_bracket, stability
+from fluidkv.exact.stability import (
+    exact_factor,
+    input_scale_bracket,
+    rounded_outward,
+    stability,
+)
 from fluidkv.exact.survival import survival_weights
 from fluidkv.traces import read_trace
 from fluidkv.verdict import Evidence, Stability
@@ -234,6 +240,14 @@ def test_capacity_does_not_change_the_spectrum():
     assert large.equilibrium.rate == 10**4 * small.equilibrium.rate
 
 
+def test_what_is_no_system_gets_one_line():
+    workload = two_classes(50, 2, 5)
+    with pytest.raises(InputError, match=r"^system: got Workload.*allowed: a System"):
+        stability(workload)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(InputError, match=r"^workload: got System.*allowed: a Workload"):
+        input_scale_bracket(System(workload, 100))  # pyright: ignore[reportArgumentType]
+
+
 def test_input_scale_bracket_is_certified_on_both_sides():
     workload = two_classes(2, 2, 7)  # unstable at l0 = 17, stable at 18, both exactly
     bracket = input_scale_bracket(workload)
@@ -254,6 +268,53 @@ def test_input_scale_reports_no_stable_factor_for_one_class():
     bracket = input_scale_bracket(Workload((RequestClass(10, 8),)), reach=6)
     assert bracket.stable is None
     assert bracket.unstable == 2**6
+
+
+@given(
+    st.fractions(min_value=0, max_value=10**12).filter(bool)
+    | st.floats(min_value=1e-300, max_value=1e300).map(Fraction),
+    st.integers(1, 8),
+    st.booleans(),
+)
+@example(Fraction(99999, 10000), 4, True)
+@example(Fraction(99999, 10), 4, True)
+@example(Fraction(1, 8), 2, True)
+def test_a_rounded_factor_is_on_its_side_and_near(value, digits, up):
+    """Within one unit of the last digit shown, with at least the digits asked, or exact."""
+    text = rounded_outward(value, digits, up=up)
+    shown = Fraction(text.replace(",", ""))
+    assert shown >= value if up else shown <= value
+    decimals = text.partition(".")[2]
+    assert abs(shown - value) < Fraction(1, 10 ** len(decimals))
+    significant = text.replace(",", "").replace(".", "").lstrip("0")
+    assert shown == value or len(significant) >= digits
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "down", "up"),
+    [
+        ("1/8", 2, "0.12", "0.13"),
+        ("1/8", 4, "0.125", "0.125"),
+        ("4", 4, "4", "4"),
+        ("65001/1000", 4, "65.00", "65.01"),
+        ("123456789/10", 4, "12,345,678", "12,345,679"),
+        ("99999/10000", 4, "9.999", "10.000"),
+    ],
+)
+def test_rounded_factors(value, digits, down, up):
+    found = Fraction(value)
+    ends = rounded_outward(found, digits, up=False), rounded_outward(found, digits, up=True)
+    assert ends == (down, up)
+
+
+def test_only_positive_factors_are_rounded():
+    with pytest.raises(InputError, match=r"^value: got '0'"):
+        rounded_outward(Fraction(0), 3, up=True)
+
+
+def test_exact_factors():
+    factors = [Fraction(1, 4096), Fraction(2**36), Fraction(1)]
+    assert [exact_factor(f) for f in factors] == ["1/4,096", "68,719,476,736", "1"]
 
 
 def test_folding_time_is_the_time_of_a_factor_e():

@@ -8,8 +8,8 @@ all decay. The derivation holds for any number of classes and for inputs that di
 (1 - z) A'(z) = -E[r l1] / z and (1 - z) B(z) = E[l1] at those roots, where F = L A + B.
 
 How long "long" is, is another matter. With a common input, `input_threshold` answers for every
-input length there is. Where inputs differ, or it would take long, the two certified factors of
-`input_scale_bracket` are what is said.
+input length there is. Where inputs differ, or it would take long, what is said comes from
+`input_scale`: the one factor from which on the mix is stable, or two certified factors.
 """
 
 import math
@@ -17,7 +17,12 @@ from fractions import Fraction
 
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.threshold import InputThreshold, ThresholdStatus, input_threshold
-from fluidkv.exact.stability import InputScale, StabilityResult
+from fluidkv.exact.stability import (
+    InputScale,
+    StabilityResult,
+    exact_factor,
+    rounded_outward,
+)
 from fluidkv.verdict import Stability
 from fluidkv.workload import Workload
 
@@ -98,7 +103,8 @@ def _from_on(threshold: InputThreshold | None) -> str:
 def _coprime(found: StabilityResult, scale: InputScale) -> str:
     workload = found.system.workload
     unstable = found.verdict is Stability.UNSTABLE
-    if scale.complete and scale.stable == 0:
+    shortest = min(c.input_length for c in workload.classes)
+    if scale.complete and scale.stable is not None and scale.stable * shortest <= 1:
         return ", and the equilibrium is stable at every input length"
     if scale.complete and scale.stable is not None:
         only = ", but the equilibrium is stable only" if unstable else ": stable"
@@ -115,23 +121,22 @@ def _coprime(found: StabilityResult, scale: InputScale) -> str:
     if scale.unstable is not None:
         return (
             ", so long enough inputs stabilise the equilibrium, but "
-            f"{float(scale.unstable):,g} times these do not"
+            f"{exact_factor(scale.unstable)} times these do not"
         )
     if scale.stable is not None:
-        return f", and stable still with inputs shrunk to {float(scale.stable):.2g} of these"
+        return f", and stable still with inputs shrunk to {exact_factor(scale.stable)} of these"
     return ", so long enough inputs stabilise the equilibrium"
 
 
 def _inputs(workload: Workload, factor: Fraction, *, up: bool) -> str:
-    """The common input length at a factor, whole, or the factor in four digits or all that count.
+    """The common input length at a factor, whole, or the factor in four digits.
 
     Rounded up at a stable end and down at an unstable one, so that what is said holds.
     """
-    towards = math.ceil if up else math.floor
     if _common_input(workload):
-        return f"{towards(factor * workload.classes[0].input_length):,}"
-    places = max(0, 3 - math.floor(math.log10(factor)))
-    return f"{float(Fraction(towards(factor * 10**places), 10**places)):,.{places}f}"
+        length = factor * workload.classes[0].input_length
+        return f"{math.ceil(length) if up else math.floor(length):,}"
+    return rounded_outward(factor, 4, up=up)
 
 
 def _common_input(workload: Workload) -> bool:

@@ -157,7 +157,7 @@ def test_ends_that_were_not_met_are_not_claimed():
         "long enough inputs stabilise the equilibrium, but 4 times these do not"
     )
     assert tier_sentence(found, InputScale(Fraction(1, 8), None)).endswith(
-        "stable still with inputs shrunk to 0.12 of these"
+        "stable still with inputs shrunk to 1/8 of these"
     )
     assert tier_sentence(found, InputScale(None, None)).endswith(
         "coprime, so long enough inputs stabilise the equilibrium"
@@ -184,6 +184,8 @@ def test_docs_quote_the_lines():
         # the first is certified by `fluidkv threshold 999 1000 --share 1/2`: one token less is not
         ([(512, 1000), (512, 999)], "only from l0 = 202,337,723 on"),
         ([(100, 4), (1, 7)], "only from 4.390 times these inputs on"),  # crossed at 4.38938
+        # crossed at inputs of no tokens, so not at any that a server has
+        ([(9, 1), (50, 2)], "coprime, and the equilibrium is stable at every input length"),
     ],
 )
 def test_the_length_that_is_said_is_stable_itself(
