@@ -148,10 +148,13 @@ def pulse_cycle(system: System, gaps: Sequence[int] | None = None) -> PulseCycle
         gaps: positive integers with sum g, in any rotation; (g,) if left out.
 
     Raises:
-        InputError: decode lengths without a common divisor, or gaps that do not sum to it.
+        InputError: no system, decode lengths without a common divisor, or gaps that do not sum
+            to it.
 
     Source: Congestion, Proposition 31 (two classes, common input, one gap); else see above.
     """
+    if not isinstance(system, System):
+        raise InputError("system", system, "a System, as in System(mix.workload(50), capacity)")
     g = system.workload.decode_gcd
     if g == 1:
         lengths = sorted({c.decode_length for c in system.workload.classes})
@@ -186,7 +189,12 @@ def verify_pulse_cycle(cycle: PulseCycle) -> bool:
 
     True if each state leads to the next and the last to the first, none comes twice, the first gap
     less one of each block evict and all else admits, and completions and evictions add up.
+
+    Raises:
+        InputError: no pulse cycle.
     """
+    if not isinstance(cycle, PulseCycle):
+        raise InputError("cycle", cycle, "a PulseCycle, as from pulse_cycle(system)")
     dynamics = CohortMap(cycle.system)
     states = list(cycle.states())
     completed = evicted = Fraction(0)

@@ -76,10 +76,12 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
     Raises:
-        InputError: several gaps, and a decode length above `MOST_AGES`.
+        InputError: no pulse cycle, or several gaps and a decode length above `MOST_AGES`.
 
     Source: Congestion, Corollary 33.
     """
+    if not isinstance(cycle, PulseCycle):
+        raise InputError("cycle", cycle, "a PulseCycle, as from pulse_cycle(system)")
     if len(cycle.gaps) == 1:
         found = certify_spectrum(compressed_weights(cycle.system))
         verdict = _verdict(found.outside, found.on_circle)

@@ -104,10 +104,12 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
         bound: look no further than this input length; None is no bound.
 
     Raises:
-        InputError: a bound that is not an integer of at least 0.
+        InputError: no mix, or a bound that is not an integer of at least 0.
 
     Source: Congestion, section 4.3 for the definition of l0_min.
     """
+    if not isinstance(mix, LengthMix):
+        raise InputError("mix", mix, "a LengthMix, as in LengthMix((5, 9), [Fraction(1, 2)])")
     if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
         raise InputError("bound", bound, "an integer of at least 0")
     asymptotic = asymptotic_threshold(mix)

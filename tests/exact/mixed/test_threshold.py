@@ -222,6 +222,11 @@ def test_a_bad_bound_gets_one_line(bound) -> None:
         input_threshold(FIVE_NINE, bound=bound)
 
 
+def test_what_is_no_mix_gets_one_line() -> None:
+    with pytest.raises(InputError, match=r"^mix: got \(5, 9\); allowed: a LengthMix"):
+        input_threshold((5, 9))  # pyright: ignore[reportArgumentType]
+
+
 def test_counts_that_contradict_the_crossings_are_an_error(monkeypatch) -> None:
     """A crossing left out, or one that goes the wrong way, does not pass for an answer."""
     all_of_them = InputPencil.crossings
