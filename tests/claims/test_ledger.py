@@ -224,3 +224,14 @@ def test_the_waste_account_is_held_against_the_literal_model(monkeypatch):
     (claim,) = [c for c in CLAIMS if c.id.endswith("equation-27.trajectories")]
     monkeypatch.setattr(waste, "evicted_masses", lambda before, after: [0 * x for x in before])
     assert claim.check().verdict is Verdict.FAILS
+
+
+def test_dominant_branches_are_simple_from_the_length_that_is_said(monkeypatch):
+    # One shorter and lengths (2, 5), p = 9/10 are in: their dominant root is real.
+    from fluidkv.claims.congestion.mixed import theorem_24
+
+    (claim,) = [c for c in theorem_24.CLAIMS if c.id.endswith("dominant-branches-simple")]
+    assert claim.check().verdict is Verdict.HOLDS
+    monkeypatch.setattr(theorem_24, "_SIMPLE_FROM", 5)
+    found = claim.check()
+    assert (found.verdict, found.witness) == (Verdict.FAILS, "lengths (2, 5), p = 9/10")
