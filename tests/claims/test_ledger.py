@@ -79,6 +79,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.example-11.parameters",
         "congestion.example-11.start",
         "congestion.figure-15.a.ellipse",
+        "congestion.section-5-3.tiers.mitigate-every-mix",
         "congestion.section-d-1.coprime-converge",
     }
     for result in verify(failing):

@@ -1,4 +1,4 @@
-"""Section 4 and Appendix B: requests of several lengths."""
+"""Section 4, section 5.3 and Appendix B: requests of several lengths."""
 
 from fluidkv.claims.congestion.mixed import (
     drift,
@@ -22,6 +22,7 @@ from fluidkv.claims.congestion.mixed import (
     pulse_cycle,
     pulse_return_map,
     recurrence,
+    section_5_3,
     spectral_gap,
     theorem_22,
     theorem_24,
@@ -53,6 +54,7 @@ MODULES = (
     theorem_22,
     energy_descent,
     global_convergence,
+    section_5_3,
     figures_16_17,
 )
 """In the order of the paper; each has its `CLAIMS`."""
