@@ -1,0 +1,1 @@
+"""Whole requests with a clock, arrivals and an engine's rules."""

@@ -1,0 +1,56 @@
+"""How long an iteration lasts: tau = d0 + d1 (KV tokens) + d2 (prefill tokens).
+
+Source: WAIT, section 2 (d0 and d1); d2 is ours, for the prompts and what is computed again.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from fluidkv.errors import InputError
+
+
+@dataclass(frozen=True)
+class IterationClock:
+    """Duration of one iteration.
+
+    Args:
+        base: d0, above 0.
+        per_kv_token: d1, at least 0: for each token in the cache at the end of the iteration.
+        per_prefill_token: d2, at least 0: for each token computed for a request that is not
+            decoding: prompts, and what an eviction lost.
+        unit: of the three, "s" or "iteration".
+
+    Raises:
+        InputError: a number outside of what is said here.
+    """
+
+    base: float
+    per_kv_token: float = 0.0
+    per_prefill_token: float = 0.0
+    unit: Literal["iteration", "s"] = "s"
+
+    def __post_init__(self) -> None:
+        for name, least in (("base", "above 0"), ("per_kv_token", ""), ("per_prefill_token", "")):
+            value = getattr(self, name)
+            fine = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+            if not fine or (least and value == 0):
+                raise InputError(name, value, f"a finite number {least or 'of at least 0'}")
+            object.__setattr__(self, name, float(value))
+        if self.unit not in ("iteration", "s"):
+            raise InputError("unit", self.unit, "'iteration' or 's'")
+
+    @classmethod
+    def iterations(cls) -> "IterationClock":
+        """The clock of the theory: every iteration lasts 1."""
+        return cls(1.0, unit="iteration")
+
+    def duration(self, kv_tokens: int, prefill_tokens: int) -> float:
+        """tau of one iteration, in `unit`."""
+        kv, prefill = self.per_kv_token * kv_tokens, self.per_prefill_token * prefill_tokens
+        return (self.base + kv) + prefill
+
+    @property
+    def jumps(self) -> bool:
+        """An idle engine waits for the next request; on the theory's clock, an iteration passes."""
+        return self.unit == "s"

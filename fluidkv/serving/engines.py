@@ -1,0 +1,110 @@
+"""The engines that we know, each tied to a version.
+
+Sources: Congestion, section 2.2 (`restart`); per-step records of vLLM's and Vidur's own schedulers,
+which `tests/serving/test_records.py` replays; SGLang's and TensorRT-LLM's schedulers as their public
+sources state them, one test a rule in `tests/serving/test_rules.py`.
+"""
+
+from dataclasses import replace
+
+from fluidkv.errors import InputError
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
+
+RESTART = EngineRules(
+    name="restart",
+    version="(Congestion, section 2)",
+    victim=Victim.LEAST_PROGRESSED,
+    keeps=Keeps.NOTHING,
+    requeue=Requeue.HEAD,
+    reserved_tokens=1,
+    admits_after_eviction=True,
+)
+"""Least progressed first; the evicted lose all progress; admission fills memory.
+
+The paper leaves open who of one stage goes first and where the evicted wait: the one admitted last,
+and the head of the queue, so that requests stay in their order of arrival.
+"""
+
+_VLLM_FLAGS = (
+    ("max_num_seqs", "--max-num-seqs"),
+    ("max_num_batched_tokens", "--max-num-batched-tokens"),
+)
+
+VLLM = EngineRules(
+    name="vllm",
+    version="0.33.0",
+    victim=Victim.LAST_ADMITTED,
+    keeps=Keeps.OUTPUTS,
+    requeue=Requeue.HEAD,
+    flags=(*_VLLM_FLAGS, ("watermark", "--watermark")),
+)
+VLLM_0_11 = replace(
+    VLLM, name="vllm-0.11", version="0.11", gate=Gate.FIRST_CHUNK, flags=_VLLM_FLAGS
+)
+"""vLLM before the full-input gate and the watermark."""
+
+SGLANG = EngineRules(
+    name="sglang",
+    version="0.5.23",
+    victim=Victim.FEWEST_OUTPUTS,
+    keeps=Keeps.OUTPUTS,
+    requeue=Requeue.TAIL,
+    gate=Gate.RATIO,
+    prefill_alone=True,
+    flags=(
+        ("max_num_seqs", "--max-running-requests"),
+        ("max_num_batched_tokens", "--chunked-prefill-size"),
+    ),
+)
+
+VIDUR_SARATHI = EngineRules(
+    name="vidur-sarathi",
+    version="7d47513",
+    victim=Victim.LAST_ADMITTED,
+    keeps=Keeps.OUTPUTS,
+    requeue=Requeue.HEAD,
+    growth=Growth.ONE_FREE,
+    guard=Guard.ALWAYS,
+    admits_after_eviction=True,
+)
+
+_TRTLLM_FLAGS = (
+    ("max_num_seqs", "--max_batch_size"),
+    ("max_num_batched_tokens", "--max_num_tokens"),
+)
+TRTLLM_MAX_UTILIZATION = EngineRules(
+    name="trtllm-max-utilization",
+    version="1.0",
+    victim=Victim.LAST_ADMITTED,
+    keeps=Keeps.OUTPUTS,
+    requeue=Requeue.HEAD,
+    flags=_TRTLLM_FLAGS,
+)
+TRTLLM_NO_EVICT = replace(TRTLLM_MAX_UTILIZATION, name="trtllm-no-evict", gate=Gate.PEAK)
+"""GUARANTEED_NO_EVICT: input + maximum output is reserved at admission."""
+
+ENGINES: dict[str, EngineRules] = {
+    rules.name: rules
+    for rules in (
+        RESTART,
+        VLLM,
+        VLLM_0_11,
+        SGLANG,
+        VIDUR_SARATHI,
+        TRTLLM_MAX_UTILIZATION,
+        TRTLLM_NO_EVICT,
+    )
+}
+
+
+def engine(name: str | EngineRules) -> EngineRules:
+    """The rules of a named engine; rules are returned as they are.
+
+    Raises:
+        InputError: a name that is not in `ENGINES`.
+    """
+    if isinstance(name, EngineRules):
+        return name
+    if name not in ENGINES:
+        raise InputError("engine", name, f"one of {', '.join(ENGINES)}")
+    return ENGINES[name]

@@ -1,0 +1,360 @@
+"""One run, literally: requests as objects, two lists, a clock. Slow on purpose.
+
+This is the meaning of every other engine here, which equals it row by row, and the page to compare
+with an engine's source. An iteration is four verbs:
+
+    arrive    who has come joins the tail of the queue
+    evict     who runs asks for room for its next tokens; victims go until all that is asked fits
+    admit     the queue is served from its head, until the first that does not fit
+    execute   tokens are computed; who has all its input computed emits one; who is done leaves
+
+With `prefill_alone` admission comes first, and an iteration with anything to prefill does only that.
+Congestion's order (execute, arrive, evict, admit) is the same loop, entered one verb later: its
+X^n is what runs here after admission.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.rules import (
+    EngineRules,
+    Gate,
+    Growth,
+    Guard,
+    Keeps,
+    NewTokenRatio,
+    RatioReset,
+    Requeue,
+    Victim,
+)
+
+COUNTS = (
+    "running_in",  # running requests before scheduling
+    "running",  # and after it
+    "waiting",  # requests in the queue after scheduling
+    "used_blocks",  # blocks held after scheduling
+    "preempt",  # evictions
+    "admit_new",  # admissions of requests that never ran
+    "admit_resumed",  # admissions of requests that were evicted before
+    "completed",  # requests that emitted their last token
+    "sched_reqs",  # requests that computed at least one token
+    "tokens",  # tokens computed
+    "prefill_tokens",  # of these, tokens of requests that were not decoding
+    "recomputed_tokens",  # of these, positions of a request that it had computed before
+    "kv_tokens",  # tokens in the cache at the end of execution, before blocks are freed
+)
+"""What an iteration counts, in this order; all integers."""
+
+
+@dataclass(eq=False)
+class Request:
+    """One request and how far it is. Times are the run's clock; None: not yet."""
+
+    index: int
+    input_length: int
+    output_length: int
+    max_output: int
+    arrival: float
+    outputs: int = 0  # tokens emitted and kept
+    computed: int = 0  # tokens whose cache is in memory
+    blocks: int = 0
+    highest: int = 0  # most tokens ever computed: what lies below is computed again
+    evictions: int = 0
+    admitted_at: float | None = None  # first admission
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    longest_gap: float = 0.0  # between two tokens that its client sees
+    finished: bool = False
+
+    @property
+    def length(self) -> int:
+        """Tokens that must be in the cache before the next output comes."""
+        return self.input_length + self.outputs
+
+    @property
+    def decoding(self) -> bool:
+        """Only the token just emitted is missing from the cache."""
+        return self.outputs > 0 and self.computed == self.length - 1
+
+
+@dataclass(eq=False)
+class Engine:
+    """The state of a run. `step` does one iteration and returns its counts.
+
+    Args:
+        requests, rules, limits, clock: the run.
+        clients: of a closed population; a request then comes when an earlier one is done, and its
+            own arrival time is not looked at. None: requests come at their arrival times.
+    """
+
+    requests: Requests
+    rules: EngineRules
+    limits: Limits
+    clock: IterationClock
+    clients: int | None = None
+
+    now: float = field(default=0.0, init=False)
+    iteration: int = field(default=0, init=False)
+    arrived: int = field(default=0, init=False)
+    done: int = field(default=0, init=False)
+    running: list[Request] = field(default_factory=list, init=False)
+    waiting: deque[Request] = field(default_factory=deque, init=False)
+    credit: Fraction = field(default=Fraction(0), init=False)  # admissions the rate limit allows
+
+    def __post_init__(self) -> None:
+        columns = (
+            self.requests.input_length,
+            self.requests.output_length,
+            self.requests.max_output,
+            self.requests.arrival,
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self.all = [Request(index, *row) for index, row in enumerate(rows)]
+        self.free = self.limits.blocks
+        self.ratio = self.rules.ratio.scaled[0]
+
+    def start_with(self, outputs: list[int]) -> None:
+        """The first requests run already, in this order, with so many outputs each (at least 1)."""
+        for request, emitted in zip(self.all, outputs, strict=False):
+            request.outputs = emitted
+            request.computed = request.highest = request.length - 1
+            request.admitted_at = request.first_token_at = request.last_token_at = self.now
+            self._hold(request, self._blocks(request, 0))
+            self.running.append(request)
+            self.arrived += 1
+
+    # ------------------------------------------------------------------------------- one iteration
+
+    def step(self) -> dict[str, int]:
+        """One iteration; its counts, keyed and ordered as `COUNTS`."""
+        running_in = len(self.running)
+        self.arrive()
+        if self.rules.prefill_alone:
+            computing = self.asked(prefills_only=True)
+            admitted = self.admit(self.limits.budget - sum(computing.values()))
+            evicted = [] if computing or admitted else self.evict()
+            computing = computing | admitted or self.asked()
+        else:
+            evicted = self.evict()
+            computing = self.asked()
+            may_admit = self.rules.admits_after_eviction or not evicted
+            admitted = self.admit(self.limits.budget - sum(computing.values()), may_admit)
+            computing |= admitted
+        resumed = sum(request.evictions > 0 for request in admitted)
+        return {
+            "running_in": running_in,
+            "running": len(self.running),
+            "waiting": len(self.waiting),
+            "used_blocks": self.limits.blocks - self.free,
+            "preempt": len(evicted),
+            "admit_new": len(admitted) - resumed,
+            "admit_resumed": resumed,
+        } | self.execute(computing)
+
+    # -------------------------------------------------------------------------------------- arrive
+
+    def arrive(self) -> None:
+        """Who has come by now joins the queue; or one for each client that has nothing in it."""
+        while self.arrived < len(self.all) and self._has_come(self.all[self.arrived]):
+            request = self.all[self.arrived]
+            if self.clients is not None:
+                request.arrival = self.now
+            self.waiting.append(request)
+            self.arrived += 1
+
+    def _has_come(self, request: Request) -> bool:
+        if self.clients is not None:
+            return request.index < self.clients + self.done
+        return request.arrival <= self.now
+
+    # --------------------------------------------------------------------------------------- evict
+
+    def evict(self) -> list[Request]:
+        """Victims go, one at a time, until what the others ask for fits; these get their blocks."""
+        evicted: list[Request] = []
+        while not self._fits():
+            victim = self._victim()
+            self.running.remove(victim)
+            self._hold(victim, 0)
+            victim.computed = 0
+            victim.evictions += 1
+            if self.rules.keeps is Keeps.NOTHING:
+                victim.outputs = 0
+            evicted.append(victim)
+        for request, tokens in self.asked().items():
+            self._hold(request, self._blocks(request, tokens))
+        if self.rules.requeue is Requeue.HEAD:
+            self.waiting.extendleft(evicted)
+        else:
+            self.waiting.extend(evicted)
+        self._new_ratio(evicted)
+        return evicted
+
+    def asked(self, *, prefills_only: bool = False) -> dict[Request, int]:
+        """Tokens that running requests compute next, in running order, while the budget lasts."""
+        left, tokens = self.limits.budget, {}
+        for request in self.running:
+            if left == 0:
+                break
+            if prefills_only and request.decoding:
+                continue
+            tokens[request] = min(request.length - request.computed, left)
+            left -= tokens[request]
+        return tokens
+
+    def _fits(self) -> bool:
+        """Whether memory holds what is asked. Exactly full still fits."""
+        growth = [self._blocks(r, tokens) - r.blocks for r, tokens in self.asked().items()]
+        if self.rules.growth is Growth.ONE_FREE and growth:
+            return self.free - sum(growth[:-1]) >= max(1, growth[-1])
+        return self.free >= sum(growth)
+
+    def _victim(self) -> Request:
+        """`max` keeps the first of equals, so the list is read from its end."""
+        latest_first = reversed(self.running)
+        match self.rules.victim:
+            case Victim.LAST_ADMITTED:
+                return self.running[-1]
+            case Victim.FEWEST_OUTPUTS:
+                return max(latest_first, key=lambda r: (-r.outputs, r.input_length))
+            case Victim.LEAST_PROGRESSED:
+                return max(latest_first, key=lambda r: -r.outputs)
+            case Victim.MOST_OUTPUTS:
+                return max(latest_first, key=lambda r: r.outputs)
+            case Victim.MOST_BLOCKS:
+                return max(latest_first, key=lambda r: r.blocks)
+
+    def _new_ratio(self, evicted: list[Request]) -> None:
+        """A step down in an iteration that evicts nobody; reset in one that does, and when idle."""
+        start, least, decay = self.rules.ratio.scaled
+        if not self.running or (evicted and self.rules.ratio.reset is RatioReset.START):
+            self.ratio = start
+        elif not evicted:
+            self.ratio = max(self.ratio - decay, least)
+        else:
+            outputs = sum(r.outputs + self.rules.ratio.ahead for r in self.running)
+            most = sum(r.max_output for r in self.running)
+            self.ratio = min(NewTokenRatio.SCALE, NewTokenRatio.SCALE * outputs // most)
+
+    # --------------------------------------------------------------------------------------- admit
+
+    def admit(self, budget: int, may_admit: bool = True) -> dict[Request, int]:
+        """From the head of the queue to the first that does not fit: what each computes."""
+        rate = self.limits.admission_rate
+        permits = self.limits.sequences
+        if rate is not None:
+            self.credit += rate
+            permits = self.credit // 1
+        admitted: dict[Request, int] = {}
+        while may_admit and self.waiting and budget > 0 and len(admitted) < permits:
+            request = self.waiting[0]
+            if len(self.running) >= self.limits.sequences or not self._may_enter(
+                request, min(request.length, budget), admitted
+            ):
+                break
+            self.waiting.popleft()
+            self.running.append(request)
+            admitted[request] = min(request.length, budget)
+            budget -= admitted[request]
+            held = request.length if self.rules.prefill_alone else admitted[request]
+            self._hold(request, self._blocks(request, held))
+            if request.admitted_at is None:
+                request.admitted_at = self.now
+        self.credit %= 1  # whole permits are used now or lapse
+        return admitted
+
+    def _may_enter(self, request: Request, chunk: int, admitted: dict[Request, int]) -> bool:
+        free = self.free
+        if self.running or self.rules.guard is Guard.ALWAYS:
+            free -= self.limits.watermark_blocks
+        match self.rules.gate:
+            case Gate.FIRST_CHUNK:
+                return self._blocks(request, chunk) <= free
+            case Gate.FULL_INPUT:
+                return self._blocks(request, request.length) <= free
+            case Gate.PEAK:
+                to_come = sum(self._peak(r) - r.blocks for r in self.running)
+                return self._peak(request) + to_come <= free
+            case Gate.RATIO:
+                # Who was admitted in this iteration reserves its outputs whole, the others a share.
+                size, whole = self.limits.block_size, NewTokenRatio.SCALE
+                reserved = sum(
+                    self._possible(r) * (whole if r in admitted else self.ratio)
+                    for r in self.running
+                )
+                needed = self._blocks(request, request.length) * size + self._possible(request)
+                return needed * whole + reserved <= free * size * whole
+
+    def _possible(self, request: Request) -> int:
+        """Outputs that it may still emit, as far as they are counted."""
+        return min(request.max_output - request.outputs, self.rules.ratio.clip)
+
+    # -------------------------------------------------------------------------------------- memory
+
+    def _blocks(self, request: Request, tokens: int) -> int:
+        """Blocks that it holds once so many more tokens are computed; none is given back."""
+        held = request.computed + tokens + self.rules.reserved_tokens
+        return max(request.blocks, self.limits.blocks_of(held))
+
+    def _peak(self, request: Request) -> int:
+        most = self.rules.peak_tokens(request.input_length, request.max_output)
+        return self.limits.blocks_of(most)
+
+    def _hold(self, request: Request, blocks: int) -> None:
+        self.free += request.blocks - blocks
+        request.blocks = blocks
+
+    # ------------------------------------------------------------------------------------- execute
+
+    def execute(self, computing: dict[Request, int]) -> dict[str, int]:
+        """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
+        prefill = recomputed = completed = 0
+        for request, tokens in computing.items():
+            prefill += 0 if request.decoding else tokens
+            recomputed += max(0, min(tokens, request.highest - request.computed))
+            request.computed += tokens
+        cached = sum(request.computed for request in self.running)
+        self._advance(cached, prefill, idle=not computing)
+        for request in computing:
+            if request.computed == request.length:
+                self._emit(request)
+            request.highest = max(request.highest, request.computed)
+            if request.outputs == request.output_length:
+                self.running.remove(request)
+                self._hold(request, 0)
+                request.finished = True
+                completed += 1
+        self.done += completed
+        self.iteration += 1
+        return {
+            "completed": completed,
+            "sched_reqs": len(computing),
+            "tokens": sum(computing.values()),
+            "prefill_tokens": prefill,
+            "recomputed_tokens": recomputed,
+            "kv_tokens": cached,
+        }
+
+    def _emit(self, request: Request) -> None:
+        """One more output. What a restart emits again, its client has seen."""
+        request.outputs += 1
+        if request.computed <= request.highest:
+            return
+        if request.last_token_at is None:
+            request.first_token_at = self.now
+        else:
+            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
+        request.last_token_at = self.now
+
+    def _advance(self, cached: int, prefill: int, *, idle: bool) -> None:
+        """An iteration lasts what it costs. An idle engine waits: an iteration, or for a request."""
+        if not idle:
+            self.now += self.clock.duration(cached, prefill)
+        elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
+            self.now = self.all[self.arrived].arrival
+        else:
+            self.now += self.clock.base

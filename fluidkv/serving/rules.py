@@ -1,0 +1,143 @@
+"""What an engine does when memory runs short: five choices, and the names of the answers.
+
+An `EngineRules` is a value, not a class to derive from. Every engine here runs the same loop
+(arrive, evict, admit, execute); what differs between vLLM, SGLang, TensorRT-LLM, Vidur and the
+paper's model is which answer they give to each of the questions below. Compiled engines take the
+rules as a static argument: one compile for each set of rules, none for a change of numbers.
+"""
+
+from dataclasses import dataclass, field
+from enum import Enum
+from fractions import Fraction
+
+from fluidkv.errors import InputError
+
+
+class Victim(Enum):
+    """Who is evicted first. A tie goes to the one admitted last."""
+
+    LAST_ADMITTED = "the last of the running list"
+    FEWEST_OUTPUTS = "fewest outputs; of these the longest prompt"
+    LEAST_PROGRESSED = "fewest outputs (LPF)"
+    MOST_OUTPUTS = "most outputs"
+    MOST_BLOCKS = "most blocks held"
+
+
+class Keeps(Enum):
+    """What an evicted request keeps. Its blocks are freed in any case."""
+
+    OUTPUTS = "its output tokens; their cache is computed again"
+    NOTHING = "nothing: it starts again from its prompt"
+
+
+class Requeue(Enum):
+    """Where an evicted request waits."""
+
+    HEAD = "head of the queue, the last evicted first"
+    TAIL = "tail of the queue, behind what has arrived; in the order of eviction"
+
+
+class Growth(Enum):
+    """When a running request finds no room for its next token."""
+
+    AS_NEEDED = "it needs a block and none is free"
+    ONE_FREE = "no block is free, even if it needs none"
+
+
+class Gate(Enum):
+    """What must fit in free memory before the head of the queue is admitted."""
+
+    FIRST_CHUNK = "the tokens that this iteration computes"
+    FULL_INPUT = "its whole current length"
+    PEAK = "its whole current length, and the maximum outputs of all that run"
+    RATIO = "its current length and remaining maximum outputs, past a share of everyone else's"
+
+
+class Guard(Enum):
+    """When the watermark holds on admission."""
+
+    WHILE_RUNNING = "while something runs"
+    ALWAYS = "always"
+
+
+class RatioReset(Enum):
+    """What the new-token ratio becomes after a retraction."""
+
+    START = "its start"
+    ESTIMATE = "outputs so far over maximum outputs, of what goes on running"
+
+
+@dataclass(frozen=True)
+class NewTokenRatio:
+    """The share of the outputs still possible that is reserved on admission (`Gate.RATIO`).
+
+    Exact: the ratio is an integer over `SCALE`, so that engines agree to the last admission.
+
+    Args:
+        start, least: bounds of the ratio, in [0, 1].
+        decay_steps: decode iterations without retraction from `start` to `least`.
+        clip: tokens; remaining outputs above it count as this many.
+        reset: after a retraction.
+        ahead: tokens added for each survivor by `RatioReset.ESTIMATE`.
+    """
+
+    start: Fraction = Fraction(7, 10)
+    least: Fraction = Fraction(98, 1000)
+    decay_steps: int = 600
+    clip: int = 4096
+    reset: RatioReset = RatioReset.START
+    ahead: int = 20
+
+    SCALE = 600_000
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.least <= self.start <= 1:
+            raise InputError("ratio", f"{self.start} to {self.least}", "0 <= least <= start <= 1")
+        if self.decay_steps < 1:
+            raise InputError("decay_steps", self.decay_steps, "at least 1")
+
+    @property
+    def scaled(self) -> tuple[int, int, int]:
+        """(start, least, decay a step) as integers over `SCALE`; the decay rounded down."""
+        start, least = (round(x * self.SCALE) for x in (self.start, self.least))
+        return start, least, (start - least) // self.decay_steps
+
+
+@dataclass(frozen=True)
+class EngineRules:
+    """One engine's answers.
+
+    Args:
+        name, version: what it is called, and what it is tied to.
+        victim, keeps, requeue, growth, gate, guard: see the enumerations.
+        reserved_tokens: slots held beyond the tokens computed: 1 in the paper's model, where a
+            request at stage j holds l0 + 1 + j.
+        admits_after_eviction: admission goes on in an iteration that evicted.
+        prefill_alone: an iteration that admits runs the prefills only; admission comes first then,
+            and eviction in iterations that admit nobody.
+        ratio: of `Gate.RATIO`; not used by the others.
+        flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
+    """
+
+    name: str
+    version: str
+    victim: Victim
+    keeps: Keeps
+    requeue: Requeue
+    growth: Growth = Growth.AS_NEEDED
+    gate: Gate = Gate.FULL_INPUT
+    guard: Guard = Guard.WHILE_RUNNING
+    reserved_tokens: int = 0
+    admits_after_eviction: bool = False
+    prefill_alone: bool = False
+    ratio: NewTokenRatio = field(default_factory=NewTokenRatio)
+    flags: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Name and version, as shown."""
+        return f"{self.name} {self.version}".strip()
+
+    def peak_tokens(self, input_length: int, output_length: int) -> int:
+        """Most tokens that a request holds: the last token's cache is never stored."""
+        return input_length + output_length - 1 + self.reserved_tokens
