@@ -8,7 +8,7 @@ with an engine's source. An iteration is four verbs:
     admit     the queue is served from its head, until the first that does not fit
     execute   tokens are computed; who has all its input computed emits one; who is done leaves
 
-With `prefill_alone` admission comes first, and an iteration with anything to prefill does only that.
+With `prefill_alone` admission comes first, and an iteration that can prefill does only that.
 Congestion's order (execute, arrive, evict, admit) is the same loop, entered one verb later: its
 X^n is what runs here after admission.
 """
@@ -46,6 +46,7 @@ COUNTS = (
     "prefill_tokens",  # of these, tokens of requests that were not decoding
     "recomputed_tokens",  # of these, positions of a request that it had computed before
     "kv_tokens",  # tokens in the cache at the end of execution, before blocks are freed
+    "new_outputs",  # tokens emitted that their client had not seen before
 )
 """What an iteration counts, in this order; all integers."""
 
@@ -312,7 +313,7 @@ class Engine:
 
     def execute(self, computing: dict[Request, int]) -> dict[str, int]:
         """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
-        prefill = recomputed = completed = 0
+        prefill = recomputed = completed = new_outputs = 0
         for request, tokens in computing.items():
             prefill += 0 if request.decoding else tokens
             recomputed += max(0, min(tokens, request.highest - request.computed))
@@ -321,7 +322,7 @@ class Engine:
         self._advance(cached, prefill, idle=not computing)
         for request in computing:
             if request.computed == request.length:
-                self._emit(request)
+                new_outputs += self._emit(request)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 self.running.remove(request)
@@ -337,21 +338,23 @@ class Engine:
             "prefill_tokens": prefill,
             "recomputed_tokens": recomputed,
             "kv_tokens": cached,
+            "new_outputs": new_outputs,
         }
 
-    def _emit(self, request: Request) -> None:
-        """One more output. What a restart emits again, its client has seen."""
+    def _emit(self, request: Request) -> bool:
+        """One more output; whether it is new. What a restart emits again, its client has seen."""
         request.outputs += 1
         if request.computed <= request.highest:
-            return
+            return False
         if request.last_token_at is None:
             request.first_token_at = self.now
         else:
             request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
         request.last_token_at = self.now
+        return True
 
     def _advance(self, cached: int, prefill: int, *, idle: bool) -> None:
-        """An iteration lasts what it costs. An idle engine waits: an iteration, or for a request."""
+        """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
         if not idle:
             self.now += self.clock.duration(cached, prefill)
         elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
