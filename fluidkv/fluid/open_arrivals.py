@@ -1,0 +1,127 @@
+"""Arrivals of the open mass model: requests of each class at each iteration, A^n_k.
+
+An array of rates says how many arrive in the mean; `poisson_arrivals` draws from it. Rates are
+requests per iteration, shape (class,) or (iteration, class), with a leading batch axis at will.
+Rates can be passed as arrivals too: that is the constant, or deterministic, stream.
+
+Source: Congestion, section 2.2 (Poisson), Appendix D.5 (bursts, whose period, window and factor
+the paper does not print).
+"""
+
+import jax
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+from fluidkv.workload import Workload
+
+
+def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*batch class"]:
+    """lambda_k = p_k lambda.
+
+    Args:
+        workload: its shares split the rate.
+        total: lambda, requests per iteration; one number, or one for each run of a sweep.
+
+    Raises:
+        InputError: a rate that is not a positive finite number.
+    """
+    rates = _numbers("total", total)
+    if rates.ndim > 1 or not np.all(rates > 0):
+        raise InputError("total", total, "a positive finite rate, or a list of them")
+    return rates[..., None] * np.array([float(c.share) for c in workload.classes])
+
+
+def steady(
+    rates: Float[np.ndarray, "*batch class"], *, iterations: int
+) -> Float[np.ndarray, "*batch iteration class"]:
+    """The same rates at every iteration."""
+    _check_integer("iterations", iterations, 1)
+    rates = _rates(rates)
+    return np.repeat(rates[..., None, :], iterations, axis=-2)
+
+
+def bursts(
+    rates: Float[np.ndarray, "*batch class"],
+    *,
+    iterations: int,
+    period: int,
+    window: int,
+    factor: float,
+    keep_mean: bool,
+) -> Float[np.ndarray, "*batch iteration class"]:
+    """Rates that are `factor` times higher in the first `window` iterations of each period.
+
+    Args:
+        rates: outside of the windows; with `keep_mean`, the mean over a period.
+        iterations: how many, at least 1.
+        period: iterations from one burst to the next.
+        window: length of a burst, iterations, less than the period.
+        factor: rate in a burst over `rates`, at least 1.
+        keep_mean: lower the rate between bursts so that a period brings as many as without them;
+            then factor * window must not exceed the period. Otherwise bursts add to the load.
+
+    Raises:
+        InputError: lengths or a factor outside of what is allowed.
+    """
+    for name, value in (("iterations", iterations), ("period", period), ("window", window)):
+        _check_integer(name, value, 1)
+    if window >= period:
+        raise InputError("window", window, f"less than the period of {period} iterations")
+    if isinstance(factor, bool) or not np.isfinite(factor) or factor < 1:
+        raise InputError("factor", factor, "a finite number of at least 1")
+    if keep_mean and factor * window > period:
+        allowed = f"at most period / window = {period / window:g}, so that the mean can be kept"
+        raise InputError("factor", factor, allowed)
+    between = (period - factor * window) / (period - window) if keep_mean else 1.0
+    shape = np.where(np.arange(iterations) % period < window, float(factor), between)
+    return _rates(rates)[..., None, :] * shape[:, None]
+
+
+def poisson_arrivals(
+    key: PRNGKeyArray | UInt[Array, "2"],
+    rates: Float[np.ndarray, "*batch iteration class"],
+    *,
+    count: int | None = None,
+) -> Float[np.ndarray, "*batch iteration class"]:
+    """Independent Poisson numbers of requests with these means.
+
+    Args:
+        key: JAX random key; the same key and shape give the same arrivals.
+        rates: from `steady` or `bursts`.
+        count: draw so many independent runs from one array of rates, along a leading batch axis.
+
+    Raises:
+        InputError: negative or non-finite rates, or a count below 1 or for a batch of rates.
+    """
+    rates = _rates(rates)
+    if count is not None:
+        _check_integer("count", count, 1)
+        if rates.ndim != 2:
+            raise InputError("count", count, "None where rates have a batch axis")
+        rates = np.broadcast_to(rates, (count, *rates.shape))
+    with jax.enable_x64(True):
+        return np.asarray(jax.random.poisson(key, rates, dtype=np.int64), dtype=np.float64)
+
+
+def _rates(rates: ArrayLike) -> Float[np.ndarray, "*any"]:
+    values = _numbers("rates", rates)
+    if values.ndim < 1 or not np.all(values >= 0):
+        raise InputError("rates", rates, "finite rates of at least 0, one a class in the last axis")
+    return values
+
+
+def _numbers(name: str, given: ArrayLike) -> Float[np.ndarray, "*any"]:
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(name, given, "finite numbers") from None
+    if values.size == 0 or not np.all(np.isfinite(values)):
+        raise InputError(name, given, "finite numbers")
+    return values
+
+
+def _check_integer(name: str, value: object, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(name, value, f"an integer of at least {least}")
