@@ -156,6 +156,14 @@ class Engine:
             "admit_resumed": resumed,
         } | self.execute(computing)
 
+    @property
+    def stuck(self) -> bool:
+        """Nothing runs, nobody comes any more, and whoever waits first can never be admitted."""
+        more_come = self.clients is None and self.arrived < len(self.all)
+        if self.running or not self.waiting or more_come:
+            return False
+        return not self._may_enter(self.waiting[0], self.waiting[0].length, {})
+
     # -------------------------------------------------------------------------------------- arrive
 
     def arrive(self) -> None:

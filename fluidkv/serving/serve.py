@@ -1,0 +1,237 @@
+"""Run requests through an engine: one call for one run or for thousands, on any device."""
+
+from collections.abc import Callable, Sequence
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.serving.arrays import RunArrays, RunRecords
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import engine as named
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.literal import run_literally
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.result import as_dataset
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
+
+NO_HORIZON = 2**31 - 1
+"""Iterations of a run that goes on until every request is done."""
+
+
+def serve(
+    requests: Requests | Sequence[Requests],
+    engine: str | EngineRules,
+    limits: Limits | Sequence[Limits],
+    *,
+    clock: IterationClock | Sequence[IterationClock] | None = None,
+    clients: int | Sequence[int | None] | None = None,
+    iterations: int | None = None,
+    every: int = 1,
+    keep_requests: bool = True,
+    start: Sequence[int] = (),
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> xr.Dataset:
+    """Serve requests until all are done, or to a horizon.
+
+    `requests`, `limits`, `clock` and `clients` are one for all runs or one for each. Runs go in one
+    batch, and nothing is compiled again for other numbers.
+
+    Args:
+        requests: who comes when; see `fluidkv.serving.arrivals`.
+        engine: a name out of `ENGINES`, or rules.
+        limits: memory and caps.
+        clock: duration of an iteration; None: the theory's, where each lasts 1.
+        clients: closed population: so many requests are in the system as long as there are any, and
+            one more comes when one is done. None: they come at their arrival times.
+        iterations: horizon; None: until every request is done.
+        every: length of a window; one record a window.
+        keep_requests: record every request's times too; without, sweeps take little memory.
+        start: outputs of the requests that run already when the run starts, the first ones of each
+            table, in running order.
+        backend: "reference" is the literal one; "jax" and "auto" equal it and are faster.
+        on_progress: called with (iterations done, requests done) now and then.
+
+    Returns:
+        A dataset with dimensions run, window and request.
+        Counts (run, window), named and explained in `fluidkv.serving.reference.COUNTS`; levels are
+        means over a window, flows sums. `time` (run, window): the clock at its end. Records after a
+        run's end are NaN.
+        Of each request (run, request): input_length, output_length, class_index, arrival, admitted
+        (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
+        Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `in_flight`, `blocks`.
+
+    Raises:
+        InputError: before anything runs: a request that this engine could never serve in this
+            memory, numbers of runs that differ, a horizon or window below 1.
+    """
+    rules = named(engine)
+    tables, all_limits, clocks, populations = _runs(requests, limits, clock, clients)
+    _check(tables, rules, all_limits, clocks, populations)
+    _check_horizon(iterations, every)
+    arrays = _arrays(tables, all_limits, clocks, populations, _checked_start(start, tables))
+    records = _backend(backend)(
+        rules,
+        arrays,
+        jumps=clocks[0].jumps,
+        iterations=NO_HORIZON if iterations is None else iterations,
+        every=every,
+        keep_requests=keep_requests,
+        on_progress=on_progress,
+    )
+    return as_dataset(records, tables, all_limits, clocks[0], rules, every)
+
+
+def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
+    """The request that needs most memory to be served alone, under an engine's rule.
+
+    Returns:
+        Its index, the blocks that it needs, and the blocks that there are for it.
+    """
+    outputs = requests.max_output if rules.gate in _RESERVING else requests.output_length
+    tokens = requests.input_length + rules.peak_tokens(0, 0) + outputs
+    available = limits.blocks
+    if rules.guard is Guard.ALWAYS:  # it may have to be admitted again at its longest
+        available -= limits.watermark_blocks
+    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
+        available = min(available, limits.blocks - 1)
+    if rules.gate is Gate.RATIO:  # its input in whole blocks, and every output that may come
+        tokens = requests.input_length + outputs + limits.block_size - 1
+    needed = -(-tokens // limits.block_size)
+    worst = int(np.argmax(needed))
+    return worst, int(needed[worst]), available
+
+
+_RESERVING = (Gate.PEAK, Gate.RATIO)
+
+
+def _runs(
+    requests: Requests | Sequence[Requests],
+    limits: Limits | Sequence[Limits],
+    clock: IterationClock | Sequence[IterationClock] | None,
+    clients: int | Sequence[int | None] | None,
+) -> tuple[list[Requests], list[Limits], list[IterationClock], list[int | None]]:
+    """One of each for every run; what is single serves them all."""
+    columns = {
+        "requests": [requests] if isinstance(requests, Requests) else list(requests),
+        "limits": [limits] if isinstance(limits, Limits) else list(limits),
+        "clock": [clock] if clock is None or isinstance(clock, IterationClock) else list(clock),
+        "clients": [clients] if clients is None or isinstance(clients, int) else list(clients),
+    }
+    size = max(len(column) for column in columns.values())
+    for name, column in columns.items():
+        if len(column) not in (1, size):
+            raise InputError(name, f"{len(column)} of them", f"1, or {size} as the other arguments")
+    tables, all_limits, clocks, populations = (
+        column * size if len(column) == 1 else column for column in columns.values()
+    )
+    return tables, all_limits, [c or IterationClock.iterations() for c in clocks], populations
+
+
+def _check(
+    tables: list[Requests],
+    rules: EngineRules,
+    all_limits: list[Limits],
+    clocks: list[IterationClock],
+    populations: list[int | None],
+) -> None:
+    for name, values, kind in (
+        ("requests", tables, Requests),
+        ("limits", all_limits, Limits),
+        ("clock", clocks, IterationClock),
+    ):
+        for value in values:
+            if not isinstance(value, kind):
+                raise InputError(name, value, f"{kind.__name__} objects")
+    if len({clock.unit for clock in clocks}) > 1:
+        raise InputError("clock", "several units", "one unit for all runs")
+    for population in populations:
+        if population is not None and (isinstance(population, bool) or population < 1):
+            raise InputError("clients", population, "an integer of at least 1")
+    seen: set[tuple[int, Limits]] = set()
+    for table, limits in zip(tables, all_limits, strict=True):
+        if (id(table), limits) in seen:
+            continue
+        seen.add((id(table), limits))
+        worst, needed, available = largest_request(rules, limits, table)
+        if needed > available:
+            lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+            raise InputError(
+                "capacity",
+                f"{limits.capacity}, where request {worst} ({lengths} tokens) needs {needed} "
+                f"blocks of {limits.block_size} under {rules.label}",
+                f"memory for its largest request; {available} blocks are there",
+            )
+
+
+def _check_horizon(iterations: int | None, every: int) -> None:
+    for name, value in (("iterations", iterations), ("every", every)):
+        if value is not None and (
+            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1
+        ):
+            raise InputError(name, value, "an integer of at least 1")
+
+
+def _checked_start(start: Sequence[int], tables: list[Requests]) -> list[int]:
+    outputs = [int(value) for value in start]
+    for table in tables:
+        if len(outputs) > len(table):
+            raise InputError(
+                "start", f"{len(outputs)} requests", f"at most {len(table)}, as there are"
+            )
+        for index, emitted in enumerate(outputs):
+            if not 1 <= emitted < table.output_length[index]:
+                most = table.output_length[index] - 1
+                raise InputError("start", emitted, f"1 to {most} outputs for request {index}")
+    return outputs
+
+
+def _arrays(
+    tables: list[Requests],
+    all_limits: list[Limits],
+    clocks: list[IterationClock],
+    populations: list[int | None],
+    start: list[int],
+) -> RunArrays:
+    longest = max(len(table) for table in tables)
+
+    def padded(column: str, fill: float) -> np.ndarray:
+        rows = [getattr(table, column) for table in tables]
+        if all(len(row) == longest for row in rows):
+            return np.stack(rows)
+        return np.stack(
+            [np.concatenate([r, np.full(longest - len(r), fill, r.dtype)]) for r in rows]
+        )
+
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(limits, name) for limits in all_limits], np.int64)
+
+    rates = [limits.admission_rate for limits in all_limits]
+    return RunArrays(
+        input_length=padded("input_length", 1),
+        output_length=padded("output_length", 1),
+        max_output=padded("max_output", 1),
+        arrival=padded("arrival", np.inf),
+        requests=np.array([len(table) for table in tables]),
+        blocks=column("blocks"),
+        block_size=column("block_size"),
+        watermark_blocks=column("watermark_blocks"),
+        sequences=column("sequences"),
+        budget=column("budget"),
+        rate=np.array([(0, 1) if r is None else (r.numerator, r.denominator) for r in rates]),
+        clients=np.array([population or 0 for population in populations]),
+        clock=np.array([(c.base, c.per_kv_token, c.per_prefill_token) for c in clocks]),
+        start=np.array([start] * len(tables), np.int64).reshape(len(tables), -1),
+    )
+
+
+def _backend(name: str) -> Callable[..., RunRecords]:
+    if name == "reference":
+        return run_literally
+    if name in ("auto", "jax"):
+        from fluidkv.serving.engine import run_engine
+
+        return run_engine
+    raise InputError("backend", name, "'auto', 'jax' or 'reference'")
