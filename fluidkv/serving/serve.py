@@ -115,10 +115,13 @@ def _runs(
 ) -> tuple[list[Requests], list[Limits], list[IterationClock], list[int | None]]:
     """One of each for every run; what is single serves them all."""
     columns = {
-        "requests": [requests] if isinstance(requests, Requests) else list(requests),
-        "limits": [limits] if isinstance(limits, Limits) else list(limits),
-        "clock": [clock] if clock is None or isinstance(clock, IterationClock) else list(clock),
-        "clients": [clients] if clients is None or isinstance(clients, int) else list(clients),
+        name: list(value) if isinstance(value, Sequence) else [value]
+        for name, value in (
+            ("requests", requests),
+            ("limits", limits),
+            ("clock", clock),
+            ("clients", clients),
+        )
     }
     size = max(len(column) for column in columns.values())
     for name, column in columns.items():
@@ -160,9 +163,9 @@ def _check(
             lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
             raise InputError(
                 "capacity",
-                f"{limits.capacity}, where request {worst} ({lengths} tokens) needs {needed} "
-                f"blocks of {limits.block_size} under {rules.label}",
-                f"memory for its largest request; {available} blocks are there",
+                limits.capacity,
+                f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
+                f"{limits.block_size} under {rules.label}; there are {available}",
             )
 
 
