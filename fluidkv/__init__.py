@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 __all__ = [
+    "EngineRules",
     "Evidence",
     "InputError",
+    "IterationClock",
     "LengthMix",
+    "Limits",
     "RequestClass",
+    "Requests",
     "Stability",
     "System",
     "Trace",
@@ -22,12 +26,14 @@ __all__ = [
     "attractors",
     "basins",
     "burst_state",
+    "bursts",
     "captured_start",
     "cascade",
     "class_model",
     "cohort_model",
     "compare",
     "convergence",
+    "engine",
     "equilibria",
     "equilibrium_state",
     "event_log",
@@ -37,16 +43,21 @@ __all__ = [
     "input_threshold",
     "lyapunov",
     "measure",
+    "metrics",
     "mode_starts",
     "nearby_starts",
     "neighbourhood",
     "perturbed_starts",
+    "poisson",
     "preset",
     "pulse_cycle",
     "pulse_stability",
     "read_timeseries",
     "read_trace",
     "render",
+    "replayed",
+    "saturated",
+    "serve",
     "share_from_float",
     "simulate",
     "simulate_whole",
@@ -62,10 +73,14 @@ __all__ = [
 ]
 
 _HOMES = {
+    "EngineRules": "serving.rules",
     "Evidence": "verdict",
     "InputError": "errors",
+    "IterationClock": "serving.clock",
     "LengthMix": "exact.mixed.mix",
+    "Limits": "serving.limits",
     "RequestClass": "workload",
+    "Requests": "serving.requests",
     "Stability": "verdict",
     "System": "workload",
     "Trace": "traces",
@@ -74,12 +89,14 @@ _HOMES = {
     "attractors": "fluid.attractors",
     "basins": "fluid.basins",
     "burst_state": "fluid",
+    "bursts": "serving.arrivals",
     "captured_start": "exact.one_class.capture",
     "cascade": "exact.one_class.cascade",
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
     "convergence": "fluid.convergence",
+    "engine": "serving.engines",
     "equilibria": "exact.one_class.equilibria",
     "equilibrium_state": "fluid",
     "event_log": "fluid",
@@ -89,16 +106,21 @@ _HOMES = {
     "input_threshold": "exact.mixed.threshold",
     "lyapunov": "exact.mixed.lyapunov",
     "measure": "measured",
+    "metrics": "serving.metrics",
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
     "neighbourhood": "exact.mixed.neighbourhood",
     "perturbed_starts": "fluid",
+    "poisson": "serving.arrivals",
     "preset": "traces",
     "pulse_cycle": "exact.mixed.pulse",
     "pulse_stability": "exact.mixed.pulse_stability",
     "read_timeseries": "measured",
     "read_trace": "traces",
     "render": "figures",
+    "replayed": "serving.arrivals",
+    "saturated": "serving.arrivals",
+    "serve": "serving.serve",
     "share_from_float": "workload",
     "simulate": "fluid",
     "simulate_whole": "fluid",
@@ -150,6 +172,14 @@ if TYPE_CHECKING:
     from fluidkv.fluid.cohort_starts import start_families
     from fluidkv.fluid.convergence import convergence
     from fluidkv.measured import compare, measure, read_timeseries
+    from fluidkv.serving.arrivals import bursts, poisson, replayed, saturated
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.engines import engine
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metrics import metrics
+    from fluidkv.serving.requests import Requests
+    from fluidkv.serving.rules import EngineRules
+    from fluidkv.serving.serve import serve
     from fluidkv.study import study_system
     from fluidkv.traces import Trace, preset, read_trace
     from fluidkv.verdict import Evidence, Stability, Verdict
