@@ -15,7 +15,7 @@ from nbclient import NotebookClient
 
 HERE = Path(__file__).parent
 NOTEBOOKS = sorted(HERE.glob("*.ipynb"))
-NEEDS_TRACES = {"04_measured_log.ipynb"}
+NEEDS_TRACES = {"05_measured_log.ipynb"}
 
 WARNINGS_ARE_ERRORS = "import warnings\nwarnings.simplefilter('error')"
 
@@ -118,7 +118,7 @@ short = fk.System(
 )
 assert 0.18 < 1 - float(fk.pulse_cycle(short).share_of_best) < 0.22
 """,
-    "04_measured_log.ipynb": """
+    "05_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
 # "the level is predicted well", "to within the resolution of the window"
