@@ -9,6 +9,7 @@ the paper does not print).
 """
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from numpy.typing import ArrayLike
@@ -88,7 +89,7 @@ def poisson_arrivals(
     """Independent Poisson numbers of requests with these means.
 
     Args:
-        key: JAX random key; the same key and shape give the same arrivals.
+        key: JAX random key; the same key and shape give the same arrivals (of NumPy's generator).
         rates: from `steady` or `bursts`.
         count: draw so many independent runs from one array of rates, along a leading batch axis.
 
@@ -101,8 +102,12 @@ def poisson_arrivals(
         if rates.ndim != 2:
             raise InputError("count", count, "None where rates have a batch axis")
         rates = np.broadcast_to(rates, (count, *rates.shape))
-    with jax.enable_x64(True):
-        return np.asarray(jax.random.poisson(key, rates, dtype=np.int64), dtype=np.float64)
+    # Drawn on the host, from a generator that the key seeds: `jax.random.poisson` takes seconds to
+    # compile for every new shape, and these are host arrays.
+    seed = np.asarray(
+        key if jnp.issubdtype(key.dtype, np.unsignedinteger) else jax.random.key_data(key)
+    )
+    return np.random.default_rng(seed.tolist()).poisson(rates).astype(np.float64)
 
 
 def _rates(rates: ArrayLike) -> Float[np.ndarray, "*any"]:

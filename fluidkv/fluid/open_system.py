@@ -65,6 +65,11 @@ _LEVELS: dict[str, _Record] = {
         (),
         "memory in use, tokens",
     ),
+    "executed_memory": _Record(
+        lambda model, step: iteration.memory_used(model, step.masses.executed),
+        (),
+        "memory after execution and before eviction, tokens",
+    ),
     "in_flight": _Record(
         lambda model, step: iteration.in_flight(model, step.masses.state),
         ("class",),
@@ -119,8 +124,8 @@ def simulate_open(
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.
         record: names out of `OPEN_RECORDS`. Nothing else is stored.
-        every: length of a window, iterations. One record a window: counts are sums over it, queue,
-            memory, in_flight, empty_stages and state are read after its last iteration.
+        every: length of a window, iterations. One record a window: queue, memory, executed_memory,
+            in_flight, empty_stages and state are of its last iteration, the others are sums.
 
     Returns:
         A dataset with dimensions batch, iteration, class, stage; variables are the records asked
@@ -189,35 +194,36 @@ def scan_open(
     nothing. Call it under `jax.enable_x64(True)`.
     """
 
-    def one(carry: tuple[State, Queue], arrived: Array) -> tuple[tuple[State, Queue], OpenStep]:
-        arrived = jnp.broadcast_to(arrived, carry[1].shape)
+    def one(carry, arrived):
+        state, queue, sums, _ = carry
+        arrived = jnp.broadcast_to(arrived, queue.shape)
         step = iterate_open(
-            model, *carry, arrived, cap, selection=selection, cap_on=cap_on, blocked=blocked
+            model, state, queue, arrived, cap, selection=selection, cap_on=cap_on, blocked=blocked
         )
-        return (step.masses.state, step.queue), step
-
-    def flows(step: OpenStep) -> dict[str, Array]:
-        return {name: _FLOWS[name].read(model, step) for name in record if name in _FLOWS}
-
-    def levels(step: OpenStep) -> dict[str, Array]:
-        return {name: _LEVELS[name].read(model, step) for name in record if name in _LEVELS}
+        flows = {name: _FLOWS[name].read(model, step) for name in sums}
+        levels = {name: _LEVELS[name].read(model, step) for name in record if name in _LEVELS}
+        return (step.masses.state, step.queue, jax.tree.map(jnp.add, sums, flows), levels), None
 
     def window(carry, arrived):
-        # The last iteration stands alone: levels are read from it.
-        def more(carried, arrived):
-            carry, sums = carried
-            carry, step = one(carry, arrived)
-            return (carry, jax.tree.map(jnp.add, sums, flows(step))), None
+        # One loop body for every iteration, levels included: it compiles once, in half the time
+        # of a body that reads the last iteration apart.
+        (masses, waiting, sums, levels), _ = lax.scan(one, (*carry, *zeros), arrived)
+        return (masses, waiting), sums | levels
 
-        sums = jax.tree.map(
-            lambda leaf: jnp.zeros(leaf.shape, leaf.dtype),
-            jax.eval_shape(lambda c, a: flows(one(c, a)[1]), carry, arrived[0]),
-        )
-        if every > 1:
-            (carry, sums), _ = lax.scan(more, (carry, sums), arrived[:-1])
-        carry, step = one(carry, arrived[-1])
-        return carry, jax.tree.map(jnp.add, sums, flows(step)) | levels(step)
-
+    step = jax.eval_shape(
+        lambda a: iterate_open(
+            model, state, queue, a, cap, selection=selection, cap_on=cap_on, blocked=blocked
+        ),
+        queue,
+    )
+    zeros = tuple(
+        {
+            name: jnp.zeros_like(jax.eval_shape(partial(table[name].read, model), step))
+            for name in record
+            if name in table
+        }
+        for table in (_FLOWS, _LEVELS)
+    )
     windows = arrivals.reshape(-1, every, *arrivals.shape[1:])
     (state, queue), records = lax.scan(window, (state, queue), windows)
     return state, queue, records
