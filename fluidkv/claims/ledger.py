@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 
 from fluidkv.claims.claim import Claim, Result
-from fluidkv.claims.congestion import mixed, one_class
+from fluidkv.claims.congestion import experiments, mixed, one_class
 from fluidkv.errors import InputError
 
-_MODULES = (*one_class.MODULES, *mixed.MODULES)
+_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES)
 
 
 def ledger() -> tuple[Claim, ...]:

@@ -17,6 +17,7 @@ from fluidkv.cli import arguments
 from fluidkv.cli.atlas import atlas
 from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
+from fluidkv.cli.mix import mix
 from fluidkv.cli.pulse import pulse
 from fluidkv.cli.threshold import threshold
 from fluidkv.errors import InputError
@@ -209,6 +210,7 @@ app.command()(cascade)
 app.command()(pulse)
 app.command()(threshold)
 app.command()(atlas)
+app.command()(mix)
 
 
 @app.command()

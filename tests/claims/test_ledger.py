@@ -39,6 +39,10 @@ def test_errors_of_the_paper_are_on_record() -> None:
     """The statements that do not come out as printed, each with a witness or both values."""
     failing = {claim.id for claim in ledger() if claim.expected is Verdict.FAILS}
     assert failing == {
+        "congestion.table-1.mixed-stable",
+        "congestion.table-6.mixed-stable",
+        "congestion.table-5.fewer-modes",
+        "congestion.figure-23.grows-slower",
         "congestion.section-4-3.threshold-is-global",
         "congestion.section-4-3.threshold-is-global.equal-shares",
         "congestion.worst-case-ratio.interval-every-length",

@@ -162,7 +162,8 @@ def test_module_and_console_script_agree_on_exit_codes():
 
 
 @pytest.mark.parametrize(
-    "name", ["study", "equilibria", "cascade", "pulse", "threshold", "atlas", "verify", "figure"]
+    "name",
+    ["study", "equilibria", "cascade", "pulse", "threshold", "atlas", "mix", "verify", "figure"],
 )
 def test_help_is_not_broken_twice_in_80_columns(name):
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
