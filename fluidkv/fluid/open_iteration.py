@@ -37,6 +37,18 @@ Blocked = Literal["wait", "lost"]
 Queue = Float[Array, "class batch"]
 
 
+class Cap(NamedTuple):
+    """Limits on one iteration's admission, requests; infinity where there is none.
+
+    Fields:
+        total: on the sum over classes.
+        classes: on each class.
+    """
+
+    total: Float[Array, " batch"]
+    classes: Queue
+
+
 class OpenStep(NamedTuple):
     """What happened in one iteration.
 
@@ -58,10 +70,9 @@ def iterate_open(
     state: State,
     queue: Queue,
     arrivals: Queue,
-    cap: Float[Array, " batch"],
+    cap: Cap,
     *,
     selection: Selection,
-    cap_on: CapOn,
     blocked: Blocked,
 ) -> OpenStep:
     """One decoding iteration. What is evicted joins its class's queue before admission."""
@@ -69,7 +80,7 @@ def iterate_open(
     waiting = arrive(queue, arrivals)
     kept, free = evict(model, executed)
     waiting = waiting + jnp.sum(executed - kept, axis=0)
-    admitted = admit(model, free, waiting, cap, selection=selection, cap_on=cap_on)
+    admitted = admit(model, free, waiting, cap, selection=selection)
     left = jnp.maximum(waiting - admitted, 0.0)
     lost = left if blocked == "lost" else jnp.zeros_like(left)
     masses = Step(state, executed, kept, admitted, kept.at[0].set(admitted))
@@ -85,10 +96,9 @@ def admit(
     model: MassModel,
     free: Float[Array, " batch"],
     waiting: Queue,
-    cap: Float[Array, " batch"],
+    cap: Cap,
     *,
     selection: Selection,
-    cap_on: CapOn,
 ) -> Queue:
     """Requests of each class that enter stage 0: limited by the queue, the free memory and the cap.
 
@@ -96,16 +106,13 @@ def admit(
     """
     shares = jnp.asarray(model.shares)[:, None]
     cost = jnp.asarray(model.weights)[:, :1]
-    offered = waiting
-    if cap_on == "class":
-        offered = jnp.minimum(waiting, shares * cap[None, :])
-        cap = jnp.full_like(cap, jnp.inf)
+    offered = jnp.minimum(waiting, cap.classes)
     if selection == "shares":
-        total = jnp.minimum(free / jnp.sum(shares * cost), cap)
+        total = jnp.minimum(free / jnp.sum(shares * cost), cap.total)
         total = jnp.minimum(total, jnp.min(offered / shares, axis=0))
         return shares * total[None, :]
     fits = _fraction(free, jnp.sum(offered * cost, axis=0))
-    allowed = _fraction(cap, jnp.sum(offered, axis=0))
+    allowed = _fraction(cap.total, jnp.sum(offered, axis=0))
     return offered * jnp.minimum(fits, allowed)[None, :]
 
 

@@ -8,7 +8,7 @@ Source: Congestion, sections 2.2, 5.1 and 6.1, Appendix D.
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,15 @@ from fluidkv.fluid import iteration
 from fluidkv.fluid import open_inputs as checked
 from fluidkv.fluid.iteration import State
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.open_iteration import Blocked, CapOn, OpenStep, Queue, Selection, iterate_open
+from fluidkv.fluid.open_iteration import (
+    Blocked,
+    Cap,
+    CapOn,
+    OpenStep,
+    Queue,
+    Selection,
+    iterate_open,
+)
 from fluidkv.workload import System
 
 
@@ -164,9 +172,8 @@ def simulate_open(
             np.broadcast_to(masses, (batch, *masses.shape[-2:])),
             np.broadcast_to(waiting, (batch, waiting.shape[-1])),
             arrived.reshape(-1, *arrived.shape[-2:]),
-            np.broadcast_to(limit, (batch,)),
+            _cap(model, np.broadcast_to(limit, (batch,)), cap_on),
             selection,
-            cap_on,
             blocked,
             names,
             every,
@@ -180,10 +187,9 @@ def scan_open(
     state: State,
     queue: Queue,
     arrivals: Float[Array, "iteration class batch"],
-    cap: Float[Array, " batch"],
+    cap: Cap,
     *,
     selection: Selection = "queued",
-    cap_on: CapOn = "total",
     blocked: Blocked = "wait",
     record: tuple[str, ...] = (),
     every: int = 1,
@@ -194,26 +200,22 @@ def scan_open(
     nothing. Call it under `jax.enable_x64(True)`.
     """
 
-    def one(carry, arrived):
+    def one(carry: Any, arrived: Array) -> tuple[Any, None]:
         state, queue, sums, _ = carry
         arrived = jnp.broadcast_to(arrived, queue.shape)
-        step = iterate_open(
-            model, state, queue, arrived, cap, selection=selection, cap_on=cap_on, blocked=blocked
-        )
+        step = iterate_open(model, state, queue, arrived, cap, selection=selection, blocked=blocked)
         flows = {name: _FLOWS[name].read(model, step) for name in sums}
         levels = {name: _LEVELS[name].read(model, step) for name in record if name in _LEVELS}
         return (step.masses.state, step.queue, jax.tree.map(jnp.add, sums, flows), levels), None
 
-    def window(carry, arrived):
+    def window(carry: tuple[State, Queue], arrived: Array) -> tuple[Any, dict[str, Array]]:
         # One loop body for every iteration, levels included: it compiles once, in half the time
         # of a body that reads the last iteration apart.
-        (masses, waiting, sums, levels), _ = lax.scan(one, (*carry, *zeros), arrived)
-        return (masses, waiting), sums | levels
+        last, _ = lax.scan(one, (*carry, *zeros), arrived)
+        return last[:2], last[2] | last[3]
 
     step = jax.eval_shape(
-        lambda a: iterate_open(
-            model, state, queue, a, cap, selection=selection, cap_on=cap_on, blocked=blocked
-        ),
+        lambda a: iterate_open(model, state, queue, a, cap, selection=selection, blocked=blocked),
         queue,
     )
     zeros = tuple(
@@ -229,9 +231,9 @@ def scan_open(
     return state, queue, records
 
 
-@partial(jax.jit, static_argnames=("selection", "cap_on", "blocked", "record", "every"))
+@partial(jax.jit, static_argnames=("selection", "blocked", "record", "every"))
 def _scan_jit(
-    model, state, queue, arrivals, cap, selection, cap_on, blocked, record, every
+    model, state, queue, arrivals, cap, selection, blocked, record, every
 ) -> tuple[Array, Array, dict[str, Array]]:
     """`scan_open` between public index orders, (batch, ...) in and out."""
     final, left, records = scan_open(
@@ -239,14 +241,21 @@ def _scan_jit(
         state.transpose(2, 1, 0),
         queue.transpose(),
         arrivals.transpose(1, 2, 0),
-        cap,
+        Cap(cap.total, cap.classes.transpose()),
         selection=selection,
-        cap_on=cap_on,
         blocked=blocked,
         record=record,
         every=every,
     )
     return final.transpose(2, 1, 0), left.transpose(), records
+
+
+def _cap(model: MassModel, limit: np.ndarray, cap_on: CapOn) -> Cap:
+    """Both kinds as arrays, (batch,) and (batch, class): changing the kind compiles nothing."""
+    none = np.full((*limit.shape, model.shares.size), np.inf)
+    if cap_on == "total":
+        return Cap(limit, none)  # pyright: ignore[reportArgumentType] (NumPy until jit)
+    return Cap(none[:, 0], limit[:, None] * model.shares)  # pyright: ignore[reportArgumentType]
 
 
 def _evicting(step: OpenStep) -> Array:

@@ -1,6 +1,13 @@
 """Sections 5 and 6 and Appendix D: policies, and what the numerical experiments show."""
 
-from fluidkv.claims.congestion.experiments import mixing
+from fluidkv.claims.congestion.experiments import (
+    bursts,
+    figure_4,
+    mixing,
+    rate_limit,
+    table_8,
+    tables_4_5,
+)
 
-MODULES = (mixing,)
+MODULES = (rate_limit, figure_4, mixing, tables_4_5, table_8, bursts)
 """In the order of the paper; each has its `CLAIMS`."""
