@@ -31,6 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(PAPERS, BASE | {"exact", "fluid", "serving"}),
     **dict.fromkeys(READERS, BASE),
     "study": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
+    "recommend": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
     "claims": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
     # A figure may show what a study or a claim computed; neither knows the figures.
     "figures": BASE | READERS | PAPERS | {"exact", "fluid", "serving", "study", "claims"},

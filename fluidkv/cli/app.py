@@ -19,6 +19,7 @@ from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
 from fluidkv.cli.mix import mix
 from fluidkv.cli.pulse import pulse
+from fluidkv.cli.recommend import recommend
 from fluidkv.cli.threshold import threshold
 from fluidkv.errors import InputError
 
@@ -210,6 +211,7 @@ app.command()(cascade)
 app.command()(pulse)
 app.command()(threshold)
 app.command()(atlas)
+app.command()(recommend)
 app.command()(mix)
 
 

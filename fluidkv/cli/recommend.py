@@ -1,0 +1,422 @@
+"""`fluidkv recommend`: settings of an engine for a workload, a KV capacity and what is asked."""
+
+import csv
+import io
+import json
+import math
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+
+from fluidkv.cli import arguments
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.recommend import Demand, Recommendation
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.frontier import Setting, Slo
+    from fluidkv.traces import Trace
+    from fluidkv.workload import Workload
+
+NOT_ATTAINABLE = 1
+_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
+_LARGEST_COUNT = 10**6
+_AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who asks, not a setting
+_OPTIONS = {  # of the function -> of the command line
+    "admission_rate": "--rate-cap",
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "clients": "--clients",
+    "engine": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--max-num-seqs",
+    "rate": "--rate",
+    "replay": "--replay",
+    "requests": "--requests",
+    "runs": "--runs",
+    "slo": "--slo",
+    "speed": "--speed",
+    "watermark": "--watermark",
+}
+
+
+def recommend(
+    source: Annotated[
+        str | None,
+        typer.Argument(help="Trace file or log folder; the format is found from the content."),
+    ] = None,
+    class_: Annotated[
+        list[str] | None,
+        typer.Option("--class", metavar="IN:OUT[:SHARE]", help="A request class; repeatable."),
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="A synthetic workload: alpaca, bookcorpus, sharegpt.")
+    ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TOKENS", help="KV capacity. May be left out for a log folder that names it."
+        ),
+    ] = None,
+    engine: Annotated[
+        str,
+        typer.Option(
+            help="vllm, vllm-0.11, sglang, trtllm-max-utilization, trtllm-no-evict, "
+            "vidur-sarathi, restart."
+        ),
+    ] = "vllm",
+    slo: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC=BOUND",
+            help="What must hold in every run, such as ttft_p99=2s or preemption_rate=0; "
+            "repeatable.",
+        ),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option(metavar="R", help="Poisson arrivals a second; an iteration without --clock."),
+    ] = None,
+    clients: Annotated[
+        str | None, typer.Option(metavar="N", help="N clients, each with one request at a time.")
+    ] = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay", help="The trace at its own times: what a trace and a --clock do anyway."
+        ),
+    ] = False,
+    speed: Annotated[str, typer.Option(metavar="X", help="Of the replay: X times as fast.")] = "1",
+    clock: Annotated[
+        str | None,
+        typer.Option(
+            metavar="D0[:D1[:D2]]",
+            help="Seconds of an iteration: D0, D1 more for each KV token, D2 for each token of "
+            r"prefill. \[default: time in iterations]",
+        ),
+    ] = None,
+    now: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KNOB=VALUE",
+            help="How the server is set: watermark, max_num_seqs, rate_cap; repeatable. "
+            r"\[default: 0 and no caps]",
+        ),
+    ] = None,
+    watermark: Annotated[
+        str | None, typer.Option(metavar="W,W,...", help="Watermarks to try, each in [0, 1).")
+    ] = None,
+    max_num_seqs: Annotated[
+        str | None, typer.Option(metavar="N,N,...", help="Caps on running requests to try.")
+    ] = None,
+    rate_cap: Annotated[
+        str | None,
+        typer.Option(metavar="R,R,...", help="Admissions an iteration to try, such as 1/2."),
+    ] = None,
+    block_size: Annotated[
+        str | None, typer.Option(metavar="TOKENS", help=r"\[default: the engine's]")
+    ] = None,
+    max_num_batched_tokens: Annotated[
+        str | None,
+        typer.Option(metavar="TOKENS", help=r"Most tokens an iteration. \[default: no limit]"),
+    ] = None,
+    requests: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N",
+            help=r"In each run; of a replay the first N, and on. \[default: 200 to 2,000]",
+        ),
+    ] = None,
+    runs: Annotated[
+        str, typer.Option(metavar="N", help="Of each setting, with other requests each.")
+    ] = "4",
+    seed: Annotated[str, typer.Option(metavar="N", help="Of the first run.")] = "0",
+    format_: Annotated[
+        str | None, typer.Option("--format", help="Format of SOURCE, if not to be guessed.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Write recommend.json, and recommend.csv with all tried."),
+    ] = None,
+    json_: Annotated[
+        bool, typer.Option("--json", help="Print only JSON on standard output.")
+    ] = False,
+) -> int:
+    """Which watermark, max_num_seqs or rate limit to set, and what it buys.
+
+    Runs the same requests through every setting of the engine's own rules and
+    shows throughput against preemptions and tail latency, the setting to take,
+    and the flags. Exits with 1 if no setting meets every --slo.
+
+    [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
+    """
+    given = {"SOURCE": source, "--class": class_, "--preset": preset}
+    named = [name for name, value in given.items() if value]
+    if len(named) != 1:
+        shown = " and ".join(named) or "none"
+        raise InputError("SOURCE", shown, "exactly one of SOURCE, --class, --preset")
+    if format_ is not None and source is None:
+        raise InputError("--format", format_, "together with SOURCE")
+    folder = None if out is None else arguments.writable_folder("--out", out)
+    ticks = None if clock is None else _clock(clock)
+    # Everything that can be refused without reading a file, before a file is read.
+    options: dict[str, Any] = {
+        "clock": ticks,
+        "now": _now(now or []),
+        "candidates": _candidates(watermark, max_num_seqs, rate_cap),
+        "slos": _slos(slo or [], seconds=ticks is not None),
+        "block_size": _count("--block-size", block_size),
+        "max_num_batched_tokens": _count("--max-num-batched-tokens", max_num_batched_tokens),
+        "requests": _count("--requests", requests),
+        "runs": _count("--runs", runs),
+        "seed": arguments.whole_number("--seed", seed, least=0, most=2**62),
+    }
+    tokens = None if capacity is None else _tokens(capacity)
+    asked = (_rate("--rate", rate), _count("--clients", clients), replay, _rate("--speed", speed))
+    load, tokens = _load(source, class_, preset, format_, tokens)
+    demand, why = _demand(load, ticks, *asked)
+    found = _run(load, tokens, engine, demand, options)
+    text = json.dumps(found.as_dict(), indent=2, allow_nan=False)
+    if folder is not None:
+        _write(found, text, folder)
+    if json_:
+        print(text)
+    else:
+        from fluidkv.cli.recommend_text import print_recommendation
+
+        print_recommendation(found, load.name, why, Console(highlight=False))
+        if folder is not None:
+            print(f"\nwritten to {folder}: recommend.json, recommend.csv")
+    return NOT_ATTAINABLE if found.choice.index is None else 0
+
+
+def _run(
+    load: "Workload | Trace",
+    tokens: int,
+    engine: str,
+    demand: "Demand",
+    options: dict[str, Any],
+) -> "Recommendation":
+    from fluidkv.recommend import recommend as find
+
+    console = Console(stderr=True, highlight=False)
+    with console.status("running every setting (Ctrl-C stops)") as status:
+
+        def show(_: int, served: int) -> None:
+            if console.is_terminal:
+                status.update(f"running every setting: {served:,} requests served (Ctrl-C stops)")
+
+        try:
+            return find(load, tokens, engine=engine, demand=demand, on_progress=show, **options)
+        except InputError as error:
+            name = _OPTIONS.get(error.argument, error.argument)
+            raise InputError(name, error.value, error.allowed) from None
+
+
+# --- what is served -----------------------------------------------------------------------------
+
+
+def _load(
+    source: str | None,
+    class_: list[str] | None,
+    preset: str | None,
+    format_: str | None,
+    tokens: int | None,
+) -> "tuple[Workload | Trace, int]":
+    """The workload or trace, and the capacity that was given or that the log names."""
+    from fluidkv.traces import bench_capacity, read_trace
+    from fluidkv.traces import preset as preset_workload
+
+    if class_:
+        load = arguments.request_classes(class_)
+    elif preset is not None:
+        load = preset_workload(preset)
+    else:
+        load, report = read_trace(source or "", format=format_)
+        if tokens is None and report.format == "vllm-bench":
+            tokens = bench_capacity(source or "")
+    if tokens is None:
+        raise InputError("--capacity", None, "a number of KV tokens")
+    return load, tokens
+
+
+def _demand(
+    load: "Workload | Trace",
+    clock: "IterationClock | None",
+    rate: float | None,
+    clients: int | None,
+    replay: bool,
+    speed: float | None,
+) -> "tuple[Demand, str]":
+    """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
+    from fluidkv.recommend import Demand
+    from fluidkv.traces import Trace
+
+    given = [
+        name
+        for name, there in (("--rate", rate), ("--clients", clients), ("--replay", replay))
+        if there
+    ]
+    if len(given) > 1:
+        raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
+    timed = isinstance(load, Trace) and load.arrival_times_s is not None
+    why = ""
+    if not given and timed:
+        replay = clock is not None and clock.unit == "s"
+        if not replay:
+            why = "its times are in seconds: --clock would replay them"
+    if replay and (clock is None or clock.unit != "s"):
+        raise InputError("--replay", "no --clock", "together with a clock in seconds")
+    if replay and not timed:
+        raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
+    if speed != 1 and not replay:
+        raise InputError("--speed", speed, "only where a trace is replayed")
+    return Demand(rate=rate, clients=clients, replay=replay, speed=speed or 1.0), why
+
+
+# --- from text to values ------------------------------------------------------------------------
+
+
+def _clock(text: str) -> "IterationClock":
+    from fluidkv.serving.clock import IterationClock
+
+    allowed = "D0, D0:D1 or D0:D1:D2 in seconds, D0 above 0, such as 0.01:1.7e-7"
+    parts = text.split(":")
+    if len(parts) > 3:
+        raise InputError("--clock", text, allowed)
+    numbers = [float(arguments.exact_number("--clock", part, allowed)) for part in parts]
+    base, per_kv_token, per_prefill_token = (*numbers, 0.0, 0.0)[:3]
+    try:
+        return IterationClock(base, per_kv_token, per_prefill_token)
+    except InputError:
+        raise InputError("--clock", text, allowed) from None
+
+
+def _now(texts: list[str]) -> "Setting":
+    from fluidkv.serving.frontier import Setting
+
+    allowed = "watermark=W, max_num_seqs=N or rate_cap=R, each once"
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = {"rate_cap": "admission_rate"}.get(name.strip(), name.strip())
+        if not equals or name in values or name not in _AS_SET:
+            raise InputError("--now", text, allowed)
+        (values[name],) = _values("--now", value, name)
+    return Setting(**values)
+
+
+def _candidates(
+    watermark: str | None, max_num_seqs: str | None, rate_cap: str | None
+) -> dict[str, list[Any]]:
+    texts = (
+        ("--watermark", "watermark", watermark),
+        ("--max-num-seqs", "max_num_seqs", max_num_seqs),
+        ("--rate-cap", "admission_rate", rate_cap),
+    )
+    return {name: _values(option, text, name) for option, name, text in texts if text is not None}
+
+
+def _values(option: str, text: str, knob: str) -> list[Any]:
+    parts = text.split(",")
+    if knob == "max_num_seqs":
+        return [arguments.whole_number(option, p, least=1, most=_LARGEST_COUNT) for p in parts]
+    if knob == "watermark":
+        allowed = "shares in [0, 1), such as 0.02"
+        shares = [arguments.exact_number(option, part, allowed) for part in parts]
+        if not all(0 <= share < 1 for share in shares):
+            raise InputError(option, text, allowed)
+        return [float(share) for share in shares]
+    allowed = "admissions an iteration, above 0, such as 0.5 or 1/2"
+    rates = [arguments.exact_number(option, part, allowed) for part in parts]
+    if not all(0 < value <= _LARGEST_COUNT for value in rates):
+        raise InputError(option, text, allowed)
+    return [max(value.limit_denominator(10**6), Fraction(1, 10**6)) for value in rates]
+
+
+def _slos(texts: list[str], *, seconds: bool) -> "list[Slo]":
+    from fluidkv.serving.frontier import Slo
+
+    return [_slo(text, Slo, seconds=seconds) for text in texts]
+
+
+def _slo(text: str, make: "type[Slo]", *, seconds: bool) -> "Slo":
+    name, _, bound = text.partition("=")
+    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([a-z]*)\s*", bound)
+    if found is None or found[2] not in _UNITS:
+        raise InputError("--slo", text, "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0")
+    if found[2] and not seconds:
+        raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
+    value = arguments.exact_number("--slo", found[1], "a number")
+    try:
+        return make(name.strip(), float(value) * _UNITS[found[2]])
+    except InputError as error:
+        raise InputError("--slo", error.value, error.allowed) from None
+
+
+def _tokens(text: str) -> int:
+    value = arguments.capacity(text)
+    if value.denominator != 1:
+        raise InputError("--capacity", text, "a whole number of tokens")
+    return value.numerator
+
+
+def _count(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    return arguments.whole_number(option, text, least=1, most=_LARGEST_COUNT)
+
+
+def _rate(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    allowed = "a finite number above 0"
+    value = arguments.exact_number(option, text, allowed)
+    if value <= 0:
+        raise InputError(option, text, allowed)
+    return float(value)
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def _write(found: "Recommendation", text: str, folder: Path) -> None:
+    from fluidkv.files import write_together
+
+    files = {
+        "recommend.json": (text + "\n").encode(),
+        "recommend.csv": _table(found).encode(),
+    }
+    try:
+        write_together(folder, files)
+    except OSError as error:  # the disk filled up, or the folder changed since it was checked
+        raise InputError("--out", str(folder), f"a folder that takes files ({error})") from None
+
+
+def _table(found: "Recommendation") -> str:
+    """A row for each setting and run; empty where there is no cap or no value."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    knobs, metrics = list(found.table.coords), list(found.table.data_vars)
+    rows.writerow([*knobs, "run", "frontier", "allowed", "pick", *metrics])
+    for index in range(len(found.settings)):
+        marks = (
+            index in found.frontier,
+            index in found.choice.allowed,
+            index == found.choice.index,
+        )
+        set_to = [_cell(float(found.table[name].values[index])) for name in knobs]
+        for run in range(found.runs):
+            values = [_cell(float(found.table[name].values[index, run])) for name in metrics]
+            rows.writerow([*set_to, run, *(int(mark) for mark in marks), *values])
+    return text.getvalue()
+
+
+def _cell(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)
