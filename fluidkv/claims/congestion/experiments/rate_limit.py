@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.congestion.paper import congestion
 from fluidkv.claims.outcomes import sampled
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     from fluidkv.fluid.open_iteration import CapOn, Selection
@@ -169,6 +169,40 @@ def _low_demand() -> Outcome:
     return sampled(bad, f"{tried} systems", "admitted immediately")
 
 
+def _low_demand_at_random() -> Outcome:
+    """Poisson arrivals at a fifth of x*: does anybody wait."""
+    from fluidkv.claims.congestion.experiments._open_runs import poisson
+    from fluidkv.claims.congestion.experiments._routing import COPRIME, node
+    from fluidkv.fluid.open_system import simulate_open
+
+    system, runs, window = node(COPRIME, COPRIME.mixed), 16, 2000
+    rate = float(_best_rate(system)) / 5
+    arrivals = poisson(system, rate, iterations=4 * window, count=runs, seed=_SEED)
+    waiting = {}
+    for rule in ("shares", "queued"):
+        found = simulate_open(
+            system,
+            arrivals=arrivals,
+            cap=float(_best_rate(system)),
+            selection=rule,
+            every=window,
+            record=("queue",),
+        )
+        at = found["queue"].sum("class").mean("batch").values
+        waiting[rule] = (float(at[0]), float(at[-1]))
+    early, late = waiting["shares"]
+    return sampled(
+        f"a_k = p_k a: {late:.0f} waiting after {4 * window} iterations" if late > 10 else None,
+        f"in fixed proportions {early:.0f} wait after {window} iterations and {late:.0f} after "
+        f"{4 * window}; in proportion to what waits {waiting['queued'][1]:.2f}",
+        "the threshold is non-binding and requests are admitted immediately",
+        f"Poisson arrivals of four classes at x*/5, {runs} runs. In fixed proportions a class whose "
+        "queue is empty stops all others, and what the streams differ by grows as the square root "
+        "of time, at any load.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
 CLAIMS = (
     congestion(
         "section-5-1.transient.one-class",
@@ -218,5 +252,14 @@ CLAIMS = (
         _low_demand,
         kind="remark",
         checked="an empty server, l0 and l1 up to 5",
+    ),
+    congestion(
+        "section-5-1.low-demand.random-arrivals",
+        "With random arrivals below x*, a_k = p_k a admits requests at once.",
+        "section 5.1, the formula for a_k",
+        _low_demand_at_random,
+        kind="remark",
+        expected=Verdict.FAILS,
+        checked="four classes, rate x*/5, 16 runs of 8,000 iterations",
     ),
 )

@@ -267,7 +267,7 @@ CLAIMS = (
         "Table 4, caption",
         partial(_saturated_evictions, COPRIME, 1.0),
         kind="table",
-        checked="endless queue, 4000 iterations after the first 2000",
+        checked="endless queue, 3600 iterations after the first 1800",
     ),
     congestion(
         "table-5.evictions.saturated",
@@ -276,7 +276,7 @@ CLAIMS = (
         partial(_saturated_evictions, PARTIAL, 0.52),
         kind="table",
         expected=Verdict.FAILS,
-        checked="endless queue, 4000 iterations after the first 2000",
+        checked="endless queue, 3600 iterations after the first 1800",
     ),
     congestion(
         "table-4.throughput.saturated",
