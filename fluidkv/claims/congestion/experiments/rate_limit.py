@@ -196,9 +196,9 @@ def _low_demand_at_random() -> Outcome:
         f"in fixed proportions {early:.0f} wait after {window} iterations and {late:.0f} after "
         f"{4 * window}; in proportion to what waits {waiting['queued'][1]:.2f}",
         "the threshold is non-binding and requests are admitted immediately",
-        f"Poisson arrivals of four classes at x*/5, {runs} runs. In fixed proportions a class whose "
-        "queue is empty stops all others, and what the streams differ by grows as the square root "
-        "of time, at any load.",
+        f"Poisson arrivals of four classes at x*/5, {runs} runs. In fixed proportions a class "
+        "whose queue is empty stops all others, and what the streams differ by grows as the square "
+        "root of time, at any load.",
         refuted=Evidence.SAMPLED,
     )
 
