@@ -1,0 +1,101 @@
+"""One object of a record file: its fields, each checked when it is taken."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fluidkv.errors import InputError
+from fluidkv.serving.limits import UNLIMITED
+
+
+@dataclass
+class Fields:
+    """The fields of one JSON object.
+
+    Args:
+        where: the file, as errors name it; and what part of it.
+        values: by name.
+
+    Errors name file and field. A field that nobody took is `unused`: a record is not replayed
+    under a setting that was not understood without a word about it.
+    """
+
+    where: str
+    values: dict[str, Any]
+    taken: set[str] = field(default_factory=set)
+
+    def any(self, name: str) -> Any:
+        self.taken.add(name)
+        if name not in self.values:
+            raise self.wrong(name, "no such field", "a record has it")
+        return self.values[name]
+
+    def integer(self, name: str, *, least: int = 1) -> int:
+        return self._integer(name, self.any(name), least)
+
+    def cap(self, name: str) -> int | None:
+        """A whole number of at least 1; null is no limit."""
+        return None if self.any(name) is None else self.integer(name)
+
+    def flag(self, name: str) -> bool:
+        value = self.any(name)
+        if not isinstance(value, bool):
+            raise self.wrong(name, value, "true or false")
+        return value
+
+    def text(self, name: str) -> str:
+        value = self.any(name)
+        if not isinstance(value, str):
+            raise self.wrong(name, value, "text")
+        return value
+
+    def only(self, name: str, allowed: object, why: str) -> None:
+        """A setting of which one value is modelled."""
+        value = self.any(name)
+        if type(value) is not type(allowed) or value != allowed:
+            raise self.wrong(name, value, f"{json.dumps(allowed)}; {why}")
+
+    def items(self, name: str) -> list[Any]:
+        value = self.any(name)
+        if not isinstance(value, list) or not value:
+            raise self.wrong(name, value, "a list that is not empty")
+        return value
+
+    def integers(self, name: str, *, least: int = 1) -> list[int]:
+        return [
+            self._integer(f"{name}[{i}]", value, least) for i, value in enumerate(self.items(name))
+        ]
+
+    def integer_or_integers(self, name: str) -> int | list[int]:
+        return self.integers(name) if isinstance(self.any(name), list) else self.integer(name)
+
+    def unused(self, known: Iterable[str] = ()) -> list[str]:
+        return sorted(set(self.values) - self.taken - set(known))
+
+    def wrong(self, name: str, value: object, allowed: str) -> InputError:
+        return InputError(f"{self.where}: {name}", value, allowed)
+
+    def _integer(self, name: str, value: object, least: int) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value:
+            raise self.wrong(name, value, f"a whole number of at least {least}")
+        return min(value, UNLIMITED)  # what is above stands for no limit, or for more than fits
+
+
+def read_object(path: Path) -> Fields:
+    """The one JSON object that a file holds.
+
+    Raises:
+        InputError: no such file, not readable, not JSON, not an object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError("FILE", str(path), f"a readable file ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:  # bad UTF-8, bad JSON, numbers too long
+        said = " ".join(str(error).split())[:60]
+        raise InputError("FILE", str(path), f"a JSON file ({said})") from None
+    if not isinstance(value, dict):
+        raise InputError(str(path), type(value).__name__, "one JSON object with field 'engine'")
+    return Fields(str(path), value)

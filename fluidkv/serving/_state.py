@@ -1,0 +1,216 @@
+"""What the compiled engine carries from one iteration to the next.
+
+Runs are lanes: the first axis of every array. Three kinds of array, by what an iteration may do:
+
+    (lane,)          counters, a clock
+    (lane, slot)     running requests, in order of admission, with holes: passed over in full
+    (lane, request)  the table, the store and the queue: only looked up and written at a few places,
+                     so that an iteration costs the same however long the queue is
+
+Counts are int32. None can overflow: `engine.run_engine` refuses requests of 2^29 tokens or more and
+memory of 2^30 or more; what runs fits in the memory, but for the growth of one iteration, which is
+at most one token for each that decodes, and what one unfinished prompt lacks (a second one is not
+begun before the first is done, since it is earlier in line for the token budget).
+"""
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Requeue, Victim
+
+
+class Choices(NamedTuple):
+    """The answers that are compiled in; the other rules are numbers of the run."""
+
+    victim: Victim
+    requeue: Requeue
+    gate: Gate
+    prefill_alone: bool
+    reset: RatioReset | None  # only where the gate looks at the ratio
+
+    @classmethod
+    def of(cls, rules: EngineRules) -> "Choices":
+        reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
+        return cls(rules.victim, rules.requeue, rules.gate, rules.prefill_alone, reset)
+
+
+class Numbers(NamedTuple):
+    """Settings of a run: those of its limits and clock a lane, those of its rules one for all."""
+
+    requests: Int[Array, " lane"]
+    blocks: Int[Array, " lane"]
+    block_size: Int[Array, " lane"]
+    watermark_blocks: Int[Array, " lane"]
+    sequences: Int[Array, " lane"]
+    budget: Int[Array, " lane"]
+    rate: Int[Array, " lane"]  # numerator, 0: no limit; int64
+    rate_unit: Int[Array, " lane"]  # denominator; int64
+    clients: Int[Array, " lane"]
+    clock: Float[Array, "lane 3"]
+    jumps: Bool[Array, ""]
+    reserved_tokens: Int[Array, ""]
+    keeps_outputs: Bool[Array, ""]
+    one_free: Bool[Array, ""]
+    always_guarded: Bool[Array, ""]
+    admits_after_eviction: Bool[Array, ""]
+    ratio: Int[Array, " 5"]  # start, least, decay (over SCALE), clip, ahead; int64
+
+
+class Table(NamedTuple):
+    """The requests of a run; `longest`: most outputs that the engine may assume."""
+
+    input: Int[Array, "lane request"]
+    output: Int[Array, "lane request"]
+    longest: Int[Array, "lane request"] | None  # None where the gate does not look at it
+    arrival: Float[Array, "lane request"]  # not falling; infinite in the padding
+
+
+class Times(NamedTuple):
+    """What is recorded of a request for its own sake. NaN: not yet."""
+
+    admitted: Array
+    first: Array
+    last: Array
+    gap: Array
+    evictions: Array
+
+
+class Progress(NamedTuple):
+    """What outlives an eviction: in a slot while a request runs, in the store while it does not."""
+
+    outputs: Array
+    highest: Array
+    times: Times | None
+
+
+class Slots(NamedTuple):
+    """Running requests in order of admission; holes are not alive.
+
+    A hole of a request that is done keeps it until it is stored; one that is empty or stored
+    already (an eviction) has the request "N", one past the last.
+    """
+
+    alive: Bool[Array, "lane slot"]
+    request: Int[Array, "lane slot"]
+    input: Int[Array, "lane slot"]
+    target: Int[Array, "lane slot"]  # output_length
+    longest: Int[Array, "lane slot"] | None
+    computed: Int[Array, "lane slot"]
+    blocks: Int[Array, "lane slot"]
+    tokens: Int[Array, "lane slot"]  # to compute in this iteration
+    progress: Progress
+
+
+class Queue(NamedTuple):
+    """Who waits: requests that never ran, from `fresh` to those arrived; and the evicted ones.
+
+    `ring` holds the evicted. Head of the queue: a stack of `evicted`, the top is next. Tail: a ring
+    from `head` on; `tags` says how many had arrived when each was evicted, so that it stands behind
+    exactly these.
+    """
+
+    fresh: Int[Array, " lane"]
+    head: Int[Array, " lane"]
+    evicted: Int[Array, " lane"]
+    ring: Int[Array, "lane request"]
+    tags: Int[Array, "lane request"]
+
+
+class Lanes(NamedTuple):
+    """Counters of each run."""
+
+    live: Bool[Array, " lane"]
+    stuck: Bool[Array, " lane"]
+    now: Float[Array, " lane"]
+    iterations: Int[Array, " lane"]
+    arrived: Int[Array, " lane"]
+    done: Int[Array, " lane"]
+    running: Int[Array, " lane"]
+    used: Int[Array, " lane"]  # blocks
+    tail: Int[Array, " lane"]  # slots in use, holes among them
+    credit: Int[Array, " lane"]  # admissions that the rate limit allows, times rate_unit; int64
+    ratio: Int[Array, " lane"]  # new-token ratio over SCALE; int64
+
+
+class State(NamedTuple):
+    lanes: Lanes
+    slots: Slots
+    queue: Queue
+    store: Progress  # (lane, request)
+
+
+def pick(values, index: Int[Array, "lane some"]):
+    """values[lane, index] of each array of a tree; the index must be inside."""
+    return jax.tree.map(
+        lambda v: jnp.take_along_axis(v, index, axis=1, mode="promise_in_bounds"), values
+    )
+
+
+def put(values, index: Int[Array, "lane some"], new):
+    """The trees with [lane, index] = new; an index past the end writes nothing."""
+    lane = jnp.arange(index.shape[0], dtype=jnp.int32)[:, None]
+    return jax.tree.map(lambda v, n: v.at[lane, index].set(n, mode="drop"), values, new)
+
+
+def put_window(values, start: Int[Array, " lane"], new):
+    """The trees with [lane, start : start + width] = new; the window must be inside."""
+    write = jax.vmap(lambda v, n, at: lax.dynamic_update_slice(v, n, (at,)))
+    return jax.tree.map(lambda v, n: write(v, n, start), values, new)
+
+
+def total(values: Array, dtype=jnp.int32) -> Array:
+    """Sum over slots or candidates, a lane."""
+    return jnp.sum(values, axis=1, dtype=dtype)
+
+
+def before(values: Int[Array, "lane some"]) -> Int[Array, "lane some"]:
+    """Sums of what stands before each."""
+    return jnp.cumsum(values, axis=1) - values
+
+
+def blocks_of(numbers: Numbers, tokens: Int[Array, "lane some"]) -> Int[Array, "lane some"]:
+    """ceil((tokens + reserved) / block size), by a float division, which vectorises.
+
+    Exact: a quotient that is no integer is at least 1 / size away from one, and its rounding, at
+    most 2^-53 times the quotient, is less, as tokens are below 2^53.
+    """
+    held = (tokens + numbers.reserved_tokens.astype(tokens.dtype)).astype(jnp.float64)
+    size = numbers.block_size.astype(jnp.float64)[:, None]
+    return jnp.ceil(held / size).astype(tokens.dtype)
+
+
+def positions(slots: Slots) -> Int[Array, "1 slot"]:
+    return jnp.arange(slots.alive.shape[1], dtype=jnp.int32)[None]
+
+
+def missing(slots: Slots) -> Int[Array, "lane slot"]:
+    """Tokens that a request lacks before its next output; meaningless in holes."""
+    return slots.input + slots.progress.outputs - slots.computed
+
+
+def decoding(slots: Slots) -> Bool[Array, "lane slot"]:
+    """Only the token just emitted is missing from the cache."""
+    return (slots.progress.outputs > 0) & (missing(slots) == 1)
+
+
+def compact(state: State) -> State:
+    """Running requests move together, in their order; those that are done go to the store."""
+    lanes, slots, store = state.lanes, state.slots, state.store
+    nobody = state.queue.ring.shape[1]
+    if store.times is not None:
+        store = put(store, jnp.where(slots.alive, nobody, slots.request), slots.progress)
+    where = positions(slots)
+    rank = jnp.cumsum(slots.alive, axis=1, dtype=jnp.int32) - 1
+    origin = put(
+        jnp.zeros_like(slots.request),
+        jnp.where(slots.alive, rank, where.shape[1]),
+        jnp.broadcast_to(where, rank.shape),
+    )
+    slots = pick(slots, origin)
+    alive = where < lanes.running[:, None]
+    slots = slots._replace(alive=alive, request=jnp.where(alive, slots.request, nobody))
+    return state._replace(lanes=lanes._replace(tail=lanes.running), slots=slots, store=store)
