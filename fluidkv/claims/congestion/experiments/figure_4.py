@@ -154,9 +154,9 @@ def _whole_requests() -> Outcome:
         bad,
         f"completed and evicted an iteration: {words} of {_WHOLE_RUNS} runs",
         "throughput equals the worst-cycle rate, 1.00",
-        f"Rate {_INSIDE}, second half of each run. Memory too small for one more request is left at some stages and "
-        "used at others: most runs settle on a cycle that completes more than the worst one. The "
-        "1.00 of the caption is that of masses.",
+        f"Rate {_INSIDE}, second half of each run. Memory too small for one more request is left "
+        "at some stages and used at others: most runs settle on a cycle that completes more than "
+        "the worst one. The 1.00 of the caption is that of masses.",
         refuted=Evidence.SAMPLED,
     )
 
