@@ -1,0 +1,110 @@
+"""One load, two starts: does an engine hold it from empty, and does it come back from a backlog?"""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from numpy.random import Generator
+
+from fluidkv.errors import InputError
+from fluidkv.serving.arrivals import poisson, saturated
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.serve import serve
+from fluidkv.workload import RequestClass, Workload
+
+
+def two_starts(
+    request: RequestClass,
+    engine: str | EngineRules,
+    limits: Limits,
+    rate: float,
+    *,
+    backlog: int,
+    count: int,
+    rng: Generator | int,
+    runs: int,
+    clock: IterationClock | None = None,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+) -> xr.Dataset:
+    """The same arrivals to an empty server, and to one where `backlog` requests wait at the start.
+
+    An engine is metastable at a load if the first serves what comes and the second does not come
+    back to that.
+
+    Args:
+        request: the one class.
+        engine: a name out of `ENGINES`, or rules.
+        rate: lambda, requests a unit of the clock.
+        backlog: requests there at the start.
+        count: requests that arrive after it. What is looked at ends with the last of them.
+        clock: None: an iteration lasts 1.
+        backend: of `serve`.
+
+    Returns:
+        Dimensions start ("empty", "backlog") and run. Over the second half of the time of arrivals:
+        `offered` and `throughput`, requests a unit of the clock, and `preemptions`, evictions a
+        unit of the clock; `waiting`, the mean queue of l1 iterations at its end.
+
+    Raises:
+        InputError: as `serve`, and counts below 1.
+    """
+    if isinstance(runs, bool) or runs < 1:
+        raise InputError("runs", runs, "an integer of at least 1")
+    generator, width = np.random.default_rng(rng), request.decode_length
+    workload = Workload((replace(request, share=Fraction(1)),))
+    later = [
+        poisson(workload, rate, count, rng=generator, per_iteration=clock is None)
+        for _ in range(runs)
+    ]
+    crowd = saturated(workload, backlog)
+    crowded = [_joined(crowd, table) for table in later]
+    common = {"clock": clock, "every": width, "keep_requests": False, "backend": backend}
+    run = serve([*later, *crowded], engine, limits, **common)
+    end = np.array([table.arrival[-1] for table in later] * 2)
+
+    windows = [_Windows(run.isel(run=index)) for index in range(2 * runs)]
+    spans = list(zip(windows, end, strict=True))
+    offered = [(table.arrival > table.arrival[-1] / 2).mean() * count for table in later] * 2
+    columns = {
+        "offered": np.array(offered) / (end / 2),
+        "throughput": np.array([w.rate("completed", t / 2, t) for w, t in spans]),
+        "preemptions": np.array([w.rate("preempt", t / 2, t) for w, t in spans]),
+        "waiting": np.array([w.level("waiting", t) for w, t in spans]),
+    }
+    return xr.Dataset(
+        {name: (("start", "run"), column.reshape(2, runs)) for name, column in columns.items()},
+        coords={"start": ["empty", "backlog"]},
+        attrs={"engine": run.attrs["engine"], "unit": run.attrs["unit"]},
+    )
+
+
+class _Windows:
+    """One run's records over time; linear within a window."""
+
+    def __init__(self, run: xr.Dataset) -> None:
+        self.run = run.isel(window=run.time.notnull().values)
+        self.time = self.run.time.values
+
+    def rate(self, flow: str, start: float, end: float) -> float:
+        total = np.append(0, self.run[flow].values.cumsum())
+        first, last = np.interp([start, end], np.append(0, self.time), total)
+        return (last - first) / (end - start)
+
+    def level(self, name: str, at: float) -> float:
+        return float(np.interp(at, self.time, self.run[name].values))
+
+
+def _joined(first: Requests, then: Requests) -> Requests:
+    """Both tables of requests, the first ones first."""
+    return Requests(
+        *(
+            np.concatenate([getattr(first, name), getattr(then, name)])
+            for name in ("input_length", "output_length")
+        ),
+        arrival=np.concatenate([first.arrival, then.arrival]),
+    )
