@@ -5,6 +5,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fluidkv.recommend import Demand, Recommendation
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.frontier import Setting, Slo
-    from fluidkv.traces import Trace
+    from fluidkv.traces import LoadReport, Trace
     from fluidkv.workload import Workload
 
 NOT_ATTAINABLE = 1
@@ -96,7 +97,8 @@ def recommend(
         typer.Option(
             metavar="D0[:D1[:D2]]",
             help="Seconds of an iteration: D0, D1 more for each KV token, D2 for each token of "
-            r"prefill. \[default: time in iterations]",
+            "prefill; or a name, such as vidur-llama3-8b-a100. "
+            r"\[default: fitted to a log folder, else time in iterations]",
         ),
     ] = None,
     now: Annotated[
@@ -162,13 +164,11 @@ def recommend(
     if format_ is not None and source is None:
         raise InputError("--format", format_, "together with SOURCE")
     folder = None if out is None else arguments.writable_folder("--out", out)
-    ticks = None if clock is None else _clock(clock)
     # Everything that can be refused without reading a file, before a file is read.
+    ticks = None if clock is None else _clock(clock)
     options: dict[str, Any] = {
-        "clock": ticks,
         "now": _now(now or []),
         "candidates": _candidates(watermark, max_num_seqs, rate_cap),
-        "slos": _slos(slo or [], seconds=ticks is not None),
         "block_size": _count("--block-size", block_size),
         "max_num_batched_tokens": _count("--max-num-batched-tokens", max_num_batched_tokens),
         "requests": _count("--requests", requests),
@@ -177,8 +177,20 @@ def recommend(
     }
     tokens = None if capacity is None else _tokens(capacity)
     asked = (_rate("--rate", rate), _count("--clients", clients), replay, _rate("--speed", speed))
-    load, tokens = _load(source, class_, preset, format_, tokens)
+    bounds = [_slo(text) for text in slo or []]
+    load, report = _load(source, class_, preset, format_)
+    notes: list[tuple[str, str]] = []
+    if report is not None:
+        first, *reasons = report.summary().splitlines()
+        notes += [("read", first), *(("", reason.strip()) for reason in reasons)]
+        if report.format == "vllm-bench":
+            tokens, ticks = _as_logged(source or "", tokens, ticks, options, notes)
+    if tokens is None:
+        raise InputError("--capacity", None, "a number of KV tokens")
     demand, why = _demand(load, ticks, *asked)
+    if why:
+        notes.append(("", why))
+    options |= {"clock": ticks, "slos": _slos(bounds, ticks)}
     found = _run(load, tokens, engine, demand, options)
     text = json.dumps(found.as_dict(), indent=2, allow_nan=False)
     if folder is not None:
@@ -188,7 +200,7 @@ def recommend(
     else:
         from fluidkv.cli.recommend_text import print_recommendation
 
-        print_recommendation(found, load.name, why, Console(highlight=False))
+        print_recommendation(found, load.name, notes, Console(highlight=False))
         if folder is not None:
             print(f"\nwritten to {folder}: recommend.json, recommend.csv")
     return NOT_ATTAINABLE if found.choice.index is None else 0
@@ -221,27 +233,48 @@ def _run(
 
 
 def _load(
-    source: str | None,
-    class_: list[str] | None,
-    preset: str | None,
-    format_: str | None,
-    tokens: int | None,
-) -> "tuple[Workload | Trace, int]":
-    """The workload or trace, and the capacity that was given or that the log names."""
-    from fluidkv.traces import bench_capacity, read_trace
-    from fluidkv.traces import preset as preset_workload
-
+    source: str | None, class_: list[str] | None, preset: str | None, format_: str | None
+) -> "tuple[Workload | Trace, LoadReport | None]":
     if class_:
-        load = arguments.request_classes(class_)
-    elif preset is not None:
-        load = preset_workload(preset)
-    else:
-        load, report = read_trace(source or "", format=format_)
-        if tokens is None and report.format == "vllm-bench":
-            tokens = bench_capacity(source or "")
-    if tokens is None:
-        raise InputError("--capacity", None, "a number of KV tokens")
-    return load, tokens
+        return arguments.request_classes(class_), None
+    if preset is not None:
+        from fluidkv.traces import preset as preset_workload
+
+        return preset_workload(preset), None
+    from fluidkv.traces import read_trace
+
+    return read_trace(source or "", format=format_)
+
+
+def _as_logged(
+    source: str,
+    tokens: int | None,
+    clock: "IterationClock | None",
+    options: dict[str, Any],
+    notes: list[tuple[str, str]],
+) -> "tuple[int | None, IterationClock | None]":
+    """Capacity and clock, and in `options` how the server was set, where nobody says otherwise."""
+    from fluidkv.cli.recommend_log import read_server
+
+    server = read_server(source)
+    logged = server.settings
+    taken = []
+    for name in ("block_size", "max_num_batched_tokens"):
+        if options[name] is None and getattr(logged, name) is not None:
+            options[name] = getattr(logged, name)
+            taken.append(name)
+    if options["now"].max_num_seqs is None and logged.max_num_seqs is not None:
+        options["now"] = replace(options["now"], max_num_seqs=logged.max_num_seqs)
+        taken.append("max_num_seqs")
+    if taken:
+        notes.append(("from the log", ", ".join(taken)))
+    if clock is None and server.fit:
+        notes.append(("", f"clock: {server.fit}"))
+    if logged.version is not None:
+        notes.append(("", f"logged with vllm {logged.version}"))
+    if logged.prefix_caching:
+        notes.append(("CAUTION", "the log's server had prefix caching on; these runs have none"))
+    return tokens or server.capacity, clock or server.clock
 
 
 def _demand(
@@ -282,9 +315,11 @@ def _demand(
 
 
 def _clock(text: str) -> "IterationClock":
-    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.clock import CLOCKS, IterationClock
 
-    allowed = "D0, D0:D1 or D0:D1:D2 in seconds, D0 above 0, such as 0.01:1.7e-7"
+    if text in CLOCKS:
+        return CLOCKS[text]
+    allowed = f"D0[:D1[:D2]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {', '.join(CLOCKS)}"
     parts = text.split(":")
     if len(parts) > 3:
         raise InputError("--clock", text, allowed)
@@ -338,24 +373,28 @@ def _values(option: str, text: str, knob: str) -> list[Any]:
     return [max(value.limit_denominator(10**6), Fraction(1, 10**6)) for value in rates]
 
 
-def _slos(texts: list[str], *, seconds: bool) -> "list[Slo]":
-    from fluidkv.serving.frontier import Slo
-
-    return [_slo(text, Slo, seconds=seconds) for text in texts]
-
-
-def _slo(text: str, make: "type[Slo]", *, seconds: bool) -> "Slo":
+def _slo(text: str) -> tuple[str, str, str, str]:
+    """The text, and the name, number and unit in it."""
     name, _, bound = text.partition("=")
     found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([a-z]*)\s*", bound)
     if found is None or found[2] not in _UNITS:
         raise InputError("--slo", text, "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0")
-    if found[2] and not seconds:
-        raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
-    value = arguments.exact_number("--slo", found[1], "a number")
-    try:
-        return make(name.strip(), float(value) * _UNITS[found[2]])
-    except InputError as error:
-        raise InputError("--slo", error.value, error.allowed) from None
+    return text, name.strip(), found[1], found[2]
+
+
+def _slos(bounds: list[tuple[str, str, str, str]], clock: "IterationClock | None") -> "list[Slo]":
+    from fluidkv.serving.frontier import Slo
+
+    slos = []
+    for text, name, number, unit in bounds:
+        if unit and (clock is None or clock.unit != "s"):
+            raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
+        value = float(arguments.exact_number("--slo", number, "a number")) * _UNITS[unit]
+        try:
+            slos.append(Slo(name, value))
+        except InputError as error:
+            raise InputError("--slo", error.value, error.allowed) from None
+    return slos
 
 
 def _tokens(text: str) -> int:

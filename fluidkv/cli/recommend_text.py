@@ -1,18 +1,19 @@
 """A recommendation, as a person reads it in a terminal of 80 columns."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fluidkv.recommend import Recommendation
-from fluidkv.serving.frontier import CONFIDENCE, MARGIN, RULE, Setting, difference
+from fluidkv.serving.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, difference
 
 _ROWS = 12  # of the frontier; --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above
 _NAMES = {"admission_rate": "rate cap"}
+_HEADINGS = {"max_num_seqs": "max seqs", "admission_rate": "rate cap"}
 _TITLES = {
     "ttft_p99": "p99 TTFT",
     "latency_p99": "p99 latency",
@@ -20,8 +21,17 @@ _TITLES = {
 }
 
 
-def print_recommendation(found: Recommendation, name: str, why: str, console: Console) -> None:
-    """Now, the pick and its flags, the frontier, what was run and what is left out."""
+def print_recommendation(
+    found: Recommendation, name: str, notes: Iterable[tuple[str, str]], console: Console
+) -> None:
+    """Now, the pick and its flags, the frontier, what was run and what is left out.
+
+    Args:
+        found: what to print.
+        name: of the workload.
+        notes: rows about where it came from.
+        console: of 80 columns.
+    """
     title = f"{found.limits.capacity:,} KV tokens, {found.engine.label}"
     console.print(f"[bold]{name + ' at ' if name else ''}{title}[/bold]", soft_wrap=True)
     _heading(console, "As it is now")
@@ -31,7 +41,7 @@ def print_recommendation(found: Recommendation, name: str, why: str, console: Co
     _pairs(console, _watermark_rows(found))
     _frontier(found, console)
     _heading(console, "What was run")
-    _pairs(console, _simulated_rows(found, why))
+    _pairs(console, [*notes, *_simulated_rows(found)])
 
 
 # --- the pick -----------------------------------------------------------------------------------
@@ -197,12 +207,12 @@ def _frontier(found: Recommendation, console: Console) -> None:
     _heading(
         console, f"Frontier: {len(shown)} of {len(found.frontier)} settings that no other beats"
     )
-    knobs = [k for k in _columns(found) if len({getattr(s, k) for s in found.settings}) > 1]
+    knobs = [k for k in KNOBS if len({getattr(found.settings[i], k) for i in shown}) > 1]
     unit = "s" if found.clock.unit == "s" else "it"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
     for title in (
-        *(_NAMES.get(k, k) for k in knobs),
+        *(_HEADINGS.get(k, k) for k in knobs),
         f"tokens/{unit}",
         "preempt",
         *(_TITLES[name] for name in found.tails),
@@ -222,10 +232,6 @@ def _frontier(found: Recommendation, console: Console) -> None:
     if found.runs > 1:
         legend += "  ~ not told from it by the runs"
     console.print(legend, style="dim")
-
-
-def _columns(found: Recommendation) -> Sequence[str]:
-    return ("watermark", "max_num_seqs", "admission_rate", "clients")
 
 
 def _shown(found: Recommendation) -> list[int]:
@@ -258,10 +264,10 @@ def _value(value: float | None) -> str:
 # --- what was run -------------------------------------------------------------------------------
 
 
-def _simulated_rows(found: Recommendation, why: str) -> list[tuple[str, str]]:
+def _simulated_rows(found: Recommendation) -> list[tuple[str, str]]:
     demand, unit = found.demand, "second" if found.clock.unit == "s" else "iteration"
     arrivals = {
-        "saturated": "all requests wait from the start" + (f" ({why})" if why else ""),
+        "saturated": "all requests wait from the start",
         "rate": f"Poisson, {demand.rate:g} a {unit}" if demand.rate else "",
         "clients": f"{demand.clients} clients, each asks again when it has its answer",
         "replay": "the trace at its own times"
@@ -277,14 +283,11 @@ def _simulated_rows(found: Recommendation, why: str) -> list[tuple[str, str]]:
     ]
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
-    rows.append(
-        (
-            "not in it",
-            "prefix caching, speculative decoding, swapping, scheduling cost; "
-            + ("a real clock; " if unit == "iteration" else "")
-            + "output lengths are known to the run, not to the engine",
-        )
-    )
+    missing = "prefix caching, speculative decoding, swapping, scheduling cost"
+    if not found.clock.per_prefill_token:
+        missing += "; time for prefill, so that computing again costs nothing in throughput"
+    rows.append(("not in it", missing))
+    rows.append(("", "output lengths are known to the run, not to the engine"))
     if found.demand.kind == "clients":
         rows.append(("", "fewer clients: those who then wait outside are in no latency"))
     return rows

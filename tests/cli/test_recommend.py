@@ -1,0 +1,257 @@
+"""`fluidkv recommend`: what is printed, the exit codes, and one line for bad input."""
+
+import csv
+import inspect
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.serving.engines import ENGINES
+from tests.cli.test_study import refusal
+
+TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
+FEW = ["--watermark", "0,0.1", "--max-num-seqs", "12,20", "--rate-cap", "1/2"]
+QUICK = [*TWO, *FEW, "--requests", "60", "--runs", "2"]
+
+
+@pytest.fixture(autouse=True)
+def _literal_engine(monkeypatch):
+    """Small runs: compiling would take longer than they do. They are equal (tests/serving)."""
+    module = import_module("fluidkv.recommend")
+    serve = module.serve
+    monkeypatch.setattr(
+        module, "serve", lambda *args, **options: serve(*args, **options | {"backend": "reference"})
+    )
+
+
+def answer(capsys, *argv: str, code: int = 0) -> dict:
+    assert main(["recommend", *argv, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
+
+
+def shown(capsys, *argv: str, code: int = 0) -> str:
+    assert main(["recommend", *argv]) == code
+    return capsys.readouterr().out
+
+
+def test_stable_keys(capsys):
+    found = answer(capsys, *QUICK, "--clients", "25")
+    assert found["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
+    assert (found["capacity"], found["block_size"]) == (400, 16)
+    assert found["demand"] == {"kind": "clients", "clients": 25}
+    assert found["clock"]["unit"] == "iteration"
+    assert found["simulated"]["settings"] == 9  # now, 1, 2, 1, 25 clients at three shares, 1 * 2
+    assert found["now"]["watermark"] == 0
+    assert found["now"]["max_num_seqs"] is None
+    assert {"output_throughput", "preemptions", "ttft_p99", "latency_p99"} <= set(
+        found["pick"]["metrics"]
+    )
+    assert found["pick"] in found["frontier"]
+
+
+def test_words_and_flags_within_80_columns(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    text = shown(capsys, *QUICK, "--clients", "25", "--slo", "preemption_rate=0")
+    assert max(len(line) for line in text.splitlines()) <= 80
+    words = " ".join(text.split())
+    assert "400 KV tokens, vllm 0.33.0" in words
+    assert "--max-num-seqs 12 (vllm 0.33.0)" in words
+    assert "preemption_rate <= 0 1 / iteration: met, worst run 0" in words
+    assert "25 clients" in words
+    assert "prefix caching" in words
+    assert "none tried ends preemption" in words
+
+
+def test_a_rate_limit_is_no_flag(capsys):
+    options = [*QUICK[:6], "--requests", "60", "--watermark", "0", "--max-num-seqs", "60"]
+    options += ["--rate-cap", "1/4", "--clients", "25", "--clock", "0.01", "--slo", "preemptions=0"]
+    text = shown(capsys, *options)
+    words = " ".join(text.split())
+    # x* = 400 / 252.5 (tests/test_recommend.py); an iteration lasts 10 ms
+    assert "0.25 admissions an iteration (16% of x*), 25 a second at 10 ms an iteration" in words
+    assert "no flag: put a rate limiter in front" in words
+
+
+def test_no_setting_meets_what_is_asked(capsys):
+    options = [*QUICK, "--clients", "25", "--slo", "latency_p99=1"]
+    found = answer(capsys, *options, code=1)
+    assert found["pick"] is None
+    text = shown(capsys, *options, code=1)
+    assert "No setting meets what is asked" in text
+    assert "MISSED" in text
+
+
+def test_a_trace_with_times_is_replayed_on_a_clock_in_seconds(capsys, tmp_path):
+    path = tmp_path / "some.csv"
+    rows = "".join(f"{0.1 * i:.1f},8,{10 + 10 * (i % 2)}\n" for i in range(40))
+    path.write_text("arrival_time,input_length,decode_length\n" + rows)
+    options = [str(path), "--capacity", "400", "--runs", "2", "--watermark", "0,0.1"]
+    timed = answer(capsys, *options, "--clock", "0.01:1e-6", "--requests", "20", "--speed", "2")
+    assert timed["demand"] == {"kind": "replay", "speed": 2}
+    assert timed["simulated"]["runs_each"] == 2
+    untimed = answer(capsys, *options, "--requests", "60")
+    assert untimed["demand"] == {"kind": "saturated"}
+    assert "--clock would replay them" in " ".join(
+        shown(capsys, *options, "--requests", "60").split()
+    )
+    err = refusal(capsys, "recommend", *options, "--replay")
+    assert "--replay" in err
+    assert "clock in seconds" in err
+
+
+def test_times_that_go_backwards_are_named(capsys, tmp_path):
+    path = tmp_path / "some.csv"
+    path.write_text("arrival_time,input_length,decode_length\n0,8,10\n2,8,10\n1,8,10\n")
+    err = refusal(capsys, "recommend", str(path), "--capacity", "400", "--clock", "0.01")
+    assert "--replay: got 'request 2 at 1 s'; allowed: times that do not go backwards" in err
+
+
+def test_out_has_a_row_for_each_setting_and_run(capsys, tmp_path):
+    folder = tmp_path / "new"
+    text = shown(capsys, *QUICK, "--out", str(folder))
+    assert f"written to {folder}" in text
+    assert sorted(path.name for path in folder.iterdir()) == ["recommend.csv", "recommend.json"]
+    found = json.loads((folder / "recommend.json").read_text())
+    with (folder / "recommend.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found["simulated"]["settings"] * 2
+    picked = [float(row["preemptions"]) for row in rows if row["pick"] == "1"]
+    assert sum(picked) / 2 == found["pick"]["metrics"]["preemptions"]
+    assert sum(row["frontier"] == "1" for row in rows) == 2 * len(found["frontier"])
+
+
+def test_an_engine_without_a_watermark_says_so(capsys):
+    options = [*TWO, "--requests", "60", "--runs", "1", "--engine", "sglang", "--block-size", "1"]
+    words = " ".join(shown(capsys, *options, "--max-num-seqs", "12").split())
+    assert "not tried: sglang 0.5.23 has no flag for it" in words
+    err = refusal(capsys, "recommend", *options, "--watermark", "0.1")
+    assert "--watermark" in err
+    assert "sglang 0.5.23 has no such flag" in err
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ([], "SOURCE"),
+        (["--class", "8:10", "--preset", "alpaca"], "SOURCE"),
+        (["--class", "8:10"], "--capacity"),
+        ([*TWO, "--capacity", "100.5"], "--capacity"),
+        (["--class", "8:10", "--capacity", "16"], "8 input + 10 output tokens"),
+        (["--class", "8:10", "--capacity", "16"], "vllm 0.33.0"),
+        ([*TWO, "--engine", "triton"], "--engine"),
+        ([*TWO, "--rate", "0"], "--rate"),
+        ([*TWO, "--rate", "inf"], "--rate"),
+        ([*TWO, "--rate", "1", "--clients", "4"], "one of --rate, --clients, --replay"),
+        ([*TWO, "--clients", "0"], "--clients"),
+        ([*TWO, "--replay", "--clock", "0.01"], "a trace with arrival times"),
+        ([*TWO, "--speed", "2"], "--speed"),
+        ([*TWO, "--speed", "0"], "--speed"),
+        ([*TWO, "--clock", "0"], "--clock"),
+        ([*TWO, "--clock", "1:2:3:4"], "--clock"),
+        ([*TWO, "--clock", "0.01:-1"], "--clock"),
+        ([*TWO, "--watermark", "1"], "--watermark"),
+        ([*TWO, "--watermark", "-0.1"], "--watermark"),
+        ([*TWO, "--watermark", "x"], "--watermark"),
+        ([*TWO, "--max-num-seqs", "0"], "--max-num-seqs"),
+        ([*TWO, "--rate-cap", "0"], "--rate-cap"),
+        ([*TWO, "--now", "watermark=2"], "--now"),
+        ([*TWO, "--now", "clients=2"], "--now"),
+        ([*TWO, "--now", "watermark=0", "--now", "watermark=0.1"], "--now"),
+        ([*TWO, "--block-size", "0"], "--block-size"),
+        ([*TWO, "--block-size", "401"], "--block-size"),
+        ([*TWO, "--max-num-batched-tokens", "0"], "--max-num-batched-tokens"),
+        ([*TWO, "--requests", "0"], "--requests"),
+        ([*TWO, "--runs", "0"], "--runs"),
+        ([*TWO, "--seed", "-1"], "--seed"),
+        ([*TWO, "--slo", "ttft_p99"], "--slo"),
+        ([*TWO, "--slo", "ttft_p99=fast"], "--slo"),
+        ([*TWO, "--slo", "ttft_p99=2s"], "--clock"),
+        ([*TWO, "--slo", "p99=2"], "ttft_p99"),
+        ([*TWO, "--slo", "ttft_p99=2"], "where all requests wait at first"),
+        ([*TWO, "--format", "azure"], "--format"),
+        ([*TWO, "--out", ""], "--out"),
+        (["nothing.csv", "--capacity", "100"], "nothing.csv"),
+    ],
+)
+def test_bad_input_is_one_line(argv, said, capsys):
+    assert said in refusal(capsys, "recommend", *argv)
+
+
+def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
+    code = (
+        "import os, signal, sys; import fluidkv.recommend as module\n"
+        "module.serve = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from fluidkv.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))"
+    )
+    argv = ["recommend", *QUICK, "--out", str(tmp_path / "new")]
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, *argv],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONWARNINGS": "error"},
+    )
+    assert stopped.returncode == 128 + signal.SIGINT
+    assert stopped.stdout == ""
+    assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_is_not_broken_twice_in_80_columns():
+    # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
+    text = inspect.getdoc(import_module("fluidkv.cli.recommend").recommend)
+    assert text
+    assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
+
+
+def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
+    """Settings as printed in meta.json; 2,588 blocks there, one of which no request gets."""
+    folder = Path(os.environ.get("FLUIDKV_TRACES", "../shared/traces")) / "vllm_rtx4090_llama31_8b"
+    if not folder.is_dir():
+        pytest.skip("the measured log is not here")
+    options = [
+        str(folder),
+        "--requests",
+        "40",
+        "--runs",
+        "1",
+        "--watermark",
+        "0.1",
+        "--rate-cap",
+        "1",
+    ]
+    found = answer(capsys, *options, "--max-num-seqs", "100")
+    assert found["capacity"] == 2587 * 16
+    assert found["block_size"] == 16
+    assert found["max_num_batched_tokens"] == 2048
+    assert found["now"]["max_num_seqs"] == 256
+    assert found["demand"] == {"kind": "replay"}
+    assert found["clock"]["unit"] == "s"
+    assert 0.005 < found["clock"]["base"] < 0.05  # an RTX 4090 and 8 billion parameters: tens of ms
+    words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
+    assert "prefix caching on" in words
+    assert "0.02 s an iteration" in words
+    own = answer(
+        capsys, *options, "--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"
+    )
+    assert (own["capacity"], own["now"]["max_num_seqs"]) == (30000, 9)
+    assert own["demand"] == {"kind": "saturated"}
+
+
+def test_a_clock_has_a_name(capsys):
+    options = [*QUICK, "--clients", "25", "--clock", "vidur-llama3-8b-a100"]
+    assert answer(capsys, *options)["clock"]["base"] == 0.00993
+    words = " ".join(shown(capsys, *options).split())
+    assert "computing again costs nothing" in words
+    assert "vidur-llama3-8b-a100" in refusal(capsys, "recommend", *TWO, "--clock", "h100")
