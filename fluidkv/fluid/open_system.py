@@ -220,9 +220,10 @@ def scan_open(
     )
     zeros = tuple(
         {
-            name: jnp.zeros_like(jax.eval_shape(partial(table[name].read, model), step))
+            name: jnp.zeros(made.shape, made.dtype)
             for name in record
             if name in table
+            for made in [jax.eval_shape(partial(table[name].read, model), step)]
         }
         for table in (_FLOWS, _LEVELS)
     )

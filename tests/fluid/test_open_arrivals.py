@@ -37,6 +37,8 @@ def test_the_key_decides_and_runs_differ():
     assert np.array_equal(one, poisson_arrivals(jax.random.key(1), rates, count=2))
     assert not np.array_equal(one, poisson_arrivals(jax.random.key(2), rates, count=2))
     assert not np.array_equal(one[0], one[1])
+    old_style = jax.random.PRNGKey(1)
+    assert np.array_equal(one, poisson_arrivals(old_style, rates, count=2))
 
 
 def test_bursts_keep_the_mean_or_add_to_it():
