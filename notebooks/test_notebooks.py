@@ -118,6 +118,45 @@ short = fk.System(
 )
 assert 0.18 < 1 - float(fk.pulse_cycle(short).share_of_best) < 0.22
 """,
+    "04_engines.ipynb": """
+import numpy as np
+throughput = {name: found.throughput.item() for name, found in late.items()}
+tax = {name: found.recompute_tax.item() for name, found in late.items()}
+evicted = {name: found.preemption_rate.item() for name, found in late.items()}
+# "loses almost 40 %", "as many requests an iteration as the smooth state would"
+assert 0.35 < 1 - throughput["restart"] / best < 0.4 and throughput["vllm"] >= best
+# "More than half of what it computes", "a quarter of all computed tokens"
+assert tax["restart"] > 0.5 and 0.24 < tax["vllm"] < 0.28
+# "the period of an answer", "swings just as hard"
+swing = {name: run.running.values[0, 1500:] for name, run in runs.items()}
+for name in ("restart", "vllm"):
+    spectrum = np.abs(np.fft.rfft(swing[name] - swing[name].mean()))
+    assert abs(500 / spectrum.argmax() / 40 - 1) < 0.1, name
+assert swing["vllm"].max() > 2 * np.median(swing["vllm"])
+# "evicts nobody", "two fifths empty", "the same throughput as the collapse"
+assert evicted["trtllm-no-evict"] == 0
+assert abs(late["trtllm-no-evict"].utilisation.item() - 0.6) < 0.02
+assert abs(throughput["trtllm-no-evict"] / throughput["restart"] - 1) < 0.03
+# "have not come back by the end of the run"
+assert 0 < evicted["sglang"] < 1 and float(runs["sglang"].admit_resumed.sum()) == 0
+# "runs smoothly for a while; then ...", "It does not come back by itself"
+grows = {name: (fk.metrics(run).queue_drift > 0.1).sum().item() for name, run in open_runs.items()}
+assert grows["restart"] >= 14 and grows["vllm"] == 0
+ends = open_runs["restart"].waiting.values[:, -40:].min(axis=1)
+assert (ends > 0).sum() >= grows["restart"]
+# "stops evictions ... keeps the throughput", "Both let a burst in and only make it smaller"
+for engine in ("restart", "vllm"):
+    swept = fk.serve(queue, engine, list(settings.values()), iterations=2000, keep_requests=False)
+    found = fk.metrics(swept, first=500)
+    rates = found.preemption_rate.values
+    assert rates[1] < 0.01 and found.throughput.values[1] > 0.96 * best
+    assert (0.1 * rates[0] < rates[2:]).all() and (rates[2:] < rates[0]).all()
+# "65 old requests need half as much memory again as there is"
+assert held == 65 and 65 * 49 / 2000 > 1.5
+# "The dearer a prefill, the more of the loss comes back"
+ratio = [g / c for g, c in zip(*(f.throughput_per_time.values for f in served.values()))]
+assert (np.diff(ratio) < 0).all() and ratio[0] > 1 and ratio[-1] < 0.52
+""",
     "05_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

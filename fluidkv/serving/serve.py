@@ -1,7 +1,7 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -18,6 +18,14 @@ from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
 
 NO_HORIZON = 2**31 - 1
 """Iterations of a run that goes on until every request is done."""
+
+LITERAL_STEPS = 300_000
+"""Tokens of work, in all runs, up to which "auto" takes the literal engine.
+
+It computes about as many a second; compiling the other one takes about four (2 cores, one set of
+rules), which then computes some 14 million a second in one run and 26 million in a batch.
+`benchmarks/serving.py` measures all three.
+"""
 
 
 def serve(
@@ -51,7 +59,8 @@ def serve(
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
             table, in running order.
-        backend: "reference" is the literal one; "jax" and "auto" equal it and are faster.
+        backend: "reference" is the literal engine, "jax" the compiled one; they agree. "auto" takes
+            the literal one for so little work that it is done before the other is compiled.
         on_progress: called with (iterations done, requests done) now and then.
 
     Returns:
@@ -72,11 +81,12 @@ def serve(
     _check(tables, rules, all_limits, clocks, populations)
     _check_horizon(iterations, every)
     arrays = _arrays(tables, all_limits, clocks, populations, _checked_start(start, tables))
-    records = _backend(backend)(
+    horizon = NO_HORIZON if iterations is None else iterations
+    records = _backend(backend, arrays, horizon)(
         rules,
         arrays,
         jumps=clocks[0].jumps,
-        iterations=NO_HORIZON if iterations is None else iterations,
+        iterations=horizon,
         every=every,
         keep_requests=keep_requests,
         on_progress=on_progress,
@@ -114,7 +124,7 @@ def _runs(
     clients: int | Sequence[int | None] | None,
 ) -> tuple[list[Requests], list[Limits], list[IterationClock], list[int | None]]:
     """One of each for every run; what is single serves them all."""
-    columns = {
+    columns: dict[str, list[Any]] = {
         name: list(value) if isinstance(value, Sequence) else [value]
         for name, value in (
             ("requests", requests),
@@ -230,11 +240,20 @@ def _arrays(
     )
 
 
-def _backend(name: str) -> Callable[..., RunRecords]:
-    if name == "reference":
+def _backend(name: str, arrays: RunArrays, horizon: int) -> Callable[..., RunRecords]:
+    if name not in ("auto", "jax", "reference"):
+        raise InputError("backend", name, "'auto', 'jax' or 'reference'")
+    if name == "reference" or (name == "auto" and _steps(arrays, horizon) <= LITERAL_STEPS):
         return run_literally
-    if name in ("auto", "jax"):
-        from fluidkv.serving.engine import run_engine
+    from fluidkv.serving.engine import run_engine
 
-        return run_engine
-    raise InputError("backend", name, "'auto', 'jax' or 'reference'")
+    return run_engine
+
+
+def _steps(arrays: RunArrays, horizon: int) -> int:
+    """Tokens that the runs emit at most: of every request, or as many as fit until the horizon."""
+    real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
+    every_token = np.where(real, arrays.output_length, 0).sum(axis=1)
+    slots = np.minimum(arrays.blocks * arrays.block_size // arrays.input_length.min(axis=1) + 1,
+                       arrays.sequences)  # fmt: skip
+    return int(np.minimum(every_token, slots * min(horizon, 2**31)).sum())
