@@ -58,7 +58,6 @@ BLOCK_SIZES: Mapping[str, int] = MappingProxyType(
 WATERMARKS = (0.0, 0.01, 0.02, 0.05, 0.10, 0.20)
 _SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium carries
 _RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
-_CLIENTS = (1.2, 1.0, 0.8)  # of what it carries
 _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
 
 # Requests a run: ten times what memory carries, so that start and end are a small part of it.
@@ -292,7 +291,9 @@ def recommend(
         demand: who asks; None: requests that all wait from the start.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.
-        candidates: knob -> values to try, instead of the usual ones. An empty list: none.
+        candidates: knob -> values to try, instead of the usual ones. An empty list: none. Other
+            numbers of clients are tried only if given here: they are another demand, and those who
+            then wait outside are in no latency.
         slos: what must hold in every run.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
@@ -467,14 +468,12 @@ def _usual(
         Fraction(math.floor(equilibrium.rate * Fraction(str(share)) * _RATE_STEP), _RATE_STEP)
         for share in _RATES
     ]
-    clients = {max(1, round(carried * share)) for share in _CLIENTS}
     usual = {
         "watermark": list(WATERMARKS),
         "max_num_seqs": sorted(n for n in sequences if n <= (now.max_num_seqs or n)),
         "admission_rate": [rate for rate in rates if rate > 0],
-        "clients": sorted(n for n in clients if n < (demand.clients or 0)),
     }
-    return {name: usual[name] for name in knobs(rules, demand)}
+    return {name: values for name, values in usual.items() if name in knobs(rules, demand)}
 
 
 def _limits(limits: Limits, setting: Setting) -> Limits:

@@ -32,9 +32,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     **dict.fromkeys(READERS, BASE),
     "study": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
     "recommend": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
-    "claims": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
+    "replay": BASE | READERS | {"serving"},
+    "claims": BASE | READERS | PAPERS | {"exact", "fluid", "serving", "replay"},
     # A figure may show what a study or a claim computed; neither knows the figures.
-    "figures": BASE | READERS | PAPERS | {"exact", "fluid", "serving", "study", "claims"},
+    "figures": BASE
+    | READERS
+    | PAPERS
+    | {"exact", "fluid", "serving", "study", "recommend", "replay", "claims"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT["__main__"] = {"cli"}

@@ -119,6 +119,10 @@ def recommend(
         str | None,
         typer.Option(metavar="R,R,...", help="Admissions an iteration to try, such as 1/2."),
     ] = None,
+    client_cap: Annotated[
+        str | None,
+        typer.Option(metavar="N,N,...", help="With --clients: other numbers of them to try."),
+    ] = None,
     block_size: Annotated[
         str | None, typer.Option(metavar="TOKENS", help=r"\[default: the engine's]")
     ] = None,
@@ -142,7 +146,9 @@ def recommend(
     ] = None,
     out: Annotated[
         str | None,
-        typer.Option(metavar="DIR", help="Write recommend.json, and recommend.csv with all tried."),
+        typer.Option(
+            metavar="DIR", help="Write JSON, a table of all that was tried, and a figure."
+        ),
     ] = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print only JSON on standard output.")
@@ -168,7 +174,7 @@ def recommend(
     ticks = None if clock is None else _clock(clock)
     options: dict[str, Any] = {
         "now": _now(now or []),
-        "candidates": _candidates(watermark, max_num_seqs, rate_cap),
+        "candidates": _candidates(watermark, max_num_seqs, rate_cap, client_cap),
         "block_size": _count("--block-size", block_size),
         "max_num_batched_tokens": _count("--max-num-batched-tokens", max_num_batched_tokens),
         "requests": _count("--requests", requests),
@@ -193,16 +199,15 @@ def recommend(
     options |= {"clock": ticks, "slos": _slos(bounds, ticks)}
     found = _run(load, tokens, engine, demand, options)
     text = json.dumps(found.as_dict(), indent=2, allow_nan=False)
-    if folder is not None:
-        _write(found, text, folder)
+    names = [] if folder is None else _write(found, text, folder)
     if json_:
         print(text)
     else:
         from fluidkv.cli.recommend_text import print_recommendation
 
         print_recommendation(found, load.name, notes, Console(highlight=False))
-        if folder is not None:
-            print(f"\nwritten to {folder}: recommend.json, recommend.csv")
+        if names:
+            print(f"\nwritten to {folder}: {', '.join(names)}")
     return NOT_ATTAINABLE if found.choice.index is None else 0
 
 
@@ -346,19 +351,20 @@ def _now(texts: list[str]) -> "Setting":
 
 
 def _candidates(
-    watermark: str | None, max_num_seqs: str | None, rate_cap: str | None
+    watermark: str | None, max_num_seqs: str | None, rate_cap: str | None, client_cap: str | None
 ) -> dict[str, list[Any]]:
     texts = (
         ("--watermark", "watermark", watermark),
         ("--max-num-seqs", "max_num_seqs", max_num_seqs),
         ("--rate-cap", "admission_rate", rate_cap),
+        ("--client-cap", "clients", client_cap),
     )
     return {name: _values(option, text, name) for option, name, text in texts if text is not None}
 
 
 def _values(option: str, text: str, knob: str) -> list[Any]:
     parts = text.split(",")
-    if knob == "max_num_seqs":
+    if knob in ("max_num_seqs", "clients"):
         return [arguments.whole_number(option, p, least=1, most=_LARGEST_COUNT) for p in parts]
     if knob == "watermark":
         allowed = "shares in [0, 1), such as 0.02"
@@ -423,17 +429,19 @@ def _rate(option: str, text: str | None) -> float | None:
 # --- files --------------------------------------------------------------------------------------
 
 
-def _write(found: "Recommendation", text: str, folder: Path) -> None:
-    from fluidkv.files import write_together
+def _write(found: "Recommendation", text: str, folder: Path) -> list[str]:
+    from fluidkv.figures import MANIFEST, write_figures
+    from fluidkv.figures.recommend_frontier import recommend_frontier
 
     files = {
         "recommend.json": (text + "\n").encode(),
         "recommend.csv": _table(found).encode(),
     }
     try:
-        write_together(folder, files)
+        rendered = write_figures([recommend_frontier(found)], folder, beside=files)
     except OSError as error:  # the disk filled up, or the folder changed since it was checked
         raise InputError("--out", str(folder), f"a folder that takes files ({error})") from None
+    return [*files, *(name for each in rendered for name in each.files), MANIFEST]
 
 
 def _table(found: "Recommendation") -> str:

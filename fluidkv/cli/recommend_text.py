@@ -288,8 +288,8 @@ def _simulated_rows(found: Recommendation) -> list[tuple[str, str]]:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
     rows.append(("", "output lengths are known to the run, not to the engine"))
-    if found.demand.kind == "clients":
-        rows.append(("", "fewer clients: those who then wait outside are in no latency"))
+    if len({setting.clients for setting in found.settings}) > 1:
+        rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
     return rows
 
 

@@ -50,7 +50,7 @@ def test_stable_keys(capsys):
     assert (found["capacity"], found["block_size"]) == (400, 16)
     assert found["demand"] == {"kind": "clients", "clients": 25}
     assert found["clock"]["unit"] == "iteration"
-    assert found["simulated"]["settings"] == 9  # now, 1, 2, 1, 25 clients at three shares, 1 * 2
+    assert found["simulated"]["settings"] == 7  # now, 1 + 2 + 1 alone, 1 * 2 in pairs
     assert found["now"]["watermark"] == 0
     assert found["now"]["max_num_seqs"] is None
     assert {"output_throughput", "preemptions", "ttft_p99", "latency_p99"} <= set(
@@ -120,7 +120,9 @@ def test_out_has_a_row_for_each_setting_and_run(capsys, tmp_path):
     folder = tmp_path / "new"
     text = shown(capsys, *QUICK, "--out", str(folder))
     assert f"written to {folder}" in text
-    assert sorted(path.name for path in folder.iterdir()) == ["recommend.csv", "recommend.json"]
+    names = {path.name for path in folder.iterdir()}
+    assert {"recommend.csv", "recommend.json", "frontier.png", "frontier.svg"} < names
+    assert all(name in " ".join(text.split()) for name in names)
     found = json.loads((folder / "recommend.json").read_text())
     with (folder / "recommend.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -247,6 +249,14 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     )
     assert (own["capacity"], own["now"]["max_num_seqs"]) == (30000, 9)
     assert own["demand"] == {"kind": "saturated"}
+
+
+def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):
+    options = [*QUICK, "--clients", "25", "--client-cap", "12,20"]
+    assert answer(capsys, *options)["simulated"]["settings"] == 9
+    words = " ".join(shown(capsys, *options).split())
+    assert "those who then wait outside are in no latency" in words
+    assert "no clients are given" in refusal(capsys, "recommend", *QUICK, "--client-cap", "12")
 
 
 def test_a_clock_has_a_name(capsys):
