@@ -7,7 +7,20 @@ from fluidkv.claims.congestion.experiments import (
     rate_limit,
     table_8,
     tables_4_5,
+    vidur_arithmetic,
+    vidur_gains,
+    vidur_tables,
 )
 
-MODULES = (rate_limit, figure_4, mixing, tables_4_5, table_8, bursts)
+MODULES = (
+    rate_limit,
+    figure_4,
+    mixing,
+    tables_4_5,
+    table_8,
+    bursts,
+    vidur_arithmetic,
+    vidur_gains,
+    vidur_tables,
+)
 """In the order of the paper; each has its `CLAIMS`."""

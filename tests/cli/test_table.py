@@ -1,0 +1,57 @@
+"""`fluidkv table`: the list, 80 columns, the same numbers in JSON, one line for bad input."""
+
+import json
+
+import pytest
+
+from fluidkv.claims.table import Column, Row, Table
+from fluidkv.claims.tables import tables
+from fluidkv.cli import main
+from fluidkv.cli.table import as_text
+
+
+def test_without_a_number_the_tables_are_listed(capsys):
+    assert main(["table"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [int(line.split()[0]) for line in lines] == list(tables())
+    assert max(map(len, lines)) <= 80
+    assert main(["table", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["7"] == tables()[7].title
+
+
+def test_text_and_json_have_the_same_numbers_in_80_columns(capsys):
+    assert main(["table", "6"]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    assert main(["table", "6", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert set(answer) == {"table", "title", "source", "columns", "rows", "notes"}
+    (pool,) = (row for row in answer["rows"] if row["label"] == "mixed")
+    line = next(line for line in text.splitlines() if line.startswith("mixed "))
+    shown = [float(word.replace(",", "")) for word in line.split()[1:]]
+    assert shown == [round(pool[key], 1) for key in answer["columns"]]
+
+
+@pytest.mark.parametrize("argv", [["9"], ["x"], ["0"], ["7", "--unknown"]])
+def test_bad_input_gets_one_line(argv, capsys):
+    assert main(["table", *argv]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+
+
+def test_a_group_has_room_for_its_name_and_no_column_touches_the_next():
+    columns = (
+        Column("a", "a group with a long name", "x"),
+        Column("b", "g", "longer than its cells", 2),
+        Column("c", "g", "y", 1),
+    )
+    rows = [Row("r", {"a": 1, "b": 0.5, "c": None}), Row("s", {"a": -3, "b": 200}, percent=True)]
+    text = as_text(Table(5, "t", "p", columns, ("n",), lambda: rows))
+    head, names, first, second = text.splitlines()[2:6]
+    assert head.split() == ["a", "group", "with", "a", "long", "name", "g"]
+    assert names.split() == ["x", "longer", "than", "its", "cells", "y"]
+    assert first.split() == ["r", "1", "0.50", "-"]
+    assert second.split() == ["s", "-3.0", "+200", "-"]
+    assert len(head) == len(names) == len(first)
