@@ -60,8 +60,10 @@ _SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium 
 _RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
 _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
 
-# Requests a run: ten times what memory carries, so that start and end are a small part of it.
+# Requests a run: ten times what memory carries, so that start and end are a small part of it; less
+# where that are many, but where memory is always full, not so few that a run is all start.
 _TURNOVERS, _FEWEST, _MOST = 10, 200, 2000
+LEAST_TURNOVERS = 4
 MOST_REQUESTS = 100_000
 MOST_RUNS = 20_000
 _WINDOWS = 400  # records a run
@@ -174,6 +176,12 @@ class Recommendation:
         """Settings that differ from now in the watermark only, ascending."""
         return watermarks_alone(self.settings)
 
+    @property
+    def all_start(self) -> bool:
+        """Whether runs are too short for memory to be filled and emptied a few times."""
+        few = self.requests < LEAST_TURNOVERS * _at_once(self.demand, self.equilibrium)
+        return few and _is_full(self.demand)
+
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
@@ -235,6 +243,7 @@ class Recommendation:
                 "iterations": self.iterations,
                 "warm_up": self.warm_up,
                 "unfinished": self.unfinished,
+                "all_start": self.all_start,
             },
             "slos": {slo.metric: slo.bound for slo in self.slos},
             "now": self._row(0),
@@ -297,7 +306,8 @@ def recommend(
         slos: what must hold in every run.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
-        requests: in each run; None: ten times what memory carries, 200 to 2,000.
+        requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
+            always full, four times what it carries at least.
         runs: of each setting. A replay has no more than the trace has parts.
         seed: of the first run's requests; the others follow.
         backend: of `serve`.
@@ -322,7 +332,7 @@ def recommend(
         _check_memory(rules, limits, workload)
     equilibrium = _equilibrium(workload, capacity)
     settings = _settings(rules, limits, demand, workload, equilibrium, now, candidates)
-    size = _requests(requests, equilibrium)
+    size = _requests(requests, demand, equilibrium)
     tables = _tables(source, workload, demand, clock, size, runs, seed)
     size = len(tables[0])
     if len(settings) * len(tables) > MOST_RUNS:
@@ -485,12 +495,24 @@ def _limits(limits: Limits, setting: Setting) -> Limits:
     )
 
 
-def _requests(requests: int | None, equilibrium: Equilibrium) -> int:
+def _requests(requests: int | None, demand: Demand, equilibrium: Equilibrium) -> int:
     if requests is None:
-        return min(max(math.ceil(_TURNOVERS * equilibrium.in_flight), _FEWEST), _MOST)
+        at_once = _at_once(demand, equilibrium)
+        most = max(_MOST, math.ceil(LEAST_TURNOVERS * at_once)) if _is_full(demand) else _MOST
+        return min(max(math.ceil(_TURNOVERS * at_once), _FEWEST), most, MOST_REQUESTS)
     if isinstance(requests, bool) or not 1 <= requests <= MOST_REQUESTS:
         raise InputError("requests", requests, f"an integer from 1 to {MOST_REQUESTS:,}")
     return requests
+
+
+def _is_full(demand: Demand) -> bool:
+    """Whether there is always somebody to admit."""
+    return demand.kind in ("saturated", "clients")
+
+
+def _at_once(demand: Demand, equilibrium: Equilibrium) -> float:
+    """Requests that run together where memory is full or all clients are served."""
+    return min(float(equilibrium.in_flight), demand.clients or math.inf)
 
 
 def _tables(

@@ -67,6 +67,16 @@ def test_the_horizon_ends_before_the_work_does_for_every_engine():
         assert found.unfinished == 0, name
 
 
+def test_runs_are_long_enough_for_memory_to_turn_over():
+    """Memory carries 400 / 252.5 * 15 requests (mean decode 15): 23.8, clients aside."""
+    assert small(requests=None, runs=1, candidates={"max_num_seqs": []}).requests == 238
+    few = small(requests=90, runs=1)
+    assert few.all_start
+    assert not small(requests=96, runs=1).all_start
+    assert not small(requests=90, runs=1, demand=Demand(clients=22)).all_start
+    assert not small(requests=90, runs=1, demand=Demand(rate=0.5)).all_start
+
+
 def test_the_frontier_and_the_pick_are_of_the_means():
     found = small(demand=Demand(clients=25))
     rows = np.array(

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fluidkv.recommend import Recommendation
+from fluidkv.recommend import Recommendation, knobs
 from fluidkv.serving.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, difference
 
 _ROWS = 12  # of the frontier; --out has all settings
@@ -35,7 +35,7 @@ def print_recommendation(
     title = f"{found.limits.capacity:,} KV tokens, {found.engine.label}"
     console.print(f"[bold]{name + ' at ' if name else ''}{title}[/bold]", soft_wrap=True)
     _heading(console, "As it is now")
-    _pairs(console, [("settings", _setting(found.settings[0])), *_results(found, 0)])
+    _pairs(console, [("settings", _setting(found, 0)), *_results(found, 0)])
     _pick(found, console)
     _heading(console, "Watermark alone")
     _pairs(console, _watermark_rows(found))
@@ -52,11 +52,11 @@ def _pick(found: Recommendation, console: Console) -> None:
     if choice.index is None:
         _heading(console, "No setting meets what is asked")
         index = choice.closest or 0
-        rows: list[tuple[str, str]] = [("closest", _setting(found.settings[index]))]
+        rows: list[tuple[str, str]] = [("closest", _setting(found, index))]
     else:
         _heading(console, "Pick")
         index = choice.index
-        rows = [("settings", "as it is now" if index == 0 else _setting(found.settings[index]))]
+        rows = [("settings", "as it is now" if index == 0 else _setting(found, index))]
     if index:
         rows += _results(found, index)
         rows.append(("against now", _gain(found, index)))
@@ -135,9 +135,10 @@ def _no_flag(found: Recommendation, index: int, knob: str) -> str:
 # --- one setting --------------------------------------------------------------------------------
 
 
-def _setting(setting: Setting) -> str:
-    parts = [f"watermark {setting.watermark:g}"]
-    parts.append("no max_num_seqs" if not setting.max_num_seqs else _knob(setting, "max_num_seqs"))
+def _setting(found: Recommendation, index: int) -> str:
+    setting, there = found.settings[index], knobs(found.engine, found.demand)
+    parts = [f"watermark {setting.watermark:g}"] if "watermark" in there else []
+    parts.append(_knob(setting, "max_num_seqs") if setting.max_num_seqs else "no max_num_seqs")
     if setting.admission_rate is not None:
         parts.append(f"{_knob(setting, 'admission_rate')} an iteration")
     if setting.clients is not None:
@@ -207,12 +208,12 @@ def _frontier(found: Recommendation, console: Console) -> None:
     _heading(
         console, f"Frontier: {len(shown)} of {len(found.frontier)} settings that no other beats"
     )
-    knobs = [k for k in KNOBS if len({getattr(found.settings[i], k) for i in shown}) > 1]
+    turned = [k for k in KNOBS if len({getattr(found.settings[i], k) for i in shown}) > 1]
     unit = "s" if found.clock.unit == "s" else "it"
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("")
     for title in (
-        *(_HEADINGS.get(k, k) for k in knobs),
+        *(_HEADINGS.get(k, k) for k in turned),
         f"tokens/{unit}",
         "preempt",
         *(_TITLES[name] for name in found.tails),
@@ -222,7 +223,7 @@ def _frontier(found: Recommendation, console: Console) -> None:
         setting = found.settings[index]
         table.add_row(
             _mark(found, index),
-            *(_value(getattr(setting, knob)) for knob in knobs),
+            *(_value(getattr(setting, knob)) for knob in turned),
             _short(found.mean(index, found.throughput)),
             _short(found.mean(index, "preemptions")),
             *(_short(found.mean(index, name)) for name in found.tails),
@@ -283,6 +284,9 @@ def _simulated_rows(found: Recommendation) -> list[tuple[str, str]]:
     ]
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
+    if found.all_start:
+        fit = "memory holds a good part of all requests at once: these runs are mostly their start"
+        rows.append(("CAUTION", f"{fit}; take more --requests"))
     missing = "prefix caching, speculative decoding, swapping, scheduling cost"
     if not found.clock.per_prefill_token:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
