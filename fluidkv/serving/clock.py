@@ -3,8 +3,10 @@
 Source: WAIT, section 2 (d0 and d1); d2 is ours, for the prompts and what is computed again.
 """
 
-import math
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
 from fluidkv.errors import InputError
@@ -33,7 +35,8 @@ class IterationClock:
     def __post_init__(self) -> None:
         for name, least in (("base", "above 0"), ("per_kv_token", ""), ("per_prefill_token", "")):
             value = getattr(self, name)
-            fine = isinstance(value, int | float) and math.isfinite(value) and value >= 0
+            fine = isinstance(value, int | float) and 0 <= value <= sys.float_info.max
+            fine = fine and not isinstance(value, bool)
             if not fine or (least and value == 0):
                 raise InputError(name, value, f"a finite number {least or 'of at least 0'}")
             object.__setattr__(self, name, float(value))
@@ -54,3 +57,27 @@ class IterationClock:
     def jumps(self) -> bool:
         """An idle engine waits for the next request; on the theory's clock, an iteration passes."""
         return self.unit == "s"
+
+
+VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, unit="s")
+"""A line through Vidur's profiled decode batches of up to 512 requests (R^2 0.982): Llama-3-8B on
+one A100. It says nothing of prefill, which is free here, and nothing of larger batches."""
+
+CLOCKS: Mapping[str, IterationClock] = MappingProxyType(
+    {
+        "iteration": IterationClock.iterations(),
+        "vidur-llama3-8b-a100": VIDUR_LLAMA3_8B_A100,
+    }
+)
+"""Clocks with a name."""
+
+
+def named_clock(name: str) -> IterationClock:
+    """One of `CLOCKS`.
+
+    Raises:
+        InputError: another name.
+    """
+    if name not in CLOCKS:
+        raise InputError("clock", name, f"one of {', '.join(CLOCKS)}")
+    return CLOCKS[name]

@@ -1,0 +1,73 @@
+"""The iteration clock: its line, its units, and what it refuses."""
+
+import math
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import CLOCKS, VIDUR_LLAMA3_8B_A100, IterationClock, named_clock
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_duration_is_the_line():
+    clock = IterationClock(2.0, 0.5, 0.25)
+    assert clock.duration(0, 0) == 2
+    assert clock.duration(10, 4) == 2 + 5 + 1
+    assert clock.unit == "s"
+
+
+def test_on_the_theorys_clock_every_iteration_lasts_one():
+    clock = IterationClock.iterations()
+    assert clock.duration(10**6, 10**6) == 1
+    assert clock.unit == "iteration"
+    assert not clock.jumps
+
+
+def test_the_named_line_is_that_of_the_vidur_record():
+    """As the README beside the counts prints it, in milliseconds."""
+    folder = Path(os.environ.get("FLUIDKV_ORACLES") or ROOT / ".." / "shared" / "oracles")
+    page = folder / "vidur" / "README.md"
+    if not page.is_file():
+        pytest.skip(f"no oracle records: {page} is missing")
+    found = re.search(
+        r"([\d.]+) ms \+ ([\d.e-]+) ms per KV token", page.read_text(encoding="utf-8")
+    )
+    assert found
+    printed = [float(text) / 1000 for text in found.groups()]
+    ours = [VIDUR_LLAMA3_8B_A100.base, VIDUR_LLAMA3_8B_A100.per_kv_token]
+    assert ours == pytest.approx(printed, rel=1e-12, abs=0)  # rounding of the division by 1000
+    assert VIDUR_LLAMA3_8B_A100.per_prefill_token == 0
+
+
+def test_clocks_go_by_name():
+    for name, clock in CLOCKS.items():
+        assert named_clock(name) is clock
+    with pytest.raises(InputError, match=r"clock: got 'h100'; allowed: one of iteration, vidur"):
+        named_clock("h100")
+
+
+@pytest.mark.parametrize(
+    ("values", "argument"),
+    [
+        ((0.0,), "base"),
+        ((-1.0,), "base"),
+        ((math.inf,), "base"),
+        ((math.nan,), "base"),
+        ((10**400,), "base"),
+        ((True,), "base"),
+        (("1",), "base"),
+        ((1.0, -1e-9), "per_kv_token"),
+        ((1.0, math.nan), "per_kv_token"),
+        ((1.0, 0.0, math.inf), "per_prefill_token"),
+        ((1.0, 0.0, 0.0, "ms"), "unit"),
+    ],
+)
+def test_bad_clocks_get_one_line(values, argument):
+    with pytest.raises(InputError) as caught:
+        IterationClock(*values)
+    assert str(caught.value).startswith(f"{argument}: got")
+    assert "\n" not in str(caught.value)
