@@ -4,10 +4,24 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 from fluidkv.errors import InputError
-from fluidkv.figures import congestion, gap_exponents, local_global, measured_log, threshold_atlas
+from fluidkv.figures import (
+    congestion,
+    gap_exponents,
+    local_global,
+    measured_log,
+    metastability,
+    threshold_atlas,
+)
 from fluidkv.figures.figure import Figure
 
-_MODULES = (*congestion.MODULES, threshold_atlas, gap_exponents, local_global, measured_log)
+_MODULES = (
+    *congestion.MODULES,
+    threshold_atlas,
+    gap_exponents,
+    local_global,
+    measured_log,
+    metastability,
+)
 
 
 def figures() -> tuple[Figure, ...]:

@@ -61,8 +61,9 @@ def time_to_collapse(
         rng: a numpy generator or a seed.
         runs: at least 1.
         horizon: iterations; whole windows of l1 of it are used.
-        windows: see `fluidkv.serving.collapse`. A collapse is dated at its start, which is known
-            `windows` windows later, so runs without one are cut off that long before the horizon.
+        windows: see `fluidkv.serving.collapse`. A collapse is dated at the end of its first window.
+            That is known `windows` - 1 windows later, so runs without one are cut off that long
+            before the horizon.
 
     Raises:
         InputError: a rate that is not finite and above 0, runs below 1, a horizon too short for
@@ -181,7 +182,7 @@ def _first(
         kept = CohortRecords(*map(np.hstack, zip(kept, now, strict=True)))
         begins = onset(kept)
         found = begins >= 0
-        duration[watched[found]] = (begun + begins[found]) * width
+        duration[watched[found]] = (begun + begins[found] + 1) * width
         observed[watched[found]] = True
         watched, state = watched[~found], state.select(~found)
         if not watched.size:

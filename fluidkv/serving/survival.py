@@ -98,12 +98,21 @@ def hazard(duration: ArrayLike, observed: ArrayLike, *, level: float = 0.95) -> 
 
 
 def memoryless(
-    duration: ArrayLike, observed: ArrayLike, *, after: float = 0.0, parts: int = 8
+    duration: ArrayLike,
+    observed: ArrayLike,
+    *,
+    after: float = 0.0,
+    parts: int = 8,
+    resolution: float = 0.0,
 ) -> float:
     """p-value of the hypothesis that the hazard is constant from `after` on.
 
-    Time is cut where all runs together have been watched equally long; a constant hazard puts
-    equally many events into each of the `parts`, and Pearson's statistic says how far off they are.
+    Time is cut where all runs together have been watched about equally long. A constant hazard puts
+    events into the parts in proportion to the time under watch, and Pearson's statistic says how
+    far off they are.
+
+    Args:
+        resolution: 0, or times are whole multiples of it (and `after` is one); cuts then are too.
 
     Returns:
         In [0, 1]; small: the hazard changes with time. NaN with fewer than 5 events a part.
@@ -121,14 +130,23 @@ def memoryless(
     events = int(came.sum())
     if events < 5 * parts:  # the usual floor of the chi-squared approximation
         return float("nan")
+    cuts = _equal_watch(times, parts)
+    if resolution:
+        cuts = np.unique(np.ceil(cuts / resolution) * resolution)
+    watched = np.diff([np.minimum(times, cut).sum() for cut in cuts])
+    found = np.diff([(times[came] <= cut).sum() for cut in cuts])
+    expected = events * watched / watched.sum()
+    statistic = ((found - expected) ** 2 / expected).sum()
+    return float(gammaincc((expected.size - 1) / 2, statistic / 2))
+
+
+def _equal_watch(times: Float[np.ndarray, " run"], parts: int) -> Float[np.ndarray, " cut"]:
+    """Times from 0 to the last between which all together are watched equally long."""
     order = np.sort(times)
-    # Time on test: what all have been watched together when time t is over.
     watched = np.cumsum(np.diff(order, prepend=0.0) * (order.size - np.arange(order.size)))
-    on_test = np.interp(times[came], order, watched)
-    counts, _ = np.histogram(on_test, bins=parts, range=(0, watched[-1]))
-    expected = events / parts
-    statistic = ((counts - expected) ** 2 / expected).sum()
-    return float(gammaincc((parts - 1) / 2, statistic / 2))
+    shares = np.linspace(0, watched[-1], parts + 1)[1:-1]
+    inner = np.interp(shares, np.append(0, watched), np.append(0, order))
+    return np.concatenate([[0.0], inner, [order[-1]]])
 
 
 def _columns(

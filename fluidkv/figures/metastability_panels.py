@@ -1,0 +1,124 @@
+"""The panels of the figure `metastability`."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+_SHADES = ("#B9DDF1", "#7FB5DA", "#4E93C5", "#2A67A0", "#123C69")
+_ACTIONS = {
+    "nothing": ORANGE,
+    "sequences": PURPLE,
+    "dropped": GREY,
+    "shed": GREEN,
+    "cap": BLUE,
+}
+
+
+def survival_panel(data: Data, ax: "Axes") -> None:
+    time = array(data, "survival_time")
+    for index, rate in enumerate(array(data, "survival_rate")):
+        color = _SHADES[index]
+        share, low, high = (array(data, f"survival_{n}_{index}") for n in ("share", "low", "high"))
+        ax.plot(time, share, color=color, label=f"{rate:g}")
+        ax.fill_between(time, low, high, color=color, alpha=0.35, linewidth=0)
+        fit = np.exp(-array(data, "hazard")[index] * time)
+        ax.plot(time, fit, color=BLACK, linewidth=0.7, linestyle=(0, (4, 3)))
+    ax.set_xscale("log")
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("iterations since an empty start")
+    ax.set_ylabel("share of runs still smooth")
+    ax.set_title("(a) collapse comes by chance")
+    ax.legend(title="arrivals an\niteration", loc="lower left")
+
+
+def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
+    for capacity, color in zip(capacities, _SHADES[1:], strict=False):
+        load, mean, least, most, events = (
+            array(data, f"time_{n}_{capacity}") for n in ("load", "mean", "least", "most", "events")
+        )
+        seen = events > 0
+        error = [mean[seen] - least[seen], most[seen] - mean[seen]]
+        label = f"M = {capacity:,}"
+        style = {"color": color, "marker": "o", "markersize": 3, "linewidth": 1.2}
+        ax.errorbar(load[seen], mean[seen], yerr=error, label=label, elinewidth=0.8, **style)
+        ax.plot(load[~seen], least[~seen], color=color, marker="^", markersize=5, linestyle="")
+    worst = scalar(data, "worst") / scalar(data, "best")
+    for at, name in ((worst, "worst cycle"), (1.0, "x*")):
+        ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
+        ax.annotate(
+            name,
+            (at, 0.97),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3, 0),
+            textcoords="offset points",
+            rotation=90,
+            ha="right",
+            va="top",
+            color=GREY,
+            fontsize=8,
+        )
+    ax.set_yscale("log")
+    ax.set_xlim(0.57, 1.02)
+    ax.set_ylim(bottom=1)  # room for the legend
+    ax.set_xlabel("load, arrivals / x*")
+    ax.set_ylabel("mean iterations to collapse")
+    ax.set_title("(b) the more memory, the rarer")
+    ax.legend(loc="lower left")
+
+
+def ramp_panel(data: Data, ax: "Axes", steps_up: int) -> None:
+    rate = array(data, "ramp_rate")
+    low, middle, high = (array(data, f"ramp_throughput_{level}") for level in (10, 50, 90))
+    for part, color, label in (
+        (slice(0, steps_up), BLUE, "load rises"),
+        (slice(steps_up - 1, None), ORANGE, "load falls"),
+    ):
+        ax.plot(rate[part], middle[part], color=color, label=label, marker="o", markersize=2.5)
+        ax.fill_between(rate[part], low[part], high[part], color=color, alpha=0.2, linewidth=0)
+    ends = [rate.min(), rate.max()]
+    ax.plot(ends, ends, color=GREY, linewidth=0.8, linestyle=":")
+    ax.set_xlabel("arrivals an iteration")
+    ax.set_ylabel("completions an iteration")
+    ax.set_title("(c) up one way, down another")
+    ax.legend(loc="upper left")
+
+
+def return_panel(data: Data, ax: "Axes", canvas: "Canvas") -> None:
+    rate, backlog = array(data, "return_rate"), array(data, "return_backlog")
+    share = array(data, "return_share").reshape(len(backlog), len(rate))
+    rows = np.arange(len(backlog))
+    mesh = ax.pcolormesh(rate, rows, 100 * share, cmap="viridis", vmin=0, vmax=100, rasterized=True)
+    canvas.colorbar(mesh, ax=ax, label="% smooth again", pad=0.01)
+    fastest = array(data, "collapsed").max()
+    # The rows are no scale: the bound is placed between them by interpolation.
+    bound = fastest - backlog / scalar(data, "return_horizon")
+    ax.plot(bound, rows, color="white", linewidth=1.5, marker="o", markersize=3)
+    ax.axvline(scalar(data, "worst"), color="white", linewidth=0.8, linestyle=":")
+    ax.set_yticks(rows, [f"{b:.0f}" for b in backlog])
+    ax.set_xlabel("arrivals an iteration after the collapse (dotted: worst cycle)")
+    ax.set_ylabel("requests waiting")
+    ax.set_title("(d) how much load to shed")
+
+
+def actions_panel(data: Data, ax: "Axes", labels: Mapping[str, str], shed_for: int) -> None:
+    time = array(data, "action_time")
+    for name, label in labels.items():
+        low, middle, high = (array(data, f"action_{name}_{level}") for level in (10, 50, 90))
+        ax.plot(time, middle, color=_ACTIONS[name], label=label)
+        ax.fill_between(time, low, high, color=_ACTIONS[name], alpha=0.15, linewidth=0)
+    ax.axvline(shed_for, color=GREEN, linewidth=0.8, linestyle=":")
+    ax.set_yscale("symlog", linthresh=10)
+    ax.set_ylim(0, 2e4)  # room for the legend
+    ax.set_xlim(0, min(4000, time[-1]))
+    ax.set_xlabel("iterations since the action")
+    ax.set_ylabel("requests waiting")
+    ax.set_title("(e) what to do")
+    ax.legend(loc="upper left", ncols=2)
