@@ -65,6 +65,9 @@ def test_the_horizon_ends_before_the_work_does_for_every_engine():
     for name in ENGINES:
         found = small(engine=name, requests=None, runs=1, candidates={"max_num_seqs": []})
         assert found.unfinished == 0, name
+        # at most x* are completed an iteration, and a cold start admits more than memory carries
+        most = found.equilibrium.rate * (found.iterations or 0)
+        assert most + 3 * found.equilibrium.in_flight <= found.requests
 
 
 def test_runs_are_long_enough_for_memory_to_turn_over():
