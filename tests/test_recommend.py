@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.recommend import Demand, recommend
+from fluidkv.recommend import Demand, recommend_settings
 from fluidkv.serving.arrivals import saturated
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES
@@ -27,7 +27,7 @@ FEW = {"watermark": [0.0, 0.1], "max_num_seqs": [12, 20], "admission_rate": [Fra
 
 def small(source: Workload | Trace = TIERS, **options):
     options = {"candidates": FEW, "requests": 60, "runs": 2, "backend": "reference"} | options
-    return recommend(source, M, **options)
+    return recommend_settings(source, M, **options)
 
 
 def test_each_row_is_the_run_of_its_setting():

@@ -218,7 +218,7 @@ def _run(
     demand: "Demand",
     options: dict[str, Any],
 ) -> "Recommendation":
-    from fluidkv.recommend import recommend as find
+    from fluidkv.recommend import recommend_settings
 
     console = Console(stderr=True, highlight=False)
     with console.status("running every setting (Ctrl-C stops)") as status:
@@ -228,7 +228,9 @@ def _run(
                 status.update(f"running every setting: {served:,} requests served (Ctrl-C stops)")
 
         try:
-            return find(load, tokens, engine=engine, demand=demand, on_progress=show, **options)
+            return recommend_settings(
+                load, tokens, engine=engine, demand=demand, on_progress=show, **options
+            )
         except InputError as error:
             name = _OPTIONS.get(error.argument, error.argument)
             raise InputError(name, error.value, error.allowed) from None

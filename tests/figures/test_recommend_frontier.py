@@ -10,7 +10,7 @@ import pytest
 from fluidkv.figures import write_figures
 from fluidkv.figures.figure import array, scalar
 from fluidkv.figures.recommend_frontier import recommend_frontier
-from fluidkv.recommend import Demand, Recommendation, recommend
+from fluidkv.recommend import Demand, Recommendation, recommend_settings
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.frontier import Choice
 from fluidkv.workload import RequestClass, Workload
@@ -28,7 +28,7 @@ def found(**options) -> Recommendation:
     }
     if "demand" not in options:
         del few["clients"]
-    return recommend(
+    return recommend_settings(
         TIERS, 400, candidates=few, requests=60, runs=2, backend="reference", **options
     )
 
