@@ -169,45 +169,70 @@ def _growth_of_the_last(slots: Slots, demand: _Demand) -> Int[Array, " lane"]:
 
 class _Round(NamedTuple):
     state: State
-    demand: _Demand
+    keys: Int[Array, "lane slot"]  # of those who still run; _GONE for the others
+    demand: _Demand  # `alive` is out of date
     short: Bool[Array, " lane"]
     evictions: Int[Array, " lane"]
+
+
+_GONE = 2**62
 
 
 def _one_by_one(
     choices: Choices, numbers: Numbers, state: State, demand: _Demand
 ) -> tuple[State, _Demand, Int[Array, " lane"]]:
     slots = state.slots
-    key = _key(choices.victim, slots)
     place = positions(slots)
+    # Whether a victim changes more than its own part of the sums.
+    asked = total(jnp.where(demand.alive, missing(slots), 0))
+    careful = numbers.one_free | jnp.any(asked > numbers.budget)
 
     def evict_one(round: _Round) -> _Round:
-        alive = round.demand.alive
-        keys = jnp.where(alive, key, jnp.iinfo(jnp.int64).max)
-        lowest = alive & (keys == jnp.min(keys, axis=1, keepdims=True))
+        lowest = round.keys == jnp.min(round.keys, axis=1, keepdims=True)
         victim = jnp.max(jnp.where(lowest, place, 0), axis=1, keepdims=True)
-        state = _requeue(choices, numbers, round.state, victim, round.short[:, None])
-        alive &= ~((place == victim) & round.short[:, None])
-        demand = _demand(numbers, slots, alive)
+        goes = round.short[:, None]
+        keys = put(
+            round.keys,
+            jnp.where(goes, victim, place.shape[1]),
+            jnp.full(victim.shape, _GONE),
+        )
+
+        def without() -> _Demand:
+            was = round.demand
+            tokens, need = pick((was.tokens, was.need), victim)
+            return was._replace(
+                asked=was.asked - jnp.where(goes, tokens, 0)[:, 0],
+                needed=was.needed - jnp.where(goes, need, 0)[:, 0],
+            )
+
+        demand = lax.cond(careful, lambda: _demand(numbers, slots, keys < _GONE), without)
         return _Round(
-            state,
+            _requeue(choices, numbers, round.state, victim, goes),
+            keys,
             demand,
             round.short & _short(numbers, slots, demand),
             round.evictions + round.short.astype(jnp.int32),
         )
 
     start = _Round(
-        state, demand, _short(numbers, slots, demand), jnp.zeros_like(state.lanes.running)
+        state,
+        jnp.where(demand.alive, _key(choices.victim, slots), _GONE),
+        demand,
+        _short(numbers, slots, demand),
+        jnp.zeros_like(state.lanes.running),
     )
     end = lax.while_loop(lambda round: jnp.any(round.short), evict_one, start)
-    return end.state, end.demand, end.evictions
+    return end.state, end.demand._replace(alive=end.keys < _GONE), end.evictions
 
 
 def _short(numbers: Numbers, slots: Slots, demand: _Demand) -> Bool[Array, " lane"]:
     """Whether what is asked for does not fit. Exactly full still fits."""
-    growth = _growth_of_the_last(slots, demand)
-    spare = jnp.where(numbers.one_free, jnp.maximum(1 - growth, 0), 0)
-    return jnp.any(demand.alive, axis=1) & (demand.needed + spare > numbers.blocks)
+    spare = lax.cond(
+        numbers.one_free,
+        lambda: jnp.maximum(1 - _growth_of_the_last(slots, demand), 0),
+        lambda: jnp.zeros_like(demand.needed),
+    )
+    return (demand.asked > 0) & (demand.needed + spare > numbers.blocks)
 
 
 def _key(victim: Victim, slots: Slots) -> Int[Array, "lane slot"]:

@@ -35,6 +35,8 @@ MOST_ITERATIONS = 4096
 """Of a call of the compiled loop: between two of them a run can be interrupted."""
 SLOTS_OF_A_GROUP = 16384
 """Slots of all runs of a group together: their fields fit the second cache of a core."""
+FEWEST_SLOTS, FEWEST_REQUESTS = 128, 1024
+"""Compiled in for fewer too."""
 LONGEST = 2**29
 """Tokens of a request must be fewer, so that int32 holds what is counted in an iteration."""
 
@@ -126,13 +128,14 @@ class _Shared:
 
 def _plan(rules: EngineRules, arrays: RunArrays) -> _Plan:
     running = _expected_running(rules, arrays)
-    slots = _rounded(running + running // 2) + CHUNK
+    slots = _rounded(running + running // 4 + CHUNK, FEWEST_SLOTS)
+    size = _rounded(arrays.arrival.shape[1], FEWEST_REQUESTS)
     runs = arrays.requests.size
     if jax.default_backend() != "cpu":
-        return _Plan(_power(runs), slots, _rounded(arrays.arrival.shape[1]), 1)
+        return _Plan(_power(runs), slots, size, 1)
     threads = min(os.cpu_count() or 1, runs)
     lanes = min(_power(-(-runs // threads)), max(1, _power(SLOTS_OF_A_GROUP // slots)))
-    return _Plan(lanes, slots, _rounded(arrays.arrival.shape[1]), threads)
+    return _Plan(lanes, slots, size, threads)
 
 
 def _expected_running(rules: EngineRules, arrays: RunArrays) -> int:
@@ -284,10 +287,10 @@ def _check(arrays: RunArrays) -> None:
         raise InputError("requests", f"{longest} tokens", f"requests of fewer than {LONGEST}")
 
 
-def _rounded(size: int) -> int:
-    """Up to one of eight sizes between two powers of two, so that few are compiled."""
-    step = 1 << max(0, size.bit_length() - 4)
-    return -(-size // step) * step
+def _rounded(size: int, least: int) -> int:
+    """Up to `least` or a power of two, or half way between two, so that few sizes are compiled."""
+    power = max(least, _power(size))
+    return power // 4 * 3 if power // 4 * 3 >= max(size, least) else power
 
 
 def _power(size: int) -> int:
