@@ -3,6 +3,7 @@
 from fluidkv.claims.congestion.experiments import (
     bursts,
     figure_4,
+    metastability,
     mixing,
     rate_limit,
     table_8,
@@ -15,6 +16,7 @@ from fluidkv.claims.congestion.experiments import (
 MODULES = (
     rate_limit,
     figure_4,
+    metastability,
     mixing,
     tables_4_5,
     table_8,
