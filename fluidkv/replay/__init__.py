@@ -1,0 +1,23 @@
+"""A measured run of an engine, replayed: what we predict of one half from the other.
+
+answer = replay_log("my_log/")                  # clock fitted on the first half
+answer.main.errors["latency"].median_relative   # against the requests of the second
+"""
+
+from fluidkv.replay.account import Account
+from fluidkv.replay.errors import RelativeError, SeriesError
+from fluidkv.replay.replay import Prediction, Replay, Swing, replay_log
+from fluidkv.replay.report import as_dataset, as_dict, tables
+
+__all__ = [
+    "Account",
+    "Prediction",
+    "RelativeError",
+    "Replay",
+    "SeriesError",
+    "Swing",
+    "as_dataset",
+    "as_dict",
+    "replay_log",
+    "tables",
+]

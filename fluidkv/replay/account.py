@@ -1,0 +1,130 @@
+"""One account of a run, whoever gives it: the log, a prediction, or a baseline.
+
+All are at the same ticks and for the same requests, so that errors are taken alike.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fluidkv.traces.vllm_log import VllmLog
+
+SERIES: Mapping[str, tuple[str, str]] = {
+    "running": ("requests running", "request"),
+    "waiting": ("requests waiting", "request"),
+    "kv_used": ("share of the KV blocks in use", "1"),
+    "generated": ("output tokens", "token / s"),
+}
+"""Name of a series -> (what it is, unit)."""
+LATENCIES: Mapping[str, str] = {
+    "latency": "from arrival to last token",
+    "ttft": "from arrival to first token",
+    "tpot": "from first to last token, over outputs - 1",
+}
+
+PerTick = Float[np.ndarray, " tick"]
+PerRequest = Float[np.ndarray, " request"]
+
+
+@dataclass(frozen=True, eq=False)
+class Account:
+    """What happened, or is said to.
+
+    Args:
+        running, waiting, kv_used: at the end of each tick.
+        generated: output tokens a second, during each tick.
+        first_token_s, last_token_s: of each request, on the clock of the ticks.
+    """
+
+    running: PerTick
+    waiting: PerTick
+    kv_used: PerTick
+    generated: PerTick
+    first_token_s: PerRequest
+    last_token_s: PerRequest
+
+    def latencies(self, log: VllmLog) -> dict[str, PerRequest]:
+        """Seconds, keyed as `LATENCIES`; tpot is NaN for a request of one output."""
+        between = log.decode_lengths - 1.0
+        gaps = (self.last_token_s - self.first_token_s) / np.where(between > 0, between, np.nan)
+        return {
+            "latency": self.last_token_s - log.arrival_s,
+            "ttft": self.first_token_s - log.arrival_s,
+            "tpot": gaps,
+        }
+
+
+def of_log(log: VllmLog, durations_s: PerTick) -> Account:
+    """What the log says."""
+    return Account(
+        running=log.running,
+        waiting=log.waiting,
+        kv_used=log.kv_used,
+        generated=log.generated_tokens / durations_s,
+        first_token_s=log.first_token_s,
+        last_token_s=log.last_token_s,
+    )
+
+
+def of_run(run: xr.Dataset, log: VllmLog, durations_s: PerTick) -> Account:
+    """What one run of an engine says of the ticks of a log.
+
+    A tick shows the state as the last iteration that ended by then left it: whoever completed in it
+    has gone. Their blocks are still counted, since a run records blocks before they are freed.
+    """
+    one = run.isel(run=0)
+    ends = one.time.values + log.arrival_s[0]
+    left = np.searchsorted(ends, log.tick_ends_s, side="right")  # iterations that ended by then
+
+    def after(values: np.ndarray) -> PerTick:
+        return np.concatenate(([0.0], values))[left]
+
+    used = np.append(one.used_blocks.values[:-1], 0.0)  # at the end nobody holds a block
+    so_far = np.concatenate(([0.0], np.cumsum(one.new_outputs.values)))[left]
+    return Account(
+        running=after(one.running.values - one.completed.values),
+        waiting=after(one.waiting.values),
+        kv_used=after(used / int(one.blocks)),
+        generated=np.diff(so_far, prepend=0.0) / durations_s,
+        first_token_s=one.first_token.values + log.arrival_s[0],
+        last_token_s=one.last_token.values + log.arrival_s[0],
+    )
+
+
+def of_constant_rates(
+    log: VllmLog, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray
+) -> Account:
+    """A baseline: the means of one part of the log, held for all of it.
+
+    Requests finish in order of arrival at the part's output tokens a second; each stays in the
+    batch for the mean time that those of the part stayed, and gets its first token after their mean
+    wait for it. Batch, queue and tokens follow by counting; memory is at its mean.
+
+    Args:
+        ticks, requests: which of them are in the part, masks.
+    """
+    busy = ticks & (log.running > 0)
+    rate = log.generated_tokens[busy].sum() / durations_s[busy].sum()
+    stays = float((log.last_token_s - log.scheduled_s)[requests].mean())
+    prefill = float((log.first_token_s - log.scheduled_s)[requests].mean())
+    outputs = log.decode_lengths.astype(float)
+    done_at = log.arrival_s[0] + stays / 2 + np.cumsum(outputs) / rate  # a request's middle token
+    admitted = np.maximum(done_at - stays, log.arrival_s)
+    done_at = admitted + stays
+    ends = log.tick_ends_s
+
+    def so_far(times: PerRequest) -> PerTick:
+        return np.searchsorted(np.sort(times), ends, side="right").astype(float)
+
+    running = so_far(admitted) - so_far(done_at)
+    return Account(
+        running=running,
+        waiting=so_far(log.arrival_s) - so_far(admitted),
+        kv_used=np.where(running > 0, log.kv_used[busy].mean(), 0.0),
+        generated=np.where(running > 0, rate, 0.0),
+        first_token_s=admitted + prefill,
+        last_token_s=done_at,
+    )

@@ -1,0 +1,99 @@
+"""How far an account of a run lies from what was measured."""
+
+from dataclasses import asdict, dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+Values = Float[np.ndarray, " n"]
+
+
+@dataclass(frozen=True)
+class SeriesError:
+    """Of a series, in its own unit.
+
+    Fields:
+        ticks: how many.
+        measured_mean: for scale.
+        rmse, mae: root mean square and mean absolute difference.
+        bias: mean of predicted less measured.
+        correlation: Pearson's; None where one of the two is constant.
+    """
+
+    ticks: int
+    measured_mean: float
+    rmse: float
+    mae: float
+    bias: float
+    correlation: float | None
+
+    def as_dict(self) -> dict[str, float | None]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RelativeError:
+    """Of times of requests.
+
+    Fields:
+        requests: how many.
+        measured_mean, predicted_mean: seconds.
+        median_relative: median of |predicted - measured| / measured, a share.
+        p95_relative: its 95th percentile.
+        bias: mean of predicted less measured, over the measured mean, a share.
+        correlation: Pearson's; None where one of the two is constant.
+    """
+
+    requests: int
+    measured_mean: float
+    predicted_mean: float
+    median_relative: float
+    p95_relative: float
+    bias: float
+    correlation: float | None
+
+    def as_dict(self) -> dict[str, float | None]:
+        return asdict(self)
+
+
+def series_error(
+    predicted: Values, measured: Values, inside: Bool[np.ndarray, " n"]
+) -> SeriesError:
+    """Over the ticks of a mask, at least one."""
+    ours, theirs = predicted[inside], measured[inside]
+    off = ours - theirs
+    return SeriesError(
+        ticks=int(inside.sum()),
+        measured_mean=float(theirs.mean()),
+        rmse=float(np.sqrt((off**2).mean())),
+        mae=float(np.abs(off).mean()),
+        bias=float(off.mean()),
+        correlation=_correlation(ours, theirs),
+    )
+
+
+def relative_error(
+    predicted: Values, measured: Values, inside: Bool[np.ndarray, " n"]
+) -> RelativeError | None:
+    """Over the requests of a mask whose measured time is above 0; None where there is none."""
+    # NaN, of a request without a second token, is not above 0
+    inside = inside & (measured > 0)
+    if not inside.any():
+        return None
+    ours, theirs = predicted[inside], measured[inside]
+    relative = np.abs(ours / theirs - 1)
+    return RelativeError(
+        requests=int(inside.sum()),
+        measured_mean=float(theirs.mean()),
+        predicted_mean=float(ours.mean()),
+        median_relative=float(np.median(relative)),
+        p95_relative=float(np.quantile(relative, 0.95)),
+        bias=float((ours - theirs).mean() / theirs.mean()),
+        correlation=_correlation(ours, theirs),
+    )
+
+
+def _correlation(a: Values, b: Values) -> float | None:
+    if np.ptp(a) == 0 or np.ptp(b) == 0:
+        return None
+    return float(np.corrcoef(a, b)[0, 1])

@@ -1,0 +1,104 @@
+"""`fluidkv replay`: stable keys, 80 columns, files together, one line for bad input."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+import xarray as xr
+
+from fluidkv.cli import main
+from tests.replay.logs import write_log
+
+
+@pytest.fixture
+def log(tmp_path) -> Path:
+    write_log(tmp_path, caching=True)
+    return tmp_path
+
+
+def one_line(capsys, argv: list[str]) -> str:
+    assert main(argv) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_text_fits_80_columns(log, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # nothing is wrapped or cut to make it fit
+    for more in ([], ["--fit", "second"], ["--engine", "vidur-sarathi"]):
+        assert main(["replay", str(log), *more]) == 0
+        out = capsys.readouterr().out
+        assert max(len(line) for line in out.splitlines()) <= 80
+        assert "predicted against measured" in out
+    assert "prefix caching on" in out
+
+
+def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(["replay", str(traces_dir / "vllm_rtx4090_llama31_8b")]) == 0
+    out = capsys.readouterr().out
+    page = (Path(__file__).parents[2] / "docs" / "replay.md").read_text(encoding="utf-8")
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert out in page
+
+
+def test_documented_keys_are_the_keys(log, capsys):
+    assert main(["replay", str(log), "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    answer = json.loads(captured.out)
+    page = (Path(__file__).parents[2] / "docs" / "replay.md").read_text(encoding="utf-8")
+    section = page.split("## JSON")[1].split("\n## ")[0]
+    prediction = answer["predictions"][0]
+    parts = (answer, answer["clock"], answer["halves"], answer["measured"], prediction)
+    errors = prediction["errors"]
+    for keys in (*parts, errors, errors["running"], errors["latency"], prediction["swing"]):
+        for key in keys:
+            assert f"`{key}`" in section, key
+
+
+def test_files_are_written_together(log, tmp_path, capsys):
+    out = tmp_path / "answer"
+    assert main(["replay", str(log), "--out", str(out), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    names = {path.name for path in out.iterdir()}
+    assert names == {
+        *("replay.json", "ticks.csv", "requests.csv", "replay.nc"),
+        *("replay.png", "replay.svg", "replay.npz", "manifest.json"),
+    }
+    assert json.loads((out / "replay.json").read_text()) == answer
+    with (out / "ticks.csv").open() as text:
+        rows = list(csv.DictReader(text))
+    data = xr.load_dataset(out / "replay.nc", engine="scipy")
+    assert [float(row["running_vllm+cache"]) for row in rows] == data.running.sel(
+        account="vllm+cache"
+    ).values.tolist()
+
+
+def test_bad_input_gets_one_line(log, tmp_path, capsys):
+    argv = ["replay", str(log)]
+    assert "--fit: got 'third'; allowed: first or second" in one_line(
+        capsys, [*argv, "--fit", "third"]
+    )
+    assert "--capacity" in one_line(capsys, [*argv, "--capacity", "0"])
+    assert "--block-size" in one_line(capsys, [*argv, "--block-size", "4000"])
+    assert "--engine" in one_line(capsys, [*argv, "--engine", "orca"])
+    assert "needs" in one_line(capsys, [*argv, "--capacity", "160"])
+    assert "requests.jsonl" in one_line(capsys, ["replay", str(tmp_path / "nowhere")])
+    (log / "meta.json").unlink()
+    assert "--block-size" in one_line(capsys, argv)
+    assert "--capacity" in one_line(capsys, [*argv, "--block-size", "16"])
+    assert main([*argv, "--block-size", "16", "--capacity", "2560"]) == 0
+
+
+def test_times_that_go_backwards_are_refused(log, capsys):
+    path = log / "requests.jsonl"
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([rows[1], rows[0], *rows[2:]]) + "\n")
+    assert "arrival" in one_line(capsys, ["replay", str(log)])
+    path.write_text("\n".join(rows) + "\n")
+    ticks = (log / "timeseries.csv").read_text().splitlines()
+    (log / "timeseries.csv").write_text("\n".join([*ticks[:3], ticks[5], *ticks[3:]]) + "\n")
+    assert "t that increases" in one_line(capsys, ["replay", str(log)])

@@ -1,0 +1,159 @@
+"""A log of our own engine comes back; a real log is predicted, with errors that are stated."""
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.replay import as_dataset, as_dict, replay_log, tables
+from fluidkv.replay.errors import RelativeError, SeriesError, relative_error, series_error
+from fluidkv.serving.clock_fit import ClockFit
+from tests.replay.logs import CLOCK, LIMITS, write_log
+
+REAL = "vllm_rtx4090_llama31_8b"
+
+
+@pytest.fixture(scope="module")
+def real(traces_dir):
+    return replay_log(traces_dir / REAL)
+
+
+@pytest.fixture
+def known_clock(monkeypatch):
+    """Everything but the fit: with the clock that wrote the log, its own run must come back."""
+    import fluidkv.replay.replay as module
+
+    fit = module.fit_clock
+
+    def exact(points, *, half=None) -> ClockFit:
+        found = fit(points, half=half)
+        return ClockFit(
+            **{
+                name: getattr(found, name)
+                for name in ("standard_error", "unseen", "residuals", "kv_tokens", "dropped")
+            },
+            clock=CLOCK,
+        )
+
+    monkeypatch.setattr(module, "fit_clock", exact)
+
+
+@pytest.mark.parametrize("caching", [False, True])
+@pytest.mark.parametrize("half", ["first", "second"])
+def test_with_its_own_clock_a_log_comes_back_exactly(tmp_path, known_clock, caching, half) -> None:
+    write_log(tmp_path, caching=caching)
+    found = replay_log(tmp_path, fit=half)
+    assert found.limits == LIMITS
+    assert found.main.caching is caching
+    assert found.main.preemptions > 10
+    # The two files' clocks are known against each other to some 15 ms, less than an iteration: a
+    # tick next to the end of one may show the state before it, or have its tokens.
+    off = {
+        name: np.abs(getattr(found.main.account, name) - getattr(found.measured, name))
+        for name in ("running", "waiting", "kv_used", "generated")
+    }
+    assert (off["running"] == 0).mean() > 0.8
+    assert (off["waiting"] == 0).mean() > 0.8
+    assert (off["kv_used"] <= 0.5e-4 + 1e-12).mean() > 0.5  # kv_cache_pct has two digits
+    assert off["generated"].max() <= found.measured.running.max()
+    # Seconds since 1970 are kept to some 2e-7 s.
+    for name in ("latency", "ttft", "tpot"):
+        assert found.main.errors[name].median_relative < 1e-6
+    assert found.preemptions_seen <= found.main.preemptions
+
+
+def test_a_fitted_clock_predicts_the_half_that_it_did_not_see(tmp_path) -> None:
+    """From five ticks of some forty iterations; the second half has none with prefill."""
+    write_log(tmp_path)
+    found = replay_log(tmp_path, fit="first")
+    kv = 0.95 * LIMITS.capacity
+    fitted = found.fit.clock.base + found.fit.clock.per_kv_token * kv
+    # a tick cuts an iteration at both ends: two in forty
+    assert fitted == pytest.approx(CLOCK.base + CLOCK.per_kv_token * kv, rel=2 / 40)
+    error = found.main.errors["latency"].median_relative
+    assert error < 2 / 40  # what is off in an iteration is off in a latency
+    assert error < found.baseline_errors["latency"].median_relative
+
+
+def test_halves_are_told_apart(real) -> None:
+    errors, fitted = real.main.errors, real.main.errors_fitted
+    assert (real.fitted, real.predicted, real.middle_s) == ("first", "second", 92)
+    assert errors["running"].ticks + fitted["running"].ticks == 184
+    assert errors["latency"].requests + fitted["latency"].requests == 300
+    assert [p.name for p in real.predictions] == ["vllm+cache", "vllm", "vllm-0.11+cache"]
+    assert real.limits.blocks == 2587
+
+
+def test_the_real_log_is_predicted_as_the_docs_say(real) -> None:
+    """Recorded from this log; docs/replay.md states them."""
+    main, plain, _ = real.predictions
+    assert round(100 * main.errors["latency"].median_relative, 1) == 1.2
+    assert round(100 * plain.errors["latency"].median_relative, 1) == 4.9
+    assert round(100 * real.baseline_errors["latency"].median_relative, 1) == 2.6
+    assert round(main.errors["running"].rmse, 1) == 3.4
+    assert round(real.baseline_errors["running"].rmse, 1) == 7.7
+    assert (main.preemptions, plain.preemptions, real.preemptions_seen) == (199, 190, 99)
+    assert round(real.swing.period_s, 1) == 21.2
+    assert round(main.swing.period_s, 1) == 20.7
+
+
+def test_prompts_of_the_log_are_counted_whole(real) -> None:
+    """So the log does not say what its prefix cache served."""
+    assert real.log.prompt_tokens.sum() == real.log.input_lengths.sum()
+
+
+def test_the_gauge_of_the_log_counts_one_block_less_than_the_pool(real) -> None:
+    """Every percentage is a whole number of 2,587 blocks, rounded to two digits; not of 2,588."""
+    shown = 100 * real.log.kv_used
+
+    def told(blocks: int) -> np.ndarray:
+        whole = np.round(shown * blocks / 100)
+        return np.abs(100 * whole / blocks - shown) <= 0.005 + 1e-9  # half of the last digit
+
+    assert told(2587).all()
+    assert not told(2588).all()
+
+
+def test_dataset_tables_and_json_agree(real) -> None:
+    data, answer = as_dataset(real), as_dict(real)
+    assert data.sizes == {"account": 5, "tick": 184, "request": 300}
+    second = data.half == "predicted"
+    off = data.running.sel(account="vllm+cache") - data.running.sel(account="measured")
+    rmse = float(np.sqrt((off[second] ** 2).mean()))
+    assert rmse == pytest.approx(answer["predictions"][0]["errors"]["running"]["rmse"], rel=1e-12)
+    ticks = tables(real)["ticks.csv"].splitlines()
+    assert len(ticks) == 185
+    assert ticks[0].startswith("time_s,running_measured,running_vllm+cache,")
+    assert len(tables(real)["requests.csv"].splitlines()) == 301
+
+
+def test_errors_by_hand() -> None:
+    ours, theirs = np.array([1.0, 3.0, 9.0]), np.array([2.0, 2.0, 0.0])
+    inside = np.array([True, True, False])
+    assert series_error(ours, theirs, inside) == SeriesError(2, 2.0, 1.0, 1.0, 0.0, None)
+    assert relative_error(ours, theirs, ~inside) is None  # a time of 0 has no relative error
+    ours, theirs = np.array([1.0, 3.0, 5.0]), np.array([2.0, 2.0, 4.0])
+    found = relative_error(ours, theirs, np.ones(3, bool))
+    assert found == RelativeError(
+        3, 8 / 3, 3.0, 0.5, 0.5, pytest.approx(0.125), pytest.approx(0.8660254)
+    )
+
+
+def test_options_stand_above_meta_json(tmp_path) -> None:
+    write_log(tmp_path)
+    found = replay_log(tmp_path, engine="vllm-0.11", capacity=3200, max_num_seqs=9)
+    assert (found.limits.capacity, found.limits.max_num_seqs) == (3200, 9)
+    assert found.main.rules.name == "vllm-0.11"
+    assert found.main.account.running.max() == 9
+    (tmp_path / "meta.json").unlink()
+    with pytest.raises(InputError, match="block_size"):
+        replay_log(tmp_path)
+    with pytest.raises(InputError, match="capacity"):
+        replay_log(tmp_path, block_size=16)
+    assert replay_log(tmp_path, block_size=16, capacity=2560).limits.blocks == 160
+
+
+def test_other_engines_have_no_cache(tmp_path) -> None:
+    write_log(tmp_path, caching=True)
+    found = replay_log(tmp_path, engine="trtllm-no-evict")
+    assert [p.name for p in found.predictions] == ["trtllm-no-evict"]
+    assert found.main.preemptions == 0
