@@ -20,6 +20,7 @@ from fluidkv.cli.equilibria import equilibria
 from fluidkv.cli.mix import mix
 from fluidkv.cli.pulse import pulse
 from fluidkv.cli.recommend import recommend
+from fluidkv.cli.replay import replay
 from fluidkv.cli.table import table
 from fluidkv.cli.threshold import threshold
 from fluidkv.errors import InputError
@@ -213,6 +214,7 @@ app.command()(pulse)
 app.command()(threshold)
 app.command()(atlas)
 app.command()(recommend)
+app.command()(replay)
 app.command()(mix)
 app.command()(table)
 
