@@ -10,6 +10,7 @@ from fluidkv.figures import (
     local_global,
     measured_log,
     metastability,
+    restart_resume,
     threshold_atlas,
 )
 from fluidkv.figures.figure import Figure
@@ -21,6 +22,7 @@ _MODULES = (
     local_global,
     measured_log,
     metastability,
+    restart_resume,
 )
 
 

@@ -21,7 +21,7 @@ from fluidkv.claims.congestion.experiments._a100 import (
 )
 from fluidkv.claims.congestion.experiments._printed import ROUTED, TABLE_1, TABLE_7, span
 from fluidkv.claims.congestion.experiments.side_by_side import routed_rows
-from fluidkv.claims.congestion.experiments.vidur_arithmetic import _LLAMA_3_8B, _QWEN_2_5_1_5B
+from fluidkv.claims.congestion.experiments.vidur_arithmetic import LLAMA_3_8B, QWEN_2_5_1_5B
 from fluidkv.claims.table import Column, Table
 from fluidkv.claims.tables import table, tables
 from fluidkv.errors import InputError
@@ -100,7 +100,7 @@ def test_pools_are_the_lengths_of_both_nodes() -> None:
 
 def test_weights_are_within_what_the_models_have_in_all() -> None:
     """8.03 and 1.54 billion with both embeddings, of 128,256 x 4096 and 151,936 x 1536 (shared)."""
-    llama = _LLAMA_3_8B + 2 * 128_256 * 4096
+    llama = LLAMA_3_8B + 2 * 128_256 * 4096
     assert llama == pytest.approx(8.03e9, rel=2e-3)  # norms are left out
-    qwen = _QWEN_2_5_1_5B + 151_936 * 1536
+    qwen = QWEN_2_5_1_5B + 151_936 * 1536
     assert qwen == pytest.approx(1.54e9, rel=5e-3)  # so are biases

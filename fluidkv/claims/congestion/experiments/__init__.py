@@ -6,6 +6,7 @@ from fluidkv.claims.congestion.experiments import (
     metastability,
     mixing,
     rate_limit,
+    restart_resume,
     table_8,
     tables_4_5,
     vidur_arithmetic,
@@ -24,5 +25,6 @@ MODULES = (
     vidur_arithmetic,
     vidur_gains,
     vidur_tables,
+    restart_resume,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -34,15 +34,15 @@ begin one lifetime late."""
 # Peak of an A100 or A800: dense BF16, its data sheet. Weights that a prompt token is multiplied
 # with: all but the embedding and the output layer, from the shapes of the two models (layers,
 # width, keys and values, inner width); two operations each. Attention comes on top.
-_PEAK_FLOPS = 312 * 10**12
+PEAK_FLOPS = 312 * 10**12
 
 
 def _weights(layers: int, width: int, kv_width: int, inner: int) -> int:
     return layers * (2 * width**2 + 2 * width * kv_width + 3 * width * inner)
 
 
-_LLAMA_3_8B = _weights(32, 4096, 1024, 14_336)
-_QWEN_2_5_1_5B = _weights(28, 1536, 256, 8960)
+LLAMA_3_8B = _weights(32, 4096, 1024, 14_336)
+QWEN_2_5_1_5B = _weights(28, 1536, 256, 8960)
 
 
 def _average(first: Span, second: Span) -> Span:
@@ -190,7 +190,7 @@ def _table_2_requests() -> Outcome:
 def _within_peak(
     model: str, weights: int, input_length: int, rows: list[tuple[str, str]]
 ) -> Outcome:
-    most = Fraction(_PEAK_FLOPS, 2 * weights * input_length)
+    most = Fraction(PEAK_FLOPS, 2 * weights * input_length)
     above = [(place, value) for place, value in rows if span(value)[0] > most]
     worst = max(rows, key=lambda row: Fraction(row[1]))
     return holds_for(
@@ -210,12 +210,12 @@ def _vidur_within_peak() -> Outcome:
         for case in (TABLE_1, TABLE_6, TABLE_7)
         for row in case.rows
     ] + [("Table 3", row.throughput) for row in TABLE_3]
-    return _within_peak("Llama-3-8B", _LLAMA_3_8B, 512, rows)
+    return _within_peak("Llama-3-8B", LLAMA_3_8B, 512, rows)
 
 
 def _gpu_within_peak() -> Outcome:
     rows = [("Table 2", row.throughput) for row in TABLE_2.rows]
-    return _within_peak("Qwen2.5-1.5B", _QWEN_2_5_1_5B, 300, rows)
+    return _within_peak("Qwen2.5-1.5B", QWEN_2_5_1_5B, 300, rows)
 
 
 CLAIMS = (
