@@ -18,6 +18,7 @@ from fluidkv.cli.atlas import atlas
 from fluidkv.cli.cascade import cascade
 from fluidkv.cli.equilibria import equilibria
 from fluidkv.cli.mix import mix
+from fluidkv.cli.oracle import oracle
 from fluidkv.cli.pulse import pulse
 from fluidkv.cli.recommend import recommend
 from fluidkv.cli.replay import replay
@@ -217,6 +218,7 @@ app.command()(recommend)
 app.command()(replay)
 app.command()(mix)
 app.command()(table)
+app.command()(oracle)
 
 
 @app.command()

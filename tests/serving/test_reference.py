@@ -1,0 +1,191 @@
+"""Laws that every engine keeps, on drawn runs: nothing is lost, doubled or held without need."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import ENGINES, SGLANG
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.reference import COUNTS, Engine
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.rules import EngineRules, Keeps, NewTokenRatio, Requeue, Victim
+
+LONGEST_RUN = 5_000
+"""Iterations; the longest drawn run takes hundreds, so one that gets here goes on for ever."""
+
+EAGER = replace(SGLANG, name="eager", ratio=NewTokenRatio(start=Fraction(0), least=Fraction(0)))
+"""SGLang without its reservation, which leaves little to evict in runs as short as these."""
+
+RULES = [*ENGINES.values(), EAGER]
+IN_ORDER = [
+    rules
+    for rules in ENGINES.values()
+    if rules.victim is Victim.LAST_ADMITTED and rules.requeue is Requeue.HEAD
+]
+
+
+@dataclass
+class Run:
+    """A run to its end: the engine, its counts, and who was done when."""
+
+    engine: Engine
+    rows: list[dict[str, int]] = field(default_factory=list)
+    finished: list[list[int]] = field(default_factory=list)
+
+    def column(self, name: str) -> list[int]:
+        return [row[name] for row in self.rows]
+
+    def total(self, name: str) -> int:
+        return sum(self.column(name))
+
+
+@st.composite
+def engines(draw: st.DrawFn, *, rules: list[EngineRules] | None = None) -> Engine:
+    """An engine that can serve each of its requests alone; often several at once, never all."""
+    chosen = draw(st.sampled_from(rules or RULES))
+    lengths = st.tuples(st.integers(1, 9), st.integers(1, 9))
+    inputs, outputs = zip(*draw(st.lists(lengths, min_size=1, max_size=14)), strict=True)
+    gaps = draw(st.lists(st.integers(0, 3), min_size=len(inputs), max_size=len(inputs)))
+    arrival = [float(sum(gaps[: i + 1])) for i in range(len(gaps))]
+    size = draw(st.integers(1, 5))
+    # SGLang reserves a length in whole blocks and the outputs to come: up to a block more.
+    largest = max(-(-(i + o + size - 1) // size) for i, o in zip(inputs, outputs, strict=True))
+    caps = st.none() | st.integers(1, 12)
+    limits = Limits(
+        capacity=(largest + draw(st.integers(0, 12))) * size,
+        block_size=size,
+        max_num_seqs=draw(caps),
+        max_num_batched_tokens=draw(caps),
+        admission_rate=draw(st.none() | st.fractions(1 / 8, 3, max_denominator=8)),
+    )
+    requests = Requests(inputs, outputs, arrival=arrival)
+    return Engine(requests, chosen, limits, IterationClock.iterations())
+
+
+def served(engine: Engine) -> Run:
+    run = Run(engine)
+    while engine.done < len(engine.requests):
+        assert engine.iteration < LONGEST_RUN
+        before = {request.index for request in engine.all if request.finished}
+        run.rows.append(engine.step())
+        after = {request.index for request in engine.all if request.finished}
+        run.finished.append(sorted(after - before))
+    return run
+
+
+@given(engines())
+def test_every_request_is_in_one_place(engine):
+    """Not yet there, waiting, running, or done: never in two, never in none."""
+    while engine.done < len(engine.requests):
+        engine.step()
+        places = Counter(request.index for request in (*engine.running, *engine.waiting))
+        places.update(request.index for request in engine.all if request.finished)
+        places.update(range(engine.arrived, len(engine.requests)))
+        assert places == Counter(range(len(engine.requests)))
+        assert engine.iteration < LONGEST_RUN
+
+
+@given(engines())
+def test_memory_is_what_the_running_hold_and_never_more_than_there_is(engine):
+    while engine.done < len(engine.requests):
+        counts = engine.step()
+        held = sum(request.blocks for request in engine.running)
+        assert held == engine.limits.blocks - engine.free
+        assert 0 <= held <= engine.limits.blocks
+        assert counts["used_blocks"] <= engine.limits.blocks
+        assert all(request.blocks == request.computed == 0 for request in engine.waiting)
+        for request in engine.running:
+            needed = request.computed + engine.rules.reserved_tokens
+            assert request.blocks >= engine.limits.blocks_of(needed)
+            if not engine.rules.prefill_alone:  # there the whole input is held from the start
+                assert request.blocks == engine.limits.blocks_of(needed)
+        assert engine.iteration < LONGEST_RUN
+
+
+@given(engines())
+def test_counts_of_an_iteration_add_up(engine):
+    run = served(engine)
+    arrived = [0.0, *engine.requests.arrival.tolist()]
+    running = waiting = 0
+    for now, row in enumerate(run.rows):
+        assert tuple(row) == COUNTS
+        entered = row["admit_new"] + row["admit_resumed"]
+        came = sum(now - 1 < time <= now for time in arrived[1:])
+        assert row["running_in"] == running
+        assert row["running"] == running + entered - row["preempt"]
+        assert row["waiting"] == waiting + came + row["preempt"] - entered
+        assert row["sched_reqs"] <= row["tokens"] <= engine.limits.budget
+        assert row["running"] <= engine.limits.sequences
+        assert row["completed"] == len(run.finished[now])
+        running, waiting = row["running"] - row["completed"], row["waiting"]
+    assert running == waiting == 0
+
+
+@given(engines())
+def test_tokens_are_what_requests_need_and_what_is_computed_again(engine):
+    """Each request computes its input and all outputs but the last; and again what it lost."""
+    run = served(engine)
+    inputs, outputs = engine.requests.input_length, engine.requests.output_length
+    needed = int((inputs + outputs - 1).sum())
+    assert run.total("tokens") == needed + run.total("recomputed_tokens")
+    assert run.total("new_outputs") == outputs.sum()
+    assert run.total("completed") == run.total("admit_new") == len(inputs)
+    assert run.total("admit_resumed") == run.total("preempt")
+    assert run.total("preempt") == sum(request.evictions for request in engine.all)
+    if engine.rules.keeps is Keeps.OUTPUTS:
+        # each output but the first of a request came from a decode or ended a recomputation
+        decodes = run.total("tokens") - run.total("prefill_tokens")
+        assert decodes <= outputs.sum() - len(inputs)
+    if run.total("preempt") == 0:
+        assert run.total("recomputed_tokens") == 0
+
+
+@given(engines(rules=IN_ORDER))
+def test_who_came_first_stays_first(engine):
+    """Last in, first out, and back to the head: running and waiting are in order of arrival."""
+    while engine.done < len(engine.requests):
+        engine.step()
+        line = [request.index for request in (*engine.running, *engine.waiting)]
+        assert line == sorted(line)
+        assert engine.iteration < LONGEST_RUN
+
+
+@given(
+    rules=st.sampled_from(IN_ORDER),
+    count=st.integers(1, 20),
+    input_length=st.integers(1, 9),
+    output_length=st.integers(1, 9),
+    spare=st.integers(0, 40),
+)
+def test_equal_requests_are_done_in_the_order_they_came(
+    rules, count, input_length, output_length, spare
+):
+    requests = Requests([input_length] * count, [output_length] * count)
+    limits = Limits(input_length + output_length + spare)
+    run = served(Engine(requests, rules, limits, IterationClock.iterations()))
+    order = [index for done in run.finished for index in done]
+    assert order == list(range(count))
+
+
+def test_sglang_does_not_keep_the_order():
+    """Seven equal requests; who was evicted waits behind who came later."""
+    requests = Requests([3] * 7, [9] * 7, arrival=[0.0] * 3 + [2.0] * 4)
+    run = served(Engine(requests, EAGER, Limits(28), IterationClock.iterations()))
+    order = [index for done in run.finished for index in done]
+    assert run.total("preempt") > 0
+    assert order != sorted(order)
+
+
+@given(engines())
+def test_idle_iterations_have_a_reason(engine):
+    """Nothing computes only while nobody waits, or nobody may enter, or somebody was evicted."""
+    while engine.done < len(engine.requests):
+        counts = engine.step()
+        if counts["sched_reqs"] == 0:
+            limited = engine.limits.admission_rate is not None
+            assert counts["waiting"] == 0 or limited or counts["preempt"]
+        assert engine.iteration < LONGEST_RUN
