@@ -5,13 +5,14 @@ from difflib import get_close_matches
 
 from fluidkv.claims.claim import Claim, Result
 from fluidkv.claims.congestion import experiments, mixed, one_class
+from fluidkv.claims.measured import MODULES as MEASURED
 from fluidkv.errors import InputError
 
-_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES)
+_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES, *MEASURED)
 
 
 def ledger() -> tuple[Claim, ...]:
-    """Every claim, in the order of the papers."""
+    """Every claim, in the order of the papers; then what was measured."""
     claims = tuple(claim for module in _MODULES for claim in module.CLAIMS)
     if len({claim.id for claim in claims}) != len(claims):
         raise RuntimeError("two claims share an id")

@@ -10,8 +10,10 @@ from fluidkv.figures import (
     local_global,
     measured_log,
     metastability,
+    replay_measured,
     restart_resume,
     threshold_atlas,
+    watermark,
 )
 from fluidkv.figures.figure import Figure
 
@@ -21,7 +23,9 @@ _MODULES = (
     gap_exponents,
     local_global,
     measured_log,
+    replay_measured,
     metastability,
+    watermark,
     restart_resume,
 )
 

@@ -52,6 +52,7 @@ def replay_data(found: "Replay") -> Data:
         "requests": float(log.report.kept),
         "measured_period_s": _or_nan(found.swing.period_s),
         "base_ms": 1e3 * found.fit.clock.base,
+        "per_kv_token_ns": 1e9 * found.fit.clock.per_kv_token,
         "per_prefill_token_us": 1e6 * found.fit.clock.per_prefill_token,
         "baseline_latency_error": _median(found.baseline_errors, "latency"),
         "baseline_running_rmse": _rmse(found.baseline_errors, "running"),
@@ -108,8 +109,8 @@ def _title(found: "Replay") -> str:
 def draw_replay(data: Data, canvas: "Canvas", title: str) -> None:
     """Three series over time; beside them each request's latency, predicted against measured."""
     canvas.suptitle(title, x=0.01, ha="left")
-    grid = canvas.add_gridspec(6, 2, width_ratios=[2.3, 1])
-    axes = [canvas.add_subplot(grid[2 * row : 2 * row + 2, 0]) for row in range(3)]
+    left, right = canvas.add_gridspec(1, 2, width_ratios=[2.3, 1])
+    axes = [canvas.add_subplot(place) for place in left.subgridspec(3, 1)]
     for ax in axes[:-1]:
         ax.sharex(axes[-1])
         ax.tick_params(labelbottom=False)
@@ -133,8 +134,9 @@ def draw_replay(data: Data, canvas: "Canvas", title: str) -> None:
     axes[-1].set_xlabel("time (s)")
     axes[-1].set_xlim(0, last)
     axes[-1].set_ylim(0, 105)
-    _scatter(data, canvas.add_subplot(grid[:3, 1]), "latency", "latency (s)")
-    _scatter(data, canvas.add_subplot(grid[3:, 1]), "ttft", "time to first token (s)")
+    above, below = (canvas.add_subplot(place) for place in right.subgridspec(2, 1))
+    _scatter(data, above, "latency", "latency (s)")
+    _scatter(data, below, "ttft", "time to first token (s)")
 
 
 def _labels(data: Data) -> dict[str, str]:
@@ -173,12 +175,10 @@ def _scatter(data: Data, ax: "Axes", name: str, label: str) -> None:
             color=_COLOURS[which],
             markersize=3,
         )
-    ax.set_title(label, loc="left")
-    ax.set_xlabel("measured")
-    ax.set_ylabel("predicted")
+    ax.set_xlabel(f"measured {label}")
+    ax.set_ylabel(f"predicted {label}")
     ax.set_xlim(0, top)
     ax.set_ylim(0, top)
-    ax.set_aspect("equal")
 
 
 def describe(data: Data) -> str:
@@ -187,10 +187,10 @@ def describe(data: Data) -> str:
     other = "second" if half == "first" else "first"
     words = [
         f"{scalar(data, 'requests'):.0f} requests of a measured vLLM run, at their own times, "
-        f"through vLLM's rules; an iteration lasts {scalar(data, 'base_ms'):.1f} ms and "
-        f"{scalar(data, 'per_prefill_token_us'):.0f} us for each token of prefill, and what the "
-        f"{half} half of the run (shaded) says of KV tokens. Right: requests that finished in the "
-        f"{other} half.",
+        f"through vLLM's rules; an iteration lasts {scalar(data, 'base_ms'):.1f} ms, "
+        f"{scalar(data, 'per_kv_token_ns'):.0f} ns more for each KV token and "
+        f"{scalar(data, 'per_prefill_token_us'):.0f} us for each token of prefill, by the {half} "
+        f"half of the run (shaded). Right: requests that finished in the {other} half.",
         f"There the predicted latencies have a median error of "
         f"{scalar(data, 'main_latency_error'):.1%} and running a root mean square error of "
         f"{scalar(data, 'main_running_rmse'):.1f}",

@@ -39,6 +39,12 @@ def test_errors_of_the_paper_are_on_record() -> None:
     """The statements that do not come out as printed, each with a witness or both values."""
     failing = {claim.id for claim in ledger() if claim.expected is Verdict.FAILS}
     assert failing == {
+        "vllm-44594.preemptions.five-per-cent",
+        "vllm-44594.preemptions.ten-per-cent",
+        "vllm-44594.throughput.gain",
+        "vllm-44594.recompute.tokens",
+        "vllm-44594.ttft.median",
+        "vllm-44594.itl.p99",
         "congestion.table-1.mixed-stable",
         "congestion.table-6.mixed-stable",
         "congestion.table-5.fewer-modes",

@@ -1,0 +1,48 @@
+"""The requests that `vllm bench serve` sends, drawn again from its settings."""
+
+import math
+
+import numpy as np
+from jaxtyping import Int
+
+from fluidkv.errors import InputError
+from fluidkv.serving.requests import Requests
+
+
+def bench_requests(
+    count: int, input_length: int, output_length: int, *, range_ratio: float = 0.0, seed: int = 0
+) -> Requests:
+    """Lengths of its `random` dataset: uniform on whole numbers, ratio r around each mean.
+
+    Inputs are drawn first, then outputs, both from `numpy.random.default_rng(seed)` on
+    floor((1 - r) l) ... ceil((1 + r) l). So a benchmark whose settings are known has its requests
+    known, too, as long as the tool draws in this way (vLLM 0.11 and later do). All come at 0; with
+    `--max-concurrency N` they are the requests of N clients (`clients=` of `serve`).
+
+    Args:
+        count: `--num-prompts`.
+        input_length, output_length: `--random-input-len`, `--random-output-len`.
+        range_ratio: `--random-range-ratio`, in [0, 1).
+        seed: `--seed`.
+
+    Raises:
+        InputError: a count or a length below 1, a ratio outside of [0, 1).
+    """
+    for name, value in (
+        ("count", count),
+        ("input_length", input_length),
+        ("output_length", output_length),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(name, value, "a whole number of at least 1")
+    if isinstance(range_ratio, bool) or not 0 <= range_ratio < 1:
+        raise InputError("range_ratio", range_ratio, "a number in [0, 1)")
+    rng = np.random.default_rng(seed)
+
+    def drawn(mean: int) -> Int[np.ndarray, " request"]:
+        least = max(1, math.floor((1 - range_ratio) * mean))
+        most = math.ceil((1 + range_ratio) * mean)
+        return rng.integers(least, most + 1, size=count)
+
+    inputs = drawn(input_length)
+    return Requests(inputs, drawn(output_length))

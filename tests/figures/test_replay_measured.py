@@ -1,0 +1,48 @@
+"""The numbers behind the picture of a replay."""
+
+import numpy as np
+import pytest
+
+from fluidkv.figures import MissingInput, replay_measured
+from fluidkv.figures.figure import array, scalar
+from fluidkv.figures.replay_measured import replay_data, replay_figure
+from fluidkv.replay import replay_log
+from tests.replay.logs import write_log
+
+
+def test_the_measured_log_has_the_numbers_of_the_page(traces_dir) -> None:
+    """docs/replay.md: 1.2 %, 4.9 % and 2.6 % in the second half, periods of 21.2 and 20.7 s."""
+    data = replay_measured.data()
+    errors = ("main_latency_error", "plain_latency_error", "baseline_latency_error")
+    assert [round(100 * scalar(data, name), 1) for name in errors] == [1.2, 4.9, 2.6]
+    assert round(scalar(data, "measured_period_s"), 1) == 21.2
+    assert round(scalar(data, "main_period_s"), 1) == 20.7
+    ours, theirs = array(data, "main_latency_s"), array(data, "measured_latency_s")
+    assert np.median(np.abs(ours / theirs - 1)) == scalar(data, "main_latency_error")
+    assert "1.2% and running" in replay_measured.FIGURE.caption(data)
+
+
+@pytest.mark.parametrize("caching", [False, True])
+def test_any_log_is_drawn(tmp_path, caching) -> None:
+    write_log(tmp_path, caching=caching)
+    found = replay_log(tmp_path)
+    figure = replay_figure(found)
+    data = figure.data()
+    assert ("plain_running" in data) is caching
+    assert array(data, "main_kv_used").max() <= 100
+    assert "60 requests" in figure.caption(data)
+    from matplotlib.figure import Figure as Canvas
+
+    figure.draw(data, Canvas(layout="constrained"))
+
+
+def test_without_the_log_the_figure_is_skipped(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("FLUIDKV_TRACES", str(tmp_path))
+    with pytest.raises(MissingInput, match="no measured log"):
+        replay_measured.data()
+
+
+def test_data_holds_nothing_but_arrays_and_scalars(tmp_path) -> None:
+    write_log(tmp_path)
+    data = replay_data(replay_log(tmp_path))
+    assert {np.ndim(value) for value in data.values()} == {0, 1}
