@@ -85,7 +85,7 @@ def could_enter(
     choices: Choices, numbers: Numbers, table: Table, state: State
 ) -> Bool[Array, " lane"]:
     """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
-    request, _ = _queue.first(state.queue, choices.requeue, 1)
+    request, _ = _queue.first(state.queue, 1)
     head = _look_up(choices, numbers, table, state.store, request)
     guard = jnp.where(numbers.always_guarded, numbers.watermark_blocks, 0).astype(jnp.int64)
     nothing = jnp.zeros_like(head.length)
@@ -111,7 +111,7 @@ def _admit_chunk(
     state, overflow = _make_room(round.state)
     lanes, so_far = state.lanes, round.admitted
     more = round.more & ~overflow
-    request, evicted = _queue.first(state.queue, choices.requeue, CHUNK)
+    request, evicted = _queue.first(state.queue, CHUNK)
     candidates = _look_up(choices, numbers, table, state.store, request)
     place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
 
@@ -144,7 +144,7 @@ def _admit_chunk(
             used=lanes.used + total(jnp.where(enters, held, 0)),
         ),
         _enter(state, candidates, enters, chunk, held),
-        _queue.leave(state.queue, choices.requeue, fresh, resumed),
+        _queue.leave(state.queue, fresh, resumed),
         state.store,
     )
     return _Round(

@@ -10,9 +10,10 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.serving import _queue
 from fluidkv.serving._admit import Admitted, admit, could_enter
-from fluidkv.serving._evict import evict, within_budget
+from fluidkv.serving._evict import evict
 from fluidkv.serving._execute import Executed, arrive, execute
 from fluidkv.serving._state import Choices, Lanes, Numbers, State, Table, decoding, missing
+from fluidkv.serving._victims import within_budget
 
 COLUMNS = 14
 """Counts of an iteration, as `reference.COUNTS`."""

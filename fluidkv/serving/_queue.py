@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving._state import Queue, pick, put
-from fluidkv.serving.rules import Requeue
 
 
 def waiting(queue: Queue, arrived: Int[Array, " lane"]) -> Int[Array, " lane"]:
@@ -16,9 +15,7 @@ def waiting(queue: Queue, arrived: Int[Array, " lane"]) -> Int[Array, " lane"]:
     return arrived - queue.fresh + queue.evicted
 
 
-def first(
-    queue: Queue, requeue: Requeue, width: int
-) -> tuple[Int[Array, "lane width"], Bool[Array, "lane width"]]:
+def first(queue: Queue, width: int) -> tuple[Int[Array, "lane width"], Bool[Array, "lane width"]]:
     """The first `width` of the queue, and which of them were evicted before.
 
     Where fewer wait, the rest means nothing, but is the index of some request.
@@ -26,7 +23,7 @@ def first(
     size = queue.ring.shape[1]
     place = jnp.arange(width, dtype=jnp.int32)[None]
     count, fresh = queue.evicted[:, None], queue.fresh[:, None]
-    if requeue is Requeue.HEAD:
+    if queue.tags is None:  # evicted requests stand at the head
         evicted = place < count
         index, passed = count - 1 - place, jnp.minimum(place, count)
     else:
@@ -41,18 +38,15 @@ def first(
     return jnp.where(evicted, ring, jnp.minimum(fresh + place - passed, size - 1)), evicted
 
 
-def leave(
-    queue: Queue, requeue: Requeue, fresh: Int[Array, " lane"], evicted: Int[Array, " lane"]
-) -> Queue:
+def leave(queue: Queue, fresh: Int[Array, " lane"], evicted: Int[Array, " lane"]) -> Queue:
     """So many of either kind are admitted from the head."""
-    if requeue is Requeue.TAIL:
+    if queue.tags is not None:
         queue = queue._replace(head=(queue.head + evicted) % queue.ring.shape[1])
     return queue._replace(fresh=queue.fresh + fresh, evicted=queue.evicted - evicted)
 
 
 def join(
     queue: Queue,
-    requeue: Requeue,
     arrived: Int[Array, " lane"],
     request: Int[Array, "lane some"],
     joins: Bool[Array, "lane some"],
@@ -61,13 +55,13 @@ def join(
     size = queue.ring.shape[1]
     rank = jnp.cumsum(joins, axis=1, dtype=jnp.int32) - 1
     index = queue.evicted[:, None] + rank
-    if requeue is Requeue.TAIL:
+    if queue.tags is not None:
         index = (queue.head[:, None] + index) % size
     index = jnp.where(joins, index, size)
     queue = queue._replace(
         ring=put(queue.ring, index, request), evicted=queue.evicted + rank[:, -1] + 1
     )
-    if requeue is Requeue.TAIL:
+    if queue.tags is not None:
         tags = jnp.broadcast_to(arrived[:, None], index.shape)
         queue = queue._replace(tags=put(queue.tags, index, tags))
     return queue

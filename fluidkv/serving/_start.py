@@ -18,7 +18,7 @@ from fluidkv.serving._state import (
     Times,
 )
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue
 
 
 def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
@@ -81,6 +81,7 @@ def state_of(
     since = np.where(alive, 0.0, np.nan)
     none = np.zeros((runs, slots))
     wanted = rules.gate in (Gate.PEAK, Gate.RATIO)
+    behind = rules.requeue is Requeue.TAIL
     return State(
         Lanes(
             live=jnp.asarray(arrays.requests > 0),
@@ -111,7 +112,7 @@ def state_of(
             head=jnp.zeros(runs, jnp.int32),
             evicted=jnp.zeros(runs, jnp.int32),
             ring=jnp.zeros((runs, size), jnp.int32),
-            tags=jnp.zeros((runs, size), jnp.int32),
+            tags=jnp.zeros((runs, size), jnp.int32) if behind else None,
         ),
         _empty_store(runs, size, keep_requests),
     )

@@ -20,14 +20,13 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Requeue, Victim
+from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Victim
 
 
 class Choices(NamedTuple):
-    """The answers that are compiled in; the other rules are numbers of the run."""
+    """Answers that are compiled in, besides where the evicted wait: `Queue`. Others are numbers."""
 
     victim: Victim
-    requeue: Requeue
     gate: Gate
     prefill_alone: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
@@ -35,7 +34,7 @@ class Choices(NamedTuple):
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
-        return cls(rules.victim, rules.requeue, rules.gate, rules.prefill_alone, reset)
+        return cls(rules.victim, rules.gate, rules.prefill_alone, reset)
 
 
 class Numbers(NamedTuple):
@@ -117,7 +116,7 @@ class Queue(NamedTuple):
     head: Int[Array, " lane"]
     evicted: Int[Array, " lane"]
     ring: Int[Array, "lane request"]
-    tags: Int[Array, "lane request"]
+    tags: Int[Array, "lane request"] | None  # None: at the head
 
 
 class Lanes(NamedTuple):

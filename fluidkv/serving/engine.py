@@ -9,7 +9,6 @@ One compilation serves all numbers: limits, clocks, rates, seeds, and tables of 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
@@ -20,8 +19,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.serving._admit import CHUNK
 from fluidkv.serving._loop import COLUMNS, Piece, advance
+from fluidkv.serving._plan import Plan, plan
 from fluidkv.serving._start import numbers_of, requests_of, state_of, table_of, with_slots
 from fluidkv.serving._state import Choices, Numbers, State, Table
 from fluidkv.serving.arrays import RunArrays, RunRecords
@@ -29,14 +28,8 @@ from fluidkv.serving.rules import EngineRules
 
 Progress = Callable[[int, int], None]
 
-WINDOWS = 256
-"""Windows that a call of the compiled loop records; also its iterations, if windows are short."""
 MOST_ITERATIONS = 4096
 """Of a call of the compiled loop: between two of them a run can be interrupted."""
-SLOTS_OF_A_GROUP = 16384
-"""Slots of all runs of a group together: their fields fit the second cache of a core."""
-FEWEST_SLOTS, FEWEST_REQUESTS = 128, 1024
-"""Compiled in for fewer too."""
 LONGEST = 2**29
 """Tokens of a request must be fewer, so that int32 holds what is counted in an iteration."""
 
@@ -67,16 +60,16 @@ def run_engine(
     """
     _check(arrays)
     batch = _Batch(rules, Choices.of(rules), arrays, jumps, iterations, every, keep_requests)
-    plan = _plan(rules, arrays)
-    shared = _Shared(on_progress)
+    sizes = plan(rules, arrays)
+    shared = _Shared(sizes.slots, on_progress)
     groups = [
-        np.arange(first, min(first + plan.lanes, arrays.requests.size))
-        for first in range(0, arrays.requests.size, plan.lanes)
+        np.arange(first, min(first + sizes.lanes, arrays.requests.size))
+        for first in range(0, arrays.requests.size, sizes.lanes)
     ]
-    if plan.threads == 1 or len(groups) == 1:
-        found = [_run_group(batch, plan, group, shared) for group in groups]
+    if sizes.threads == 1 or len(groups) == 1:
+        found = [_run_group(batch, sizes, group, shared) for group in groups]
     else:
-        found = _in_threads(batch, plan, groups, shared)
+        found = _in_threads(batch, sizes, groups, shared)
     return _together(found, every, keep_requests)
 
 
@@ -88,15 +81,6 @@ class _Batch(NamedTuple):
     iterations: int
     every: int
     keep_requests: bool
-
-
-class _Plan(NamedTuple):
-    """Sizes that are compiled in, and threads."""
-
-    lanes: int
-    slots: int
-    requests: int
-    threads: int
 
 
 class _Found(NamedTuple):
@@ -111,10 +95,12 @@ class _Found(NamedTuple):
 
 
 class _Shared:
-    """What the threads share: whether to stop, who compiles, and what all of them have done."""
+    """What the threads share: what is compiled, whether to stop, and what all of them have done."""
 
-    def __init__(self, tell: Progress | None) -> None:
-        self.stop, self.compiling = Event(), Lock()
+    def __init__(self, slots: int, tell: Progress | None) -> None:
+        self.slots = slots  # that were enough so far
+        self.compiled: set[int] = set()  # numbers of slots
+        self.compiling, self.stop = Lock(), Event()
         self._tell, self._telling = tell, Lock()
         self._iterations = self._done = 0
 
@@ -126,42 +112,18 @@ class _Shared:
                 self._tell(self._iterations, self._done)
 
 
-def _plan(rules: EngineRules, arrays: RunArrays) -> _Plan:
-    running = _expected_running(rules, arrays)
-    slots = _rounded(running + running // 4 + CHUNK, FEWEST_SLOTS)
-    size = _rounded(arrays.arrival.shape[1], FEWEST_REQUESTS)
-    runs = arrays.requests.size
-    if jax.default_backend() != "cpu":
-        return _Plan(_power(runs), slots, size, 1)
-    threads = min(os.cpu_count() or 1, runs)
-    lanes = min(_power(-(-runs // threads)), max(1, _power(SLOTS_OF_A_GROUP // slots)))
-    return _Plan(lanes, slots, size, threads)
-
-
-def _expected_running(rules: EngineRules, arrays: RunArrays) -> int:
-    """About the most requests that run at once. Where it is too few, slots are doubled."""
-    most = max(1, arrays.start.shape[1])
-    for run in np.flatnonzero(arrays.requests):
-        size = int(arrays.requests[run])
-        tokens = arrays.input_length[run, :size].mean() + rules.reserved_tokens
-        blocks = max(1.0, np.ceil(tokens / arrays.block_size[run]))
-        fit = min(arrays.blocks[run] / blocks, arrays.sequences[run], size)
-        most = max(most, int(np.ceil(fit)))
-    return most
-
-
-def _run_group(batch: _Batch, plan: _Plan, runs: np.ndarray, shared: _Shared) -> _Found:
+def _run_group(batch: _Batch, sizes: Plan, runs: np.ndarray, shared: _Shared) -> _Found:
     with jax.enable_x64(True):
-        arrays = _lanes_of(batch.arrays, runs, plan.lanes)
+        arrays = _lanes_of(batch.arrays, runs, sizes.lanes)
         numbers = numbers_of(batch.rules, arrays, jumps=batch.jumps)
-        table = table_of(batch.choices, arrays, plan.requests)
+        table = table_of(batch.choices, arrays, sizes.requests)
         state = state_of(
-            batch.rules, arrays, plan.slots, plan.requests, keep_requests=batch.keep_requests
+            batch.rules, arrays, shared.slots, sizes.requests, keep_requests=batch.keep_requests
         )
         parts: list[_Part] = []
         at = iterations = done = 0
         while at < batch.iterations and bool(state.lanes.live.any()) and not shared.stop.is_set():
-            piece = _next(batch, shared, numbers, table, state, at)
+            piece = _next(batch, sizes.windows, shared, numbers, table, state, at)
             parts.append(_part(piece, at, batch.every))
             state, at = piece.state, int(piece.iteration)
             so_far = int(state.lanes.iterations.sum()), int(state.lanes.done.sum())
@@ -169,7 +131,7 @@ def _run_group(batch: _Batch, plan: _Plan, runs: np.ndarray, shared: _Shared) ->
             iterations, done = so_far
         found = requests_of(arrays, state) if batch.keep_requests else {}
         lanes = jax.device_get(state.lanes)
-        counts, time = _windows(parts, plan.lanes)
+        counts, time = _windows(parts, sizes.lanes)
         real = slice(0, runs.size)
         return _Found(
             counts[real],
@@ -182,24 +144,34 @@ def _run_group(batch: _Batch, plan: _Plan, runs: np.ndarray, shared: _Shared) ->
 
 
 def _next(
-    batch: _Batch, shared: _Shared, numbers: Numbers, table: Table, state: State, at: int
+    batch: _Batch,
+    windows: int,
+    shared: _Shared,
+    numbers: Numbers,
+    table: Table,
+    state: State,
+    at: int,
 ) -> Piece:
     """The next iterations; with more slots, from the same state, where there are too few."""
-    windows_end = (at // batch.every + WINDOWS) * batch.every
-    end = min(batch.iterations, windows_end, at + MOST_ITERATIONS)
     every = min(batch.every, 2**31 - 1)
+    windows_end = (at // every + windows) * every
+    end = min(batch.iterations, windows_end, at + MOST_ITERATIONS)
 
     def call(state: State, end: int) -> Piece:
         bounds = [jnp.asarray(np.int32(value)) for value in (at, end, every)]
-        return advance(batch.choices, WINDOWS, numbers, table, state, *bounds)
+        return advance(batch.choices, windows, numbers, table, state, *bounds)
 
     while True:
-        with shared.compiling:  # one thread compiles; a call of no iterations is quick after that
-            call(state, at)
+        slots = state.slots.alive.shape[1]
+        with shared.compiling:  # one thread compiles, in a call of no iterations
+            if slots not in shared.compiled:
+                call(state, at)
+                shared.compiled.add(slots)
         piece = call(state, end)
         if not bool(piece.overflow):
             return piece
-        state = with_slots(state, 2 * state.slots.alive.shape[1])
+        shared.slots = max(shared.slots, 2 * slots)
+        state = with_slots(state, 2 * slots)
 
 
 class _Part(NamedTuple):
@@ -228,11 +200,11 @@ def _windows(parts: list[_Part], lanes: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _in_threads(
-    batch: _Batch, plan: _Plan, groups: list[np.ndarray], shared: _Shared
+    batch: _Batch, sizes: Plan, groups: list[np.ndarray], shared: _Shared
 ) -> list[_Found]:
-    with ThreadPoolExecutor(plan.threads) as pool:
+    with ThreadPoolExecutor(sizes.threads) as pool:
         try:
-            return list(pool.map(lambda group: _run_group(batch, plan, group, shared), groups))
+            return list(pool.map(lambda group: _run_group(batch, sizes, group, shared), groups))
         except BaseException:
             shared.stop.set()
             pool.shutdown(cancel_futures=True)
@@ -285,14 +257,3 @@ def _check(arrays: RunArrays) -> None:
     )
     if longest >= LONGEST:
         raise InputError("requests", f"{longest} tokens", f"requests of fewer than {LONGEST}")
-
-
-def _rounded(size: int, least: int) -> int:
-    """Up to `least` or a power of two, or half way between two, so that few sizes are compiled."""
-    power = max(least, _power(size))
-    return power // 4 * 3 if power // 4 * 3 >= max(size, least) else power
-
-
-def _power(size: int) -> int:
-    """Up to a power of two."""
-    return 1 << max(0, size - 1).bit_length()

@@ -1,0 +1,60 @@
+"""Runs for the engines' tests, as plain arrays."""
+
+import numpy as np
+
+from fluidkv.serving.arrays import RunArrays, RunRecords
+from fluidkv.serving.limits import UNLIMITED
+
+
+def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int) -> RunArrays:
+    """One run, everything at the start, nothing capped."""
+    column = {"requests": inputs.size, "blocks": blocks, "block_size": block_size}
+    return RunArrays(
+        inputs[None],
+        outputs[None],
+        outputs[None],
+        np.zeros((1, inputs.size)),
+        **{name: np.array([value]) for name, value in column.items()},
+        watermark_blocks=np.array([0]),
+        sequences=np.array([UNLIMITED]),
+        budget=np.array([UNLIMITED]),
+        rate=np.array([[0, 1]]),
+        clients=np.array([0]),
+        clock=np.array([[1.0, 0.0, 0.0]]),
+        start=np.zeros((1, 0), np.int64),
+    )
+
+
+def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
+    """More requests than the strategy draws, so that many are evicted in one iteration."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = rng.integers(1, 14, (2, runs, size))
+    gaps = np.round(rng.exponential(rng.choice([0.0, 0.3, 2.0], (runs, 1)), (runs, size)), 2)
+    block_size = rng.choice([1, 3, 16], runs)
+    blocks = rng.integers(120, 400, runs) // block_size
+    return RunArrays(
+        inputs,
+        outputs,
+        outputs + rng.integers(0, 4, (runs, size)),
+        gaps.cumsum(axis=1),
+        requests=rng.integers(size // 2, size + 1, runs),
+        blocks=blocks,
+        block_size=block_size,
+        watermark_blocks=rng.integers(0, 3, runs),
+        sequences=rng.choice([UNLIMITED, 12], runs),
+        budget=rng.choice([UNLIMITED, 40], runs),
+        rate=np.array([(0, 1), (3, 2)])[rng.integers(0, 2, runs)],
+        clients=rng.choice([0, 0, 25], runs),
+        clock=rng.uniform(0.1, 1.0, (runs, 3)),
+        start=np.zeros((runs, 0), np.int64),
+    )
+
+
+def row(arrays: RunArrays, run: int) -> RunArrays:
+    return RunArrays(*(column[run : run + 1] for column in arrays))
+
+
+def assert_equal(ours: RunRecords, literal: RunRecords) -> None:
+    """To the bit, times too."""
+    for name in RunRecords._fields:
+        np.testing.assert_array_equal(getattr(ours, name), getattr(literal, name), err_msg=name)
