@@ -10,6 +10,7 @@ from fluidkv.claims.congestion.experiments import (
     table_8,
     tables_4_5,
     vidur_arithmetic,
+    vidur_bursts,
     vidur_gains,
     vidur_tables,
 )
@@ -25,6 +26,7 @@ MODULES = (
     vidur_arithmetic,
     vidur_gains,
     vidur_tables,
+    vidur_bursts,
     restart_resume,
 )
 """In the order of the paper; each has its `CLAIMS`."""
