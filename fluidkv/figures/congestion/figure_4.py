@@ -103,7 +103,7 @@ def caption(data: Data) -> str:
         f"rate a smooth server lasts for very long. Collapsed, it completes "
         f"{array(data, 'throughput')[-1]:.3f} and evicts {array(data, 'evicted')[-1]:.2f} requests "
         "an iteration. Whole requests settle on other cycles, most of which complete a few per "
-        "cent more (ledger: figure-4.collapsed.whole-requests)."
+        "cent more (ledger: figure-4.whole-requests.collapsed-rate)."
     )
 
 

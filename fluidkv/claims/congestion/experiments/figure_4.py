@@ -4,7 +4,6 @@ The paper prints M, l0, l1 and one rate, 1.40. Open, and chosen here: an empty s
 the horizon, the number of runs, and what counts as collapsed. Masses, as in section 2.3 and after.
 """
 
-from collections import Counter
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
 INPUT, DECODE, CAPACITY = 10, 40, 2000
 ITERATIONS, WINDOW, SEED = 8000, 1000, 4
-_RUNS, _WHOLE_RUNS = 12, 24
+_RUNS = 12
 _BELOW, _JUST_ABOVE, _INSIDE = (0.8, 0.95), (1.01, 1.05), 1.4
 
 _RANGE = f"{_RUNS} runs a rate, {ITERATIONS} iterations from an empty server"
@@ -128,39 +127,6 @@ def _queue_grows() -> Outcome:
     )
 
 
-def _whole_requests() -> Outcome:
-    """The same arrivals in whole requests."""
-    import jax
-    import numpy as np
-
-    from fluidkv.fluid.open_arrivals import class_rates, poisson_arrivals, steady
-    from fluidkv.serving.cohorts import serve_cohorts
-    from fluidkv.serving.limits import Limits
-
-    workload = system().workload
-    lam = steady(class_rates(workload, _INSIDE), iterations=ITERATIONS)
-    drawn = poisson_arrivals(jax.random.key(SEED), lam, count=_WHOLE_RUNS)
-    counted, _ = serve_cohorts(
-        workload.classes[0], Limits(capacity=CAPACITY), drawn[:, :, 0].T.astype(int), every=WINDOW
-    )
-    # Half of the run: a window of 1000 cuts a cycle, and a cut pulse is 4 % of it.
-    half = counted.completed.shape[1] // 2
-    done = counted.completed[:, -half:].mean(axis=1) / WINDOW
-    evicted = counted.preempt[:, -half:].mean(axis=1) / WINDOW
-    told = Counter(f"{d:.2f} and {e:.1f}" for d, e in zip(np.round(done, 2), evicted, strict=True))
-    words = ", ".join(f"{text} in {n}" for text, n in told.most_common())
-    bad = words if abs(done - 1).max() >= 0.015 else None  # what a cut pulse leaves of it, and half
-    return sampled(
-        bad,
-        f"completed and evicted an iteration: {words} of {_WHOLE_RUNS} runs",
-        "throughput equals the worst-cycle rate, 1.00",
-        f"Rate {_INSIDE}, second half of each run. Memory too small for one more request is left "
-        "at some stages and used at others: most runs settle on a cycle that completes more than "
-        "the worst one. The 1.00 of the caption is that of masses.",
-        refuted=Evidence.SAMPLED,
-    )
-
-
 def _departs_at_once() -> Outcome:
     """Above the worst-cycle rate, throughput leaves the lossless line."""
     found = runs((*_BELOW, *_JUST_ABOVE, _INSIDE))
@@ -242,15 +208,6 @@ CLAIMS = (
         _collapsed_inside,
         kind="figure",
         checked=f"rate 1.4, {_RANGE}",
-    ),
-    congestion(
-        "figure-4.collapsed.whole-requests",
-        "The same in whole requests.",
-        "section 6.1 and Figure 4 (a), (c)",
-        _whole_requests,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked=f"rate 1.4, {_WHOLE_RUNS} runs, {ITERATIONS} iterations from an empty server",
     ),
     congestion(
         "figure-4.queue-grows",
