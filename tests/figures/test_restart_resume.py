@@ -1,7 +1,9 @@
 """Restart beside resume: what is counted, what it is held against, and what the words say."""
 
+import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,3 +103,15 @@ def test_figure_has_every_curve_over_every_ratio() -> None:
             assert len(array(data, f"{engine}.{mix}.rate")) == len(keeps.INPUTS)
     assert (array(data, "vllm.one.rate") > array(data, "restart.one.rate")).all()
     assert (array(data, "cycle.pair") > array(data, "cycle.one")).all()
+
+
+@pytest.mark.thorough
+def test_the_page_has_the_shares_in_seconds() -> None:
+    page = Path(__file__).parents[2] / "docs" / "experiments.md"
+    rows = re.findall(r"^\| ([\d/]+) \| ([\d.| ]+) \|$", page.read_text(encoding="utf-8"), re.M)
+    assert [ratio for ratio, _ in rows] == ["1/16", "1/4", "1", "4"]
+    data = restart_resume.data()
+    for ratio, cells in rows:
+        i = array(data, "ratio").tolist().index(float(Fraction(ratio)))
+        columns = [f"{e}.seconds.{n}" for e in ("vllm", "restart") for n in (256, 1024)]
+        assert cells.split(" | ") == [f"{array(data, c)[i]:.2f}" for c in columns]
