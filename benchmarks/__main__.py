@@ -5,7 +5,17 @@ python -m benchmarks
 
 from pathlib import Path
 
-from benchmarks import atlas, basins, blocks, certificate, convergence, engine, enumeration, study
+from benchmarks import (
+    atlas,
+    basins,
+    blocks,
+    certificate,
+    convergence,
+    engine,
+    enumeration,
+    serving,
+    study,
+)
 from benchmarks.report import machine
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
@@ -23,7 +33,10 @@ processes that were runnable in the last minute, the benchmark's own among them.
 def main() -> None:
     sections = [OPENING]
     print(OPENING)
-    for module in (certificate, engine, blocks, basins, convergence, enumeration, atlas, study):
+    for module in (
+        *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
+        *(serving, study),
+    ):
         section = module.report() + "\n"
         print(section, flush=True)
         sections.append(section)

@@ -1,0 +1,221 @@
+"""The compiled engine of whole requests against the literal one and a plain Python loop.
+
+    python -m benchmarks.serving
+
+20,000 requests of 512 input and 20 or 21 output tokens in turn, all there at the start, in memory
+of 30,208 blocks of 16 under Vidur's rule, until all are done: one run, and one for each of 64
+seeds, which shuffle the order. The plain loop knows nothing but this rule; it, the literal engine
+and the compiled one are compared before they are timed. Then one run with a closed population, so
+that as many wait all the time, for queues of 1,000 to 100,000.
+
+The compiled engine is timed as its users call it, arrays and dataset included, and every request's
+times recorded; compilation stands apart.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import jax
+import numpy as np
+
+from benchmarks.report import against, load, seconds, table
+from benchmarks.timing import times
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.serve import serve
+
+INPUT, OUTPUTS = 512, (20, 21)
+BLOCKS, BLOCK = 30_208, 16
+LIMITS = Limits(BLOCKS * BLOCK, block_size=BLOCK, max_num_seqs=4096, watermark=0.01)
+REQUESTS = 20_000
+SEEDS = 64
+QUEUES = (1_000, 10_000, 100_000)
+ITERATIONS = 1_000  # of a run with a closed population
+REPEATS = 5
+
+
+@dataclass(frozen=True)
+class ServingTiming:
+    """Seconds for the same requests: best of `REPEATS`, of the literal engine once.
+
+    Fields:
+        requests, iterations, evictions: of the run in turn; all three engines agree on them.
+        literal_s, plain_s, one_s: one run by the literal engine, the plain loop, the compiled one.
+        seeds, batch_s: so many runs at once, compiled.
+        compile_one_s, compile_batch_s: first call minus a later one.
+    """
+
+    requests: int
+    iterations: int
+    evictions: int
+    literal_s: float
+    plain_s: float
+    one_s: float
+    seeds: int
+    batch_s: float
+    compile_one_s: float
+    compile_batch_s: float
+
+
+@dataclass(frozen=True)
+class QueueTiming:
+    """One run of `ITERATIONS` iterations in which `waiting` requests wait all the time.
+
+    Fields:
+        setup_s: of a run of one iteration: arrays and records as long as the table.
+        iteration_s: of each iteration after the first.
+    """
+
+    waiting: int
+    setup_s: float
+    iteration_s: float
+
+
+def run_requests(*, requests: int = REQUESTS, seeds: int = SEEDS) -> ServingTiming:
+    """Compare, then time."""
+    outputs = np.resize(OUTPUTS, requests)
+    one = Requests(INPUT, outputs)
+    shuffled = [
+        Requests(INPUT, np.random.default_rng(seed).permutation(outputs)) for seed in range(seeds)
+    ]
+    compiled = partial(serve, engine="vidur-sarathi", limits=LIMITS, backend="jax")
+    first = times(lambda: compiled(one), calls=1, warm_up=0).best
+    first_batch = times(lambda: compiled(shuffled), calls=1, warm_up=0).best
+
+    counts = plain_loop(outputs.tolist())
+    literal = partial(serve, one, "vidur-sarathi", LIMITS, backend="reference")
+    for run in (compiled(one), literal()):
+        found = (int(run.preempt.sum()), int(run.iterations.item()))
+        if found != counts:
+            raise AssertionError(f"evictions, iterations: {found}, by the plain loop {counts}")
+
+    one_s = times(lambda: compiled(one), calls=REPEATS, warm_up=0).best
+    batch_s = times(lambda: compiled(shuffled), calls=REPEATS, warm_up=0).best
+    return ServingTiming(
+        requests=requests,
+        evictions=counts[0],
+        iterations=counts[1],
+        literal_s=times(literal, calls=1, warm_up=0).best,
+        plain_s=times(lambda: plain_loop(outputs.tolist()), calls=REPEATS, warm_up=0).best,
+        one_s=one_s,
+        seeds=seeds,
+        batch_s=batch_s,
+        compile_one_s=first - one_s,
+        compile_batch_s=first_batch - batch_s,
+    )
+
+
+def run_queue(waiting: int, *, iterations: int = ITERATIONS) -> QueueTiming:
+    """Time an iteration while so many wait."""
+    running = BLOCKS // (INPUT // BLOCK)
+    clients = running + waiting
+    per_iteration = running // OUTPUTS[0] + 1  # completions; more would leave the queue shorter
+    outputs = np.resize(OUTPUTS, clients + per_iteration * iterations)
+    run = partial(
+        serve,
+        Requests(INPUT, outputs),
+        "vidur-sarathi",
+        LIMITS,
+        clients=clients,
+        every=iterations,
+        backend="jax",
+    )
+    seen = run(iterations=iterations).waiting.item()
+    if not 0.95 * waiting <= seen <= 1.1 * waiting:
+        raise AssertionError(f"{seen:g} waited on average, not {waiting}")
+    setup = times(lambda: run(iterations=1), calls=REPEATS).best
+    whole = times(lambda: run(iterations=iterations), calls=REPEATS).best
+    return QueueTiming(waiting, setup, (whole - setup) / (iterations - 1))
+
+
+def plain_loop(outputs: list[int]) -> tuple[int, int]:
+    """Evictions and iterations of Vidur's rule, as one would write it for nothing else.
+
+    A running request is [cached tokens, blocks, cached tokens at its end]; a waiting one is
+    (tokens that it needs at once, cached tokens at its end).
+    """
+    waiting = [(INPUT, INPUT + length - 1) for length in reversed(outputs)]
+    running: list[list[int]] = []
+    free, evictions, iterations = BLOCKS, 0, 0
+    watermark, most = LIMITS.watermark_blocks, LIMITS.sequences
+    while waiting or running:
+        decoding = 0
+        while decoding < len(running):
+            if free < 1:
+                cached, blocks, end = running.pop()
+                free += blocks
+                waiting.append((cached + 1, end))
+                evictions += 1
+                continue
+            request = running[decoding]
+            request[0] += 1
+            if request[0] > BLOCK * request[1]:
+                request[1] += 1
+                free -= 1
+            decoding += 1
+        while waiting and len(running) < most:
+            tokens, end = waiting[-1]
+            blocks = -(-tokens // BLOCK)
+            if free - blocks < watermark:
+                break
+            waiting.pop()
+            free -= blocks
+            running.append([tokens, blocks, end])
+        free += sum(blocks for cached, blocks, end in running if cached == end)
+        running = [request for request in running if request[0] != request[2]]
+        iterations += 1
+    return evictions, iterations
+
+
+def report() -> str:
+    """The tables in Markdown."""
+    t = run_requests()
+    queues = [run_queue(waiting) for waiting in QUEUES]
+    in_all = t.seeds * t.requests / t.batch_s
+    alone = t.requests / t.literal_s
+    rows = [
+        [name, seconds(taken), f"{count / taken:,.0f}", f"{count / taken / alone:.1f}", compile_s]
+        for name, taken, count, compile_s in (
+            ("literal engine", t.literal_s, t.requests, ""),
+            ("plain Python loop", t.plain_s, t.requests, ""),
+            ("compiled, one run", t.one_s, t.requests, seconds(t.compile_one_s)),
+            (f"compiled, {t.seeds} seeds", t.batch_s, t.seeds * t.requests,
+             seconds(t.compile_batch_s)),
+        )
+    ]  # fmt: skip
+    flat = max(q.iteration_s for q in queues) / min(q.iteration_s for q in queues)
+    return "\n".join(
+        [
+            "## Engines of whole requests",
+            "",
+            f"{t.requests:,} requests of {INPUT} input and {OUTPUTS[0]} or {OUTPUTS[1]} output"
+            f" tokens, {BLOCKS:,} blocks of {BLOCK}, Vidur's rule: {t.iterations} iterations,"
+            f" {t.evictions} evictions by all engines.",
+            "",
+            table(["", "time", "requests/s", "vs literal", "compile"], rows),
+            "",
+            "- " + against("one run no slower than the literal engine", t.one_s <= t.literal_s),
+            "- " + against("64 seeds at 10 times its rate", in_all >= 10 * alone),
+            f"- {_gpu()}",
+            "",
+            "An iteration while requests wait, one run:",
+            "",
+            table(
+                ["waiting", "iteration", "setup"],
+                [[f"{q.waiting:,}", seconds(q.iteration_s), seconds(q.setup_s)] for q in queues],
+            ),
+            "",
+            f"The slowest iteration takes {flat:.2f} times the quickest.",
+            "",
+            f"Load at the end: {load()}.",
+        ]
+    )
+
+
+def _gpu() -> str:
+    backend = jax.default_backend()
+    return "measured on a CPU; no GPU here" if backend == "cpu" else f"measured on a {backend}"
+
+
+if __name__ == "__main__":
+    print(report())
