@@ -14,9 +14,10 @@ from fluidkv.serving._evict import evict
 from fluidkv.serving._execute import Executed, arrive, execute
 from fluidkv.serving._state import Choices, Lanes, Numbers, State, Table, decoding, missing
 from fluidkv.serving._victims import within_budget
+from fluidkv.serving.reference import COUNTS
 
-COLUMNS = 14
-"""Counts of an iteration, as `reference.COUNTS`."""
+COLUMNS = len(COUNTS)
+"""Counts of an iteration."""
 
 
 class Piece(NamedTuple):

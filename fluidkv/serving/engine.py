@@ -202,10 +202,17 @@ def _windows(parts: list[_Part], lanes: int) -> tuple[np.ndarray, np.ndarray]:
 def _in_threads(
     batch: _Batch, sizes: Plan, groups: list[np.ndarray], shared: _Shared
 ) -> list[_Found]:
+    def run(group: np.ndarray) -> _Found:
+        try:
+            return _run_group(batch, sizes, group, shared)
+        except BaseException:
+            shared.stop.set()
+            raise
+
     with ThreadPoolExecutor(sizes.threads) as pool:
         try:
-            return list(pool.map(lambda group: _run_group(batch, sizes, group, shared), groups))
-        except BaseException:
+            return list(pool.map(run, groups))
+        except BaseException:  # an interrupt while waiting, or what a thread raised
             shared.stop.set()
             pool.shutdown(cancel_futures=True)
             raise
