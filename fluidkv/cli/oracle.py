@@ -12,7 +12,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from rich.status import Status
 
-    from fluidkv.serving.records import Replay, VidurCounts, VllmRecord
+    from fluidkv.serving.records.replay import Replay, VidurCounts, VllmRecord
 
 _NAME = 32  # columns of a file's name
 
@@ -33,7 +33,7 @@ def oracle(
     [bold]fluidkv oracle records/[/bold]
     """
     from fluidkv.cli.app import DIFFERS
-    from fluidkv.serving.records import read_records, replay
+    from fluidkv.serving.records.replay import read_records, replay
 
     records = [record for file in files for record in read_records(file)]  # all, before any runs
     answers, equal = [], True
@@ -104,7 +104,7 @@ def _counted(record: "VllmRecord | VidurCounts", result: "Replay") -> str:
 
 
 def _engine(record: "VllmRecord | VidurCounts") -> str:
-    from fluidkv.serving.records import VllmRecord
+    from fluidkv.serving.records.replay import VllmRecord
 
     return "vllm" if isinstance(record, VllmRecord) else "vidur"
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.clock_fit import fit_clock
-from fluidkv.serving.clock_points import tick_points
+from fluidkv.serving.clock_fit.fit import fit_clock
+from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.traces import bench_capacity
 from fluidkv.traces.vllm_log import TICKS_FILE, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server

@@ -19,8 +19,8 @@ from fluidkv.figures.wording import number
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.cohorts import CohortState
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import CohortState
     from fluidkv.workload import RequestClass
 
 _INPUT, _DECODE, _CAPACITY = 10, 40, 2000  # of Congestion, Figure 4
@@ -54,8 +54,8 @@ FULL, QUICK = Size(), Size(80, 4000, 20, 200, 10, 2000)
 def data(size: Size = FULL) -> Data:
     """Everything in the setting of Figure 4, whole requests; (b) for larger memories as well."""
     from fluidkv.exact.one_class.equilibria import envelope
-    from fluidkv.serving.collapse import collapsed_cycles
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_cycles
     from fluidkv.workload import RequestClass, System, Workload
 
     request, limits = RequestClass(_INPUT, _DECODE), Limits(_CAPACITY)
@@ -76,8 +76,8 @@ def data(size: Size = FULL) -> Data:
 
 def _survival(request: "RequestClass", limits: "Limits", size: Size) -> dict:
     """Kaplan-Meier curves on one grid of times, and the constant hazard that fits."""
-    from fluidkv.serving.metastability import time_to_collapse
-    from fluidkv.serving.survival import hazard, kaplan_meier, memoryless
+    from fluidkv.serving.metastability.survival import hazard, kaplan_meier, memoryless
+    from fluidkv.serving.metastability.times import time_to_collapse
 
     last = size.horizon
     grid = np.unique(np.geomspace(_DECODE, last, 120).round())
@@ -105,8 +105,8 @@ def _survival(request: "RequestClass", limits: "Limits", size: Size) -> dict:
 def _times(request: "RequestClass", best: float, size: Size) -> dict:
     """Mean time to collapse from the top load down to the first at which no run collapsed."""
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability import time_to_collapse
-    from fluidkv.serving.survival import hazard
+    from fluidkv.serving.metastability.survival import hazard
+    from fluidkv.serving.metastability.times import time_to_collapse
 
     found: dict = {}
     for capacity in _CAPACITIES:
@@ -132,7 +132,7 @@ def _times(request: "RequestClass", best: float, size: Size) -> dict:
 
 
 def _ramp(request: "RequestClass", limits: "Limits", size: Size) -> dict:
-    from fluidkv.serving.metastability import ramp
+    from fluidkv.serving.metastability.times import ramp
 
     run = ramp(request, limits, (*_UP, *_DOWN), hold=size.hold, rng=_SEED, runs=size.ramp_runs)
     found: dict = {"ramp_rate": run.rate.values}
@@ -144,7 +144,7 @@ def _ramp(request: "RequestClass", limits: "Limits", size: Size) -> dict:
 
 def _returns(request: "RequestClass", limits: "Limits", size: Size) -> dict:
     """Share of collapsed servers that return within the horizon, rates by backlogs, flattened."""
-    from fluidkv.serving.metastability import time_to_return
+    from fluidkv.serving.metastability.times import time_to_return
 
     start = _collapsed(request, size)
     share = [
@@ -169,8 +169,8 @@ def _returns(request: "RequestClass", limits: "Limits", size: Size) -> dict:
 
 def _actions(request: "RequestClass", size: Size) -> dict:
     """The queue after each thing that an operator may do to a collapsed server at one load."""
-    from fluidkv.serving.cohorts import serve_cohorts
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import serve_cohorts
 
     generator, windows = np.random.default_rng(_SEED), size.return_horizon // _STEP
     start, runs = _collapsed(request, size), size.return_runs
@@ -199,8 +199,8 @@ def _actions(request: "RequestClass", size: Size) -> dict:
 
 
 def _collapsed(request: "RequestClass", size: Size) -> "CohortState":
-    from fluidkv.serving.collapse import collapsed_start
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_start
 
     return collapsed_start(request, Limits(_CAPACITY), rng=_SEED, runs=size.return_runs, backlog=0)
 

@@ -17,8 +17,8 @@ from fluidkv.errors import InputError
 from fluidkv.measured import Measurement, Timeseries, measure
 from fluidkv.replay.account import SERIES, Account, of_constant_rates, of_log, of_run
 from fluidkv.replay.errors import RelativeError, SeriesError, relative_error, series_error
-from fluidkv.serving.clock_fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
-from fluidkv.serving.clock_points import TickPoints, tick_points
+from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
+from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits

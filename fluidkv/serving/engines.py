@@ -1,8 +1,8 @@
 """The engines that we know, each tied to a version.
 
 Sources: Congestion, section 2.2 (`restart`); per-step records of vLLM's and Vidur's own
-schedulers, which `tests/serving/test_records.py` replays; the schedulers of SGLang and TensorRT-LLM
-as their public sources state them, one test a rule in `tests/serving/test_rules.py`.
+schedulers, which `tests/serving/records/test_replay.py` replays; the schedulers of SGLang and
+TensorRT-LLM as their public sources state them, one test a rule in `tests/serving/test_rules.py`.
 """
 
 from dataclasses import replace

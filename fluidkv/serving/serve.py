@@ -245,7 +245,7 @@ def _backend(name: str, arrays: RunArrays, horizon: int) -> Callable[..., RunRec
         raise InputError("backend", name, "'auto', 'jax' or 'reference'")
     if name == "reference" or (name == "auto" and _steps(arrays, horizon) <= LITERAL_STEPS):
         return run_literally
-    from fluidkv.serving.engine import run_engine
+    from fluidkv.serving.compiled.engine import run_engine
 
     return run_engine
 

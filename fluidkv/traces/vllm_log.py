@@ -78,7 +78,7 @@ class VllmLog:
                 values.flags.writeable = False
 
     def clock_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """The arguments of `fluidkv.serving.clock_points.tick_points`.
+        """The arguments of `fluidkv.serving.clock_fit.points.tick_points`.
 
         Raises:
             InputError: a log without a capacity.

@@ -5,7 +5,13 @@ import json
 import pytest
 
 from fluidkv.cli import main
-from tests.serving.record_copies import OURS, changed_counts, changed_record, content, run_with
+from tests.serving.records.record_copies import (
+    OURS,
+    changed_counts,
+    changed_record,
+    content,
+    run_with,
+)
 
 
 def answered(capsys, *argv: str, code: int = 0) -> str:

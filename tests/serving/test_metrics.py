@@ -45,8 +45,9 @@ def test_metrics_of_a_run_are_those_of_its_requests(rules):
         rows.append(engine.step())
     found = metrics(serve(table, rules, Limits(900), clock=CLOCK, every=7))
     requests = engine.all
-    latency = [r.last_token_at - r.arrival for r in requests]
-    tpot = [(r.last_token_at - r.first_token_at) / 39 for r in requests]
+    last = np.array([r.last_token_at for r in requests], float)
+    latency = last - [r.arrival for r in requests]
+    tpot = (last - np.array([r.first_token_at for r in requests], float)) / 39
     assert found.preemptions.item() == sum(r.evictions for r in requests) > 0
     assert found.duration.item() == engine.now
     assert found.throughput_per_time.item() == 400 / engine.now

@@ -26,8 +26,8 @@ def tables(least: int = 1, most: int = 12):
 def test_by_hand_the_beginning_survives() -> None:
     """Two requests of 4 tokens in 6 blocks of 2; both want a fourth block when none is left.
 
-    Request 1 is evicted with 3 blocks and 6 tokens computed. Request 0 then takes one of them: the
-    one that held its last two tokens. Once request 0 is done (4 + 6 - 1 tokens: 5 blocks), request 1
+    Request 1 is evicted with 3 blocks and 6 tokens computed. Request 0 then takes one of them, the
+    one that held its last two tokens. Once request 0 is done (4 + 6 - 1 tokens, 5 blocks) request 1
     finds its first block (a second one was taken, too) and computes the rest.
     """
     engine = CachingEngine(Requests([4, 4], [6, 6]), VLLM, Limits(12, 2), CLOCK)

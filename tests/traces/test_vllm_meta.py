@@ -1,6 +1,7 @@
 """The server's settings from meta.json; what is not there is None, what is wrong is said."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -10,7 +11,7 @@ from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 LOG = "vllm_rtx4090_llama31_8b"
 
 
-def written(tmp_path, meta) -> object:
+def written(tmp_path: Path, meta) -> Path:
     (tmp_path / "meta.json").write_text(json.dumps(meta))
     return tmp_path
 

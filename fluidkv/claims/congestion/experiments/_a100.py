@@ -1,7 +1,8 @@
 """Llama-3-8B on one A100 as Vidur has it: memory, a clock, and runs of the paper's workloads.
 
 Memory, block size, watermark and batch cap are those of the scheduler records of Vidur that
-`tests/serving/test_records.py` replays; the prefill budget is unlimited there, and so it is here.
+`tests/serving/records/test_replay.py` replays; the prefill budget is unlimited there, and so it
+is here.
 """
 
 from dataclasses import dataclass

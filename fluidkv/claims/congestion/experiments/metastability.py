@@ -17,9 +17,9 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fluidkv.serving.cohorts import CohortState
-    from fluidkv.serving.collapse import CollapsedCycle
-    from fluidkv.serving.metastability import Times
+    from fluidkv.serving.metastability.cohorts import CohortState
+    from fluidkv.serving.metastability.collapse import CollapsedCycle
+    from fluidkv.serving.metastability.times import Times
     from fluidkv.workload import RequestClass
 
 _INPUT, _DECODE, _CAPACITY = 10, 40, 2000
@@ -39,16 +39,16 @@ def _request() -> "RequestClass":
 @cache
 def cycles() -> "list[CollapsedCycle]":
     """What collapsed servers end on."""
-    from fluidkv.serving.collapse import collapsed_cycles
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_cycles
 
     return collapsed_cycles(_request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, settle=40)
 
 
 @cache
 def collapsed() -> "CohortState":
-    from fluidkv.serving.collapse import collapsed_start
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_start
 
     return collapsed_start(
         _request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, backlog=200, settle=40
@@ -58,7 +58,7 @@ def collapsed() -> "CohortState":
 @cache
 def times(rate: float, capacity: int = _CAPACITY, runs: int = 200, horizon: int = 8000) -> "Times":
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability import time_to_collapse
+    from fluidkv.serving.metastability.times import time_to_collapse
 
     return time_to_collapse(
         _request(), Limits(capacity), rate, rng=_SEED, runs=runs, horizon=horizon
@@ -87,7 +87,7 @@ def _collapsed_rate() -> Outcome:
 
 def _within_a_horizon() -> Outcome:
     """Above the worst-cycle rate, is there collapse?"""
-    from fluidkv.serving.survival import hazard, kaplan_meier
+    from fluidkv.serving.metastability.survival import hazard, kaplan_meier
 
     rate = 1.1
     seen = times(rate, runs=400)
@@ -107,7 +107,7 @@ def _within_a_horizon() -> Outcome:
 
 
 def _memoryless() -> Outcome:
-    from fluidkv.serving.survival import hazard, memoryless
+    from fluidkv.serving.metastability.survival import hazard, memoryless
 
     bad, shown = None, []
     for rate in (1.2, 1.25, 1.3):
@@ -133,7 +133,7 @@ def _memoryless() -> Outcome:
 
 
 def _more_memory() -> Outcome:
-    from fluidkv.serving.survival import hazard
+    from fluidkv.serving.metastability.survival import hazard
 
     load, bad, shown, before = 0.82, None, [], 0.0
     for capacity in (2000, 4000, 8000):
@@ -155,7 +155,7 @@ def _more_memory() -> Outcome:
 
 def _shed() -> Outcome:
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability import time_to_return
+    from fluidkv.serving.metastability.times import time_to_return
 
     share, slowest = {}, 0
     for rate in (0.8, 1.2):
@@ -181,8 +181,8 @@ def _capped(rate: Fraction) -> Outcome:
     """Evictions after l1 iterations under a cap, from collapsed servers."""
     import numpy as np
 
-    from fluidkv.serving.cohorts import serve_cohorts
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import serve_cohorts
 
     arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (3000, _STARTS))
     limits = Limits(_CAPACITY, admission_rate=rate)
@@ -208,8 +208,8 @@ def _capped(rate: Fraction) -> Outcome:
 def _max_num_seqs() -> Outcome:
     import numpy as np
 
-    from fluidkv.serving.cohorts import serve_cohorts
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import serve_cohorts
 
     arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (2000, _STARTS))
     bad, shown = None, []
@@ -234,7 +234,7 @@ def _max_num_seqs() -> Outcome:
 def _two_starts(engine: str, rate: float) -> "xr.Dataset":
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.two_starts import two_starts
+    from fluidkv.serving.metastability.two_starts import two_starts
 
     return two_starts(
         _request(),

@@ -17,7 +17,7 @@ from fluidkv.claims.outcomes import equals, holds_for
 from fluidkv.verdict import Evidence, Stability, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.serving.mixing import RoutedNode, Routing
+    from fluidkv.serving.routing.mixing import RoutedNode, Routing
 
 Lengths = tuple[int, ...]
 
@@ -60,7 +60,7 @@ def routings(case: Comparison) -> "tuple[Routing, Routing]":
     """Segregated, then mixed."""
     from fractions import Fraction
 
-    from fluidkv.serving.mixing import mixed, partitioned
+    from fluidkv.serving.routing.mixing import mixed, partitioned
     from fluidkv.workload import RequestClass, Workload
 
     lengths = [n for node in case.nodes for n in node]

@@ -1,0 +1,1 @@
+"""The iteration clock of a logged server, from the log's own ticks."""

@@ -1,0 +1,264 @@
+"""Admission in the compiled engine: the longest front of the queue that passes the gate.
+
+The conditions of a candidate are prefix sums over those before it, all taken as admitted; the first
+that fails ends it. A chunk of candidates at a time, and on while a whole chunk is admitted.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int
+
+from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.state import (
+    Choices,
+    Numbers,
+    Progress,
+    Slots,
+    State,
+    Table,
+    before,
+    blocks_of,
+    compact,
+    pick,
+    put_window,
+    total,
+)
+from fluidkv.serving.rules import Gate, NewTokenRatio
+
+CHUNK = 32
+"""Candidates looked at in one go. Any number gives the same admissions."""
+
+_WHOLE = NewTokenRatio.SCALE
+
+
+class Admitted(NamedTuple):
+    """What an iteration admitted."""
+
+    fresh: Int[Array, " lane"]  # that never ran
+    resumed: Int[Array, " lane"]  # that were evicted before
+    overflow: Bool[Array, ""]  # more than there are slots: the iteration means nothing
+
+
+class _Round(NamedTuple):
+    state: State
+    admitted: Admitted
+    more: Bool[Array, " lane"]
+    budget: Int[Array, " lane"]  # int64
+    reserved: Int[Array, " lane"]  # what the gate sets aside for those that run; int64
+
+
+def admit(
+    choices: Choices,
+    numbers: Numbers,
+    table: Table,
+    state: State,
+    budget: Int[Array, " lane"],
+    may_admit: Bool[Array, " lane"],
+) -> tuple[State, Admitted]:
+    """The head of the queue enters; its tokens are set to what it computes in this iteration."""
+    lanes = state.lanes
+    credit = lanes.credit + jnp.where(lanes.live, numbers.rate, 0)
+    sequences = numbers.sequences.astype(jnp.int64)
+    permits = jnp.where(numbers.rate > 0, credit // numbers.rate_unit, sequences)
+    permits = jnp.minimum(permits, sequences).astype(jnp.int32)
+    state = state._replace(lanes=lanes._replace(credit=credit % numbers.rate_unit))
+    some_wait = queue.waiting(state.queue, lanes.arrived) > 0
+    none = jnp.zeros_like(lanes.running)
+    start = _Round(
+        state,
+        Admitted(none, none, jnp.array(False)),
+        lanes.live & may_admit & some_wait & (budget > 0) & (permits > 0),
+        budget.astype(jnp.int64),
+        _reserved(choices, numbers, state),
+    )
+    end = lax.while_loop(
+        lambda round: jnp.any(round.more),
+        lambda round: _admit_chunk(choices, numbers, table, permits, round),
+        start,
+    )
+    return end.state, end.admitted
+
+
+def could_enter(
+    choices: Choices, numbers: Numbers, table: Table, state: State
+) -> Bool[Array, " lane"]:
+    """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
+    request, _ = queue.first(state.queue, 1)
+    head = _look_up(choices, numbers, table, state.store, request)
+    guard = jnp.where(numbers.always_guarded, numbers.watermark_blocks, 0).astype(jnp.int64)
+    nothing = jnp.zeros_like(head.length)
+    return _passes(choices, numbers, head, head.length, nothing, guard[:, None], nothing)[:, 0]
+
+
+class _Candidates(NamedTuple):
+    """Who waits first. Of each what a slot wants, and in int64 what the gate sums up."""
+
+    request: Int[Array, "lane some"]
+    input: Int[Array, "lane some"]
+    target: Int[Array, "lane some"]
+    longest: Int[Array, "lane some"] | None
+    progress: Progress
+    length: Int[Array, "lane some"]
+    full: Int[Array, "lane some"]  # blocks of its whole length
+    reserve: Int[Array, "lane some"]  # what the gate sets aside for it once it runs
+
+
+def _admit_chunk(
+    choices: Choices, numbers: Numbers, table: Table, permits: Array, round: _Round
+) -> _Round:
+    state, overflow = _make_room(round.state)
+    lanes, so_far = state.lanes, round.admitted
+    more = round.more & ~overflow
+    request, evicted = queue.first(state.queue, CHUNK)
+    candidates = _look_up(choices, numbers, table, state.store, request)
+    place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
+
+    budget = round.budget[:, None] - before(candidates.length)
+    chunk = jnp.clip(budget, 0, candidates.length)
+    running = lanes.running[:, None] + place
+    guarded = numbers.always_guarded | (running > 0)
+    guard = jnp.where(guarded, numbers.watermark_blocks[:, None], 0).astype(jnp.int64)
+    used = lanes.used.astype(jnp.int64)[:, None] + before(candidates.full)
+    reserved = round.reserved[:, None] + before(candidates.reserve)
+    passes = (
+        more[:, None]
+        & (place < queue.waiting(state.queue, lanes.arrived)[:, None])
+        & (budget > 0)
+        & ((so_far.fresh + so_far.resumed)[:, None] + place < permits[:, None])
+        & (running < numbers.sequences[:, None])
+        & _passes(choices, numbers, candidates, chunk, used, guard, reserved)
+    )
+    count = jnp.min(jnp.where(passes, CHUNK, place), axis=1)
+    enters = place < count[:, None]
+
+    # Only the last may get a part of its tokens; with prefills alone it holds all blocks at once.
+    held = candidates.full if choices.prefill_alone else blocks_of(numbers, chunk)
+    resumed = total(enters & evicted)
+    fresh = count - resumed
+    state = State(
+        lanes._replace(
+            running=lanes.running + count,
+            tail=lanes.tail + count,
+            used=lanes.used + total(jnp.where(enters, held, 0)),
+        ),
+        _enter(state, candidates, enters, chunk, held),
+        queue.leave(state.queue, fresh, resumed),
+        state.store,
+    )
+    return _Round(
+        state,
+        Admitted(so_far.fresh + fresh, so_far.resumed + resumed, so_far.overflow | overflow),
+        more & (count == CHUNK),
+        round.budget - total(jnp.where(enters, chunk, 0), jnp.int64),
+        round.reserved + total(jnp.where(enters, candidates.reserve, 0), jnp.int64),
+    )
+
+
+def _make_room(state: State) -> tuple[State, Bool[Array, ""]]:
+    """A chunk must fit behind the last slot of every lane; if not, holes are closed."""
+
+    def full(state: State) -> Bool[Array, ""]:
+        return jnp.any(state.lanes.tail + CHUNK > state.slots.alive.shape[1])
+
+    # A loop of no or one turn, not a cond: what does not change passes through a loop in place.
+    turns = full(state).astype(jnp.int32)
+    state = lax.fori_loop(0, turns, lambda _, state: compact(state), state)
+    return state, full(state)
+
+
+def _look_up(
+    choices: Choices,
+    numbers: Numbers,
+    table: Table,
+    store: Progress,
+    request: Int[Array, "lane some"],
+) -> _Candidates:
+    progress: Progress = pick(store, request)
+    inputs, target = pick((table.input, table.output), request)
+    length = (inputs + progress.outputs).astype(jnp.int64)
+    longest = None if table.longest is None else pick(table.longest, request)
+    reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
+    full = blocks_of(numbers, length)
+    return _Candidates(request, inputs, target, longest, progress, length, full, reserve)
+
+
+def _enter(
+    state: State,
+    candidates: _Candidates,
+    enters: Bool[Array, "lane some"],
+    chunk: Int[Array, "lane some"],
+    held: Int[Array, "lane some"],
+) -> Slots:
+    """Those admitted, behind the last slot. What is written for the others is an empty hole."""
+    progress = candidates.progress
+    if progress.times is not None:
+        now = state.lanes.now[:, None]
+        admitted = jnp.where(jnp.isnan(progress.times.admitted), now, progress.times.admitted)
+        progress = progress._replace(times=progress.times._replace(admitted=admitted))
+    slots = Slots(
+        alive=enters,
+        request=jnp.where(enters, candidates.request, state.queue.ring.shape[1]),
+        input=candidates.input,
+        target=candidates.target,
+        longest=candidates.longest,
+        computed=jnp.zeros_like(candidates.request),
+        blocks=held.astype(jnp.int32),
+        tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),
+        progress=progress,
+    )
+    return put_window(state.slots, state.lanes.tail, slots)
+
+
+# ----------------------------------------------------------------------------------------- gates
+
+
+def _passes(
+    choices: Choices,
+    numbers: Numbers,
+    candidates: _Candidates,
+    chunk: Int[Array, "lane some"],
+    used: Int[Array, "lane some"],
+    guard: Int[Array, "lane some"],
+    reserved: Int[Array, "lane some"],
+) -> Bool[Array, "lane some"]:
+    """The gate, for each after those before it: `used` and `reserved` are theirs and who runs."""
+    room = numbers.blocks.astype(jnp.int64)[:, None] - guard
+    match choices.gate:
+        case Gate.FIRST_CHUNK:
+            return used + blocks_of(numbers, chunk) <= room
+        case Gate.FULL_INPUT:
+            return used + candidates.full <= room
+        case Gate.PEAK:  # in `reserved`, who runs holds its blocks already
+            return reserved + candidates.reserve <= room
+        case Gate.RATIO:
+            size = numbers.block_size.astype(jnp.int64)[:, None] * NewTokenRatio.SCALE
+            return reserved + candidates.reserve <= (room - used - candidates.full) * size
+
+
+def _reserve(
+    choices: Choices,
+    numbers: Numbers,
+    inputs: Int[Array, "lane some"],
+    outputs: Int[Array, "lane some"],
+    longest: Int[Array, "lane some"] | None,
+) -> Int[Array, "lane some"]:
+    """What the gate sets aside for a request: blocks at its peak, or outputs that may come."""
+    if choices.gate is Gate.PEAK and longest is not None:
+        # Its last token is never stored.
+        return blocks_of(numbers, (inputs + longest - 1).astype(jnp.int64))
+    if choices.gate is Gate.RATIO and longest is not None:
+        possible = jnp.minimum((longest - outputs).astype(jnp.int64), numbers.ratio[3])
+        return possible * NewTokenRatio.SCALE
+    return jnp.zeros(inputs.shape, jnp.int64)
+
+
+def _reserved(choices: Choices, numbers: Numbers, state: State) -> Int[Array, " lane"]:
+    """What is set aside for those that run; of outputs, the share that the ratio says."""
+    slots = state.slots
+    reserve = _reserve(choices, numbers, slots.input, slots.progress.outputs, slots.longest)
+    reserved = total(jnp.where(slots.alive, reserve, 0), jnp.int64)
+    if choices.gate is Gate.RATIO:
+        return reserved // NewTokenRatio.SCALE * state.lanes.ratio
+    return reserved

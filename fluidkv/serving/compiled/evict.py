@@ -1,0 +1,63 @@
+"""Eviction in the compiled engine: who runs asks for room; victims go until what is asked fits."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from fluidkv.serving.compiled.state import Choices, Numbers, State, total
+from fluidkv.serving.compiled.victims import demand_of, from_the_end, one_by_one
+from fluidkv.serving.rules import NewTokenRatio, RatioReset, Victim
+
+
+def evict(
+    choices: Choices, numbers: Numbers, state: State, lanes: Bool[Array, " lane"]
+) -> tuple[State, Int[Array, " lane"], Int[Array, " lane"]]:
+    """Victims go, the others get their blocks and tokens, in the lanes that say so.
+
+    Returns:
+        The state, the number of evictions, and the tokens that go on being asked for.
+    """
+    demand = demand_of(numbers, state.slots, state.slots.alive & lanes[:, None])
+    if choices.victim is Victim.LAST_ADMITTED:
+        state, kept, evictions = from_the_end(numbers, state, demand)
+    else:
+        state, kept, evictions = one_by_one(choices.victim, numbers, state, demand)
+    slots = state.slots
+    gone = lanes[:, None] & slots.alive & ~kept.alive
+    stays = lanes[:, None] & kept.alive
+    slots = slots._replace(
+        alive=slots.alive & ~gone,
+        request=jnp.where(gone, state.queue.ring.shape[1], slots.request),
+        tokens=jnp.where(stays, kept.tokens, jnp.where(lanes[:, None], 0, slots.tokens)),
+        blocks=jnp.where(stays, kept.need, slots.blocks),
+    )
+    counters = state.lanes._replace(
+        running=state.lanes.running - evictions,
+        used=jnp.where(lanes, kept.needed, state.lanes.used),
+    )
+    state = state._replace(slots=slots, lanes=counters)
+    return _new_ratio(choices, numbers, state, lanes, evictions), evictions, kept.asked
+
+
+def _new_ratio(
+    choices: Choices,
+    numbers: Numbers,
+    state: State,
+    lanes: Bool[Array, " lane"],
+    evictions: Int[Array, " lane"],
+) -> State:
+    """A step down where nobody was evicted; reset where somebody was, and where nobody runs."""
+    if choices.reset is None:
+        return state
+    start, least, decay, _, ahead = numbers.ratio
+    ratio = jnp.where(evictions == 0, jnp.maximum(state.lanes.ratio - decay, least), start)
+    slots = state.slots
+    if choices.reset is RatioReset.ESTIMATE and slots.longest is not None:
+        outputs = slots.progress.outputs.astype(jnp.int64) + ahead
+        outputs = total(jnp.where(slots.alive, outputs, 0), jnp.int64)
+        most = total(jnp.where(slots.alive, slots.longest, 0), jnp.int64)
+        scale = NewTokenRatio.SCALE
+        estimate = jnp.minimum(scale, scale * outputs // jnp.maximum(most, 1))
+        ratio = jnp.where(evictions == 0, ratio, estimate)
+    ratio = jnp.where(state.lanes.running == 0, start, ratio)
+    lanes_after = state.lanes._replace(ratio=jnp.where(lanes, ratio, state.lanes.ratio))
+    return state._replace(lanes=lanes_after)

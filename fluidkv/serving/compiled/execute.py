@@ -1,0 +1,115 @@
+"""The first and the last verb of the compiled engine: arrive, and execute."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Int
+
+from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.state import (
+    Lanes,
+    Numbers,
+    Progress,
+    State,
+    Table,
+    Times,
+    decoding,
+    missing,
+    pick,
+    total,
+)
+
+
+class Executed(NamedTuple):
+    """Counts of an iteration; see `reference.COUNTS`."""
+
+    completed: Int[Array, " lane"]
+    sched_reqs: Int[Array, " lane"]
+    tokens: Int[Array, " lane"]
+    prefill_tokens: Int[Array, " lane"]
+    recomputed_tokens: Int[Array, " lane"]
+    kv_tokens: Int[Array, " lane"]
+    new_outputs: Int[Array, " lane"]
+
+
+def arrive(numbers: Numbers, table: Table, lanes: Lanes) -> Lanes:
+    """Who has come by now is in the queue; or one for each client that has nothing in it."""
+    # How many arrival times are at or before now, by bisection.
+    size = table.arrival.shape[1]
+    come = jnp.zeros_like(lanes.arrived)
+    for bit in reversed(range(size.bit_length())):
+        more = come + (1 << bit)
+        inside = jnp.minimum(more, size)[:, None] - 1
+        earlier = pick(table.arrival, inside)[:, 0] <= lanes.now
+        come = jnp.where((more <= size) & earlier, more, come)
+    populated = jnp.minimum(numbers.clients + lanes.done, numbers.requests)
+    come = jnp.where(numbers.clients > 0, populated, come)
+    return lanes._replace(
+        arrived=jnp.where(lanes.live, jnp.maximum(come, lanes.arrived), lanes.arrived)
+    )
+
+
+def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Executed]:
+    """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
+    slots, lanes = state.slots, state.lanes
+    progress, tokens = slots.progress, jnp.where(slots.alive, slots.tokens, 0)
+    tokens = jnp.where(lanes.live[:, None], tokens, 0)
+    computes = tokens > 0
+    computed = slots.computed + tokens
+    emits = computes & (tokens == missing(slots))
+    unseen = emits & (computed > progress.highest)
+    outputs = progress.outputs + emits.astype(jnp.int32)
+    done = computes & (outputs == slots.target)
+    completed = total(done)
+    counts = Executed(
+        completed=completed,
+        sched_reqs=total(computes),
+        tokens=total(tokens),
+        prefill_tokens=total(jnp.where(decoding(slots), 0, tokens)),
+        recomputed_tokens=total(jnp.clip(progress.highest - slots.computed, 0, tokens)),
+        kv_tokens=total(jnp.where(slots.alive, computed, 0)),
+        new_outputs=total(unseen),
+    )
+    lanes = _advance(numbers, table, state, counts)
+    progress = Progress(
+        outputs,
+        jnp.where(computes, jnp.maximum(progress.highest, computed), progress.highest),
+        None if progress.times is None else _seen(progress.times, lanes.now[:, None], unseen),
+    )
+    slots = slots._replace(alive=slots.alive & ~done, computed=computed, progress=progress)
+    lanes = lanes._replace(
+        done=lanes.done + completed,
+        running=lanes.running - completed,
+        used=lanes.used - total(jnp.where(done, slots.blocks, 0)),
+        iterations=lanes.iterations + lanes.live.astype(jnp.int32),
+    )
+    return state._replace(slots=slots, lanes=lanes), counts
+
+
+def _seen(times: Times, now: Float[Array, "lane 1"], unseen: Array) -> Times:
+    """A token that its client had not seen comes now."""
+    first = jnp.isnan(times.last)
+    gap = jnp.maximum(times.gap, now - times.last)
+    return times._replace(
+        first=jnp.where(unseen & first, now, times.first),
+        last=jnp.where(unseen, now, times.last),
+        gap=jnp.where(unseen & ~first, gap, times.gap),
+    )
+
+
+def _advance(numbers: Numbers, table: Table, state: State, counts: Executed) -> Lanes:
+    """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
+    lanes = state.lanes
+    base, per_kv, per_prefill = (numbers.clock[:, i] for i in range(3))
+    # The sums of `IterationClock.duration`, in its order. A product may not be fused with the sum
+    # after it, which would round once instead of twice: a maximum with 0, which changes nothing
+    # here, stands between the two.
+    kv = jnp.maximum(per_kv * counts.kv_tokens.astype(jnp.float64), 0.0)
+    prefill = jnp.maximum(per_prefill * counts.prefill_tokens.astype(jnp.float64), 0.0)
+    busy = lanes.now + ((base + kv) + prefill)
+    alone = (queue.waiting(state.queue, lanes.arrived) == 0) & (lanes.arrived < numbers.requests)
+    following = jnp.minimum(lanes.arrived, table.arrival.shape[1] - 1)[:, None]
+    come = pick(table.arrival, following)[:, 0]
+    idle = jnp.where(numbers.jumps & alone, come, lanes.now + base)
+    now = jnp.where(counts.sched_reqs > 0, busy, idle)
+    return lanes._replace(now=jnp.where(lanes.live, now, lanes.now))

@@ -1,0 +1,137 @@
+"""The compiled engine: arrive, evict, admit, execute, and the loop around them."""
+
+from functools import partial
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Float, Int
+
+from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.admit import Admitted, admit, could_enter
+from fluidkv.serving.compiled.evict import evict
+from fluidkv.serving.compiled.execute import Executed, arrive, execute
+from fluidkv.serving.compiled.state import Choices, Lanes, Numbers, State, Table, decoding, missing
+from fluidkv.serving.compiled.victims import within_budget
+from fluidkv.serving.reference import COUNTS
+
+COLUMNS = len(COUNTS)
+"""Counts of an iteration."""
+
+
+class Piece(NamedTuple):
+    """Some iterations of all lanes.
+
+    Fields:
+        state: after them.
+        iteration: how many the lanes have done in all, those that had not ended.
+        counts, time: of each window that the piece has a part of: what it adds to the window, and
+            the clock after it.
+        overflow: there were too few slots; nothing else here means anything.
+    """
+
+    state: State
+    iteration: Int[Array, ""]
+    counts: Int[Array, "window lane count"]
+    time: Float[Array, "window lane"]
+    overflow: Bool[Array, ""]
+
+
+@partial(jax.jit, static_argnames=("choices", "windows"))
+def advance(
+    choices: Choices,
+    windows: int,
+    numbers: Numbers,
+    table: Table,
+    state: State,
+    begin: Int[Array, ""],
+    end: Int[Array, ""],
+    every: Int[Array, ""],
+) -> Piece:
+    """Iterations `begin` to `end`, or until no lane is live. Parts of at most `windows` windows."""
+    lanes = state.lanes.live.shape[0]
+    first = begin // every
+
+    def going(piece: Piece) -> Bool[Array, ""]:
+        return jnp.any(piece.state.lanes.live) & (piece.iteration < end) & ~piece.overflow
+
+    def one(piece: Piece) -> Piece:
+        state, counts, overflow = iterate(choices, numbers, table, piece.state)
+        window = piece.iteration // every - first
+        sums = lax.dynamic_index_in_dim(piece.counts, window, keepdims=False) + counts
+        return Piece(
+            state,
+            piece.iteration + 1,
+            lax.dynamic_update_index_in_dim(piece.counts, sums, window, axis=0),
+            lax.dynamic_update_index_in_dim(piece.time, state.lanes.now, window, axis=0),
+            overflow,
+        )
+
+    start = Piece(
+        state,
+        begin,
+        jnp.zeros((windows, lanes, COLUMNS), jnp.int64),
+        jnp.zeros((windows, lanes), jnp.float64),
+        jnp.array(False),
+    )
+    return lax.while_loop(going, one, start)
+
+
+def iterate(
+    choices: Choices, numbers: Numbers, table: Table, state: State
+) -> tuple[State, Int[Array, "lane count"], Bool[Array, ""]]:
+    """One iteration of every live lane: the state, its counts, and whether slots ran out."""
+    running_in = state.lanes.running
+    state = state._replace(lanes=arrive(numbers, table, state.lanes))
+    live = state.lanes.live
+    if choices.prefill_alone:
+        state, admitted, prefills = _prefill(choices, numbers, table, state)
+        state, evictions, _ = evict(choices, numbers, state, live & ~prefills)
+    else:
+        state, evictions, asked = evict(choices, numbers, state, live)
+        may_admit = numbers.admits_after_eviction | (evictions == 0)
+        state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, may_admit)
+    scheduled = state.lanes
+    waiting = queue.waiting(state.queue, scheduled.arrived)
+    state, executed = execute(numbers, table, state)
+    state = state._replace(lanes=_ended(choices, numbers, table, state))
+    counts = _counts(running_in, scheduled, waiting, evictions, admitted, executed)
+    counts = jnp.where(live[:, None], counts, 0).astype(jnp.int64)
+    return state, counts, admitted.overflow
+
+
+def _prefill(
+    choices: Choices, numbers: Numbers, table: Table, state: State
+) -> tuple[State, Admitted, Bool[Array, " lane"]]:
+    """Prefills go on and new ones come; which lanes have any, and do nothing else."""
+    slots = state.slots
+    ask = jnp.where(slots.alive & ~decoding(slots), missing(slots), 0)
+    tokens, asked = within_budget(ask, numbers.budget)
+    state = state._replace(slots=slots._replace(tokens=tokens))
+    everyone = jnp.ones_like(state.lanes.live)
+    state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, everyone)
+    return state, admitted, (asked > 0) | (admitted.fresh + admitted.resumed > 0)
+
+
+def _ended(choices: Choices, numbers: Numbers, table: Table, state: State) -> Lanes:
+    """A run ends when all is done; or stuck: see `reference.Engine.stuck`."""
+    lanes = state.lanes
+    more_come = (numbers.clients == 0) & (lanes.arrived < numbers.requests)
+    idle = (lanes.running == 0) & (queue.waiting(state.queue, lanes.arrived) > 0) & ~more_come
+    stuck = lanes.live & idle & ~could_enter(choices, numbers, table, state)
+    live = lanes.live & (lanes.done < numbers.requests) & ~stuck
+    return lanes._replace(live=live, stuck=lanes.stuck | stuck)
+
+
+def _counts(
+    running_in: Int[Array, " lane"],
+    scheduled: Lanes,
+    waiting: Int[Array, " lane"],
+    evictions: Int[Array, " lane"],
+    admitted: Admitted,
+    executed: Executed,
+) -> Int[Array, "lane count"]:
+    """Ordered as `reference.COUNTS`."""
+    before = (running_in, scheduled.running, waiting, scheduled.used)
+    return jnp.stack([*before, evictions, admitted.fresh, admitted.resumed, *executed], axis=1)

@@ -1,0 +1,94 @@
+"""Sizes that are compiled in: how many runs go together, with how many slots; and threads.
+
+Sizes are rounded up, so that runs of about the same size share a compilation.
+"""
+
+import os
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.compiled.admit import CHUNK
+from fluidkv.serving.rules import EngineRules
+
+FEWEST_SLOTS, FEWEST_REQUESTS = 128, 1024
+"""Compiled in for fewer too."""
+
+_SLOTS_OF_A_GROUP = 16384
+"""On a CPU, of all runs of a group together: their fields stay in the second cache of a core."""
+_GROUP_BYTES = 2**30
+"""Most memory that the requests of a group take, whatever the device."""
+_ROWS_OF_A_CALL = 2**16
+"""Windows that a call records, of all runs together. They take 14 int64 each."""
+_MOST_WINDOWS = 4096
+
+
+class Plan(NamedTuple):
+    """Sizes of a call of the compiled loop.
+
+    Fields:
+        lanes: runs that go together, a group.
+        slots: for running requests, of each run; `engine` doubles them where they are too few.
+        requests: in a table, padding among them.
+        windows: that a call records at most. A call of many iterations costs least: what is as long
+            as the table is copied once a call.
+        threads: groups that run at the same time.
+    """
+
+    lanes: int
+    slots: int
+    requests: int
+    windows: int
+    threads: int
+
+
+def plan(rules: EngineRules, arrays: RunArrays) -> Plan:
+    """How to run these runs on the default device."""
+    running = _expected_running(rules, arrays)
+    slots = _rounded(running + running // 4 + CHUNK, FEWEST_SLOTS)
+    size = _rounded(arrays.arrival.shape[1], FEWEST_REQUESTS)
+    runs = arrays.requests.size
+    on_cpu = jax.default_backend() == "cpu"
+    threads = min(_cores(), runs) if on_cpu else 1
+    lanes = min(_power(-(-runs // threads)), max(1, _GROUP_BYTES // _bytes_of(size, slots)))
+    if on_cpu:
+        lanes = min(lanes, max(1, _SLOTS_OF_A_GROUP // slots))
+    lanes = 1 << (lanes.bit_length() - 1)  # a power of two, rounded down
+    windows = min(_MOST_WINDOWS, max(1, _ROWS_OF_A_CALL // lanes))
+    return Plan(lanes, slots, size, windows, threads)
+
+
+def _expected_running(rules: EngineRules, arrays: RunArrays) -> int:
+    """About the most requests that run at once: as many mean prompts as fit."""
+    most = max(1, arrays.start.shape[1])
+    for run in np.flatnonzero(arrays.requests):
+        size = int(arrays.requests[run])
+        tokens = arrays.input_length[run, :size].mean() + rules.reserved_tokens
+        blocks = max(1.0, np.ceil(tokens / arrays.block_size[run]))
+        fit = min(arrays.blocks[run] / blocks, arrays.sequences[run], size)
+        most = max(most, int(np.ceil(fit)))
+    return most
+
+
+def _bytes_of(size: int, slots: int) -> int:
+    """Of a run: table, store and queue, about 80 bytes a request; slots, 100; twice, in and out."""
+    return 2 * (80 * size + 100 * slots)
+
+
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _rounded(size: int, least: int) -> int:
+    """Up to `least` or a power of two, or half way between two, so that few sizes are compiled."""
+    power = max(least, _power(size))
+    return power // 4 * 3 if power // 4 * 3 >= max(size, least) else power
+
+
+def _power(size: int) -> int:
+    """Up to a power of two."""
+    return 1 << max(0, size - 1).bit_length()

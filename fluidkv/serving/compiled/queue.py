@@ -1,0 +1,67 @@
+"""The waiting queue of the compiled engine: who stands at its head, without a list of all.
+
+Requests that never ran stand in order of arrival, so a counter is enough for them. The evicted
+stand before all of these (`Requeue.HEAD`) or behind those that had arrived (`Requeue.TAIL`).
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Int
+
+from fluidkv.serving.compiled.state import Queue, pick, put
+
+
+def waiting(queue: Queue, arrived: Int[Array, " lane"]) -> Int[Array, " lane"]:
+    """How many wait."""
+    return arrived - queue.fresh + queue.evicted
+
+
+def first(queue: Queue, width: int) -> tuple[Int[Array, "lane width"], Bool[Array, "lane width"]]:
+    """The first `width` of the queue, and which of them were evicted before.
+
+    Where fewer wait, the rest means nothing, but is the index of some request.
+    """
+    size = queue.ring.shape[1]
+    place = jnp.arange(width, dtype=jnp.int32)[None]
+    count, fresh = queue.evicted[:, None], queue.fresh[:, None]
+    if queue.tags is None:  # evicted requests stand at the head
+        evicted = place < count
+        index, passed = count - 1 - place, jnp.minimum(place, count)
+    else:
+        # The r-th evicted has r others before it, and the fresh ones that came before it.
+        index = (queue.head[:, None] + place) % size
+        rank = place + jnp.maximum(pick(queue.tags, index) - fresh, 0)
+        rank = jnp.where(place < count, rank, size + width)
+        upto = jnp.sum(rank[:, None, :] <= place[:, :, None], axis=2, dtype=jnp.int32)
+        evicted = jnp.any(rank[:, None, :] == place[:, :, None], axis=2)
+        index, passed = (queue.head[:, None] + upto - 1) % size, upto
+    ring = pick(queue.ring, jnp.clip(index, 0, size - 1))
+    return jnp.where(evicted, ring, jnp.minimum(fresh + place - passed, size - 1)), evicted
+
+
+def leave(queue: Queue, fresh: Int[Array, " lane"], evicted: Int[Array, " lane"]) -> Queue:
+    """So many of either kind are admitted from the head."""
+    if queue.tags is not None:
+        queue = queue._replace(head=(queue.head + evicted) % queue.ring.shape[1])
+    return queue._replace(fresh=queue.fresh + fresh, evicted=queue.evicted - evicted)
+
+
+def join(
+    queue: Queue,
+    arrived: Int[Array, " lane"],
+    request: Int[Array, "lane some"],
+    joins: Bool[Array, "lane some"],
+) -> Queue:
+    """The evicted join, in order of eviction. With HEAD, the last one is then next."""
+    size = queue.ring.shape[1]
+    rank = jnp.cumsum(joins, axis=1, dtype=jnp.int32) - 1
+    index = queue.evicted[:, None] + rank
+    if queue.tags is not None:
+        index = (queue.head[:, None] + index) % size
+    index = jnp.where(joins, index, size)
+    queue = queue._replace(
+        ring=put(queue.ring, index, request), evicted=queue.evicted + rank[:, -1] + 1
+    )
+    if queue.tags is not None:
+        tags = jnp.broadcast_to(arrived[:, None], index.shape)
+        queue = queue._replace(tags=put(queue.tags, index, tags))
+    return queue

@@ -1,0 +1,202 @@
+"""From plain arrays to the compiled engine's, and back."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.compiled.state import (
+    Choices,
+    Lanes,
+    Numbers,
+    Progress,
+    Queue,
+    Slots,
+    State,
+    Table,
+    Times,
+)
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue
+
+
+def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
+    """Settings of the runs, and the rules that are not compiled in."""
+    start, least, decay = rules.ratio.scaled
+    return Numbers(
+        requests=_int32(arrays.requests),
+        blocks=_int32(arrays.blocks),
+        block_size=_int32(arrays.block_size),
+        watermark_blocks=_int32(arrays.watermark_blocks),
+        sequences=_int32(arrays.sequences),
+        budget=_int32(arrays.budget),
+        rate=jnp.asarray(arrays.rate[:, 0], jnp.int64),
+        rate_unit=jnp.asarray(arrays.rate[:, 1], jnp.int64),
+        clients=_int32(np.minimum(arrays.clients, arrays.requests)),
+        clock=jnp.asarray(arrays.clock, jnp.float64),
+        jumps=jnp.array(jumps),
+        reserved_tokens=_int32(np.array(rules.reserved_tokens)),
+        keeps_outputs=jnp.array(rules.keeps is Keeps.OUTPUTS),
+        one_free=jnp.array(rules.growth is Growth.ONE_FREE),
+        always_guarded=jnp.array(rules.guard is Guard.ALWAYS),
+        admits_after_eviction=jnp.array(rules.admits_after_eviction),
+        ratio=jnp.array([start, least, decay, rules.ratio.clip, rules.ratio.ahead], jnp.int64),
+    )
+
+
+def table_of(choices: Choices, arrays: RunArrays, size: int) -> Table:
+    """The requests, padded to `size`; those that are padding never come."""
+    real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
+    wanted = choices.gate in (Gate.PEAK, Gate.RATIO)
+
+    def lengths(column: np.ndarray) -> jax.Array:
+        return _int32(_padded(np.where(real, column, 1), size, 1))
+
+    return Table(
+        lengths(arrays.input_length),
+        lengths(arrays.output_length),
+        lengths(arrays.max_output) if wanted else None,
+        jnp.asarray(_padded(np.where(real, arrays.arrival, np.inf), size, np.inf)),
+    )
+
+
+def state_of(
+    rules: EngineRules, arrays: RunArrays, slots: int, size: int, *, keep_requests: bool
+) -> State:
+    """Before the first iteration: the requests that `start` names run, nobody waits."""
+    runs = arrays.requests.size
+    running = (arrays.start > 0).sum(1)
+    outputs = np.zeros((runs, slots), np.int64)
+    for run in range(runs):
+        outputs[run, : running[run]] = arrays.start[run][arrays.start[run] > 0]
+    alive = outputs > 0
+    inputs, targets, longest = (
+        np.where(alive, _padded(column, slots, 1)[:, :slots], 1)
+        for column in (arrays.input_length, arrays.output_length, arrays.max_output)
+    )
+    computed = np.where(alive, inputs + outputs - 1, 0)
+    held = -(-(computed + rules.reserved_tokens) // arrays.block_size[:, None])
+    blocks = np.where(alive, held, 0)
+    since = np.where(alive, 0.0, np.nan)
+    none = np.zeros((runs, slots))
+    wanted = rules.gate in (Gate.PEAK, Gate.RATIO)
+    behind = rules.requeue is Requeue.TAIL
+    return State(
+        Lanes(
+            live=jnp.asarray(arrays.requests > 0),
+            stuck=jnp.zeros(runs, bool),
+            now=jnp.zeros(runs, jnp.float64),
+            iterations=jnp.zeros(runs, jnp.int32),
+            arrived=_int32(running),
+            done=jnp.zeros(runs, jnp.int32),
+            running=_int32(running),
+            used=_int32(blocks.sum(1)),
+            tail=_int32(running),
+            credit=jnp.zeros(runs, jnp.int64),
+            ratio=jnp.full(runs, rules.ratio.scaled[0], jnp.int64),
+        ),
+        Slots(
+            alive=jnp.asarray(alive),
+            request=_int32(np.where(alive, np.arange(slots), size)),
+            input=_int32(inputs),
+            target=_int32(targets),
+            longest=_int32(longest) if wanted else None,
+            computed=_int32(computed),
+            blocks=_int32(blocks),
+            tokens=jnp.zeros((runs, slots), jnp.int32),
+            progress=_progress(outputs, computed, since, none, keep_requests),
+        ),
+        Queue(
+            fresh=_int32(running),
+            head=jnp.zeros(runs, jnp.int32),
+            evicted=jnp.zeros(runs, jnp.int32),
+            ring=jnp.zeros((runs, size), jnp.int32),
+            tags=jnp.zeros((runs, size), jnp.int32) if behind else None,
+        ),
+        _empty_store(runs, size, keep_requests),
+    )
+
+
+def _empty_store(runs: int, size: int, keep_requests: bool) -> Progress:
+    zero, never = np.zeros((runs, size)), np.full((runs, size), np.nan)
+    return _progress(zero, zero, never, zero, keep_requests)
+
+
+def _progress(
+    outputs: np.ndarray, highest: np.ndarray, since: np.ndarray, none: np.ndarray, keep: bool
+) -> Progress:
+    times = Times(
+        *(jnp.asarray(since, jnp.float64) for _ in range(3)),
+        gap=jnp.asarray(none, jnp.float64),
+        evictions=_int32(none),
+    )
+    return Progress(_int32(outputs), _int32(highest), times if keep else None)
+
+
+def with_slots(state: State, slots: int) -> State:
+    """The same state with more slots, which are empty."""
+    more = ((0, 0), (0, slots - state.slots.alive.shape[1]))
+    longer = jax.tree.map(lambda values: jnp.pad(values, more), state.slots)
+    nobody = state.queue.ring.shape[1]
+    request = jnp.pad(state.slots.request, more, constant_values=nobody)
+    return state._replace(slots=longer._replace(request=request))
+
+
+def requests_of(arrays: RunArrays, state: State) -> dict[str, np.ndarray]:
+    """What is recorded of each request: from the store, and from the slots if it is there."""
+    slots: Slots = jax.device_get(state.slots)
+    store: Progress = jax.device_get(state.store)
+    size = arrays.output_length.shape[1]
+    run, slot = np.nonzero(np.asarray(slots.request) < store.outputs.shape[1])
+    request = np.asarray(slots.request)[run, slot]
+
+    def merged(stored: ArrayLike, held: ArrayLike) -> np.ndarray:
+        values = np.array(stored)
+        values[run, request] = np.asarray(held)[run, slot]
+        return values[:, :size]
+
+    outputs = merged(store.outputs, slots.progress.outputs).astype(np.int64)
+    stored, held = store.times, slots.progress.times
+    if stored is None or held is None:
+        raise ValueError("a run without times has no records of requests")
+    admitted, first, last, gap, evictions = map(merged, stored, held)
+    real = np.arange(size) < arrays.requests[:, None]
+    finished = real & (outputs == arrays.output_length)
+    arrived = np.asarray(state.lanes.arrived)
+    return {
+        "arrival": np.where(real, _arrivals(arrays, last, finished, arrived), np.nan),
+        "admitted_at": admitted,
+        "first_token_at": first,
+        "last_token_at": last,
+        "longest_gap": gap,
+        "evictions": evictions.astype(np.int64),
+        "outputs": outputs,
+        "finished": finished,
+    }
+
+
+def _arrivals(
+    arrays: RunArrays, last_token: np.ndarray, finished: np.ndarray, arrived: np.ndarray
+) -> Float[np.ndarray, "run request"]:
+    """Actual arrival times. In a closed population, the clients come at 0, the others when one is
+    done; that is the time of its last token."""
+    times = np.array(arrays.arrival)
+    for run in np.flatnonzero(arrays.clients):
+        clients, started = int(arrays.clients[run]), int((arrays.start[run] > 0).sum())
+        departures = np.sort(last_token[run, finished[run]])
+        index = np.arange(started, arrived[run])
+        follows = index - clients
+        times[run, index] = np.where(
+            follows < 0, 0.0, departures[np.clip(follows, 0, None)] if departures.size else 0.0
+        )
+    return times
+
+
+def _padded(values: np.ndarray, size: int, fill: float) -> np.ndarray:
+    short = max(0, size - values.shape[1])
+    return np.pad(values, ((0, 0), (0, short)), constant_values=fill)
+
+
+def _int32(values: Int[np.ndarray, "..."] | Float[np.ndarray, "..."]) -> jax.Array:
+    return jnp.asarray(np.asarray(values).astype(np.int32))

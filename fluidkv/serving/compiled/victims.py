@@ -1,0 +1,245 @@
+"""Who is evicted, in the compiled engine.
+
+Let need be the blocks that a request holds once its tokens are computed. What runs fits if the sum
+of needs is at most the memory. Two ways to the same victims as one at a time:
+
+- `Victim.LAST_ADMITTED`: victims are a tail of the running list, and a shorter list asks for the
+  same tokens (the budget is handed out from the front). The sum of needs rises with the list, so
+  the longest list that fits is found from the end, a window of slots at a time.
+- other victims: one at a time. A victim in the middle hands its share of the token budget to those
+  behind it, who may then need more blocks than it freed, so that nothing shorter is the same.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Bool, Int
+
+from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.state import (
+    Numbers,
+    Progress,
+    Slots,
+    State,
+    before,
+    blocks_of,
+    missing,
+    pick,
+    positions,
+    put,
+    total,
+)
+from fluidkv.serving.rules import Victim
+
+_WINDOW = 16
+"""Slots that the search from the end looks at in one go. Any number gives the same victims."""
+
+
+class Demand(NamedTuple):
+    """What the running requests ask for."""
+
+    alive: Bool[Array, "lane slot"]
+    tokens: Int[Array, "lane slot"]
+    need: Int[Array, "lane slot"]  # blocks
+    asked: Int[Array, " lane"]  # sum of tokens
+    needed: Int[Array, " lane"]  # sum of need
+
+
+def within_budget(
+    ask: Int[Array, "lane slot"], budget: Int[Array, " lane"]
+) -> tuple[Int[Array, "lane slot"], Int[Array, " lane"]]:
+    """Tokens that are computed, handed out from the front while the budget lasts; their sum."""
+    asked = total(ask)
+    tokens = lax.cond(
+        jnp.any(asked > budget),
+        lambda: jnp.clip(budget[:, None] - before(ask), 0, ask),
+        lambda: ask,
+    )
+    return tokens, jnp.minimum(asked, budget)
+
+
+def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "lane slot"]) -> Demand:
+    tokens, asked = within_budget(jnp.where(alive, missing(slots), 0), numbers.budget)
+    grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))
+    need = jnp.where(alive, jnp.where(tokens > 0, grown, slots.blocks), 0)
+    return Demand(alive, tokens, need, asked, total(need))
+
+
+# --------------------------------------------------------------------------------- from the end
+
+
+class _Search(NamedTuple):
+    """The list before slot `end` is left to look at; what stands from `cut` on is evicted."""
+
+    state: State
+    going: Bool[Array, " lane"]
+    end: Int[Array, " lane"]
+    cut: Int[Array, " lane"]
+    asked: Int[Array, " lane"]
+    needed: Int[Array, " lane"]
+    evictions: Int[Array, " lane"]
+
+
+def from_the_end(
+    numbers: Numbers, state: State, demand: Demand
+) -> tuple[State, Demand, Int[Array, " lane"]]:
+    tokens, need = demand.tokens, demand.need
+    lanes = jnp.any(demand.alive, axis=1)
+    # Where one block must stay free, the search decides; it may find that all is well.
+    doubtful = demand.needed + numbers.one_free.astype(jnp.int32) > numbers.blocks
+    end = state.lanes.tail
+    search = _Search(
+        state, lanes & doubtful, end, end, demand.asked, demand.needed, jnp.zeros_like(end)
+    )
+
+    def look(search: _Search) -> _Search:
+        slots = search.state.slots
+        index = search.end[:, None] - 1 - jnp.arange(_WINDOW, dtype=jnp.int32)[None]
+        inside = index >= 0
+        index = jnp.maximum(index, 0)
+        alive, asks, needs, holds = pick((demand.alive, tokens, need, slots.blocks), index)
+        alive &= inside & search.going[:, None]
+        needs = jnp.where(alive, needs, 0)
+        # The list that ends with this request: does it fit? With one block to stay free, the last
+        # who asks must see it: a block that it takes is one that it saw.
+        last_growth = jnp.where(
+            asks > 0, needs - holds, _growth_of_the_last(slots, demand)[:, None]
+        )
+        spare = jnp.where(numbers.one_free, jnp.maximum(1 - last_growth, 0), 0)
+        listed = search.needed[:, None] - before(needs)
+        goes = alive & (listed + spare > numbers.blocks[:, None])
+        found = jnp.any(alive & ~goes, axis=1)
+        here = search._replace(
+            going=search.going & ~found & (search.end > _WINDOW),
+            end=search.end - _WINDOW,
+            cut=jnp.minimum(search.cut, jnp.min(jnp.where(goes, index, search.cut[:, None]), 1)),
+            asked=search.asked - total(jnp.where(goes, asks, 0)),
+            needed=search.needed - total(jnp.where(goes, needs, 0)),
+            evictions=search.evictions + total(goes),
+        )
+        return here._replace(state=_requeue(numbers, search.state, index, goes))
+
+    search = lax.while_loop(lambda search: jnp.any(search.going), look, search)
+    alive = demand.alive & (positions(state.slots) < search.cut[:, None])
+    return (
+        search.state,
+        Demand(alive, tokens, need, search.asked, search.needed),
+        search.evictions,
+    )
+
+
+def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " lane"]:
+    """Blocks that the last who asks takes: behind it are only those for whom no budget is left."""
+    last = jnp.max(jnp.where(demand.tokens > 0, positions(slots), 0), axis=1)[:, None]
+    return (pick(demand.need, last) - pick(slots.blocks, last))[:, 0]
+
+
+# --------------------------------------------------------------------------------- one by one
+
+
+class _Round(NamedTuple):
+    state: State
+    keys: Int[Array, "lane slot"]  # of those who still run; _GONE for the others
+    demand: Demand  # `alive` is out of date
+    short: Bool[Array, " lane"]
+    evictions: Int[Array, " lane"]
+
+
+_GONE = 2**62
+
+
+def one_by_one(
+    victim_rule: Victim, numbers: Numbers, state: State, demand: Demand
+) -> tuple[State, Demand, Int[Array, " lane"]]:
+    slots = state.slots
+    place = positions(slots)
+    # Whether a victim changes more than its own part of the sums.
+    asked = total(jnp.where(demand.alive, missing(slots), 0))
+    careful = numbers.one_free | jnp.any(asked > numbers.budget)
+
+    def evict_one(round: _Round) -> _Round:
+        lowest = round.keys == jnp.min(round.keys, axis=1, keepdims=True)
+        victim = jnp.max(jnp.where(lowest, place, 0), axis=1, keepdims=True)
+        goes = round.short[:, None]
+        keys = put(
+            round.keys,
+            jnp.where(goes, victim, place.shape[1]),
+            jnp.full(victim.shape, _GONE),
+        )
+
+        def without() -> Demand:
+            was = round.demand
+            tokens, need = pick((was.tokens, was.need), victim)
+            return was._replace(
+                asked=was.asked - jnp.where(goes, tokens, 0)[:, 0],
+                needed=was.needed - jnp.where(goes, need, 0)[:, 0],
+            )
+
+        demand = lax.cond(careful, lambda: demand_of(numbers, slots, keys < _GONE), without)
+        return _Round(
+            _requeue(numbers, round.state, victim, goes),
+            keys,
+            demand,
+            round.short & _short(numbers, slots, demand),
+            round.evictions + round.short.astype(jnp.int32),
+        )
+
+    start = _Round(
+        state,
+        jnp.where(demand.alive, _key(victim_rule, slots), _GONE),
+        demand,
+        _short(numbers, slots, demand),
+        jnp.zeros_like(state.lanes.running),
+    )
+    end = lax.while_loop(lambda round: jnp.any(round.short), evict_one, start)
+    return end.state, end.demand._replace(alive=end.keys < _GONE), end.evictions
+
+
+def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " lane"]:
+    """Whether what is asked for does not fit. Exactly full still fits."""
+    spare = lax.cond(
+        numbers.one_free,
+        lambda: jnp.maximum(1 - _growth_of_the_last(slots, demand), 0),
+        lambda: jnp.zeros_like(demand.needed),
+    )
+    return (demand.asked > 0) & (demand.needed + spare > numbers.blocks)
+
+
+def _key(victim: Victim, slots: Slots) -> Int[Array, "lane slot"]:
+    """The smallest goes first; of equals, the one admitted last. Parts are below 2^30."""
+    outputs = slots.progress.outputs.astype(jnp.int64)
+    match victim:
+        case Victim.FEWEST_OUTPUTS:
+            return (outputs << 30) - slots.input.astype(jnp.int64)
+        case Victim.LEAST_PROGRESSED:
+            return outputs
+        case Victim.MOST_OUTPUTS:
+            return -outputs
+        case Victim.MOST_BLOCKS:
+            return -slots.blocks.astype(jnp.int64)
+        case Victim.LAST_ADMITTED:
+            return -positions(slots).astype(jnp.int64)
+
+
+# --------------------------------------------------------------------------------- both
+
+
+def _requeue(
+    numbers: Numbers,
+    state: State,
+    index: Int[Array, "lane some"],
+    goes: Bool[Array, "lane some"],
+) -> State:
+    """Requests in these slots go to the store and to the queue, in this order."""
+    request = pick(state.slots.request, index)
+    progress: Progress = pick(state.slots.progress, index)
+    progress = progress._replace(outputs=jnp.where(numbers.keeps_outputs, progress.outputs, 0))
+    if progress.times is not None:
+        evictions = progress.times.evictions + 1
+        progress = progress._replace(times=progress.times._replace(evictions=evictions))
+    size = state.queue.ring.shape[1]
+    return state._replace(
+        store=put(state.store, jnp.where(goes, request, size), progress),
+        queue=queue.join(state.queue, state.lanes.arrived, request, goes),
+    )

@@ -1,0 +1,1 @@
+"""Record files of real schedulers: read, replayed, compared."""

@@ -1,0 +1,139 @@
+"""Counts of Vidur's own Sarathi scheduler: evictions and iterations of whole runs.
+
+The format: one object of settings with a list `runs`; a run holds its counts and may state settings
+of its own, which go before the common ones.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fluidkv.serving.engines import VIDUR_SARATHI
+from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.requests import Requests
+
+IN_TURN, AS_LISTED = "classes in turn", "as listed"
+
+
+@dataclass(frozen=True, eq=False)
+class VidurRun:
+    """One run to its end. `label`: the output lengths, as in the file."""
+
+    label: str
+    requests: Requests
+    limits: Limits
+    evictions: int
+    iterations: int
+
+
+@dataclass(frozen=True, eq=False)
+class VidurCounts:
+    """Runs of one file; the rules are those of `VIDUR_SARATHI`. `version`: Vidur's commit."""
+
+    source: str
+    version: str
+    notes: tuple[str, ...]
+    runs: tuple[VidurRun, ...]
+
+
+def vidur_counts(fields: Fields) -> VidurCounts:
+    """The counts in a file.
+
+    Raises:
+        InputError: naming file and field: missing, of another kind, not modelled, not fitting the
+            others; a request that could never be admitted.
+    """
+    commit = fields.text("commit")
+    runs, unused = [], set(fields.unused(("engine",)))
+    for place, own in enumerate(fields.items("runs")):
+        if not isinstance(own, dict):
+            raise fields.wrong(f"runs[{place}]", own, "an object")
+        one = Fields(f"{fields.where}: runs[{place}]", fields.values | own, {"engine", "commit"})
+        runs.append(_run(one))
+        unused = (unused | set(own)) & set(one.unused(("runs",)))
+    notes = [f"{name}: not known, not used" for name in sorted(unused)]
+    if commit != VIDUR_SARATHI.version:
+        notes.insert(0, f"commit {commit}: replayed under the rules of {VIDUR_SARATHI.version}")
+    return VidurCounts(fields.where, commit, tuple(notes), tuple(runs))
+
+
+def _run(fields: Fields) -> VidurRun:
+    fields.only("scheduler", "sarathi", "the others are not modelled")
+    fields.only("prefill_budget", "unlimited", "chunks are not modelled")
+    fields.only("arrivals", "all before iteration 0", "others are not modelled")
+    limits = _limits(fields)
+    requests = _requests(fields)
+    _check_fit(fields, limits, requests)
+    return VidurRun(
+        label=_label(fields.integers("output_lengths")),
+        requests=requests,
+        limits=limits,
+        evictions=fields.integer("evictions", least=0),
+        iterations=fields.integer("iterations"),
+    )
+
+
+def _limits(fields: Fields) -> Limits:
+    """The watermark is a number of blocks here; the share of it is any that comes to that."""
+    blocks, size = fields.integer("num_blocks"), fields.integer("block_size")
+    kept = fields.integer("watermark_blocks", least=0)
+    if kept >= blocks:
+        raise fields.wrong("watermark_blocks", kept, f"fewer than num_blocks, {blocks}")
+    if blocks * size >= UNLIMITED:
+        raise fields.wrong("num_blocks", blocks, f"fewer than {UNLIMITED} tokens in all")
+    # half a block more, so that rounding cannot lose one
+    watermark = (kept + 0.5) / (blocks + 1)
+    return Limits(blocks * size, size, fields.cap("batch_size_cap"), watermark=watermark)
+
+
+def _requests(fields: Fields) -> Requests:
+    """Outputs by class and the order of the classes, or listed one by one; inputs likewise."""
+    lengths, size = fields.integers("output_lengths"), fields.integer("requests")
+    order = _order(fields, len(lengths), size)
+    outputs = np.asarray(lengths)[order]
+    inputs = fields.integer_or_integers("input_length")
+    if not isinstance(inputs, list):
+        return Requests(np.full(size, inputs), outputs, class_index=order)
+    if len(inputs) == len(lengths):
+        return Requests(np.asarray(inputs)[order], outputs, class_index=order)
+    if len(inputs) == size:
+        return Requests(inputs, outputs, class_index=order)
+    said = f"one, or {len(lengths)}, one a class, or {size}, one a request"
+    raise fields.wrong("input_length", f"{len(inputs)} lengths", said)
+
+
+def _order(fields: Fields, classes: int, size: int) -> np.ndarray:
+    if isinstance(fields.any("order"), list):
+        order = fields.integers("order", least=0)
+        if len(order) != size:
+            raise fields.wrong("order", f"{len(order)} places", f"one for each of {size} requests")
+        for place, index in enumerate(order):
+            if index >= classes:
+                said = f"the place of one of {classes} output_lengths, from 0"
+                raise fields.wrong(f"order[{place}]", index, said)
+        return np.array(order)
+    order = fields.text("order")
+    if order not in (IN_TURN, AS_LISTED):
+        said = f"{IN_TURN!r}, {AS_LISTED!r}, or a list of places in output_lengths"
+        raise fields.wrong("order", order, said)
+    if order == AS_LISTED and classes != size:
+        raise fields.wrong("output_lengths", f"{classes} lengths", f"the {size} of the requests")
+    return np.arange(size) % classes
+
+
+def _check_fit(fields: Fields, limits: Limits, requests: Requests) -> None:
+    rows = zip(requests.input_length.tolist(), requests.output_length.tolist(), strict=True)
+    for index, (inputs, outputs) in enumerate(rows):
+        peak = limits.blocks_of(VIDUR_SARATHI.peak_tokens(inputs, outputs))
+        if peak > limits.blocks:
+            raise fields.wrong("num_blocks", limits.blocks, f"at least {peak}, for request {index}")
+        entry = limits.blocks_of(inputs) + limits.watermark_blocks
+        if entry > limits.blocks:
+            said = f"at least {entry}: the prompt of request {index} and the watermark_blocks"
+            raise fields.wrong("num_blocks", limits.blocks, said)
+
+
+def _label(lengths: list[int]) -> str:
+    shown = ", ".join(str(length) for length in lengths[:6])
+    return f"outputs {{{shown}{', ...' if len(lengths) > 6 else ''}}}"

@@ -1,0 +1,174 @@
+"""Records of vLLM's own scheduler: what each step counted, and what it was given.
+
+The format: configuration; `output_lengths` in order of arrival; `arrived_by_step`, how many had
+come before a step was scheduled; `columns` and `records`, a row a step. Steps count from 0.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Int
+
+from fluidkv.errors import InputError
+from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.rules import EngineRules, Gate
+
+STEP = "step"
+COLUMNS = (
+    *("running_in", "running", "waiting", "used_blocks", "preempt", "admit_new", "admit_resumed"),
+    *("completed", "sched_reqs", "tokens"),
+)
+"""What is compared; as in `reference.COUNTS`."""
+
+_OF_0_11 = {"watermark": 0.0, "reserve_full_isl": False}  # settings that 0.11 did not have
+_NOT_MODELLED = "not modelled"
+_ONE_VALUE = {  # scheduler settings that a file may name; their defaults are what is modelled
+    "policy": "fcfs",
+    "enable_chunked_prefill": True,
+    "long_prefill_token_threshold": 0,
+    "long_prefill_token_threshold_adaptive": False,
+    "prefill_schedule_interval": 1,
+    "num_speculative_tokens": 0,
+    "num_lookahead_tokens": 0,
+    "max_num_active_seqs": None,
+    "max_num_scheduled_tokens": None,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class VllmRecord:
+    """One run of vLLM's scheduler.
+
+    Args:
+        source, version: the file; vLLM's version as it says.
+        notes: what a reader of the replay must know: settings that contradict, versions not known.
+        rules, limits, requests: the run; a request that never came in the record arrives after it.
+        columns: names out of `COLUMNS`, in the file's order.
+        rows: counts, shape (step, column).
+    """
+
+    source: str
+    version: str
+    notes: tuple[str, ...]
+    rules: EngineRules
+    limits: Limits
+    requests: Requests
+    columns: tuple[str, ...]
+    rows: Int[np.ndarray, "step column"]
+
+
+def vllm_record(fields: Fields) -> VllmRecord:
+    """The record in a file.
+
+    Raises:
+        InputError: naming file and field: missing, of another kind, not modelled, not fitting the
+            others; a request that is larger than the memory.
+    """
+    version = fields.text("version")
+    if version.startswith("0.11."):
+        fields.values = _OF_0_11 | fields.values
+    fields.only("prefix_caching", False, _NOT_MODELLED)
+    fields.only("async_scheduling", False, _NOT_MODELLED)
+    for name in fields.values.keys() & _ONE_VALUE.keys():
+        fields.only(name, _ONE_VALUE[name], _NOT_MODELLED)
+    rules = VLLM if fields.flag("reserve_full_isl") else replace(VLLM, gate=Gate.FIRST_CHUNK)
+    notes: list[str] = []
+    limits = _limits(fields, notes)
+    columns, rows = _table(fields)
+    requests = _requests(fields, limits, len(rows))
+    notes += _of_version(version, rules, limits)
+    notes += [f"{name}: not known, not used" for name in fields.unused()]
+    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, rows)
+
+
+def _of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
+    if version == VLLM.version:
+        return []
+    old = rules.gate is VLLM_0_11.gate and limits.watermark == 0
+    if version.startswith("0.11.") and old:
+        return []
+    return [f"version {version}: replayed under the rules of {VLLM.version}"]
+
+
+def _limits(fields: Fields, notes: list[str]) -> Limits:
+    """`usable_blocks` is what the scheduler had; the capacity is what somebody asked for."""
+    size, blocks = fields.integer("block_size"), fields.integer("usable_blocks")
+    capacity = fields.integer("capacity_tokens")
+    if blocks != capacity // size:
+        notes.append(
+            f"usable_blocks {blocks:,}, not the {capacity // size:,} of capacity_tokens: "
+            f"replayed with {blocks:,}"
+        )
+    caps = fields.cap("max_num_seqs"), fields.cap("max_num_batched_tokens")
+    watermark = fields.any("watermark")
+    try:
+        return Limits(blocks * size, size, *caps, watermark)
+    except InputError as error:
+        raise fields.wrong(error.argument, error.value, error.allowed) from None
+
+
+def _table(fields: Fields) -> tuple[tuple[str, ...], np.ndarray]:
+    """Columns to compare, and their rows; the steps are looked at and go."""
+    names = fields.items("columns")
+    for place, name in enumerate(names):
+        if name not in (STEP, *COLUMNS):
+            known = ", ".join((STEP, *COLUMNS))
+            raise fields.wrong(f"columns[{place}]", name, f"one of {known}")
+        if name in names[:place]:
+            raise fields.wrong(f"columns[{place}]", f"{name} twice", "each column once")
+    compared = [place for place, name in enumerate(names) if name != STEP]
+    if not compared:
+        raise fields.wrong("columns", names, "at least one column that is counted")
+    rows = fields.items("records")
+    for step, row in enumerate(rows):
+        if not isinstance(row, list) or len(row) != len(names):
+            raise fields.wrong(f"records[{step}]", row, f"a row of {len(names)} numbers")
+        for name, value in zip(names, row, strict=True):
+            if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
+                raise fields.wrong(f"records[{step}], {name}", value, "a whole number")
+        if STEP in names and row[names.index(STEP)] != step:
+            said = f"{step}: steps count from 0, one a row"
+            raise fields.wrong(f"records[{step}], {STEP}", row[names.index(STEP)], said)
+    return tuple(names[p] for p in compared), np.array(rows, np.int64)[:, compared]
+
+
+def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
+    outputs = np.array(fields.integers("output_lengths"))
+    inputs = _input_lengths(fields, outputs.size)
+    by_step = fields.integers("arrived_by_step", least=0)
+    if len(by_step) != steps:
+        raise fields.wrong("arrived_by_step", f"{len(by_step)} steps", f"the {steps} of records")
+    for step, (before, now) in enumerate(zip([0, *by_step], by_step, strict=False)):
+        if not before <= now <= outputs.size:
+            said = f"from {before}, as before, to {outputs.size}, the output_lengths"
+            raise fields.wrong(f"arrived_by_step[{step}]", now, said)
+    peak = [
+        limits.blocks_of(VLLM.peak_tokens(*lengths))
+        for lengths in zip(inputs.tolist(), outputs.tolist(), strict=True)
+    ]
+    if max(peak) > limits.blocks:
+        largest = int(np.argmax(peak))
+        raise fields.wrong(
+            f"output_lengths[{largest}]",
+            int(outputs[largest]),
+            f"a request that fits: with {inputs[largest]} inputs it comes to {peak[largest]} "
+            f"blocks, the memory is {limits.blocks}",
+        )
+    # the first step before which so many have come; one past the last for the others
+    arrival = np.searchsorted(by_step, np.arange(1, outputs.size + 1))
+    return Requests(inputs, outputs, arrival=arrival)
+
+
+def _input_lengths(fields: Fields, requests: int) -> np.ndarray:
+    """One for all, or one a request; either name takes either."""
+    names = [name for name in ("input_length", "input_lengths") if name in fields.values]
+    if len(names) > 1:
+        raise fields.wrong("input_lengths", "beside input_length", "one of the two")
+    name = names[0] if names else "input_length"
+    lengths = fields.integer_or_integers(name)
+    if isinstance(lengths, list) and len(lengths) != requests:
+        raise fields.wrong(name, f"{len(lengths)} lengths", f"one, or {requests}, one a request")
+    return np.broadcast_to(np.asarray(lengths), requests).copy()

@@ -1,0 +1,1 @@
+"""Which classes go to which node."""

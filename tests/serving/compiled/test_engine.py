@@ -1,0 +1,184 @@
+"""The compiled engine equals the literal one, whatever the rules, the settings and the batch."""
+
+import dataclasses
+import os
+from itertools import product
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.compiled.engine import run_engine
+from fluidkv.serving.compiled.start import numbers_of
+from fluidkv.serving.compiled.state import blocks_of
+from fluidkv.serving.engines import ENGINES, RESTART, SGLANG, TRTLLM_NO_EVICT, VLLM, VLLM_0_11
+from fluidkv.serving.literal import run_literally
+from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records
+from fluidkv.serving.reference import COUNTS
+from fluidkv.serving.rules import EngineRules, Gate, NewTokenRatio, RatioReset, Requeue, Victim
+from fluidkv.serving.serve import serve
+from tests.serving.compiled.engine_runs import assert_equal, crowds, one
+from tests.serving.strategies import batches, engine_rules
+
+ORACLES = Path(
+    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
+)
+
+# Every answer that is compiled in shows here; each line is a compilation of some seconds.
+SOME = (
+    RESTART,
+    VLLM,
+    VLLM_0_11,
+    SGLANG,
+    TRTLLM_NO_EVICT,
+    dataclasses.replace(
+        VLLM, victim=Victim.MOST_OUTPUTS, requeue=Requeue.TAIL, gate=Gate.FIRST_CHUNK
+    ),
+    dataclasses.replace(
+        VLLM,
+        victim=Victim.MOST_BLOCKS,
+        gate=Gate.RATIO,
+        ratio=NewTokenRatio(reset=RatioReset.ESTIMATE),
+    ),
+    dataclasses.replace(VLLM, requeue=Requeue.TAIL, gate=Gate.PEAK, prefill_alone=True),
+)
+ALL = tuple(
+    dataclasses.replace(
+        VLLM,
+        victim=victim,
+        requeue=requeue,
+        gate=gate,
+        prefill_alone=alone,
+        ratio=NewTokenRatio(reset=reset),
+    )
+    for victim, requeue, gate, alone, reset in product(
+        Victim, Requeue, Gate, (False, True), RatioReset
+    )
+    if gate is Gate.RATIO or reset is RatioReset.START
+)
+
+
+def check(rules: EngineRules, arrays: RunArrays, **options: object) -> None:
+    assert_equal(
+        run_engine(rules, arrays, **options),  # pyright: ignore[reportArgumentType]
+        run_literally(rules, arrays, **options),  # pyright: ignore[reportArgumentType]
+    )
+
+
+def label(rules: EngineRules) -> str:
+    parts = (rules.victim.name, rules.requeue.name, rules.gate.name)
+    return "-".join(parts + ("alone",) * rules.prefill_alone)
+
+
+# ------------------------------------------------------------------------------ the literal one
+
+
+def draw_and_check(data: st.DataObject, rules: EngineRules) -> None:
+    check(
+        data.draw(engine_rules(rules)),
+        data.draw(batches()),
+        jumps=data.draw(st.booleans()),
+        iterations=data.draw(st.sampled_from([9, 120])),
+        every=data.draw(st.sampled_from([1, 1, 7, 1000])),
+    )
+
+
+@pytest.mark.parametrize("rules", SOME, ids=label)
+@settings(max_examples=max(8, settings().max_examples // 4))
+@given(data=st.data())
+def test_every_row_and_request_equals_the_literal_engine(rules, data):
+    draw_and_check(data, rules)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("rules", ALL, ids=label)
+@settings(max_examples=50)  # of 100 sets of rules; each compiles for seconds
+@given(data=st.data())
+def test_every_set_of_rules_equals_the_literal_engine(rules, data):
+    draw_and_check(data, rules)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_presets_equal_the_literal_engine_on_crowds(name):
+    for seed in range(3):
+        check(ENGINES[name], crowds(seed), jumps=True, iterations=2000)
+
+
+def test_a_crowd_is_evicted_at_once():
+    """The search from the end takes more than one window, the admission more than one chunk."""
+    size = 200
+    arrays = one(np.full(size, 1), np.full(size, 30), blocks=76, block_size=1)
+    records = run_engine(VLLM, arrays, jumps=False, iterations=300)
+    assert records.counts[0, :, COUNTS.index("preempt")].max() > 16
+    assert records.counts[0, :, COUNTS.index("admit_new")].max() > 64
+    assert_equal(records, run_literally(VLLM, arrays, jumps=False, iterations=300))
+
+
+# ------------------------------------------------------------------------------- real schedulers
+
+
+def oracle(name: str) -> Path:
+    if not (ORACLES / name).is_file():
+        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
+    return ORACLES / name
+
+
+def test_every_row_of_the_vllm_oracles_is_equal():
+    oracle("vllm/budget_256.json")
+    records = [each for each in read_records(ORACLES / "vllm") if isinstance(each, VllmRecord)]
+    assert all(record.rules == VLLM for record in records)
+    assert [len(record.rows) for record in records] == [800] * 8
+    runs = serve(
+        [record.requests for record in records],
+        VLLM,
+        [record.limits for record in records],
+        iterations=800,
+        keep_requests=False,
+        backend="jax",
+    )
+    for index, record in enumerate(records):
+        ours = np.stack([runs[name].values[index] for name in record.columns], axis=1)
+        np.testing.assert_array_equal(ours, record.rows, err_msg=record.source)
+
+
+def test_evictions_and_iterations_of_the_vidur_counts_are_equal():
+    [record] = read_records(oracle("vidur/counts.json"))
+    assert isinstance(record, VidurCounts)
+    runs = serve(
+        [run.requests for run in record.runs],
+        "vidur-sarathi",
+        [run.limits for run in record.runs],
+        keep_requests=False,
+        backend="jax",
+    )
+    assert len(record.runs) == 4
+    expected = [(run.evictions, run.iterations) for run in record.runs]
+    evictions = runs.preempt.sum("window").values.astype(int).tolist()
+    assert list(zip(evictions, runs.iterations.values.tolist(), strict=True)) == expected
+
+
+def test_whole_blocks_are_exact():
+    """The compiled engine divides floats. 525 tokens are 7 blocks of 75; 525 * (1 / 75) > 7."""
+    with jax.enable_x64(True):
+        numbers = _numbers(np.arange(1, 300))
+        tokens = np.broadcast_to(np.arange(5000), (299, 5000))
+        found = jax.jit(blocks_of)(numbers, jax.numpy.asarray(tokens))
+        assert np.array_equal(found, -(-tokens // np.arange(1, 300)[:, None]))
+        rng = np.random.default_rng(0)
+        sizes = rng.integers(1, 2**30, 1000)
+        numbers = _numbers(sizes)
+        near = rng.integers(0, 2**30, (1000, 50)) // sizes[:, None] * sizes[:, None]
+        tokens = np.maximum(near[:, :, None] + np.arange(-1, 2), 0).reshape(1000, -1)
+        found = jax.jit(blocks_of)(numbers, jax.numpy.asarray(tokens))
+        assert np.array_equal(found, -(-tokens // sizes[:, None]))
+
+
+def _numbers(sizes: np.ndarray):
+    count = sizes.size
+    arrays = one(np.array([1]), np.array([1]), blocks=1, block_size=1)
+    repeated = RunArrays(*(np.repeat(column, count, axis=0) for column in arrays))
+    return numbers_of(VLLM, repeated._replace(block_size=sizes), jumps=False)

@@ -1,0 +1,64 @@
+"""Our records of real schedulers, and copies of them with some fields changed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+OURS = Path(__file__).parent / "data"
+MISSING = object()
+"""As the value of a field: the copy does not have it."""
+
+
+def content(name: str = "few_sequences") -> dict[str, Any]:
+    """The fields of one of our records."""
+    return json.loads((OURS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def changed_record(folder: Path, name: str = "few_sequences", **fields: Any) -> Path:
+    return _written(folder / "record.json", content(name) | fields)
+
+
+def changed_counts(folder: Path, **fields: Any) -> Path:
+    return _written(folder / "counts.json", COUNTS | fields)
+
+
+def run_with(**fields: Any) -> list[dict[str, Any]]:
+    """The run of `COUNTS`, changed."""
+    return [COUNTS["runs"][0] | fields]
+
+
+def _written(path: Path, values: dict[str, Any]) -> Path:
+    path.write_text(json.dumps({k: v for k, v in values.items() if v is not MISSING}))
+    return path
+
+
+COUNTS: dict[str, Any] = {
+    "engine": "vidur",
+    "commit": "7d47513",
+    "scheduler": "sarathi",
+    "input_length": 2,
+    "requests": 4,
+    "arrivals": "all before iteration 0",
+    "order": "classes in turn",
+    "block_size": 2,
+    "num_blocks": 4,
+    "watermark_blocks": 1,
+    "batch_size_cap": 4096,
+    "prefill_budget": "unlimited",
+    "runs": [{"output_lengths": [3, 5], "evictions": 2, "iterations": 11}],
+}
+"""Four requests in four blocks of two, of which admission leaves one: by hand, iteration by
+iteration (who runs, blocks held). Requests 0 and 2 emit 3 tokens, 1 and 3 emit 5.
+
+     1  0,1,2 enter, one block each (the fourth must stay free)                          3 blocks
+     2  0 takes the free block for its third token; 1 sees none: 2 goes, 1 takes its     4
+     3  0 fits its two blocks but sees none free: 1 goes; 0 is done with token 3         2
+     4  1 (length 4, two blocks) enters, emits 3; 2 (length 3) would leave none          2
+     5  1 takes its third block for token 5 of length                                    3
+     6  1 needs none, one is free; done with token 5                                     3
+     7  2 (length 3, two blocks) enters, emits 2; 3 (one block) enters                   3
+     8  2 fits, one is free, done with token 3; 3 takes the free block                   4
+     9  3 fits                                                                           2
+    10  3 takes its third block
+    11  3 is done with token 5
+"""
