@@ -113,7 +113,7 @@ def test_json_of_equal_records_has_the_same_keys(capsys, tmp_path):
 
 
 def test_documented_keys_are_the_keys(capsys, tmp_path):
-    text = (OURS.parents[2] / "docs" / "engines.md").read_text(encoding="utf-8")
+    text = (OURS.parents[3] / "docs" / "engines.md").read_text(encoding="utf-8")
     [answer] = json.loads(answered(capsys, str(wrong_record(tmp_path)), "--json", code=1))
     for keys in (answer, answer["difference"], answer["difference"]["columns"][0]):
         for key in keys:
