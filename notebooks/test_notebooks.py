@@ -127,16 +127,17 @@ evicted = {name: found.preemption_rate.item() for name, found in late.items()}
 assert 0.35 < 1 - throughput["restart"] / best < 0.4 and throughput["vllm"] >= best
 # "More than half of what it computes", "a quarter of all computed tokens"
 assert tax["restart"] > 0.5 and 0.24 < tax["vllm"] < 0.28
-# "the period of an answer", "swings just as hard"
+# "the period of an answer", "about half as far", "its own smooth rate is 1.695"
 swing = {name: run.running.values[0, 1500:] for name, run in runs.items()}
 for name in ("restart", "vllm"):
     spectrum = np.abs(np.fft.rfft(swing[name] - swing[name].mean()))
     assert abs(500 / spectrum.argmax() / 40 - 1) < 0.1, name
-assert swing["vllm"].max() > 2 * np.median(swing["vllm"])
+assert 0.4 < swing["vllm"].std() / swing["restart"].std() < 0.65
+assert round(2000 / sum(10 + j for j in range(40)), 3) == 1.695 > throughput["vllm"]
 # "evicts nobody", "two fifths empty", "the same throughput as the collapse"
 assert evicted["trtllm-no-evict"] == 0
 assert abs(late["trtllm-no-evict"].utilisation.item() - 0.6) < 0.02
-assert abs(throughput["trtllm-no-evict"] / throughput["restart"] - 1) < 0.03
+assert throughput["trtllm-no-evict"] == throughput["restart"] == 1.0
 # "have not come back by the end of the run"
 assert 0 < evicted["sglang"] < 1 and float(runs["sglang"].admit_resumed.sum()) == 0
 # "runs smoothly for a while; then ...", "It does not come back by itself"
@@ -147,12 +148,12 @@ assert (ends > 0).sum() >= grows["restart"]
 # "stops evictions ... keeps the throughput", "Both let a burst in and only make it smaller"
 for engine in ("restart", "vllm"):
     swept = fk.serve(queue, engine, list(settings.values()), iterations=2000, keep_requests=False)
-    found = fk.metrics(swept, first=500)
+    found = fk.metrics(swept, first=400)
     rates = found.preemption_rate.values
     assert rates[1] < 0.01 and found.throughput.values[1] > 0.96 * best
     assert (0.1 * rates[0] < rates[2:]).all() and (rates[2:] < rates[0]).all()
-# "65 old requests need half as much memory again as there is"
-assert held == 65 and 65 * 49 / 2000 > 1.5
+# "65 old requests would hold more than 3,000 tokens"
+assert held == 65 and 65 * (10 + 39) > 3000
 # "The dearer a prefill, the more of the loss comes back"
 ratio = [g / c for g, c in zip(*(f.throughput_per_time.values for f in served.values()))]
 assert (np.diff(ratio) < 0).all() and ratio[0] > 1 and ratio[-1] < 0.52
