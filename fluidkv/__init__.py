@@ -25,6 +25,7 @@ __all__ = [
     "Workload",
     "attractors",
     "basins",
+    "best_partition",
     "burst_state",
     "bursts",
     "captured_start",
@@ -38,6 +39,7 @@ __all__ = [
     "equilibrium_state",
     "event_log",
     "eviction_free_equilibrium",
+    "fit_clock",
     "growing_modes",
     "input_scale_bracket",
     "input_threshold",
@@ -54,18 +56,22 @@ __all__ = [
     "pulse_stability",
     "read_timeseries",
     "read_trace",
+    "recommend_settings",
     "render",
+    "replay_log",
     "replayed",
     "saturated",
     "serve",
     "share_from_float",
     "simulate",
+    "simulate_open",
     "simulate_whole",
     "slice_starts",
     "stability",
     "start_families",
     "study_system",
     "survival_weights",
+    "time_to_collapse",
     "uniform_starts",
     "verify",
     "waste",
@@ -88,6 +94,7 @@ _HOMES = {
     "Workload": "workload",
     "attractors": "fluid.attractors",
     "basins": "fluid.basins",
+    "best_partition": "serving.routing.partition",
     "burst_state": "fluid",
     "bursts": "serving.arrivals",
     "captured_start": "exact.one_class.capture",
@@ -101,6 +108,7 @@ _HOMES = {
     "equilibrium_state": "fluid",
     "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
+    "fit_clock": "serving.clock_fit.fit",
     "growing_modes": "exact.modes",
     "input_scale_bracket": "exact.stability",
     "input_threshold": "exact.mixed.threshold",
@@ -117,18 +125,22 @@ _HOMES = {
     "pulse_stability": "exact.mixed.pulse_stability",
     "read_timeseries": "measured",
     "read_trace": "traces",
+    "recommend_settings": "recommend",
     "render": "figures",
+    "replay_log": "replay",
     "replayed": "serving.arrivals",
     "saturated": "serving.arrivals",
     "serve": "serving.serve",
     "share_from_float": "workload",
     "simulate": "fluid",
+    "simulate_open": "fluid.open_system",
     "simulate_whole": "fluid",
     "slice_starts": "fluid",
     "stability": "exact.stability",
     "start_families": "fluid.cohort_starts",
     "study_system": "study",
     "survival_weights": "exact.survival",
+    "time_to_collapse": "serving.metastability.times",
     "uniform_starts": "fluid",
     "verify": "claims",
     "waste": "exact.one_class.waste",
@@ -171,13 +183,19 @@ if TYPE_CHECKING:
     from fluidkv.fluid.basins import basins
     from fluidkv.fluid.cohort_starts import start_families
     from fluidkv.fluid.convergence import convergence
+    from fluidkv.fluid.open_system import simulate_open
     from fluidkv.measured import compare, measure, read_timeseries
+    from fluidkv.recommend import recommend_settings
+    from fluidkv.replay import replay_log
     from fluidkv.serving.arrivals import bursts, poisson, replayed, saturated
     from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.clock_fit.fit import fit_clock
     from fluidkv.serving.engines import engine
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.times import time_to_collapse
     from fluidkv.serving.metrics import metrics
     from fluidkv.serving.requests import Requests
+    from fluidkv.serving.routing.partition import best_partition
     from fluidkv.serving.rules import EngineRules
     from fluidkv.serving.serve import serve
     from fluidkv.study import study_system
