@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from fluidkv.replay import Prediction, RelativeError, Replay, SeriesError
+    from fluidkv.replay import RelativeError, Replay, SeriesError
     from fluidkv.replay.replay import Errors
 
 _NAME, _MEASURED, _COLUMN = 17, 11, 16
+LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
+_TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))
 _SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
 
 
 def print_replay(found: "Replay", console: Console) -> None:
     """Server, clock, errors in the predicted half, and the whole run."""
-    for line in (*_server(found), *_clock(found), *_errors(found), *_run(found), *_words(found)):
+    parts = (_server, _clock, _errors, _run, _swings, _words)
+    for line in [line for part in parts for line in part(found)]:
         console.print(line, soft_wrap=True)
 
 
@@ -52,14 +55,19 @@ def _server(found: "Replay") -> list[str]:
 def _clock(found: "Replay") -> list[str]:
     fit = found.fit
     clock, span = fit.clock, _span(found, found.fitted)
+    prefill = f"{1e6 * clock.per_prefill_token:.1f} us"
+    if "per_prefill_token" in fit.unseen:
+        prefill = "nothing"
     lines = [
         f"{'clock':<13}{1e3 * clock.base:.1f} ms, {1e9 * clock.per_kv_token:.0f} ns more for a KV "
-        f"token, {1e6 * clock.per_prefill_token:.1f} us for one of prefill",
+        f"token, {prefill} for one of prefill",
         f"{'':<13}from {len(fit.residuals)} ticks of the {found.fitted} half, {span}; "
         f"off by {fit.residuals.rms:.1%} rms",
     ]
     if "per_kv_token" in fit.unseen:
         lines.append(f"{'':<13}they do not tell what KV tokens cost: it is in the constant")
+    if "per_prefill_token" in fit.unseen:
+        lines.append(f"{'':<13}they do not tell what prefill costs: to compute again is free here")
     return lines
 
 
@@ -88,18 +96,32 @@ def _errors(found: "Replay") -> list[str]:
         measured: SeriesError = columns[0][name]  # pyright: ignore[reportAssignmentType]
         cells = [_series(errors[name], scale, digits) for errors in columns]  # pyright: ignore[reportArgumentType]
         lines.append(_row(label, f"{scale * measured.measured_mean:,.{digits}f}", cells))
-    lines.append("median relative error of a request, and (bias of the mean)")
-    for name, label in (
-        ("latency", "latency"),
-        ("ttft", "first token"),
-        ("tpot", "token by token"),
-    ):
-        first: RelativeError | None = columns[0][name]  # pyright: ignore[reportAssignmentType]
-        if first is None:
+    return lines + _of_requests(found, columns)
+
+
+def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
+    """Against the part of each time that was predicted; then, if that is not all, against all."""
+    times: list[tuple[str, str, list[RelativeError]]] = [
+        (name, label, [errors[name] for errors in columns])  # pyright: ignore[reportAssignmentType]
+        for name, label in _TIMES
+        if columns[0][name] is not None
+    ]
+    whole = [
+        _row(label, _seconds(row[0].measured_mean), [_relative(error) for error in row])
+        for _, label, row in times
+    ]
+    if found.predicted == "first":  # where a run begins, and so do its requests
+        return ["median relative error of a request, and (bias of the mean)", *whole]
+    lines = [f"median error of a request, as a share of its time after {found.middle_s:.0f} s"]
+    for name, label, row in times:
+        first = row[0]
+        if first.seconds_in_half is None:
             continue
-        cells = [_relative(errors[name]) for errors in columns]  # pyright: ignore[reportArgumentType]
-        lines.append(_row(label, _seconds(first.measured_mean), cells))
-    return lines
+        # of a time for each token, that part is no time that anybody knows
+        mean = "" if name == "tpot" else _seconds(first.seconds_in_half)
+        lines.append(_row(label, mean, [f"{error.median_in_half:.1%}" for error in row]))
+    lines.append("the same as a share of all of its time, fitted half included, and (bias)")
+    return lines + whole
 
 
 def _series(error: "SeriesError", scale: float, digits: int) -> str:
@@ -115,29 +137,57 @@ def _run(found: "Replay") -> list[str]:
     seen = found.recompute_seen
     measured_s = float(found.log.last_token_s.max() - found.log.arrival_s[0])
 
-    def row(label: str, measured: str, values: Sequence[str]) -> str:
-        return _row(label, measured, values)
-
     return [
         "",
         "[bold]Whole run[/bold]",
-        row("preemptions", f">= {found.preemptions_seen:,}", [f"{p.preemptions:,}" for p in shown]),
-        row(
+        _row(
+            "preemptions", f">= {found.preemptions_seen:,}", [f"{p.preemptions:,}" for p in shown]
+        ),
+        _row(
             "computed again",
             "-" if seen is None else f"~{seen.tokens:,.0f}",
             [f"{p.recomputed_tokens:,}" for p in shown],
         ),
-        row("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
-        row("duration", f"{measured_s:.1f} s", [f"{p.duration_s:.1f} s" for p in shown]),
-        row("batch swings by", f"{found.swing.deviation:.1f}", [_swing(p) for p in shown]),
-        row(
-            "with period", _period(found.swing.period_s), [_period(p.swing.period_s) for p in shown]
-        ),
+        _row("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
+        _row("duration", f"{measured_s:.1f} s", [f"{p.duration_s:.1f} s" for p in shown]),
     ]
 
 
-def _swing(prediction: "Prediction") -> str:
-    return f"{prediction.swing.deviation:.1f}"
+def _swings(found: "Replay") -> list[str]:
+    """Over the log's window, which lies in both halves, and over the predicted half alone."""
+    shown = found.predictions[:_SHOWN]
+    lines: list[str] = []
+    for measured, ours in (
+        (found.swing, [p.swing for p in shown]),
+        (found.swing_predicted, [p.swing_predicted for p in shown]),
+    ):
+        first, last = measured.window_s
+        fitted = _fitted_seconds(found, measured.window_s)
+        where = f"{fitted:.0f} of {last - first:.0f} s are in the fitted half"
+        if not fitted:
+            where = "none of it fitted"
+        lines += [
+            "",
+            f"[bold]Swing of the batch, {first:.0f} to {last:.0f} s[/bold] ({where})",
+            _row("deviation", f"{measured.deviation:.1f}", [f"{s.deviation:.1f}" for s in ours]),
+            _row("period", _period(measured.period_s), [_period(s.period_s) for s in ours]),
+            _row("p-value", _p_value(measured.p_value), [_p_value(s.p_value) for s in ours]),
+        ]
+    p_value = found.swing_predicted.p_value
+    if p_value is None or p_value > LEVEL:
+        lines.append(f"So the {found.predicted} half alone does not establish a swing.")
+    return lines
+
+
+def _fitted_seconds(found: "Replay", window_s: tuple[float, float]) -> float:
+    first, last = window_s
+    if found.fitted == "first":
+        return max(0.0, min(last, found.middle_s) - first)
+    return max(0.0, last - max(first, found.middle_s))
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def _period(period_s: float | None) -> str:

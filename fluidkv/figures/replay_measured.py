@@ -50,11 +50,16 @@ def replay_data(found: "Replay") -> Data:
         "middle_s": found.middle_s,
         "fitted_first": float(found.fitted == "first"),
         "requests": float(log.report.kept),
-        "measured_period_s": _or_nan(found.swing.period_s),
+        "window_first_s": found.swing.window_s[0],
+        "window_last_s": found.swing.window_s[1],
+        "half_first_s": found.swing_predicted.window_s[0],
+        "half_last_s": found.swing_predicted.window_s[1],
+        **_swings("measured", found),
         "base_ms": 1e3 * found.fit.clock.base,
         "per_kv_token_ns": 1e9 * found.fit.clock.per_kv_token,
         "per_prefill_token_us": 1e6 * found.fit.clock.per_prefill_token,
         "baseline_latency_error": _median(found.baseline_errors, "latency"),
+        "baseline_latency_error_in_half": _median_in_half(found.baseline_errors, "latency"),
         "baseline_running_rmse": _rmse(found.baseline_errors, "running"),
     }
     first = log.last_token_s <= found.middle_s
@@ -71,8 +76,9 @@ def replay_data(found: "Replay") -> Data:
         for name in ("latency", "ttft"):
             data[f"{label}_{name}_s"] = times[name][chosen]
             data[f"{label}_{name}_error"] = _median(prediction.errors, name)
+            data[f"{label}_{name}_error_in_half"] = _median_in_half(prediction.errors, name)
         data[f"{label}_running_rmse"] = _rmse(prediction.errors, "running")
-        data[f"{label}_period_s"] = _or_nan(prediction.swing.period_s)
+        data |= _swings(label, prediction)
         data[f"{label}_preemptions"] = float(prediction.preemptions)
         data[f"{label}_recomputed_tokens"] = float(prediction.recomputed_tokens)
         data[f"{label}_cache"] = float(prediction.caching)
@@ -89,6 +95,20 @@ def _median(errors: object, name: str) -> float:
     return float("nan") if found is None else found.median_relative
 
 
+def _median_in_half(errors: object, name: str) -> float:
+    found = errors[name]  # pyright: ignore[reportIndexIssue]
+    return float("nan") if found is None else _or_nan(found.median_in_half)
+
+
+def _swings(label: str, of: "Replay | Prediction") -> dict[str, float]:
+    return {
+        f"{label}_period_s": _or_nan(of.swing.period_s),
+        f"{label}_p_value": _or_nan(of.swing.p_value),
+        f"{label}_half_period_s": _or_nan(of.swing_predicted.period_s),
+        f"{label}_half_p_value": _or_nan(of.swing_predicted.p_value),
+    }
+
+
 def _rmse(errors: object, name: str) -> float:
     return errors[name].rmse  # pyright: ignore[reportIndexIssue]
 
@@ -99,10 +119,10 @@ def _or_nan(value: float | None) -> float:
 
 def _title(found: "Replay") -> str:
     other = "second" if found.fitted == "first" else "first"
-    error = _median(found.main.errors, "latency")
+    error = _median_in_half(found.main.errors, "latency")
     return (
-        f"Clock from the {found.fitted} half: latencies of the {other} half predicted within "
-        f"{error:.1%} (median)"
+        f"Clock from the {found.fitted} half: latencies of the {other} half off by "
+        f"{error:.1%} of their time in it (median)"
     )
 
 
@@ -191,23 +211,38 @@ def describe(data: Data) -> str:
         f"{scalar(data, 'per_kv_token_ns'):.0f} ns more for each KV token and "
         f"{scalar(data, 'per_prefill_token_us'):.0f} us for each token of prefill, by the {half} "
         f"half of the run (shaded). Right: requests that finished in the {other} half.",
-        f"There the predicted latencies have a median error of "
-        f"{scalar(data, 'main_latency_error'):.1%} and running a root mean square error of "
-        f"{scalar(data, 'main_running_rmse'):.1f}",
+        f"There the predicted latencies are off by "
+        f"{scalar(data, 'main_latency_error_in_half'):.1%} of the time that they spend in that "
+        f"half (median), and running by {scalar(data, 'main_running_rmse'):.1f} (root mean square)",
     ]
     if "plain_running" in data:
         words[-1] += (
             f", if a preempted request finds the blocks of its own that nobody took; "
-            f"{scalar(data, 'plain_latency_error'):.1%} and "
+            f"{scalar(data, 'plain_latency_error_in_half'):.1%} and "
             f"{scalar(data, 'plain_running_rmse'):.1f} if all is computed again"
         )
     words[-1] += (
-        f"; constant rates: {scalar(data, 'baseline_latency_error'):.1%} and "
+        f"; constant rates: {scalar(data, 'baseline_latency_error_in_half'):.1%} and "
         f"{scalar(data, 'baseline_running_rmse'):.1f}."
     )
-    measured, ours = scalar(data, "measured_period_s"), scalar(data, "main_period_s")
-    if np.isfinite(measured) and np.isfinite(ours):
-        words.append(f"The batch swings with a period of {measured:.1f} s, predicted {ours:.1f} s.")
+    if half == "first":
+        words.append(
+            f"As a share of all of a latency, the fitted half included: "
+            f"{scalar(data, 'main_latency_error'):.1%}; constant rates: "
+            f"{scalar(data, 'baseline_latency_error'):.1%}."
+        )
+    for where, kind, span in (
+        ("in both halves", "", "window"),
+        (f"in the {other} half alone", "half_", "half"),
+    ):
+        measured, ours = (scalar(data, f"{who}_{kind}period_s") for who in ("measured", "main"))
+        if np.isfinite(measured) and np.isfinite(ours):
+            words.append(
+                f"Period of the batch {where} ({scalar(data, f'{span}_first_s'):.0f} to "
+                f"{scalar(data, f'{span}_last_s'):.0f} s): {measured:.1f} s (p = "
+                f"{scalar(data, f'measured_{kind}p_value'):.3f} against red noise), predicted "
+                f"{ours:.1f} s (p = {scalar(data, f'main_{kind}p_value'):.3f})."
+            )
     return " ".join(words)
 
 
@@ -228,7 +263,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 FIGURE = Figure(
     id="replay_measured",
-    title="vLLM's rules and a clock from the first half predict the second half of a measured run",
+    title="vLLM's rules and a clock from the first half, against the second half of a measured run",
     source="Measured log vllm_rtx4090_llama31_8b, from the examples of LLMServingSim (MIT)",
     parameters={"log": _LOG, "fitted": "first"},
     size=_SIZE,

@@ -6,8 +6,9 @@ answer.main.errors["latency"].median_relative   # against the requests of the se
 
 from fluidkv.replay.account import Account
 from fluidkv.replay.errors import RelativeError, SeriesError
-from fluidkv.replay.replay import Prediction, Replay, Swing, replay_log
+from fluidkv.replay.replay import Prediction, Replay, replay_log
 from fluidkv.replay.report import as_dataset, as_dict, tables
+from fluidkv.replay.swing import Swing
 
 __all__ = [
     "Account",

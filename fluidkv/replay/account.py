@@ -57,6 +57,22 @@ class Account:
         }
 
 
+def shares_after(log: VllmLog, since_s: float) -> dict[str, PerRequest]:
+    """Of each measured latency, the part that lies after a moment: 1 all, 0 or less none of it.
+
+    Keyed as `LATENCIES`; NaN for a time of 0.
+    """
+    spans = {
+        "latency": (log.arrival_s, log.last_token_s),
+        "ttft": (log.arrival_s, log.first_token_s),
+        "tpot": (log.first_token_s, log.last_token_s),
+    }
+    return {
+        name: (end - np.maximum(start, since_s)) / np.where(end > start, end - start, np.nan)
+        for name, (start, end) in spans.items()
+    }
+
+
 def of_log(log: VllmLog, durations_s: PerTick) -> Account:
     """What the log says."""
     return Account(

@@ -40,6 +40,11 @@ class RelativeError:
         measured_mean, predicted_mean: seconds.
         median_relative: median of |predicted - measured| / measured, a share.
         p95_relative: its 95th percentile.
+        requests_in_half: of them, those whose time reaches into the half that the error is about.
+        seconds_in_half: how much of it lies there, mean over these.
+        median_in_half: median of |predicted - measured| over that part, a share. The rest of the
+            time lies in the other half, which may be the one that was fitted; None where no request
+            has such a part.
         bias: mean of predicted less measured, over the measured mean, a share.
         correlation: Pearson's; None where one of the two is constant.
     """
@@ -49,6 +54,9 @@ class RelativeError:
     predicted_mean: float
     median_relative: float
     p95_relative: float
+    requests_in_half: int
+    seconds_in_half: float | None
+    median_in_half: float | None
     bias: float
     correlation: float | None
 
@@ -73,21 +81,30 @@ def series_error(
 
 
 def relative_error(
-    predicted: Values, measured: Values, inside: Bool[np.ndarray, " n"]
+    predicted: Values, measured: Values, inside: Bool[np.ndarray, " n"], share: Values
 ) -> RelativeError | None:
-    """Over the requests of a mask whose measured time is above 0; None where there is none."""
+    """Over the requests of a mask whose measured time is above 0; None where there is none.
+
+    Args:
+        share: of each measured time, the part that lies in the half; 0 or less where none does.
+    """
     # NaN, of a request without a second token, is not above 0
     inside = inside & (measured > 0)
     if not inside.any():
         return None
     ours, theirs = predicted[inside], measured[inside]
     relative = np.abs(ours / theirs - 1)
+    part = share[inside]
+    reach = part > 0
     return RelativeError(
         requests=int(inside.sum()),
         measured_mean=float(theirs.mean()),
         predicted_mean=float(ours.mean()),
         median_relative=float(np.median(relative)),
         p95_relative=float(np.quantile(relative, 0.95)),
+        requests_in_half=int(reach.sum()),
+        seconds_in_half=float((theirs * part)[reach].mean()) if reach.any() else None,
+        median_in_half=float(np.median(relative[reach] / part[reach])) if reach.any() else None,
         bias=float((ours - theirs).mean() / theirs.mean()),
         correlation=_correlation(ours, theirs),
     )

@@ -14,9 +14,16 @@ import xarray as xr
 from jaxtyping import Bool
 
 from fluidkv.errors import InputError
-from fluidkv.measured import Measurement, Timeseries, measure
-from fluidkv.replay.account import SERIES, Account, of_constant_rates, of_log, of_run
+from fluidkv.replay.account import (
+    SERIES,
+    Account,
+    of_constant_rates,
+    of_log,
+    of_run,
+    shares_after,
+)
 from fluidkv.replay.errors import RelativeError, SeriesError, relative_error, series_error
+from fluidkv.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.engines import VLLM, VLLM_0_11
@@ -26,27 +33,14 @@ from fluidkv.serving.prefix_cache import serve_caching
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.serve import serve
-from fluidkv.traces.vllm_log import VllmLog, read_vllm_log
+from fluidkv.traces.format import BadRow
+from fluidkv.traces.source import json_records
+from fluidkv.traces.vllm_bench import REQUESTS_FILE
+from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 
 Errors = Mapping[str, SeriesError | RelativeError | None]
 """Keyed as `SERIES` and `LATENCIES`; None where the part has no such request."""
-
-
-@dataclass(frozen=True)
-class Swing:
-    """The oscillation of the batch, over the window that `measured` takes from the log.
-
-    Fields:
-        mean: requests running.
-        deviation: standard deviation about a straight line.
-        period_s, p_value: see `fluidkv.measured.Oscillation`; None where no period is found.
-    """
-
-    mean: float
-    deviation: float
-    period_s: float | None
-    p_value: float | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +52,7 @@ class Prediction:
         rules, caching: the same apart.
         account: at the log's ticks and for its requests.
         errors, errors_fitted: in the half that was predicted; in the one with the clock's fit.
-        swing: of its batch.
+        swing, swing_predicted: of its batch, in the windows of `Replay`.
         preemptions, recomputed_tokens, reused_tokens: of the whole run. Reused were found in the
             cache by preempted requests, where otherwise they would have been recomputed.
         duration_s: from the first arrival to the last token.
@@ -71,6 +65,7 @@ class Prediction:
     errors: Errors
     errors_fitted: Errors
     swing: Swing
+    swing_predicted: Swing
     preemptions: int
     recomputed_tokens: int
     reused_tokens: int
@@ -92,7 +87,10 @@ class Replay:
         fitted: the half that the clock is from; the other one is predicted.
         fit: the clock.
         middle_s: where the halves meet.
-        measured: the log's account; `swing` of its batch.
+        measured: the log's account.
+        swing: of its batch, over the window that `fluidkv.measured` takes from the log. It lies in
+            both halves.
+        swing_predicted: the same over the predicted half, as far as there is a backlog.
         predictions: the first is the one that the server's settings ask for.
         baseline, baseline_errors: constant rates of the fitted half.
         preemptions_seen: that the log shows at least: rises of the requests that were scheduled
@@ -109,6 +107,7 @@ class Replay:
     middle_s: float
     measured: Account
     swing: Swing
+    swing_predicted: Swing
     predictions: tuple[Prediction, ...]
     baseline: Account
     baseline_errors: Errors
@@ -150,10 +149,12 @@ def replay_log(
         on_run: called with the name of each prediction before it is made.
 
     Raises:
-        InputError: what the readers refuse; times that go backwards; a capacity or block size that
-            neither is given nor in meta.json; a log whose half has no tick to fit a clock on.
+        InputError: what the readers refuse; times that go backwards; ticks that end before the
+            requests do; a capacity or block size that neither is given nor in
+            meta.json; a given one of which blocks do not make up the capacity; a log whose half has
+            no tick to fit a clock on.
     """
-    log, server = read_vllm_log(source), read_vllm_server(source)
+    log, server = _log(Path(source)), read_vllm_server(source)
     limits = _limits(server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
     requests = Requests(
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
@@ -164,7 +165,8 @@ def replay_log(
     fitted = _part(log, points, fit)
     other = _part(log, points, "second" if fit == "first" else "first")
     measured = of_log(log, points.duration_s)
-    window, swing = _swing(measured, log, None)
+    swing = swing_of(measured, log, None)
+    alone = swing_of(measured, log, backlog_of(log, other.ticks))
 
     def predict(rules: EngineRules, caching: bool) -> Prediction:
         name = rules.name + "+cache" * caching
@@ -179,14 +181,15 @@ def replay_log(
             account=account,
             errors=_errors(account, measured, log, other),
             errors_fitted=_errors(account, measured, log, fitted),
-            swing=_swing(account, log, window)[1],
+            swing=swing_of(account, log, swing.window_s),
+            swing_predicted=swing_of(account, log, alone.window_s),
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
             reused_tokens=int(run.reused_tokens.sum()) if caching else 0,
             duration_s=float(run.time.max()),
         )
 
-    baseline = of_constant_rates(log, points.duration_s, *fitted)
+    baseline = of_constant_rates(log, points.duration_s, fitted.ticks, fitted.requests)
     return Replay(
         log=log,
         server=server,
@@ -196,12 +199,46 @@ def replay_log(
         middle_s=points.middle_s,
         measured=measured,
         swing=swing,
+        swing_predicted=alone,
         predictions=tuple(predict(*which) for which in _ways(engine, server)),
         baseline=baseline,
         baseline_errors=_errors(baseline, measured, log, other),
         preemptions_seen=int(np.maximum(-points.resumed, 0).sum()),
         recompute_seen=_recompute(points),
     )
+
+
+def _log(folder: Path) -> VllmLog:
+    """The log, refused where it is cut off: a half of a part is no half of the run."""
+    try:
+        log = read_vllm_log(folder)
+    except InputError as error:
+        broken = _broken_line(folder / REQUESTS_FILE)
+        if broken is None:
+            raise
+        raise InputError(error.argument, error.value, f"{error.allowed}; {broken}") from None
+    end, last = float(log.tick_ends_s[-1]), float(log.last_token_s.max())
+    # Ticks are as long as the one before them: the last one may be counted from its beginning.
+    if last > end + float(log.tick_ends_s[-1] - log.tick_ends_s[-2]):
+        late = int((log.last_token_s > end).sum())
+        raise InputError(
+            "source",
+            str(folder / TICKS_FILE),
+            f"ticks to the end of the run: they stop at {end:.1f} s, {late} requests have their "
+            f"last token later, at {last:.1f} s at the latest",
+        )
+    return log
+
+
+def _broken_line(path: Path) -> str | None:
+    """The first line that is no JSON object, in words."""
+    try:
+        for line, record in json_records(path):
+            if isinstance(record, BadRow):
+                return f"line {line} of {path.name} is broken ({record.what})"
+    except InputError:  # the file as a whole: the reader has said so
+        pass
+    return None
 
 
 def _limits(
@@ -212,13 +249,21 @@ def _limits(
     max_num_batched_tokens: int | None,
     watermark: float,
 ) -> Limits:
+    given = capacity is not None or block_size is not None
     block = block_size or server.block_size
     if block is None:
-        raise InputError("block_size", None, "tokens a block, where meta.json does not say")
+        raise InputError("block_size", "none", "tokens a block, where meta.json does not say")
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
     if capacity is None:
-        raise InputError("capacity", None, "KV tokens, where meta.json does not say")
+        raise InputError("capacity", "none", "KV tokens, where meta.json does not say")
+    if given and capacity % block:
+        raise InputError(
+            "capacity" if block_size is None else "block_size",
+            capacity if block_size is None else block_size,
+            f"blocks that make up the capacity: {capacity:,} tokens are {capacity // block:,} "
+            f"blocks of {block:,} and {capacity % block:,} tokens",
+        )
     return Limits(
         capacity,
         block,
@@ -243,13 +288,22 @@ def _ways(
     return ((rules, caching), *(((rules, False),) if caching else ()), (other, caching))
 
 
-def _part(
-    log: VllmLog, points: TickPoints, half: Half
-) -> tuple[Bool[np.ndarray, " tick"], Bool[np.ndarray, " request"]]:
-    """Ticks of a half, and the requests that finished in it."""
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """Masks of the ticks of a half and of the requests that finished in it; where it begins."""
+
+    ticks: Bool[np.ndarray, " tick"]
+    requests: Bool[np.ndarray, " request"]
+    since_s: float
+
+
+def _part(log: VllmLog, points: TickPoints, half: Half) -> _Part:
     ticks, requests = (x <= points.middle_s for x in (log.tick_ends_s, log.last_token_s))
-    found = (ticks, requests) if half == "first" else (~ticks, ~requests)
-    if not found[1].any():
+    if half == "first":
+        found = _Part(ticks, requests, -np.inf)
+    else:
+        found = _Part(~ticks, ~requests, points.middle_s)
+    if not found.requests.any():
         raise InputError("source", f"no request that finished in the {half} half", "some in both")
     return found
 
@@ -263,37 +317,16 @@ def _run(
     return serve(requests, rules, limits, clock=fit.clock, backend="reference")
 
 
-def _errors(
-    account: Account,
-    measured: Account,
-    log: VllmLog,
-    part: tuple[Bool[np.ndarray, " tick"], Bool[np.ndarray, " request"]],
-) -> Errors:
-    ticks, requests = part
+def _errors(account: Account, measured: Account, log: VllmLog, part: _Part) -> Errors:
     ours, theirs = account.latencies(log), measured.latencies(log)
+    shares = shares_after(log, part.since_s)
     return {
-        name: series_error(getattr(account, name), getattr(measured, name), ticks)
+        name: series_error(getattr(account, name), getattr(measured, name), part.ticks)
         for name in SERIES
-    } | {name: relative_error(ours[name], theirs[name], requests) for name in theirs}
-
-
-def _swing(
-    account: Account, log: VllmLog, window: tuple[float, float] | None
-) -> tuple[tuple[float, float], Swing]:
-    """The window that was used, and the oscillation in it."""
-    series = Timeseries(log.tick_ends_s, account.running, account.waiting, account.generated)
-    found: Measurement = measure(series, window=window)
-    first, last = found.window_s
-    inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)
-    t, running = log.tick_ends_s[inside], account.running[inside]
-    line = np.polynomial.Polynomial.fit(t, running, min(1, t.size - 1))(t)
-    wave = found.oscillation
-    return found.window_s, Swing(
-        mean=found.running_mean,
-        deviation=float((running - line).std()),
-        period_s=None if wave is None else wave.period_s,
-        p_value=None if wave is None else wave.p_value,
-    )
+    } | {
+        name: relative_error(ours[name], theirs[name], part.requests, shares[name])
+        for name in theirs
+    }
 
 
 def _recompute(points: TickPoints) -> Recompute | None:

@@ -42,6 +42,7 @@ def as_dict(replay: Replay) -> dict[str, Any]:
         },
         "measured": {
             "swing": asdict(replay.swing),
+            "swing_predicted_half": asdict(replay.swing_predicted),
             "duration_s": float(log.last_token_s.max() - log.arrival_s[0]),
             "preemptions_at_least": replay.preemptions_seen,
             "recomputed_tokens": None if seen is None else seen.tokens,
@@ -59,6 +60,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
         "errors": _errors(prediction.errors),
         "errors_fitted_half": _errors(prediction.errors_fitted),
         "swing": asdict(prediction.swing),
+        "swing_predicted_half": asdict(prediction.swing_predicted),
         "duration_s": prediction.duration_s,
         "preemptions": prediction.preemptions,
         "recomputed_tokens": prediction.recomputed_tokens,

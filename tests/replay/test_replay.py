@@ -1,5 +1,7 @@
 """A log of our own engine comes back; a real log is predicted, with errors that are stated."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -95,11 +97,85 @@ def test_the_real_log_is_predicted_as_the_docs_say(real) -> None:
     assert round(100 * median_error(main.errors), 1) == 1.2
     assert round(100 * median_error(plain.errors), 1) == 4.9
     assert round(100 * median_error(real.baseline_errors), 1) == 2.6
+    after = [p.errors["latency"].median_in_half for p in (main, plain)]
+    after.append(real.baseline_errors["latency"].median_in_half)
+    assert [round(100 * share, 1) for share in after] == [3.5, 12.8, 6.6]
     assert round(main.errors["running"].rmse, 1) == 3.4
     assert round(real.baseline_errors["running"].rmse, 1) == 7.7
     assert (main.preemptions, plain.preemptions, real.preemptions_seen) == (199, 190, 99)
     assert round(real.swing.period_s, 1) == 21.2
     assert round(main.swing.period_s, 1) == 20.7
+    assert real.swing.window_s == (20, 149)
+    assert real.swing_predicted.window_s == main.swing_predicted.window_s == (93, 166)
+    swings = (real.swing_predicted, main.swing_predicted)
+    assert [(round(s.period_s, 1), round(s.p_value, 2)) for s in swings] == [
+        (19.7, 0.14),
+        (20.5, 0.17),
+    ]
+
+
+def test_an_error_is_a_share_of_the_time_after_the_split(real) -> None:
+    """Recomputed from the stamps: 158 requests finish after 92 s, and 71 s of 119 lie before."""
+    log, main = real.log, real.main.account
+    late = log.last_token_s > 92
+    assert (int(late.sum()), log.arrival_s.max() < 30) == (158, True)
+    after = log.last_token_s[late] - np.maximum(log.arrival_s[late], 92)
+    whole = log.last_token_s[late] - log.arrival_s[late]
+    assert (round(whole.mean()), round((whole - after).mean())) == (119, 71)
+    off = np.abs(main.last_token_s[late] - log.last_token_s[late])
+    found = real.main.errors["latency"]
+    assert found.requests == found.requests_in_half == 158
+    # both divide the same seconds; only the order of the operations differs
+    assert found.median_in_half == pytest.approx(np.median(off / after), rel=1e-9)
+    assert found.seconds_in_half == pytest.approx(after.mean(), rel=1e-9)
+    assert found.median_relative == pytest.approx(np.median(off / whole), rel=1e-9)
+    first = real.main.errors["ttft"]
+    assert first.requests_in_half == int((log.first_token_s > 92).sum()) < 158
+
+
+def test_all_of_a_first_half_is_in_it(tmp_path) -> None:
+    write_log(tmp_path)
+    errors = replay_log(tmp_path, fit="second").main.errors
+    for name in ("latency", "ttft", "tpot"):
+        assert errors[name].median_in_half == errors[name].median_relative
+        assert errors[name].requests_in_half == errors[name].requests
+
+
+def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
+    write_log(tmp_path)
+    ticks, requests = tmp_path / "timeseries.csv", tmp_path / "requests.jsonl"
+    lines, rows = ticks.read_text().splitlines(), requests.read_text()
+    ticks.write_text("\n".join(lines[:-4]) + "\n")
+    with pytest.raises(InputError, match=r"ticks to the end of the run: they stop at \d+\.0 s"):
+        replay_log(tmp_path)
+    ticks.write_text("\n".join(lines) + "\n")
+    requests.write_text(rows[: len(rows) // 2])
+    with pytest.raises(InputError, match=r"line 3\d of requests.jsonl is broken"):
+        replay_log(tmp_path)
+
+
+def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> None:
+    from rich.console import Console
+
+    from fluidkv.cli.replay_text import print_replay
+
+    write_log(tmp_path)
+    found = replay_log(tmp_path)
+    unseen = replace(found, fit=replace(found.fit, unseen=("per_prefill_token",)))
+    print_replay(unseen, Console(highlight=False))
+    shown = capsys.readouterr().out
+    assert "nothing for one of prefill" in shown
+    assert "they do not tell what prefill costs" in shown
+
+
+def test_given_blocks_have_to_make_up_the_capacity(tmp_path) -> None:
+    write_log(tmp_path)
+    with pytest.raises(InputError, match=r"2,560 tokens are 365 blocks of 7 and 5 tokens") as bad:
+        replay_log(tmp_path, block_size=7)
+    assert bad.value.argument == "block_size"
+    with pytest.raises(InputError, match=r"2,570 tokens are 160 blocks of 16 and 10") as bad:
+        replay_log(tmp_path, capacity=2570)
+    assert bad.value.argument == "capacity"
 
 
 def test_prompts_of_the_log_are_counted_whole(real) -> None:
@@ -136,12 +212,15 @@ def test_errors_by_hand() -> None:
     ours, theirs = np.array([1.0, 3.0, 9.0]), np.array([2.0, 2.0, 0.0])
     inside = np.array([True, True, False])
     assert series_error(ours, theirs, inside) == SeriesError(2, 2.0, 1.0, 1.0, 0.0, None)
-    assert relative_error(ours, theirs, ~inside) is None  # a time of 0 has no relative error
+    share = np.array([1.0, 0.5, 0.0])
+    assert relative_error(ours, theirs, ~inside, share) is None  # a time of 0 has no relative error
     ours, theirs = np.array([1.0, 3.0, 5.0]), np.array([2.0, 2.0, 4.0])
-    found = relative_error(ours, theirs, np.ones(3, bool))
+    found = relative_error(ours, theirs, np.ones(3, bool), share)
     assert isinstance(found, RelativeError)
     assert (found.requests, found.measured_mean, found.predicted_mean) == (3, 8 / 3, 3.0)
     assert (found.median_relative, found.p95_relative) == (0.5, 0.5)
+    # of 1 of 2 s and 1 of 1 s; the third has no part in the half
+    assert (found.requests_in_half, found.seconds_in_half, found.median_in_half) == (2, 1.5, 0.75)
     assert found.bias == pytest.approx(0.125)
     assert found.correlation == pytest.approx(0.8660254)
 
