@@ -7,6 +7,7 @@ come at n = 0, 1, 2, ...
 
 import math
 from collections.abc import Sequence
+from numbers import Real
 
 import numpy as np
 from jaxtyping import Float
@@ -62,24 +63,25 @@ def bursts(
     *,
     period: float,
     window: float,
-    factor: float,
+    contrast: float,
     rng: Generator | int,
     per_iteration: bool = True,
 ) -> Requests:
     """Poisson arrivals with a periodic burst; the mean rate stays.
 
-    In the first `window` of every `period` the rate is `factor` times the rate outside of it.
+    In the first `window` of every `period` the rate is `contrast` times the rate outside of it.
+    (`fluidkv.fluid.open_arrivals.bursts` has a `factor`: over the mean, that is.)
 
     Raises:
-        InputError: a rate or factor that is not finite and above 0; a window outside (0, period).
+        InputError: a rate or contrast that is not finite and above 0; a window outside (0, period).
     """
     generator = _generator(rng)
-    for name, value in (("rate", rate), ("factor", factor), ("period", period)):
+    for name, value in (("rate", rate), ("contrast", contrast), ("period", period)):
         _rate(name, value)
     if not 0 < window < period:
         raise InputError("window", window, f"in (0, {period:g}), inside of a period")
-    quiet = rate * period / (window * factor + (period - window))
-    burst = quiet * factor
+    quiet = rate * period / (window * contrast + (period - window))
+    burst = quiet * contrast
     # Unit-rate points, mapped through the inverse of the integrated rate.
     mass = np.cumsum(generator.standard_exponential(_count(count)))
     whole, rest = np.divmod(mass, rate * period)
@@ -145,6 +147,6 @@ def _count(count: int) -> int:
 
 
 def _rate(name: str, rate: float) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
+    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < rate < math.inf:
         raise InputError(name, rate, "a finite number above 0")
     return float(rate)

@@ -112,6 +112,8 @@ def _of_requests(engines: list[Engine], shape: tuple[int, ...]) -> dict[str, np.
         for request in engine.all:
             for name, column in found.items():
                 value = getattr(request, name)
+                if name == "arrival" and engine.clients and request.index >= engine.arrived:
+                    value = np.nan  # has not come
                 if value is not None:
                     column[run, request.index] = value
     return found

@@ -60,7 +60,7 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
     A percentile is linear between order statistics (numpy's default).
     """
     windows = run.sizes["window"]
-    if isinstance(first, bool) or not 0 <= first < windows:
+    if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first < windows:
         raise InputError("first", first, f"an integer from 0 to {windows - 1}")
     kept = run.isel(window=slice(first, None))
     before = run.isel(window=slice(0, first))
@@ -72,6 +72,12 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
 
     def total(name: str) -> xr.DataArray:
         return kept[name].sum("window")
+
+    ends = np.minimum(kept.iteration, run.iterations)
+    width = (ends - (kept.iteration - every)).clip(0)  # the last window of a run may be shorter
+
+    def mean(name: str) -> xr.DataArray:
+        return (kept[name] * width).sum("window") / width.sum("window").where(width.any("window"))
 
     found = {
         "completions": total("completed"),
@@ -85,13 +91,13 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
         "output_throughput_per_time": total("new_outputs") / duration,
         "preemption_rate": total("preempt") / iterations,
         "recompute_tax": total("recomputed_tokens") / total("tokens").where(total("tokens") > 0),
-        "running_mean": kept.running.mean("window"),
-        "utilisation": kept.used_blocks.mean("window") / run.blocks,
-        "queue_mean": kept.waiting.mean("window"),
-        "queue_drift": _slope(kept.waiting, kept.iteration),
+        "running_mean": mean("running"),
+        "utilisation": mean("used_blocks") / run.blocks,
+        "queue_mean": mean("waiting"),
+        "queue_drift": _slope(kept.waiting, ends - (width - 1) / 2, width),
     }
     if "arrival" in run:
-        came = run.arrival.where(run.arrival >= start) <= kept.time.max("window")
+        came = run.arrival.where(run.arrival >= start) < kept.time.max("window")
         found["censored"] = (came & ~run.finished).sum("request")
         for name, values in _of_requests(run).items():
             found |= _statistics(name, values.where(run.arrival >= start))
@@ -141,10 +147,9 @@ def _quantiles(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def _slope(values: xr.DataArray, iteration: xr.DataArray) -> xr.DataArray:
-    """Least-squares slope against the iteration; NaN with fewer than two windows."""
-    there = values.notnull()
-    at = iteration.where(there)
-    centred = at - at.mean("window")
-    spread = (centred**2).sum("window")
-    return (centred * (values - values.mean("window"))).sum("window") / spread.where(spread > 0)
+def _slope(values: xr.DataArray, at: xr.DataArray, weights: xr.DataArray) -> xr.DataArray:
+    """Least-squares slope through window means, by their widths; NaN with fewer than two."""
+    total = weights.sum("window")
+    centred = at - (at * weights).sum("window") / total
+    spread = (weights * centred**2).sum("window")
+    return (weights * centred * values).sum("window") / spread.where(spread > 0)

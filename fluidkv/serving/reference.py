@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.limits import Limits
+from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import (
     EngineRules,
@@ -44,7 +44,7 @@ COUNTS = (
     "sched_reqs",  # requests that computed at least one token
     "tokens",  # tokens computed
     "prefill_tokens",  # of these, tokens of requests that were not decoding
-    "recomputed_tokens",  # of these, positions of a request that it had computed before
+    "recomputed_tokens",  # of all tokens, positions of a request that it had computed before
     "kv_tokens",  # tokens in the cache at the end of execution, before blocks are freed
     "new_outputs",  # tokens emitted that their client had not seen before
 )
@@ -204,8 +204,12 @@ class Engine:
         return evicted
 
     def asked(self, *, prefills_only: bool = False) -> dict[Request, int]:
-        """Tokens that running requests compute next, in running order, while the budget lasts."""
-        left, tokens = self.limits.budget, {}
+        """Tokens that running requests compute next, in running order, while the budget lasts.
+
+        Where prefills run alone the budget is theirs; decodes have none.
+        """
+        decodes_only = self.rules.prefill_alone and not prefills_only
+        left, tokens = UNLIMITED if decodes_only else self.limits.budget, {}
         for request in self.running:
             if left == 0:
                 break

@@ -54,7 +54,10 @@ class Requests:
             )
         classes = np.zeros(size, np.int64)
         if class_index is not None:
-            classes = np.broadcast_to(np.asarray(class_index, np.int64), size).copy()
+            classes = np.asarray(class_index)
+            if classes.dtype.kind not in "iu" or classes.shape not in ((), (size,)):
+                raise InputError("class_index", class_index, f"{size} integers, one a request")
+            classes = np.broadcast_to(classes.astype(np.int64), size).copy()
         for name, column in (
             ("input_length", inputs),
             ("output_length", outputs),
@@ -77,6 +80,8 @@ def _lengths(name: str, values: ArrayLike, size: int | None) -> np.ndarray:
         column = np.full(size, column)
     if column.ndim != 1 or column.size == 0 or (size is not None and column.size != size):
         raise InputError(name, f"{column.size} values", f"{size or 'at least 1'}, one a request")
+    if column.max() >= 2**62:
+        raise InputError(name, int(column.max()), "fewer than 2^62 tokens")
     if column.min() < 1:
         row = int(np.argmin(column))
         raise InputError(name, f"{column[row]} in request {row}", "at least 1 token")

@@ -2,8 +2,8 @@
 
 An `EngineRules` is a value, not a class to derive from. Every engine here runs the same loop
 (arrive, evict, admit, execute); what differs between vLLM, SGLang, TensorRT-LLM, Vidur and the
-paper's model is which answer they give to each of the questions below. Compiled engines take the
-rules as a static argument: one compile for each set of rules, none for a change of numbers.
+paper's model is which answer they give to each of the questions below. The compiled engine compiles
+once for answers that change its shape (victim, gate, order) and not again for numbers.
 """
 
 from dataclasses import dataclass, field
@@ -93,8 +93,11 @@ class NewTokenRatio:
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.start <= 1:
             raise InputError("ratio", f"{self.start} to {self.least}", "0 <= least <= start <= 1")
-        if self.decay_steps < 1:
-            raise InputError("decay_steps", self.decay_steps, "at least 1")
+        most = round((self.start - self.least) * self.SCALE)
+        if not 1 <= self.decay_steps <= max(most, 1):
+            raise InputError("decay_steps", self.decay_steps, f"1 to {max(most, 1)}")
+        if self.clip < 0:
+            raise InputError("clip", self.clip, "at least 0 tokens")
 
     @property
     def scaled(self) -> tuple[int, int, int]:
@@ -132,6 +135,23 @@ class EngineRules:
     prefill_alone: bool = False
     ratio: NewTokenRatio = field(default_factory=NewTokenRatio)
     flags: tuple[tuple[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("victim", Victim),
+            ("keeps", Keeps),
+            ("requeue", Requeue),
+            ("growth", Growth),
+            ("gate", Gate),
+            ("guard", Guard),
+        ):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
+        if self.reserved_tokens not in (0, 1):
+            raise InputError("reserved_tokens", self.reserved_tokens, "0 or 1")
+        if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
+            # It takes the blocks of its whole length, which this gate does not look at.
+            raise InputError("gate", self.gate.name, "another one where prefills run alone")
 
     @property
     def label(self) -> str:

@@ -61,7 +61,8 @@ def serve(
             table, in running order.
         backend: "reference" is the literal engine, "jax" the compiled one; they agree. "auto" takes
             the literal one for so little work that it is done before the other is compiled.
-        on_progress: called with (iterations done, requests done) now and then.
+        on_progress: called now and then, maybe from another thread, with the iterations and the
+            requests that are done in all runs.
 
     Returns:
         A dataset with dimensions run, window and request.
@@ -70,7 +71,8 @@ def serve(
         run's end are NaN.
         Of each request (run, request): input_length, output_length, class_index, arrival, admitted
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
-        Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `in_flight`, `blocks`.
+        Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
+        `block_size`.
 
     Raises:
         InputError: before anything runs: a request that this engine could never serve in this
@@ -80,9 +82,11 @@ def serve(
     tables, all_limits, clocks, populations = _runs(requests, limits, clock, clients)
     _check(tables, rules, all_limits, clocks, populations)
     _check_horizon(iterations, every)
-    arrays = _arrays(tables, all_limits, clocks, populations, _checked_start(start, tables))
+    arrays = _arrays(
+        tables, all_limits, clocks, populations, _checked_start(start, tables, rules, all_limits)
+    )
     horizon = NO_HORIZON if iterations is None else iterations
-    records = _backend(backend, arrays, horizon)(
+    records = _backend(backend, arrays, clocks[0].jumps, horizon)(
         rules,
         arrays,
         jumps=clocks[0].jumps,
@@ -100,21 +104,22 @@ def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> t
     Returns:
         Its index, the blocks that it needs, and the blocks that there are for it.
     """
-    outputs = requests.max_output if rules.gate in _RESERVING else requests.output_length
+    outputs = requests.max_output if rules.gate is Gate.PEAK else requests.output_length
     tokens = requests.input_length + rules.peak_tokens(0, 0) + outputs
     available = limits.blocks
     if rules.guard is Guard.ALWAYS:  # it may have to be admitted again at its longest
         available -= limits.watermark_blocks
-    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
-        available = min(available, limits.blocks - 1)
-    if rules.gate is Gate.RATIO:  # its input in whole blocks, and every output that may come
-        tokens = requests.input_length + outputs + limits.block_size - 1
+    if rules.gate is Gate.RATIO:
+        # Its length in whole blocks and the outputs that may still come, as far as they count:
+        # most of all where it comes back with all but one of its outputs.
+        counted = np.minimum(requests.max_output, requests.output_length - 1 + rules.ratio.clip)
+        tokens = requests.input_length + counted + limits.block_size - 1
     needed = -(-tokens // limits.block_size)
+    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
+        reserve = limits.blocks - available
+        needed = needed + np.where(requests.output_length > 1, max(0, 1 - reserve), 0)
     worst = int(np.argmax(needed))
     return worst, int(needed[worst]), available
-
-
-_RESERVING = (Gate.PEAK, Gate.RATIO)
 
 
 def _runs(
@@ -161,7 +166,7 @@ def _check(
     if len({clock.unit for clock in clocks}) > 1:
         raise InputError("clock", "several units", "one unit for all runs")
     for population in populations:
-        if population is not None and (isinstance(population, bool) or population < 1):
+        if population is not None and not (_whole(population) and population >= 1):
             raise InputError("clients", population, "an integer of at least 1")
     seen: set[tuple[int, Limits]] = set()
     for table, limits in zip(tables, all_limits, strict=True):
@@ -171,6 +176,8 @@ def _check(
         worst, needed, available = largest_request(rules, limits, table)
         if needed > available:
             lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+            if rules.gate in (Gate.PEAK, Gate.RATIO):
+                lengths += f", at most {table.max_output[worst]},"
             raise InputError(
                 "capacity",
                 limits.capacity,
@@ -181,23 +188,36 @@ def _check(
 
 def _check_horizon(iterations: int | None, every: int) -> None:
     for name, value in (("iterations", iterations), ("every", every)):
-        if value is not None and (
-            isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1
-        ):
-            raise InputError(name, value, "an integer of at least 1")
+        if value is not None and not (_whole(value) and 1 <= value <= NO_HORIZON):
+            raise InputError(name, value, f"an integer from 1 to {NO_HORIZON}")
 
 
-def _checked_start(start: Sequence[int], tables: list[Requests]) -> list[int]:
-    outputs = [int(value) for value in start]
-    for table in tables:
-        if len(outputs) > len(table):
-            raise InputError(
-                "start", f"{len(outputs)} requests", f"at most {len(table)}, as there are"
-            )
+def _whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _checked_start(
+    start: Sequence[int], tables: list[Requests], rules: EngineRules, all_limits: list[Limits]
+) -> list[int]:
+    column = np.asarray(start)
+    if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
+        raise InputError("start", start, "whole numbers of outputs")
+    outputs = column.tolist()
+    count = len(outputs)
+    for table, limits in zip(tables, all_limits, strict=True):
+        most = min(len(table), limits.sequences)
+        if count > most:
+            raise InputError("start", f"{count} requests", f"at most {most}")
         for index, emitted in enumerate(outputs):
             if not 1 <= emitted < table.output_length[index]:
                 most = table.output_length[index] - 1
                 raise InputError("start", emitted, f"1 to {most} outputs for request {index}")
+        if count and table.arrival[count - 1] > 0:
+            raise InputError("start", f"{count} requests", "requests that have arrived at 0")
+        tokens = table.input_length[:count] + column - 1 + rules.reserved_tokens
+        held = int((-(-tokens // limits.block_size)).sum()) if count else 0
+        if held > limits.blocks:
+            raise InputError("start", f"{held} blocks held", f"at most {limits.blocks}")
     return outputs
 
 
@@ -240,20 +260,27 @@ def _arrays(
     )
 
 
-def _backend(name: str, arrays: RunArrays, horizon: int) -> Callable[..., RunRecords]:
+def _backend(name: str, arrays: RunArrays, jumps: bool, horizon: int) -> Callable[..., RunRecords]:
     if name not in ("auto", "jax", "reference"):
         raise InputError("backend", name, "'auto', 'jax' or 'reference'")
-    if name == "reference" or (name == "auto" and _steps(arrays, horizon) <= LITERAL_STEPS):
+    if name == "reference" or (name == "auto" and _steps(arrays, jumps, horizon) <= LITERAL_STEPS):
         return run_literally
     from fluidkv.serving.compiled.engine import run_engine
 
     return run_engine
 
 
-def _steps(arrays: RunArrays, horizon: int) -> int:
-    """Tokens that the runs emit at most: of every request, or as many as fit until the horizon."""
+def _steps(arrays: RunArrays, jumps: bool, horizon: int) -> int:
+    """Roughly what the literal engine has to do: a step for each token, one for each iteration."""
     real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
-    every_token = np.where(real, arrays.output_length, 0).sum(axis=1)
-    slots = np.minimum(arrays.blocks * arrays.block_size // arrays.input_length.min(axis=1) + 1,
-                       arrays.sequences)  # fmt: skip
-    return int(np.minimum(every_token, slots * min(horizon, 2**31)).sum())
+    tokens = np.where(real, arrays.output_length, 0).sum(axis=1)
+    smallest = arrays.input_length.min(axis=1)
+    slots = np.minimum(arrays.blocks * arrays.block_size // smallest + 1, arrays.sequences)
+    # Iterations that emit nothing: until the last comes, under a small budget, between permits.
+    last = np.where(real, arrays.arrival, 0).max(axis=1)
+    idle = np.zeros_like(last) if jumps else last / arrays.clock[:, 0]
+    chunks = np.where(real, arrays.input_length, 0).sum(axis=1) / arrays.budget
+    above, below = arrays.rate.T
+    permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
+    work = np.minimum(tokens, slots * float(horizon))
+    return int((work + np.minimum(idle + chunks + permits, horizon)).sum())

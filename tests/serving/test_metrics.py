@@ -88,6 +88,32 @@ def test_a_queue_that_grows_steadily_has_its_slope():
     assert metrics(run).censored.item() == 100
 
 
+@pytest.mark.parametrize("every", [7, 100])
+def test_means_do_not_depend_on_the_windows(every):
+    """The last window of a run is shorter, and weighs less."""
+    tables = [poisson(ONE, 1.5, count, rng=1) for count in (400, 150)]
+    fine, coarse = (
+        metrics(serve(tables, "vllm", Limits(900), every=width)) for width in (1, every)
+    )
+    for name in ("running_mean", "queue_mean", "utilisation", "throughput", "recompute_tax"):
+        # Sums of integers in another order: a few units in the last place.
+        np.testing.assert_allclose(coarse[name], fine[name], rtol=1e-12)
+
+
+def test_clients_that_did_not_come_are_not_censored():
+    run = serve(saturated(ONE, 1000), "vllm", Limits(2000), clients=3, iterations=20)
+    assert metrics(run).censored.item() == 3
+    assert np.isnan(run.arrival.values[0, 3:]).all()
+
+
+def test_a_run_that_ends_before_the_warm_up_does_has_no_metrics():
+    tables = [poisson(ONE, 1.5, count, rng=1) for count in (400, 5)]
+    found = metrics(serve(tables, "vllm", Limits(900), every=10), first=10)
+    assert found.throughput.values[0] > 0
+    for name in ("throughput", "running_mean", "queue_mean", "latency_mean"):
+        assert np.isnan(found[name].values[1]), name
+
+
 def test_what_did_not_come_is_not_a_number():
     run = serve(Requests([5], [50]), "vllm", Limits(100), iterations=3)
     found = metrics(run)

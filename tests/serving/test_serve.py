@@ -124,6 +124,22 @@ def test_vidur_counts_its_watermark_for_the_largest_request():
     assert largest_request(VIDUR_SARATHI, Limits(100, watermark=0.5), table) == (0, 16, 50)
 
 
+def test_a_lone_output_needs_no_spare_block():
+    assert serve(Requests([16], [1]), "vidur-sarathi", Limits(16)).status.item() == "DONE"
+
+
+def test_sglang_counts_no_more_than_its_clip():
+    long = Requests([100], [10], max_output=[10_000])
+    assert serve(long, "sglang", Limits(6000)).status.item() == "DONE"
+    refused("capacity", lambda: serve(long, "trtllm-no-evict", Limits(6000)))
+
+
+def test_little_work_over_a_long_time_goes_through_the_compiled_engine():
+    apart = Requests([1, 1], [1, 1], arrival=[0.0, 4e5])
+    run = serve(apart, "vllm", Limits(10), every=100_000)
+    assert run.iterations.item() == 400_001
+
+
 def refused(argument, call):
     with pytest.raises(InputError) as caught:
         call()
@@ -154,6 +170,20 @@ def test_a_request_larger_than_the_memory_is_named_with_the_engine():
         ("requests", {"requests": [3]}),
         ("clock", {"clock": [IterationClock(1.0), IterationClock.iterations()]}),
         ("start", {"start": [2]}),
+        ("start", {"start": [1.5]}),
+        ("start", {"start": "ab"}),
+        ("start", {"start": [1], "requests": Requests([1], [2], arrival=[3.0])}),
+        ("start", {"start": [1] * 3, "requests": Requests([40] * 3, [2] * 3)}),
+        (
+            "start",
+            {
+                "start": [1] * 3,
+                "requests": Requests([1] * 3, [2] * 3),
+                "limits": Limits(100, max_num_seqs=2),
+            },
+        ),
+        ("clients", {"clients": 2.5}),
+        ("every", {"every": 2**70}),
         ("start", {"start": [1, 1]}),
         ("backend", {"backend": "numba"}),
     ],

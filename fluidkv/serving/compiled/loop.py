@@ -14,6 +14,7 @@ from fluidkv.serving.compiled.evict import evict
 from fluidkv.serving.compiled.execute import Executed, arrive, execute
 from fluidkv.serving.compiled.state import Choices, Lanes, Numbers, State, Table, decoding, missing
 from fluidkv.serving.compiled.victims import within_budget
+from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.reference import COUNTS
 
 COLUMNS = len(COUNTS)
@@ -87,7 +88,8 @@ def iterate(
     live = state.lanes.live
     if choices.prefill_alone:
         state, admitted, prefills = _prefill(choices, numbers, table, state)
-        state, evictions, _ = evict(choices, numbers, state, live & ~prefills)
+        unlimited = numbers._replace(budget=jnp.full_like(numbers.budget, UNLIMITED))
+        state, evictions, _ = evict(choices, unlimited, state, live & ~prefills)
     else:
         state, evictions, asked = evict(choices, numbers, state, live)
         may_admit = numbers.admits_after_eviction | (evictions == 0)

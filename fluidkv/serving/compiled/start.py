@@ -184,6 +184,7 @@ def _arrivals(
     times = np.array(arrays.arrival)
     for run in np.flatnonzero(arrays.clients):
         clients, started = int(arrays.clients[run]), int((arrays.start[run] > 0).sum())
+        times[run, arrived[run] :] = np.nan  # has not come
         departures = np.sort(last_token[run, finished[run]])
         index = np.arange(started, arrived[run])
         follows = index - clients

@@ -58,7 +58,8 @@ ALL = tuple(
     for victim, requeue, gate, alone, reset in product(
         Victim, Requeue, Gate, (False, True), RatioReset
     )
-    if gate is Gate.RATIO or reset is RatioReset.START
+    if (gate is Gate.RATIO or reset is RatioReset.START)
+    and not (alone and gate is Gate.FIRST_CHUNK)  # which EngineRules refuses
 )
 
 

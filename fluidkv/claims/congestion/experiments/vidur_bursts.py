@@ -75,7 +75,7 @@ def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
             REQUESTS,
             period=period_s(case),
             window=PART * period_s(case),
-            factor=factor,
+            contrast=factor,
             rng=SEED,
             per_iteration=False,
         )
