@@ -31,6 +31,8 @@ FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
 WINDOW_FACTOR, WINDOWS_A_PERIOD = 3.0, 5
 """For the sweep over windows: bursts at three times the mean, a fifth of the time."""
 WINDOWS = (1, 2, 5, 10, 20, 40, 80, 160, 400)
+_NOT_SHORTEST = tuple(w for w in WINDOWS if w >= 5)
+"""From the window on where mixing saves least: known from the sweep itself, not from the paper."""
 
 POLICIES = {
     "greedy": (False, "total"),
@@ -125,17 +127,20 @@ def window_ratio(routing: Routing, window: int) -> float:
     return mixed_evictions(routing, **burst) / segregated_evictions(routing, **burst)
 
 
-def _longer_windows_help() -> Outcome:
-    ratios = {w: window_ratio(COPRIME, w) for w in (5, 20, 80, 400)}
+def _longer_windows_help(windows: tuple[int, ...]) -> Outcome:
+    ratios = {w: window_ratio(COPRIME, w) for w in windows}
     told = ", ".join(f"{r:.3f} at {w}" for w, r in ratios.items())
-    values = list(ratios.values())
-    falling = all(b < a for a, b in pairwise(values))
+    rises = (
+        f"{ratios[short]:.3f} at {short}, {ratios[long]:.3f} at {long}"
+        for short, long in pairwise(windows)
+        if ratios[long] >= ratios[short]
+    )
     return sampled(
-        None if falling else told,
+        next(rises, None),
         f"evictions mixed over apart: {told} iterations",
         "short bursts may not realise the coprime pool; longer bursts do",
         "Bursts much shorter than a request's service time, 6 to 15 iterations, average out "
-        "and are no bursts to the server: there the ratio is lower again.",
+        "and are no bursts to the server: there the ratio is lower.",
         refuted=Evidence.SAMPLED,
     )
 
@@ -147,9 +152,18 @@ CLAIMS = (
         "figure-30.longer-windows",
         "The longer a burst, the more of the segregated evictions coprime mixing saves.",
         "Figure 30, caption, and Appendix D.5",
-        _longer_windows_help,
+        partial(_longer_windows_help, WINDOWS),
         kind="figure",
-        checked=f"windows of 5, 20, 80 and 400 iterations, {RUNS} runs",
+        expected=Verdict.FAILS,
+        checked=f"windows of {', '.join(map(str, WINDOWS))} iterations, {RUNS} runs",
+    ),
+    congestion(
+        "figure-30.longer-windows.not-the-shortest",
+        f"So it is for bursts of {_NOT_SHORTEST[0]} iterations and more.",
+        "Figure 30, caption, and Appendix D.5, amended",
+        partial(_longer_windows_help, _NOT_SHORTEST),
+        kind="figure",
+        checked=f"windows of {', '.join(map(str, _NOT_SHORTEST))} iterations, {RUNS} runs",
     ),
     *(
         claim

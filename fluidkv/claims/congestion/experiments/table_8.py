@@ -1,9 +1,11 @@
 """Congestion, Table 8 and Figures 28 and 29: greedy and rate-limited admission, one class.
 
-The table prints M, l0, l1 and 4000 steps, and neither arrivals nor a start. One reading gives its
-numbers: an empty server, Poisson arrivals of 5 requests an iteration, and no queue: what does not
-fit in the iteration in which it arrives or is evicted is gone. With the queue of section 2.2 that
-load leaves 1.24 completed and 4,500 evictions; without a queue, rates of 4 and 6 miss the numbers.
+The table prints M, l0, l1 and 4000 steps, and neither arrivals nor a start. One reading comes near
+its numbers: an empty server, Poisson arrivals of 5 requests an iteration, and no queue: what does
+not fit in the iteration in which it arrives or is evicted is gone. Rate and rule were selected to
+match 2662 evictions, so that this number is no evidence for them; the others are. With the queue of
+section 2.2 that load leaves 1.24 completed and 4,500 evictions; without a queue, rates of 4 and 6
+miss the numbers. A step's mean is one over all 4000 steps, as 0.666 is in the table.
 """
 
 from fractions import Fraction
@@ -71,23 +73,23 @@ def _evictions() -> Outcome:
         f"{seen.mean():.0f}, standard deviation {seen.std():.0f} over the runs; 2662 is "
         f"{away:+.1f} of those away",
         "2662",
-        f"Masses, so not whole numbers. Rates 4 and 6 give {others[0]:.0f} and {others[1]:.0f}. "
-        "That a printed number lies among the runs does not show that the paper did this; other "
-        "readings that were tried do not come near it.",
+        f'Rate {RATE:g} and "no queue" were selected to match this number, so it does not show '
+        "that the paper did this; other readings that were tried do not come near it. Rates 4 and "
+        f"6 give {others[0]:.0f} and {others[1]:.0f}. Masses, so not whole numbers.",
         refuted=Evidence.SAMPLED,
     )
 
 
-def _throughput(limited: bool, printed: str) -> Outcome:
-    done = _by_run("completed", limited)
-    seen, over_all = (done.mean() / n for n in (ITERATIONS - DECODE, ITERATIONS))
+def _throughput(limited: bool, printed: str, steps: int = ITERATIONS) -> Outcome:
+    done = _by_run("completed", limited) / steps
+    seen, error = done.mean(), done.std() / len(done) ** 0.5
     low, high = float(printed) - 0.005, float(printed) + 0.005
     return sampled(
         None if low <= seen < high else f"{seen:.4f}",
-        f"{seen:.4f} from the first completion on, {over_all:.4f} over all steps",
+        f"{seen:.4f}, standard error {error:.4f}",
         printed,
-        "The mean over the runs is to round to the printed number. Nothing can complete in the "
-        "first 20 of 4000 steps; with them the cap's 1.61 would be 1.60.",
+        f"The mean over the runs is to round to the printed number. Over {steps} steps; nothing "
+        f"can complete in the first {DECODE} of {ITERATIONS}.",
         refuted=Evidence.SAMPLED,
     )
 
@@ -133,7 +135,11 @@ def _no_eviction_with_the_cap() -> Outcome:
 
 
 def sweep(caps: tuple[float, ...], count: int) -> "dict[str, np.ndarray]":
-    """Completed and evicted an iteration at each cap, the same arrivals; shape (cap, run)."""
+    """At each cap, the same arrivals; shape (cap, run).
+
+    Completed an iteration from the first completion on, as Figure 29 draws it; evicted an iteration
+    of all.
+    """
     import numpy as np
 
     from fluidkv.fluid.open_system import simulate_open
@@ -179,7 +185,7 @@ CLAIMS = (
     ),
     congestion(
         "table-8.greedy-evictions",
-        "Greedy admission evicts 2662 requests in 4000 steps.",
+        "Without a queue there is a rate at which greedy admission evicts 2662 in 4000 steps.",
         "Table 8",
         _evictions,
         kind="table",
@@ -198,6 +204,15 @@ CLAIMS = (
         "With the cap x* it is 1.61.",
         "Table 8",
         lambda: _throughput(True, _LIMITED),
+        kind="table",
+        expected=Verdict.FAILS,
+        checked=_CHOSEN,
+    ),
+    congestion(
+        "table-8.limited-throughput.from-the-first-completion",
+        "With the cap x* it is 1.61, not counting the 20 steps in which nothing can complete.",
+        "Table 8, amended",
+        lambda: _throughput(True, _LIMITED, ITERATIONS - DECODE),
         kind="table",
         checked=_CHOSEN,
     ),

@@ -9,6 +9,7 @@ Counts over a horizon are then ours to choose, so it is orders, signs and ratios
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache, partial
+from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.congestion.experiments._open_runs import Totals, poisson, totals
@@ -25,7 +26,19 @@ from fluidkv.claims.congestion.paper import congestion
 from fluidkv.claims.outcomes import rounds_to, sampled
 from fluidkv.verdict import Evidence, Verdict
 
+if TYPE_CHECKING:
+    import numpy as np
+
 ITERATIONS, RUNS, SEED = 4000, 8, 45
+COUNTS_RATE, COUNTS_ITERATIONS = 2.2, 400
+"""Selected so that the counts of Table 4 lie among the runs."""
+_COUNTS_RUNS, _TAIL = 64, 0.05
+"""A printed count lies among the runs if a twentieth of them or more is on either side of it: what
+the very largest of some runs is depends on how many were made."""
+_COUNTS_TRIED = (0.4, 0.5, 0.55, 0.6, 0.65, 0.7, 0.8, 1.0, 2.2)
+"""Rates tried for Table 5, from where a node hardly evicts to where all are overloaded."""
+_COUNTS_EVERY, _COUNTS_LONGEST = 50, 1500
+"""Horizons tried for Table 5, in steps."""
 RATES = {COPRIME: (1.0, 1.2, 1.3, 1.4), PARTIAL: (0.4, 0.5, 0.6)}
 """Requests an iteration at each node, below and around what the nodes can serve."""
 
@@ -150,28 +163,74 @@ def _poisson(routing: Routing, what: str, *, rates: tuple[float, ...], more: boo
     )
 
 
-def _counts_can_be_met() -> Outcome:
-    """A rate and a horizon at which the three printed counts lie among the runs."""
+def _evicted(
+    routing: Routing, lengths: Lengths, rates: Sequence[float], iterations: int
+) -> "np.ndarray":
+    """Requests evicted until each horizon, shape (rate, run, horizon)."""
+    import numpy as np
+
     from fluidkv.fluid.open_system import simulate_open
 
-    rate, iterations, runs = 2.2, 400, 32
+    system = node(routing, lengths)
+    arrivals = [
+        poisson(system, rate, iterations=iterations, count=_COUNTS_RUNS, seed=SEED)
+        for rate in rates
+    ]
+    found = simulate_open(
+        system, arrivals=np.concatenate(arrivals), every=_COUNTS_EVERY, record=["evicted"]
+    )
+    masses = found.evicted.sum("class").transpose("batch", "iteration").values
+    return masses.cumsum(axis=1).reshape(len(rates), _COUNTS_RUNS, -1)
+
+
+def _least_tail(evicted: "np.ndarray", count: float) -> "np.ndarray":
+    """Runs on the smaller side of a printed count, as a share; half a request is rounding."""
+    below, above = evicted <= count + 0.5, evicted >= count - 0.5
+    return below.mean(axis=1).clip(max=above.mean(axis=1))
+
+
+def _counts_lie_among_runs() -> Outcome:
+    """Table 4, at the rate and horizon that were selected for it."""
     told, bad = [], None
     for pool, row in zip(COPRIME.pools, _TABLE_4, strict=True):
-        system = node(COPRIME, pool)
-        arrivals = poisson(system, rate, iterations=iterations, count=runs, seed=SEED)
-        found = simulate_open(system, arrivals=arrivals, every=iterations, record=["evicted"])
-        evicted = found.evicted.sum(("iteration", "class"))
-        low, high = float(evicted.min()), float(evicted.max())
-        told.append(f"{float(evicted.mean()):.0f} ({low:.0f} ... {high:.0f})")
-        if not low - 0.5 <= float(row[0]) <= high + 0.5:
+        evicted = _evicted(COPRIME, pool, (COUNTS_RATE,), COUNTS_ITERATIONS)[:, :, -1:]
+        tail = float(_least_tail(evicted, float(row[0])).item())
+        told.append(f"{evicted.mean():.0f} ({evicted.min():.0f} ... {evicted.max():.0f})")
+        if tail < _TAIL:
             bad = bad or f"{row[0]} for lengths {pool}, where runs have {told[-1]}"
     return sampled(
         bad,
-        f"{', '.join(told)} evicted in {iterations} iterations at rate {rate} a node",
+        f"{', '.join(told)} evicted in {COUNTS_ITERATIONS} iterations at rate {COUNTS_RATE}",
         "63, 112, 0",
-        "Mean and range over the runs. A rate and a horizon fitted to three numbers: it shows that "
-        "the model can give them, not that the paper had these. No rate and horizon that were "
-        "tried give the three of Table 5.",
+        "Mean and range over the runs. Rate and horizon are fitted to the three numbers: that the "
+        "model can give them does not show that the paper had these.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _no_counts_of_table_5() -> Outcome:
+    """The best of all rates and horizons that were tried."""
+    import numpy as np
+
+    tails = np.array(
+        [
+            _least_tail(_evicted(PARTIAL, pool, _COUNTS_TRIED, _COUNTS_LONGEST), float(row[0]))
+            for pool, row in zip(PARTIAL.pools, _TABLE_5, strict=True)
+        ]
+    )  # (pool, rate, horizon)
+    least = tails.min(axis=0)
+    i, j = np.unravel_index(least.argmax(), least.shape)
+    best = (
+        f"rate {_COUNTS_TRIED[i]:g}, {_COUNTS_EVERY * (j + 1)} iterations: "
+        + ", ".join(f"{share:.0%}" for share in tails[:, i, j])
+        + " of the runs on the smaller side of 248, 190 and 105"
+    )
+    return sampled(
+        None if least[i, j] >= _TAIL else best,
+        f"nearest at {best}",
+        "248, 190, 105",
+        f"At least {_TAIL:.0%} on either side would do, as for Table 4. Each number alone is within "
+        "reach; 248 and 190 together take two nodes at opposite edges of their runs.",
         refuted=Evidence.SAMPLED,
     )
 
@@ -239,11 +298,22 @@ CLAIMS = (
     ),
     congestion(
         "table-4.counts",
-        "Evictions are 63 and 112 on the segregated nodes and 0 on the mixed one.",
+        "There is a rate and a horizon at which the nodes evict 63 and 112, the mixed one 0.",
         "Table 4",
-        _counts_can_be_met,
+        _counts_lie_among_runs,
         kind="table",
-        checked="rate 2.2 at each node, 400 iterations, 32 runs",
+        checked=f"rate {COUNTS_RATE} at each node, {COUNTS_ITERATIONS} iterations, both selected "
+        f"to match, {_COUNTS_RUNS} runs",
+    ),
+    congestion(
+        "table-5.counts",
+        "There is a rate and a horizon at which the nodes evict 248 and 190, the mixed one 105.",
+        "Table 5",
+        _no_counts_of_table_5,
+        kind="table",
+        expected=Verdict.FAILS,
+        checked=f"rates {', '.join(map(str, _COUNTS_TRIED))} at each node, horizons of "
+        f"{_COUNTS_EVERY} to {_COUNTS_LONGEST} iterations, {_COUNTS_RUNS} runs",
     ),
     congestion(
         "table-4.order",
