@@ -94,8 +94,8 @@ class NewTokenRatio:
         if not 0 <= self.least <= self.start <= 1:
             raise InputError("ratio", f"{self.start} to {self.least}", "0 <= least <= start <= 1")
         most = round((self.start - self.least) * self.SCALE)
-        if not 1 <= self.decay_steps <= max(most, 1):
-            raise InputError("decay_steps", self.decay_steps, f"1 to {max(most, 1)}")
+        if self.decay_steps < 1 or self.decay_steps > most > 0:  # else a step would be nothing
+            raise InputError("decay_steps", self.decay_steps, f"1 to {most}")
         if self.clip < 0:
             raise InputError("clip", self.clip, "at least 0 tokens")
 
@@ -147,8 +147,8 @@ class EngineRules:
         ):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
-        if self.reserved_tokens not in (0, 1):
-            raise InputError("reserved_tokens", self.reserved_tokens, "0 or 1")
+        if self.reserved_tokens < 0:
+            raise InputError("reserved_tokens", self.reserved_tokens, "at least 0")
         if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
             # It takes the blocks of its whole length, which this gate does not look at.
             raise InputError("gate", self.gate.name, "another one where prefills run alone")

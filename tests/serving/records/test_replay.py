@@ -98,6 +98,8 @@ def test_every_row_of_our_records_is_equal(name):
 def test_one_wrong_rule_is_seen_in_our_records(changes):
     """Otherwise they would say nothing about that rule."""
     records = [vllm(OURS / f"{name}.json") for name in NAMES]
+    if "prefill_alone" in changes:  # no rules for a first chunk
+        records = [record for record in records if record.rules.gate is Gate.FULL_INPUT]
     wrong = [replace(record, rules=replace(record.rules, **changes)) for record in records]
     assert not all(replay(record).equal for record in wrong)
 
