@@ -26,7 +26,7 @@ FEW = {"watermark": [0.0, 0.1], "max_num_seqs": [12, 20], "admission_rate": [Fra
 
 
 def small(source: Workload | Trace = TIERS, **options):
-    options = {"candidates": FEW, "requests": 60, "runs": 2, "backend": "reference"} | options
+    options = {"candidates": FEW, "requests": 104, "runs": 2, "backend": "reference"} | options
     return recommend_settings(source, M, **options)
 
 
@@ -43,7 +43,7 @@ def test_each_row_is_the_run_of_its_setting():
                 max_num_seqs=setting.max_num_seqs,
                 admission_rate=setting.admission_rate,
             )
-            table = saturated(TIERS, 60, rng=run)
+            table = saturated(TIERS, 104, rng=run)
             alone = metrics(
                 serve(table, "vllm", limits, clients=setting.clients, backend="reference")
             )
@@ -73,11 +73,31 @@ def test_the_horizon_ends_before_the_work_does_for_every_engine():
 def test_runs_are_long_enough_for_memory_to_turn_over():
     """Memory carries 400 / 252.5 * 15 requests (mean decode 15): 23.8, clients aside."""
     assert small(requests=None, runs=1, candidates={"max_num_seqs": []}).requests == 238
-    few = small(requests=90, runs=1)
-    assert few.all_start
-    assert not small(requests=96, runs=1).all_start
+    assert not small(requests=104, runs=1).all_start
+    few = small(requests=95, runs=1, demand=Demand(clients=25))
+    assert few.all_start  # a pick would be one of the start
+    assert (few.choice.index, few.choice.closest, few.end_of_preemption) == (None, None, None)
+    answer = few.as_dict()
+    assert (answer["pick"], answer["flags"], answer["end_of_preemption"]) == (None, {}, None)
+    assert not small(requests=96, runs=1, demand=Demand(clients=25)).all_start
     assert not small(requests=90, runs=1, demand=Demand(clients=22)).all_start
     assert not small(requests=90, runs=1, demand=Demand(rate=0.5)).all_start
+
+
+def test_a_horizon_is_at_least_the_longest_answer():
+    """x* = 400 / 252.5 and three times 23.8 left over: 20 iterations need 31.7 + 71.3 requests."""
+    with pytest.raises(InputError, match="at least 103: work for 19 iterations") as refused:
+        small(requests=102, runs=1)
+    assert refused.value.argument == "requests"
+    found = small(requests=103, runs=1)
+    assert found.iterations == 20
+    # A rare answer of 2,000 tokens: by default runs are as long as it.
+    rare = Workload(
+        (RequestClass(8, 10, Fraction(999, 1000)), RequestClass(8, 300, 1 - Fraction(999, 1000)))
+    )
+    usual = small(rare, requests=None, runs=1, candidates={"max_num_seqs": []})
+    assert usual.iterations is not None
+    assert usual.iterations >= 300
 
 
 def test_the_frontier_and_the_pick_are_of_the_means():

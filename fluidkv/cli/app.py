@@ -1,10 +1,12 @@
 """Commands: parse, call one function of the package, print. Nothing heavy is imported for help."""
 
+import difflib
 import json
 import os
 import sys
+import textwrap
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +54,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0; 1 if a claim differs from the record; 2 for bad input; 130 if interrupted.
     """
+    code = _run(argv)
+    if code == INTERRUPTED and argv is None and "jaxlib" in sys.modules:
+        # Compiled runs go on in threads of XLA; taking the interpreter down under them crashes.
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    return code
+
+
+def _run(argv: Sequence[str] | None) -> int:
     try:
         words = None if argv is None else list(argv)
         code = app(args=words, prog_name="fluidkv", standalone_mode=False)
@@ -205,8 +218,8 @@ def study(
     from fluidkv.cli.summary import print_study
 
     print_study(result, Console(highlight=False))
-    if names:
-        print(f"\nwritten to {folder}: {', '.join(names)}")
+    if folder is not None:
+        print(arguments.written_to(folder, names))
 
 
 app.command()(equilibria)
@@ -261,18 +274,33 @@ def figure(
         raise InputError("--all", " ".join(ids), "either figure ids or --all")
     if not ids and not all_:
         for each in figures():
-            print(f"{each.id:<22} {each.title}")
+            front = f"{each.id:<22} "
+            lines = textwrap.wrap(
+                each.title, 80, initial_indent=front, subsequent_indent=" " * len(front)
+            )
+            print("\n".join(lines))
         return
+    known = {each.id for each in figures()}
+    for name in ids or ():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            near = f"; the nearest is {close[0]}" if close else ""
+            raise InputError("ID", name, f"one of those that `fluidkv figure` lists{near}")
     folder = arguments.writable_folder("--out", out)
     try:
         with _progress(f"drawing into {folder}", quiet=False):
-            rendered = render(ids or None, folder)
+            rendered = render(ids or None, folder, on_skip=_refuse_missing if ids else None)
     except OSError as error:  # the disk filled up, or the folder changed since it was checked
         raise InputError("--out", out, f"a folder that takes files ({error})") from None
     for each in rendered:
         print(
             f"{each.id}: " + (f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files))
         )
+
+
+def _refuse_missing(id_: str, reason: str) -> None:
+    """Who asks for a figure by name wants that one."""
+    raise InputError("ID", id_, f"a figure whose input is there ({reason})")
 
 
 def _given(source: str | None, class_: list[str] | None, preset: str | None) -> str:
@@ -309,7 +337,7 @@ def _system(
 
         tokens = bench_capacity(source or "")
     if tokens is None:
-        raise InputError("--capacity", None, "a number of KV tokens")
+        raise InputError("--capacity", "none", "a number of KV tokens")
     return System(workload, tokens)  # pyright: ignore[reportArgumentType]  # System checks it
 
 

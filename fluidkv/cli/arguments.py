@@ -1,6 +1,8 @@
 """From the text of the command line to exact values, or one line that says what is allowed."""
 
 import re
+import textwrap
+from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
@@ -56,6 +58,40 @@ def capacity(text: str) -> Fraction:
     if not 0 < value <= LARGEST_NUMBER:
         raise InputError("--capacity", text, allowed)
     return value
+
+
+def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
+    """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
+
+    Args:
+        needs: what the whole has to look like.
+    """
+    name, _, bound = text.partition("=")
+    number = r"[0-9.]+(?:[eE][-+]?[0-9]+)?"
+    found = re.fullmatch(rf"\s*([-+]?(?:{number}|nan|inf))\s*([a-z]*)\s*", bound)
+    if found is None:
+        raise InputError(argument, text, needs)
+    if found[1].lstrip("-+") in ("nan", "inf") or found[1].startswith("-"):
+        raise InputError(argument, text, "a finite bound of at least 0")
+    return name.strip(), exact_number(argument, found[1], needs), found[2]
+
+
+def fits_blocks(argument: str, capacity: int, block_size: int) -> None:
+    """Refuse a block size of which a whole number does not make up the capacity."""
+    if capacity % block_size:
+        raise InputError(
+            argument,
+            block_size,
+            f"blocks that make up the capacity: {capacity:,} tokens are "
+            f"{capacity // block_size:,} blocks of {block_size:,} and "
+            f"{capacity % block_size:,} tokens",
+        )
+
+
+def written_to(folder: Path, names: Iterable[str]) -> str:
+    """What was written, in 80 columns unless a name is longer; the names below the folder."""
+    lines = textwrap.wrap(", ".join(names), 78, break_long_words=False, break_on_hyphens=False)
+    return "\n".join([f"\nwritten to {folder}:", *(f"  {line}" for line in lines)])
 
 
 def window(text: str) -> tuple[float, float]:

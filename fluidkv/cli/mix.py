@@ -1,6 +1,7 @@
 """`fluidkv mix`: which request classes to put on which node."""
 
 import json
+import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -189,6 +190,10 @@ def _rows(name: str, routing: "Routing") -> list[tuple[str, str]]:
     if high > 0:
         head += f", spectral radius {(low + high) / 2:.6g}"
     rows = [(name, head)]
+    if low > 1:
+        # From the lower end of what is proved of the radius: the fastest mode is no slower.
+        tenfold = math.ceil(math.log(10) / math.log(low))
+        rows.append(("  growth", f"the fastest mode grows tenfold in {tenfold:,} iterations"))
     alike = len({id(node) for node in routing.nodes}) == 1
     for place, node in enumerate(routing.nodes[:1] if alike else routing.nodes, start=1):
         label = "  each node" if alike else f"  node {place}"

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 
+from fluidkv.errors import InputError
+
 if TYPE_CHECKING:
     from rich.status import Status
 
     from fluidkv.serving.records.replay import Replay, VidurCounts, VllmRecord
 
+_ABSENT = "no such field"  # as the reader of records has it
 _NAME = 32  # columns of a file's name
 
 
@@ -33,9 +36,9 @@ def oracle(
     [bold]fluidkv oracle records/[/bold]
     """
     from fluidkv.cli.app import DIFFERS
-    from fluidkv.serving.records.replay import read_records, replay
+    from fluidkv.serving.records.replay import replay
 
-    records = [record for file in files for record in read_records(file)]  # all, before any runs
+    records = [record for file in files for record in _read(file)]  # all, before any runs
     answers, equal = [], True
     with _status(quiet=json_) as status:
         for record, name in zip(records, _names(records), strict=True):
@@ -49,6 +52,19 @@ def oracle(
     if json_:
         print(json.dumps(answers, indent=2, allow_nan=False))
     return 0 if equal else DIFFERS
+
+
+def _read(file: str) -> "list[VllmRecord | VidurCounts]":
+    from fluidkv.serving.records.replay import read_records
+
+    try:
+        return read_records(file)
+    except InputError as error:
+        if error.value != _ABSENT:
+            raise
+        where, _, name = error.argument.rpartition(": ")
+        allowed = f"a record of vLLM's or Vidur's scheduler; this has no field {name!r}"
+        raise InputError("FILE", where or file, allowed) from None
 
 
 def as_dict(record: "VllmRecord | VidurCounts", result: "Replay") -> dict[str, Any]:

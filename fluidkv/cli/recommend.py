@@ -1,10 +1,10 @@
 """`fluidkv recommend`: settings of an engine for a workload, a KV capacity and what is asked."""
 
 import csv
+import difflib
 import io
 import json
 import math
-import re
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from fluidkv.traces import LoadReport, Trace
     from fluidkv.workload import Workload
 
-NOT_ATTAINABLE = 1
-_UNITS = {"": 1.0, "s": 1.0, "ms": 1e-3}
+NO_PICK = 1
+_WHO, _SERVER, _TRIED, _RUN = "Who asks", "The server", "What to try and to ask for", "The run"
+_UNITS = {"s": Fraction(1), "ms": Fraction(1, 1000)}
+_TIMES = ("ttft", "latency", "tpot", "longest_gap")  # metrics that seconds can be a bound of
 _LARGEST_COUNT = 10**6
 _AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who asks, not a setting
 _OPTIONS = {  # of the function -> of the command line
@@ -52,22 +54,33 @@ def recommend(
     ] = None,
     class_: Annotated[
         list[str] | None,
-        typer.Option("--class", metavar="IN:OUT[:SHARE]", help="A request class; repeatable."),
+        typer.Option(
+            "--class",
+            metavar="IN:OUT[:SHARE]",
+            help="A request class; repeatable.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     preset: Annotated[
-        str | None, typer.Option(help="A synthetic workload: alpaca, bookcorpus, sharegpt.")
+        str | None,
+        typer.Option(
+            help="A synthetic workload: alpaca, bookcorpus, sharegpt.", rich_help_panel=_WHO
+        ),
     ] = None,
     capacity: Annotated[
         str | None,
         typer.Option(
-            metavar="TOKENS", help="KV capacity. May be left out for a log folder that names it."
+            metavar="TOKENS",
+            help="KV capacity. May be left out for a log folder that names it.",
+            rich_help_panel=_SERVER,
         ),
     ] = None,
     engine: Annotated[
         str,
         typer.Option(
             help="vllm, vllm-0.11, sglang, trtllm-max-utilization, trtllm-no-evict, "
-            "vidur-sarathi, restart."
+            "vidur-sarathi, restart.",
+            rich_help_panel=_SERVER,
         ),
     ] = "vllm",
     slo: Annotated[
@@ -76,22 +89,34 @@ def recommend(
             metavar="METRIC=BOUND",
             help="What must hold in every run, such as ttft_p99=2s or preemption_rate=0; "
             "repeatable.",
+            rich_help_panel=_TRIED,
         ),
     ] = None,
     rate: Annotated[
         str | None,
-        typer.Option(metavar="R", help="Poisson arrivals a second; an iteration without --clock."),
+        typer.Option(
+            metavar="R",
+            help="Poisson arrivals a second; an iteration without --clock.",
+            rich_help_panel=_WHO,
+        ),
     ] = None,
     clients: Annotated[
-        str | None, typer.Option(metavar="N", help="N clients, each with one request at a time.")
+        str | None,
+        typer.Option(
+            metavar="N", help="N clients, each with one request at a time.", rich_help_panel=_WHO
+        ),
     ] = None,
     replay: Annotated[
         bool,
         typer.Option(
-            "--replay", help="The trace at its own times: what a trace and a --clock do anyway."
+            "--replay",
+            help="The trace at its own times: what a trace and a --clock do anyway.",
+            rich_help_panel=_WHO,
         ),
     ] = False,
-    speed: Annotated[str, typer.Option(metavar="X", help="Of the replay: X times as fast.")] = "1",
+    speed: Annotated[
+        str, typer.Option(metavar="X", help="Of the replay: X times as fast.", rich_help_panel=_WHO)
+    ] = "1",
     clock: Annotated[
         str | None,
         typer.Option(
@@ -99,6 +124,7 @@ def recommend(
             help="Seconds of an iteration: D0, D1 more for each KV token, D2 for each token of "
             "prefill; or a name, such as vidur-llama3-8b-a100. "
             r"\[default: fitted to a log folder, else time in iterations]",
+            rich_help_panel=_SERVER,
         ),
     ] = None,
     now: Annotated[
@@ -107,58 +133,91 @@ def recommend(
             metavar="KNOB=VALUE",
             help="How the server is set: watermark, max_num_seqs, rate_cap; repeatable. "
             r"\[default: 0 and no caps]",
+            rich_help_panel=_SERVER,
         ),
     ] = None,
     watermark: Annotated[
-        str | None, typer.Option(metavar="W,W,...", help="Watermarks to try, each in [0, 1).")
+        str | None,
+        typer.Option(
+            metavar="W,W,...", help="Watermarks to try, each in [0, 1, rich_help_panel=_TRIED)."
+        ),
     ] = None,
     max_num_seqs: Annotated[
-        str | None, typer.Option(metavar="N,N,...", help="Caps on running requests to try.")
+        str | None,
+        typer.Option(
+            metavar="N,N,...", help="Caps on running requests to try.", rich_help_panel=_TRIED
+        ),
     ] = None,
     rate_cap: Annotated[
         str | None,
-        typer.Option(metavar="R,R,...", help="Admissions an iteration to try, such as 1/2."),
+        typer.Option(
+            metavar="R,R,...",
+            help="Admissions an iteration to try, such as 1/2.",
+            rich_help_panel=_TRIED,
+        ),
     ] = None,
     client_cap: Annotated[
         str | None,
-        typer.Option(metavar="N,N,...", help="With --clients: other numbers of them to try."),
+        typer.Option(
+            metavar="N,N,...",
+            help="With --clients: other numbers of them to try.",
+            rich_help_panel=_TRIED,
+        ),
     ] = None,
     block_size: Annotated[
-        str | None, typer.Option(metavar="TOKENS", help=r"\[default: the engine's]")
+        str | None,
+        typer.Option(metavar="TOKENS", help=r"\[default: the engine's]", rich_help_panel=_SERVER),
     ] = None,
     max_num_batched_tokens: Annotated[
         str | None,
-        typer.Option(metavar="TOKENS", help=r"Most tokens an iteration. \[default: no limit]"),
+        typer.Option(
+            metavar="TOKENS",
+            help=r"Most tokens an iteration. \[default: no limit]",
+            rich_help_panel=_SERVER,
+        ),
     ] = None,
     requests: Annotated[
         str | None,
         typer.Option(
             metavar="N",
             help=r"In each run; of a replay the first N, and on. \[default: 200 to 2,000]",
+            rich_help_panel=_RUN,
         ),
     ] = None,
     runs: Annotated[
-        str, typer.Option(metavar="N", help="Of each setting, with other requests each.")
+        str,
+        typer.Option(
+            metavar="N", help="Of each setting, with other requests each.", rich_help_panel=_RUN
+        ),
     ] = "4",
-    seed: Annotated[str, typer.Option(metavar="N", help="Of the first run.")] = "0",
+    seed: Annotated[
+        str, typer.Option(metavar="N", help="Of the first run.", rich_help_panel=_RUN)
+    ] = "0",
     format_: Annotated[
-        str | None, typer.Option("--format", help="Format of SOURCE, if not to be guessed.")
+        str | None,
+        typer.Option(
+            "--format", help="Format of SOURCE, if not to be guessed.", rich_help_panel=_WHO
+        ),
     ] = None,
     out: Annotated[
         str | None,
         typer.Option(
-            metavar="DIR", help="Write JSON, a table of all that was tried, and a figure."
+            metavar="DIR",
+            help="Write JSON, a table of all that was tried, and a figure.",
+            rich_help_panel=_RUN,
         ),
     ] = None,
     json_: Annotated[
-        bool, typer.Option("--json", help="Print only JSON on standard output.")
+        bool,
+        typer.Option("--json", help="Print only JSON on standard output.", rich_help_panel=_RUN),
     ] = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
 
     Runs the same requests through every setting of the engine's own rules and
     shows throughput against preemptions and tail latency, the setting to take,
-    and the flags. Exits with 1 if no setting meets every --slo.
+    and the flags. Exits with 1 if there is none to take: no setting meets every
+    --slo, or the runs are too short to say.
 
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
@@ -182,6 +241,9 @@ def recommend(
         "seed": arguments.whole_number("--seed", seed, least=0, most=2**62),
     }
     tokens = None if capacity is None else _tokens(capacity)
+    own_blocks = options["block_size"] is not None
+    if client_cap is not None and clients is None:
+        raise InputError("--client-cap", client_cap, "together with --clients")
     asked = (_rate("--rate", rate), _count("--clients", clients), replay, _rate("--speed", speed))
     bounds = [_slo(text) for text in slo or []]
     load, report = _load(source, class_, preset, format_)
@@ -192,7 +254,9 @@ def recommend(
         if report.format == "vllm-bench":
             tokens, ticks = _as_logged(source or "", tokens, ticks, options, notes)
     if tokens is None:
-        raise InputError("--capacity", None, "a number of KV tokens")
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    if own_blocks:
+        arguments.fits_blocks("--block-size", tokens, options["block_size"])
     demand, why = _demand(load, ticks, *asked)
     if why:
         notes.append(("", why))
@@ -206,9 +270,9 @@ def recommend(
         from fluidkv.cli.recommend_text import print_recommendation
 
         print_recommendation(found, load.name, notes, Console(highlight=False))
-        if names:
-            print(f"\nwritten to {folder}: {', '.join(names)}")
-    return NOT_ATTAINABLE if found.choice.index is None else 0
+        if folder is not None:
+            print(arguments.written_to(folder, names))
+    return NO_PICK if found.choice.index is None else 0
 
 
 def _run(
@@ -232,8 +296,16 @@ def _run(
                 load, tokens, engine=engine, demand=demand, on_progress=show, **options
             )
         except InputError as error:
-            name = _OPTIONS.get(error.argument, error.argument)
+            name = _option_of(error.argument, options)
             raise InputError(name, error.value, error.allowed) from None
+
+
+def _option_of(argument: str, options: dict[str, Any]) -> str:
+    """What the reader wrote: a knob may have been given as it is set now, or to be tried."""
+    as_set = argument in options["now"].changed(type(options["now"])())
+    if as_set and argument not in options["candidates"]:
+        return "--now"
+    return _OPTIONS.get(argument, argument)
 
 
 # --- what is served -----------------------------------------------------------------------------
@@ -381,28 +453,28 @@ def _values(option: str, text: str, knob: str) -> list[Any]:
     return [max(value.limit_denominator(10**6), Fraction(1, 10**6)) for value in rates]
 
 
-def _slo(text: str) -> tuple[str, str, str, str]:
-    """The text, and the name, number and unit in it."""
-    name, _, bound = text.partition("=")
-    found = re.fullmatch(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*([a-z]*)\s*", bound)
-    if found is None or found[2] not in _UNITS:
-        raise InputError("--slo", text, "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0")
-    return text, name.strip(), found[1], found[2]
+def _slo(text: str) -> "tuple[str, Slo, str]":
+    """The text, the bound, and the unit in it; a bound in ms is in seconds then."""
+    from fluidkv.serving.frontier import SLO_METRICS, Slo
+
+    needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
+    name = text.partition("=")[0].strip()
+    if name not in SLO_METRICS:
+        close = difflib.get_close_matches(name, SLO_METRICS, n=3, cutoff=0.5)
+        known = f"{needs}; METRIC one of {', '.join(SLO_METRICS)}"
+        raise InputError("--slo", text, f"{needs}; near: {', '.join(close)}" if close else known)
+    name, bound, unit = arguments.metric_bound("--slo", text, needs=needs)
+    if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
+        what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"
+        raise InputError("--slo", text, f"{what}, for {name}")
+    return text, Slo(name, float(bound * _UNITS.get(unit, 1))), unit
 
 
-def _slos(bounds: list[tuple[str, str, str, str]], clock: "IterationClock | None") -> "list[Slo]":
-    from fluidkv.serving.frontier import Slo
-
-    slos = []
-    for text, name, number, unit in bounds:
+def _slos(bounds: "list[tuple[str, Slo, str]]", clock: "IterationClock | None") -> "list[Slo]":
+    for text, _, unit in bounds:
         if unit and (clock is None or clock.unit != "s"):
             raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
-        value = float(arguments.exact_number("--slo", number, "a number")) * _UNITS[unit]
-        try:
-            slos.append(Slo(name, value))
-        except InputError as error:
-            raise InputError("--slo", error.value, error.allowed) from None
-    return slos
+    return [slo for _, slo, _ in bounds]
 
 
 def _tokens(text: str) -> int:

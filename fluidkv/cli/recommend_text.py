@@ -12,6 +12,7 @@ from fluidkv.serving.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, d
 
 _ROWS = 12  # of the frontier; --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above
+_ALL_START = "memory holds a good part of all requests at once: these runs are mostly their start"
 _NAMES = {"admission_rate": "rate cap"}
 _HEADINGS = {"max_num_seqs": "max seqs", "admission_rate": "rate cap"}
 _TITLES = {
@@ -32,6 +33,15 @@ def print_recommendation(
         notes: rows about where it came from.
         console: of 80 columns.
     """
+    with console.capture() as captured:
+        _print(found, name, notes, console)
+    # Tables fill their lines with blanks, which nobody sees and every copy has.
+    console.file.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def _print(
+    found: Recommendation, name: str, notes: Iterable[tuple[str, str]], console: Console
+) -> None:
     title = f"{found.limits.capacity:,} KV tokens, {found.engine.label}"
     console.print(f"[bold]{name + ' at ' if name else ''}{title}[/bold]", soft_wrap=True)
     _heading(console, "As it is now")
@@ -49,6 +59,10 @@ def print_recommendation(
 
 def _pick(found: Recommendation, console: Console) -> None:
     choice = found.choice
+    if found.all_start:
+        _heading(console, "No pick")
+        _pairs(console, [("why", f"{_ALL_START}; take more --requests"), *_free_prefill(found)])
+        return
     if choice.index is None:
         _heading(console, "No setting meets what is asked")
         index = choice.closest or 0
@@ -60,12 +74,22 @@ def _pick(found: Recommendation, console: Console) -> None:
     if index:
         rows += _results(found, index)
         rows.append(("against now", _gain(found, index)))
+    rows += _free_prefill(found)
     rows += [("asked", line) for line in _slo_lines(found, index)]
     if choice.index is not None:
         rows += _flag_rows(found, index)
         rows.append(("rule", RULE))
         rows.append(("allowed", _allowed(found)))
     _pairs(console, rows)
+
+
+def _free_prefill(found: Recommendation) -> list[tuple[str, str]]:
+    if not found.free_prefill:
+        return []
+    what = "caps look worse than they are"
+    if "watermark" in knobs(found.engine, found.demand):
+        what = "a watermark looks worse than it is"
+    return [("CAUTION", f"prefill costs nothing here: {what}; give --clock D0:D1:D2")]
 
 
 def _allowed(found: Recommendation) -> str:
@@ -183,7 +207,9 @@ def _watermark_rows(found: Recommendation) -> list[tuple[str, str]]:
     end = found.end_of_preemption
     largest = found.settings[tried[-1]].watermark
     left, now = found.mean(tried[-1], "preemptions"), found.mean(0, "preemptions")
-    if end is None:
+    if found.all_start:
+        answer = "not said: see above"
+    elif end is None:
         share = f", {left / now:.0%} of what it is now" if now else ""
         answer = f"none tried ends preemption: {_short(left)} a run are left at {largest:g}{share}"
     elif not found.settings[end].watermark:
@@ -284,11 +310,8 @@ def _simulated_rows(found: Recommendation) -> list[tuple[str, str]]:
     ]
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
-    if found.all_start:
-        fit = "memory holds a good part of all requests at once: these runs are mostly their start"
-        rows.append(("CAUTION", f"{fit}; take more --requests"))
     missing = "prefix caching, speculative decoding, swapping, scheduling cost"
-    if not found.clock.per_prefill_token:
+    if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
     rows.append(("", "output lengths are known to the run, not to the engine"))
@@ -329,8 +352,10 @@ def _memory(found: Recommendation) -> str:
     limits = found.limits
     budget = limits.max_num_batched_tokens
     tokens = "no limit on tokens an iteration" if budget is None else f"{budget:,} tokens at most"
+    unused = limits.capacity - limits.blocks * limits.block_size
+    left = f", {unused:,} {'token' if unused == 1 else 'tokens'} unused" if unused else ""
     return (
-        f"{limits.blocks:,} blocks of {limits.block_size}; {tokens}; carries "
+        f"{limits.blocks:,} blocks of {limits.block_size}{left}; {tokens}; carries "
         f"{_short(float(found.equilibrium.in_flight))} requests without eviction"
     )
 

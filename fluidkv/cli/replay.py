@@ -101,8 +101,8 @@ def replay(
     from fluidkv.cli.replay_text import print_replay
 
     print_replay(found, Console(highlight=False))
-    if names:
-        print(f"\nwritten to {folder}: {', '.join(names)}")
+    if folder is not None:
+        print(arguments.written_to(folder, names))
 
 
 def _write(found: "Replay", text: str, folder: Path) -> list[str]:

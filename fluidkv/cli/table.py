@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fluidkv.cli import arguments
+from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.claims.table import Column, Row, Table
 
 _WIDTH = 80
+_ELSEWHERE = "; 4, 5 and 8 are claims: fluidkv verify congestion.table-4, and so on"
 
 
 def table(
@@ -41,11 +42,20 @@ def table(
             for n, each in known.items():
                 print(f"{n:>2}  {each.title}")
         return
-    chosen = find(arguments.whole_number("N", number, least=1))
+    chosen = find(_number(number))
     if json_:
         print(json.dumps(chosen.as_dict(), indent=2, allow_nan=False))
     else:
         print(as_text(chosen))
+
+
+def _number(text: str) -> int:
+    from fluidkv.claims.tables import tables
+
+    known = [str(n) for n in tables()]
+    if text.strip() not in known:
+        raise InputError("N", text, f"{', '.join(known)}{_ELSEWHERE}")
+    return int(text)
 
 
 def as_text(table: "Table") -> str:

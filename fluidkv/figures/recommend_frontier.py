@@ -53,6 +53,8 @@ def recommend_frontier(found: "Recommendation") -> Figure:
 
 def _title(found: "Recommendation") -> str:
     taken = found.choice.index
+    if found.all_start:
+        return f"{found.engine.label}: runs too short for a pick"
     if taken is None:
         return f"{found.engine.label}: no setting meets what is asked"
     if taken == 0:

@@ -68,15 +68,49 @@ class Demand:
         return "replay" if self.replay else "saturated"
 
 
-def requests_of_run(requests: int | None, demand: Demand, equilibrium: Equilibrium) -> int:
-    """How many requests a run has: what was asked for, checked, or the usual number."""
+def requests_of_run(
+    requests: int | None, demand: Demand, equilibrium: Equilibrium, longest: int
+) -> int:
+    """How many requests a run has: what was asked for, checked, or the usual number.
+
+    Args:
+        longest: output of all that may be asked for, tokens.
+    """
+    least = _least_requests(equilibrium, longest) if demand.kind == "saturated" else 1
     if requests is None:
         together = at_once(demand, equilibrium)
         most = max(_MOST, math.ceil(LEAST_TURNOVERS * together)) if is_full(demand) else _MOST
-        return min(max(math.ceil(_TURNOVERS * together), _FEWEST), most, MOST_REQUESTS)
-    if isinstance(requests, bool) or not 1 <= requests <= MOST_REQUESTS:
+        usual = min(max(math.ceil(_TURNOVERS * together), _FEWEST), most, MOST_REQUESTS)
+        requests = max(usual, least)
+    if isinstance(requests, bool) or not 1 <= requests <= max(MOST_REQUESTS, least):
         raise InputError("requests", requests, f"an integer from 1 to {MOST_REQUESTS:,}")
+    if least > MOST_REQUESTS:
+        raise InputError(
+            "capacity",
+            f"memory for {float(equilibrium.in_flight):,.0f} requests",
+            f"less, or clients or a rate: where all requests wait from the start, {least:,} would "
+            f"be needed for a run as long as the longest answer, of {MOST_REQUESTS:,} at most",
+        )
+    if requests < least:
+        horizon = horizon_of(demand, equilibrium, requests)
+        raise InputError(
+            "requests",
+            requests,
+            f"at least {least:,}: work for {horizon} iterations is sure, and the longest answer "
+            f"takes {longest:,}",
+        )
     return requests
+
+
+def _least_requests(equilibrium: Equilibrium, longest: int) -> int:
+    """With fewer, the horizon ends before an answer of the longest kind can."""
+    work = longest * equilibrium.rate
+    return math.ceil(min(work + 3 * equilibrium.in_flight, 4 * work))
+
+
+def mostly_start(demand: Demand, equilibrium: Equilibrium, size: int) -> bool:
+    """Whether runs are too short for memory to be filled and emptied a few times."""
+    return is_full(demand) and size < LEAST_TURNOVERS * at_once(demand, equilibrium)
 
 
 def is_full(demand: Demand) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import xarray as xr
 
 from fluidkv.exact.survival import Equilibrium
-from fluidkv.recommend.demand import LEAST_TURNOVERS, Demand, at_once, is_full
+from fluidkv.recommend.demand import Demand, mostly_start
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.frontier import (
     KNOBS,
@@ -37,9 +37,9 @@ class Recommendation:
         objectives: metrics that the frontier is about; the first is the throughput.
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.
-        slos, choice: what was asked, and what to take.
+        slos, choice: what was asked, and what to take: nothing, of runs that are `all_start`.
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
-            if none that was tried.
+            if none that was tried, or if runs are `all_start`.
         requests: in each run.
         warm_up, iterations: where requests wait from the start, iterations left out, and in all;
             0 and None where runs go on until every request is served.
@@ -86,8 +86,12 @@ class Recommendation:
     @property
     def all_start(self) -> bool:
         """Whether runs are too short for memory to be filled and emptied a few times."""
-        few = self.requests < LEAST_TURNOVERS * at_once(self.demand, self.equilibrium)
-        return few and is_full(self.demand)
+        return mostly_start(self.demand, self.equilibrium, self.requests)
+
+    @property
+    def free_prefill(self) -> bool:
+        """Whether computing a lost prompt again costs no time, only a place in the batch."""
+        return not self.clock.per_prefill_token
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""

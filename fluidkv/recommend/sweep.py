@@ -17,6 +17,7 @@ from fluidkv.recommend.demand import (
     check_pace,
     horizon_of,
     length_of,
+    mostly_start,
     requests_of_run,
     tables_of,
 )
@@ -34,6 +35,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.frontier import (
     KNOBS,
+    Choice,
     Setting,
     Slo,
     choose,
@@ -91,7 +93,8 @@ def recommend_settings(
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
-            always full, four times what it carries at least.
+            always full, four times what it carries at least, and where all wait from the start, so
+            many that the run is as long as the longest answer.
         runs: of each setting. A replay has no more than the trace has parts.
         seed: of the first run's requests; the others follow.
         backend: of `serve`.
@@ -100,7 +103,8 @@ def recommend_settings(
     Raises:
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
             without times or without a clock in seconds; an SLO on times since arrival where all
-            requests wait from the start; too many runs.
+            requests wait from the start; too few requests for a run as long as the longest answer
+            there; too many runs.
     """
     rules, demand = named(engine), demand or Demand()
     clock = clock or IterationClock.iterations()
@@ -116,7 +120,8 @@ def recommend_settings(
         check_memory(rules, limits, workload)
     equilibrium = equilibrium_of(workload, capacity)
     settings = settings_of(rules, limits, demand, workload, equilibrium, now, candidates)
-    size = requests_of_run(requests, demand, equilibrium)
+    longest = max(c.decode_length for c in workload.classes)
+    size = requests_of_run(requests, demand, equilibrium, longest)
     tables = tables_of(source, workload, demand, clock, size, runs, seed)
     size = len(tables[0])
     if len(settings) * len(tables) > MOST_RUNS:
@@ -146,6 +151,10 @@ def recommend_settings(
     objectives = _objectives(demand, clock)
     values = {str(name): column.values for name, column in table.data_vars.items()}
     means = np.stack([values[name].mean(axis=1) for name in objectives], axis=1)
+    choice = choose(settings, values, slos, throughput=objectives[0], tails=objectives[2:])
+    end = smallest_without_preemptions(settings, values["preemptions"])
+    if mostly_start(demand, equilibrium, size):  # they say nothing of how it goes on
+        choice, end = Choice(None, (), (), None), None
     right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
     return Recommendation(
         engine=rules,
@@ -158,8 +167,8 @@ def recommend_settings(
         objectives=objectives,
         frontier=_frontier(means, settings),
         slos=slos,
-        choice=choose(settings, values, slos, throughput=objectives[0], tails=objectives[2:]),
-        end_of_preemption=smallest_without_preemptions(settings, values["preemptions"]),
+        choice=choice,
+        end_of_preemption=end,
         requests=size,
         warm_up=warm_up * every,
         iterations=horizon,

@@ -70,6 +70,32 @@ def test_figure_writes_picture_data_and_manifest(capsys, tmp_path):
     assert {"congestion_figure_2.png", "congestion_figure_2.svg", "manifest.json"} <= names
 
 
+def test_the_list_of_figures_fits_80_columns(capsys):
+    assert main(["figure"]) == 0
+    shown = capsys.readouterr().out
+    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert "against the second half of a measured run" in " ".join(shown.split())  # nothing is cut
+
+
+def test_an_unknown_figure_gets_its_nearest(capsys):
+    assert main(["figure", "measured_logs"]) == 2
+    assert capsys.readouterr().err == (
+        "fluidkv: ID: got 'measured_logs'; allowed: one of those that `fluidkv figure` lists; "
+        "the nearest is measured_log\n"
+    )
+
+
+def test_a_figure_asked_for_by_name_is_not_skipped(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("FLUIDKV_TRACES", str(tmp_path / "nowhere"))
+    out = tmp_path / "out"
+    assert main(["figure", "replay_measured", "congestion_figure_2", "--out", str(out)]) == 2
+    captured = capsys.readouterr()
+    assert "figure" in captured.err
+    assert "replay_measured" in captured.err
+    assert captured.err.count("\n") == 1
+    assert not out.exists()
+
+
 def test_figure_takes_ids_or_all_but_not_both(capsys, tmp_path):
     assert main(["figure", "congestion_figure_2", "--all", "--out", str(tmp_path)]) == 2
     assert "--all" in capsys.readouterr().err
@@ -109,6 +135,31 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
     )
     assert stopped.returncode == 130
     assert stopped.stdout == ""
+    assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_does_not_take_the_interpreter_down_under_threads_of_xla(tmp_path):
+    """What happens at a usual exit is what crashes: it must not begin. What was said is out."""
+    code = (
+        "import atexit, os, signal, sys; from importlib import import_module\n"
+        "import jax\n"
+        "atexit.register(os.write, 2, b'taken down')\n"
+        "import_module('fluidkv.figures.render').draw = (\n"
+        "    lambda *_: print('begun') or os.kill(os.getpid(), signal.SIGINT)\n"
+        ")\n"
+        "sys.argv = ['fluidkv', 'figure', 'congestion_figure_2', '--out', sys.argv[1]]\n"
+        "from fluidkv.cli import main\n"
+        "sys.exit(main())"
+    )
+    stopped = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "new")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert stopped.returncode == 130
+    assert stopped.stdout == "begun\n"
     assert stopped.stderr == "fluidkv: interrupted; nothing was left half-written\n"
     assert list(tmp_path.iterdir()) == []
 

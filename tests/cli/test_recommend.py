@@ -19,7 +19,7 @@ from tests.cli.test_study import refusal
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
 FEW = ["--watermark", "0,0.1", "--max-num-seqs", "12,20", "--rate-cap", "1/2"]
-QUICK = [*TWO, *FEW, "--requests", "60", "--runs", "2"]
+QUICK = [*TWO, *FEW, "--requests", "104", "--runs", "2"]  # what a run of 20 iterations needs
 
 
 @pytest.fixture(autouse=True)
@@ -59,6 +59,53 @@ def test_stable_keys(capsys):
     assert found["pick"] in found["frontier"]
 
 
+def test_where_prefill_is_free_a_caution_stands_under_the_gain(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    options = [*QUICK, "--clients", "25", "--slo", "preemptions=0"]
+    lines = shown(capsys, *options).splitlines()
+    below = lines[[line.startswith("against now") for line in lines].index(True) + 1 :]
+    words = " ".join(" ".join(below[:2]).split())
+    said = "prefill costs nothing here: a watermark looks worse than it is; give --clock D0:D1:D2"
+    assert words == f"CAUTION {said}"
+    assert "CAUTION" in shown(capsys, *options, "--clock", "0.01:1e-6")
+    assert "CAUTION" not in shown(capsys, *options, "--clock", "0.01:1e-6:1e-4")
+    caps = [*TWO, "--requests", "104", "--runs", "1", "--max-num-seqs", "12", "--rate-cap", "1/2"]
+    words = " ".join(shown(capsys, *caps, "--engine", "sglang").split())
+    assert "caps look worse than they are" in words
+
+
+def test_runs_that_are_all_start_give_no_pick(capsys, tmp_path):
+    options = [*TWO, *FEW, "--requests", "60", "--runs", "2", "--clients", "25"]
+    text = shown(capsys, *options, "--out", str(tmp_path / "new"), code=1)
+    assert "No pick" in text
+    words = " ".join(text.split())
+    assert "these runs are mostly their start; take more --requests" in words
+    assert "none is needed" not in words
+    assert "not said: see above" in words
+    assert "nothing to change" not in words
+    manifest = json.loads((tmp_path / "new" / "manifest.json").read_text())
+    assert "runs too short for a pick" in manifest["figures"]["frontier"]["title"]
+
+
+def test_tokens_that_make_no_block_are_said(capsys):
+    options = [*TWO, *FEW, "--requests", "120", "--runs", "1", "--capacity", "408"]
+    assert "25 blocks of 16, 8 tokens unused" in " ".join(shown(capsys, *options).split())
+
+
+def test_no_line_ends_in_blanks_and_written_to_fits(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    lines = shown(capsys, *QUICK, "--out", "new").splitlines()
+    assert [line for line in lines if line != line.rstrip() or len(line) > 80] == []
+
+
+def test_help_is_in_groups(capsys):
+    assert main(["recommend", "--help"]) == 0
+    text = capsys.readouterr().out
+    for title in ("Who asks", "The server", "What to try and to ask for", "The run"):
+        assert f" {title} " in text
+
+
 def test_words_and_flags_within_80_columns(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     text = shown(capsys, *QUICK, "--clients", "25", "--slo", "preemption_rate=0")
@@ -73,7 +120,7 @@ def test_words_and_flags_within_80_columns(capsys, monkeypatch):
 
 
 def test_a_rate_limit_is_no_flag(capsys):
-    options = [*QUICK[:6], "--requests", "60", "--watermark", "0", "--max-num-seqs", "60"]
+    options = [*QUICK[:6], "--requests", "104", "--watermark", "0", "--max-num-seqs", "60"]
     options += ["--rate-cap", "1/4", "--clients", "25", "--clock", "0.01", "--slo", "preemptions=0"]
     text = shown(capsys, *options)
     words = " ".join(text.split())
@@ -99,10 +146,10 @@ def test_a_trace_with_times_is_replayed_on_a_clock_in_seconds(capsys, tmp_path):
     timed = answer(capsys, *options, "--clock", "0.01:1e-6", "--requests", "20", "--speed", "2")
     assert timed["demand"] == {"kind": "replay", "speed": 2}
     assert timed["simulated"]["runs_each"] == 2
-    untimed = answer(capsys, *options, "--requests", "60")
+    untimed = answer(capsys, *options, "--requests", "104")
     assert untimed["demand"] == {"kind": "saturated"}
     assert "--clock would replay them" in " ".join(
-        shown(capsys, *options, "--requests", "60").split()
+        shown(capsys, *options, "--requests", "104").split()
     )
     err = refusal(capsys, "recommend", *options, "--replay")
     assert "--replay" in err
@@ -133,7 +180,7 @@ def test_out_has_a_row_for_each_setting_and_run(capsys, tmp_path):
 
 
 def test_an_engine_without_a_watermark_says_so(capsys):
-    options = [*TWO, "--requests", "60", "--runs", "1", "--engine", "sglang", "--block-size", "1"]
+    options = [*TWO, "--requests", "104", "--runs", "1", "--engine", "sglang", "--block-size", "1"]
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "12").split())
     assert "not tried: sglang 0.5.23 has no flag for it" in words
     err = refusal(capsys, "recommend", *options, "--watermark", "0.1")
@@ -179,6 +226,15 @@ def test_an_engine_without_a_watermark_says_so(capsys):
         ([*TWO, "--slo", "ttft_p99=fast"], "--slo"),
         ([*TWO, "--slo", "ttft_p99=2s"], "--clock"),
         ([*TWO, "--slo", "p99=2"], "ttft_p99"),
+        ([*TWO, "--slo", "ttft_p98=2s"], "near: ttft_p99"),
+        ([*TWO, "--slo", "preemptions=0s"], "a number without a unit, for preemptions"),
+        ([*TWO, "--slo", "ttft_p99=2h"], "a time: a number, s or ms, for ttft_p99"),
+        ([*TWO, "--slo", "ttft_p99=-1"], "a finite bound of at least 0"),
+        ([*TWO, "--slo", "ttft_p99=nan"], "a finite bound of at least 0"),
+        ([*TWO, "--slo", "ttft_p99=infs"], "a finite bound of at least 0"),
+        ([*TWO, "--requests", "60"], "--requests: got 60; allowed: at least 103"),
+        ([*TWO, "--engine", "sglang", "--now", "watermark=0.1"], "--now: got 0.1"),
+        ([*TWO, "--block-size", "7"], "400 tokens are 57 blocks of 7 and 1 tokens"),
         ([*TWO, "--slo", "ttft_p99=2"], "where all requests wait at first"),
         ([*TWO, "--format", "azure"], "--format"),
         ([*TWO, "--out", ""], "--out"),
@@ -245,7 +301,10 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     assert "prefix caching on" in words
     assert "0.02 s an iteration" in words
     own = answer(
-        capsys, *options, "--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"
+        capsys,
+        *options,
+        *("--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"),
+        *("--requests", "400"),
     )
     assert (own["capacity"], own["now"]["max_num_seqs"]) == (30000, 9)
     assert own["demand"] == {"kind": "saturated"}
@@ -256,7 +315,8 @@ def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):
     assert answer(capsys, *options)["simulated"]["settings"] == 9
     words = " ".join(shown(capsys, *options).split())
     assert "those who then wait outside are in no latency" in words
-    assert "no clients are given" in refusal(capsys, "recommend", *QUICK, "--client-cap", "12")
+    err = refusal(capsys, "recommend", *QUICK, "--client-cap", "12")
+    assert "--client-cap: got '12'; allowed: together with --clients" in err
 
 
 def test_a_clock_has_a_name(capsys):

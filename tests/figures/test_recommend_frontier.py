@@ -29,7 +29,7 @@ def found(**options) -> Recommendation:
     if "demand" not in options:
         del few["clients"]
     return recommend_settings(
-        TIERS, 400, candidates=few, requests=60, runs=2, backend="reference", **options
+        TIERS, 400, candidates=few, requests=104, runs=2, backend="reference", **options
     )
 
 
