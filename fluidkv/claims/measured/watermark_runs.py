@@ -122,7 +122,7 @@ def fitted_clock() -> IterationClock:
     The third is the ratio of d1 to d0. A decode step reads all weights and all cached tokens, so it
     is taken as that of their bytes; the row says nothing of it, since memory is always full.
     """
-    first, run = PUBLISHED[0], _run(0)
+    first, run = PUBLISHED[0], _run(published_runs(), 0)
     duration = run.outputs.sum() / first.output_per_s
     decode = 1 + KV_BYTES / WEIGHT_BYTES * run.kv_tokens  # of each iteration, in units of d0
 
@@ -140,7 +140,7 @@ def fitted_clock() -> IterationClock:
 
 def clock_of_one_number() -> IterationClock:
     """One unknown from the output tokens/s of the first row: prefill takes no time of its own."""
-    run = _run(0)
+    run = _run(published_runs(), 0)
     decode = 1 + KV_BYTES / WEIGHT_BYTES * run.kv_tokens
     base = run.outputs.sum() / PUBLISHED[0].output_per_s / decode.sum()
     return IterationClock(float(base), float(base) * KV_BYTES / WEIGHT_BYTES)
@@ -148,7 +148,12 @@ def clock_of_one_number() -> IterationClock:
 
 def predicted(clock: IterationClock) -> tuple[Row, ...]:
     """Our rows, by a clock; in the order of `PUBLISHED`."""
-    return tuple(_row(index, clock) for index in range(len(WATERMARKS)))
+    return rows(published_runs(), clock)
+
+
+def rows(runs: xr.Dataset, clock: IterationClock) -> tuple[Row, ...]:
+    """The rows of runs at the published watermarks, in their order."""
+    return tuple(_row(runs, index, clock) for index in range(len(WATERMARKS)))
 
 
 def gap_p99(
@@ -177,15 +182,14 @@ class _Run:
         return clock.base + kv + prefill * self.prefill_tokens
 
 
-def _run(index: int) -> _Run:
-    runs = published_runs()
+def _run(runs: xr.Dataset, index: int) -> _Run:
     one = runs.isel(run=index, window=slice(int(runs.iterations[index])))
     names = ("kv_tokens", "prefill_tokens", "new_outputs")
     return _Run(*(one[name].values.astype(float) for name in names))
 
 
-def _row(index: int, clock: IterationClock) -> Row:
-    run, one = _run(index), published_runs().isel(run=index)
+def _row(runs: xr.Dataset, index: int, clock: IterationClock) -> Row:
+    run, one = _run(runs, index), runs.isel(run=index)
     durations = run.durations(clock)
     at = np.concatenate(([0.0], np.cumsum(durations)))  # when so many iterations have ended
     arrival, first, last = (
