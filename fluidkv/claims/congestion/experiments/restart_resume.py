@@ -6,6 +6,9 @@ without a watermark, in blocks of one token and with no prefill budget, so that 
 differs.
 """
 
+from functools import partial
+from math import gcd
+
 from fluidkv.claims.claim import Outcome
 from fluidkv.claims.congestion.experiments._keeps import (
     INPUTS,
@@ -13,6 +16,7 @@ from fluidkv.claims.congestion.experiments._keeps import (
     OUTPUT,
     PAIR,
     PER_PREFILL_TOKEN_S,
+    Lengths,
     runs,
     share_in_seconds,
     synchronized,
@@ -22,10 +26,13 @@ from fluidkv.claims.outcomes import sampled
 from fluidkv.verdict import Evidence, Verdict
 
 _MIXES = {"{64}": ONE, "{32, 64}": PAIR}
-_CHECKED = (
-    f"inputs of {INPUTS[0]} to {INPUTS[-1]}, outputs of 64, and of 32 and 64; memory for 300 "
-    "requests; 12 lifetimes after 12"
-)
+_CHECKED = f"inputs of {INPUTS[0]} to {INPUTS[-1]}; memory for 300 requests; 12 lifetimes after 12"
+_CHECKED_BOTH = f"outputs of 64, and of 32 and 64; {_CHECKED}"
+_SWING, _PERIOD = 0.5, (0.75, 1.01)
+"""Less than half the swing is another regime than the cycle. A period of half the divisor or twice
+it would be another mode; the window of 12 lifetimes tells 64 from 59 and from 70."""
+_HALF = (0.4, 0.6)
+"""Half, give or take a fifth: tells it from nothing, and from the 0.72 and more of restart."""
 _NEAR = 0.025
 """Memory holds 300 whole requests on average and completes them in one pulse of 160 or more."""
 
@@ -66,37 +73,48 @@ def _resume_loses_no_iterations() -> Outcome:
     )
 
 
-def _oscillation_stays() -> Outcome:
+def _oscillation_stays(lengths: Lengths) -> Outcome:
+    """At least half the swing, and nearly the period, of the run that loses progress."""
     bad, swings, periods = None, [], []
-    for l0, lost, kept in zip(INPUTS, runs("restart", ONE), runs("vllm", ONE), strict=True):
+    common = gcd(*lengths)
+    for l0, lost, kept in zip(INPUTS, runs("restart", lengths), runs("vllm", lengths), strict=True):
         swings.append(kept.swing / lost.swing)
         periods.append(kept.period)
-        calm = kept.swing < lost.swing / 2
-        if calm or not 0.75 * OUTPUT <= kept.period <= 1.01 * OUTPUT or lost.period != OUTPUT:
-            bad = bad or f"inputs of {l0}: swing {kept.swing:.2f} against {lost.swing:.2f}"
+        calm = kept.swing < _SWING * lost.swing
+        near = _PERIOD[0] * common <= kept.period <= _PERIOD[1] * common
+        if calm or not near or lost.period != common:
+            bad = bad or (
+                f"inputs of {l0}: {swings[-1]:.2f} times the swing, period {kept.period:.1f}"
+            )
     return sampled(
         bad,
         f"swing of the running requests {min(swings):.2f} to {max(swings):.2f} times that of "
-        f"restart; period {min(periods):.1f} to {max(periods):.1f} iterations, {OUTPUT} under "
-        "restart",
-        f"period l1 = {OUTPUT}",
-        "One class. At least half the swing, and a period of three quarters of a lifetime or more.",
+        f"restart; periods {', '.join(f'{period:.1f}' for period in periods)} iterations, "
+        f"{common} under restart",
+        f"period {common}",
+        f"At least {_SWING:g} times the swing, and a period of {_PERIOD[0]:g} to {_PERIOD[1]:g} "
+        f"times {common}.",
         refuted=Evidence.SAMPLED,
     )
 
 
-def _recomputed_instead() -> Outcome:
+def _recomputed_instead(lengths: Lengths) -> Outcome:
     bad, shown = None, []
-    for l0, kept in zip(INPUTS, runs("vllm", ONE), strict=True):
-        more = kept.prefill - l0 / OUTPUT
+    mean = sum(lengths) / len(lengths)
+    for l0, kept in zip(INPUTS, runs("vllm", lengths), strict=True):
+        more = kept.prefill - l0 / mean
         shown.append(f"{more:.2f}")
-        if not 0.4 <= more <= 0.6:
+        if not _HALF[0] <= more <= _HALF[1]:
             bad = bad or f"inputs of {l0}: {more:.3f}"
+    again = [
+        kept.prefill - l0 / mean for l0, kept in zip(INPUTS, runs("restart", lengths), strict=True)
+    ]
     return sampled(
         bad,
         f"{', '.join(shown)} prefill tokens for each output token, beyond the prompts",
         "half of the throughput",
-        "One class. 0.4 to 0.6 would do. Restart prefills about one, and decodes again besides.",
+        f"{_HALF[0]:g} to {_HALF[1]:g} would do. Restart prefills {min(again):.2f} to "
+        f"{max(again):.2f}, and decodes again besides.",
         refuted=Evidence.SAMPLED,
     )
 
@@ -131,7 +149,7 @@ CLAIMS = (
         "Lemma 1 and section 4.2, in whole requests",
         _restart_has_the_cycle,
         kind="remark",
-        checked=_CHECKED,
+        checked=_CHECKED_BOTH,
     ),
     congestion(
         "restart-resume.resume",
@@ -139,23 +157,41 @@ CLAIMS = (
         "section 2.2; not stated there",
         _resume_loses_no_iterations,
         kind="remark",
-        checked=f"{_CHECKED}; vllm and vidur-sarathi",
+        checked=f"{_CHECKED_BOTH}; vllm and vidur-sarathi",
     ),
     congestion(
         "restart-resume.oscillation",
         "The oscillation stays where the evicted keep their tokens.",
         "section 6: 'consistent with the synchronization mechanism'",
-        _oscillation_stays,
+        partial(_oscillation_stays, ONE),
         kind="remark",
-        checked=_CHECKED,
+        checked=f"outputs of 64; {_CHECKED}",
+    ),
+    congestion(
+        "restart-resume.oscillation-of-a-pair",
+        "With outputs of 32 and 64 too, at the period of their divisor.",
+        "section 6: 'consistent with the synchronization mechanism'",
+        partial(_oscillation_stays, PAIR),
+        kind="remark",
+        expected=Verdict.FAILS,
+        checked=f"outputs of 32 and 64; {_CHECKED}",
     ),
     congestion(
         "restart-resume.recomputed",
         "The lost half comes back as half a recomputed token for each output token.",
         "section 2.2; not stated there",
-        _recomputed_instead,
+        partial(_recomputed_instead, ONE),
         kind="remark",
-        checked=_CHECKED,
+        checked=f"outputs of 64; {_CHECKED}",
+    ),
+    congestion(
+        "restart-resume.recomputed-by-a-pair",
+        "With outputs of 32 and 64 too, half a token is recomputed for each output token.",
+        "section 2.2; not stated there",
+        partial(_recomputed_instead, PAIR),
+        kind="remark",
+        expected=Verdict.FAILS,
+        checked=f"outputs of 32 and 64; {_CHECKED}",
     ),
     congestion(
         "restart-resume.half-in-seconds",

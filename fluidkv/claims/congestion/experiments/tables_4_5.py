@@ -229,8 +229,8 @@ def _no_counts_of_table_5() -> Outcome:
         None if least[i, j] >= _TAIL else best,
         f"nearest at {best}",
         "248, 190, 105",
-        f"At least {_TAIL:.0%} on either side would do, as for Table 4. Each number alone is within "
-        "reach; 248 and 190 together take two nodes at opposite edges of their runs.",
+        f"At least {_TAIL:.0%} on either side would do, as for Table 4. Each number alone is "
+        "within reach; 248 and 190 together take two nodes at opposite edges of their runs.",
         refuted=Evidence.SAMPLED,
     )
 

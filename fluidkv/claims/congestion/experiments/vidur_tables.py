@@ -263,7 +263,7 @@ CLAIMS = (
         checked="20,000 requests at 300 a second; vidur-sarathi",
     ),
     congestion(
-        "table-3.cap-evicts-nothing.restart",
+        "table-3.cap-evicts-nothing-restart",
         "The same where the evicted start again.",
         "Table 3, in the model of section 2",
         partial(_cap_evicts_nothing, "restart"),
