@@ -1,6 +1,8 @@
 """`fluidkv mix`: stable keys, 80 columns, one line for bad input."""
 
 import json
+import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -106,6 +108,16 @@ def test_text_fits_80_columns(argv, capsys, monkeypatch):
     out = run_text(capsys, argv)
     assert max(len(line.rstrip()) for line in out.splitlines()) <= 80
     assert "all mixed" in out
+
+
+def test_how_slowly_modes_grow_is_said(capsys):
+    """From the printed radius, which is rounded to six digits."""
+    out = run_text(capsys, argv_of("300:20", "300:21", nodes=1))
+    assert "spectral radius 1.00265" in out
+    (said,) = re.findall(r"growth +the fastest mode grows tenfold in (\d+) iterations", out)
+    least, most = (math.ceil(math.log(10) / math.log(radius)) for radius in (1.002655, 1.002645))
+    assert least <= int(said) <= most
+    assert "growth" not in run_text(capsys, argv_of("300:5", "300:6", nodes=1))
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,15 @@ def test_text_fits_80_columns(capsys, tmp_path, monkeypatch):
     assert max(len(line) for line in out.splitlines()) <= 80
 
 
+def test_a_file_that_is_no_record_is_named_as_such(capsys, tmp_path):
+    path = tmp_path / "o.json"
+    path.write_text("{}")
+    assert main(["oracle", str(path)]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("fluidkv: FILE: got '")
+    assert "a record of vLLM's or Vidur's scheduler; this has no field 'engine'" in err
+
+
 @pytest.mark.parametrize("argv", [["no-such-file.json"], []])
 def test_no_file_gets_one_line(argv, capsys):
     assert main(["oracle", *argv]) == 2

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from fluidkv.claims.ledger import select
 from fluidkv.claims.table import Column, Row, Table
 from fluidkv.claims.tables import tables
 from fluidkv.cli import main
@@ -31,6 +32,14 @@ def test_text_and_json_have_the_same_numbers_in_80_columns(capsys):
     line = next(line for line in text.splitlines() if line.startswith("mixed "))
     shown = [float(word.replace(",", "")) for word in line.split()[1:]]
     assert shown == [round(pool[key], 1) for key in answer["columns"]]
+
+
+def test_tables_that_are_elsewhere_are_said_to_be(capsys):
+    assert main(["table", "x"]) == 2
+    said = "N: got 'x'; allowed: 1, 2, 3, 6, 7; 4, 5 and 8 are claims: fluidkv verify"
+    assert said in capsys.readouterr().err
+    for number in (4, 5, 8):
+        assert select([f"congestion.table-{number}"])
 
 
 @pytest.mark.parametrize("argv", [["9"], ["x"], ["0"], ["7", "--unknown"]])
