@@ -139,7 +139,7 @@ def recommend(
     watermark: Annotated[
         str | None,
         typer.Option(
-            metavar="W,W,...", help="Watermarks to try, each in [0, 1, rich_help_panel=_TRIED)."
+            metavar="W,W,...", help="Watermarks to try, each in [0, 1).", rich_help_panel=_TRIED
         ),
     ] = None,
     max_num_seqs: Annotated[

@@ -99,11 +99,15 @@ def test_no_line_ends_in_blanks_and_written_to_fits(capsys, tmp_path, monkeypatc
     assert [line for line in lines if line != line.rstrip() or len(line) > 80] == []
 
 
-def test_help_is_in_groups(capsys):
+def test_help_is_in_groups(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["recommend", "--help"]) == 0
     text = capsys.readouterr().out
     for title in ("Who asks", "The server", "What to try and to ask for", "The run"):
         assert f" {title} " in text
+    rest = text.split(" Options ")[1].split(" Who asks ")[0]
+    assert re.findall(r"--[a-z-]+", rest) == ["--help"]
+    assert "each in [0, 1)." in " ".join(text.split())
 
 
 def test_words_and_flags_within_80_columns(capsys, monkeypatch):
