@@ -123,6 +123,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.table-2.gain.theory",
         "congestion.table-6.gain.theory",
         "congestion.table-3.gain.linear-clock",
+        "congestion.figure-32.rate-limit-restart",
         "congestion.table-1.reduction",
         "congestion.table-6.reduction",
         "congestion.table-3.cap-evicts-nothing-restart",

@@ -154,7 +154,7 @@ CLAIMS = tuple(
             checked=f"{_CHECKED}; vidur-sarathi",
         ),
         congestion(
-            f"figure-{number}.rate-limit.restart",
+            f"figure-{number}.rate-limit-restart",
             "Rate-limited admission evicts nothing under bursts where progress is lost.",
             f"Figure {number}, caption, in the model of section 2",
             partial(_capped, case, "restart"),
