@@ -53,8 +53,17 @@ def test_poisson_counts_do_not_depend_on_their_neighbours():
     assert abs(np.corrcoef(counts[:-1], counts[1:])[0, 1]) < 5 / np.sqrt(counts.size)
 
 
-def test_bursts_keep_the_mean_rate_and_have_the_factor():
-    table = bursts(ONE, 1.5, 30_000, period=100, window=20, factor=6.0, rng=2, per_iteration=False)
+def test_poisson_requests_come_in_iteration_0_too():
+    """The mean of A^0 over 400 seeds, its standard error sqrt(2 / 400)."""
+    first = [(poisson(ONE, 2.0, 20, rng=seed).arrival == 0).sum() for seed in range(400)]
+    assert abs(np.mean(first) - 2.0) < 5 * np.sqrt(2 / 400)
+    assert min(first) == 0
+
+
+def test_bursts_keep_the_mean_rate_and_have_the_contrast():
+    table = bursts(
+        ONE, 1.5, 30_000, period=100, window=20, contrast=6.0, rng=2, per_iteration=False
+    )
     times = table.arrival
     assert abs(times[-1] * 1.5 / 30_000 - 1) < 5 / np.sqrt(30_000)
     inside = times % 100 < 20
@@ -62,6 +71,24 @@ def test_bursts_keep_the_mean_rate_and_have_the_factor():
     # Ratio of two Poisson rates: relative variance is the sum of 1/count.
     assert abs(per_time / 6 - 1) < 5 * np.sqrt(1 / inside.sum() + 1 / (~inside).sum())
     assert (np.diff(times) >= 0).all()
+
+
+@pytest.mark.parametrize("per_iteration", [True, False])
+@pytest.mark.parametrize("width", [1, 10])
+def test_bursts_have_two_rates_each_the_same_throughout(per_iteration, width):
+    """A mean of 1.5: 4.5 in bursts, 0.75 = 4.5 / 6 outside: 20 * 4.5 + 80 * 0.75 = 150 a period.
+
+    Counts in every part of the period, also its last, over 190 periods: independent and Poisson.
+    30 000 requests last 200 periods, give or take 1.2.
+    """
+    table = bursts(
+        ONE, 1.5, 30_000, period=100, window=20, contrast=6, rng=4, per_iteration=per_iteration
+    )
+    times = table.arrival[table.arrival < 190 * 100]
+    assert times.size < len(table)
+    counts, edges = np.histogram(times % 100, np.arange(0, 101, width))
+    expected = 190 * width * np.where(edges[:-1] < 20, 4.5, 0.75)
+    assert (abs(counts - expected) < 5 * np.sqrt(expected)).all()
 
 
 @given(st.integers(0, 50), st.floats(0.1, 5), st.booleans())
@@ -88,8 +115,8 @@ def test_a_rate_is_finite_and_above_zero(rate):
         (lambda: saturated(TWO, 3), "rng"),
         (lambda: saturated(TWO, 3, in_turn=True), "in_turn"),
         (lambda: saturated(ONE, 0), "count"),
-        (lambda: bursts(ONE, 1, 9, period=10, window=10, factor=2, rng=0), "window"),
-        (lambda: bursts(ONE, 1, 9, period=10, window=2, factor=0, rng=0), "factor"),
+        (lambda: bursts(ONE, 1, 9, period=10, window=10, contrast=2, rng=0), "window"),
+        (lambda: bursts(ONE, 1, 9, period=10, window=2, contrast=0, rng=0), "contrast"),
         (lambda: replayed([1, 1], [1, 1], [2.0, 1.0]), "arrival"),
         (lambda: replayed([1], [1], [0.0], speed=0), "speed"),
         (lambda: Requests([1, 2], [1]), "input_length"),

@@ -14,6 +14,7 @@ from fluidkv.serving.engines import (
     SGLANG,
     TRTLLM_MAX_UTILIZATION,
     TRTLLM_NO_EVICT,
+    VIDUR_SARATHI,
     VLLM,
     VLLM_0_11,
 )
@@ -302,6 +303,53 @@ def test_vllm_0_11_admits_a_chunk_only_to_evict_it_again():
 def _evicted_and_entered(made: Engine) -> tuple[int, int]:
     counts = made.step()
     return counts["preempt"], counts["admit_new"] + counts["admit_resumed"]
+
+
+# ------------------------------------------------------------------------------ vidur-sarathi
+
+
+def test_vidur_admits_in_an_iteration_that_evicted():
+    """The smallest case: one block of 2, a prompt of 1, two outputs.
+
+    Its second token needs no block, but no block is free, so it goes; and as memory is empty then,
+    it is back at once, with both tokens to compute. With admission after evictions off, it waits.
+    """
+    on, off = (
+        engine(replace(VIDUR_SARATHI, admits_after_eviction=admits), [1], [2], 2, block_size=2)
+        for admits in (VIDUR_SARATHI.admits_after_eviction, False)
+    )
+    assert [_evicted_and_entered(on) for _ in range(2)] == [(0, 1), (1, 1)]
+    assert (on.done, on.all[0].last_token_at) == (1, 2.0)
+    assert [_evicted_and_entered(off) for _ in range(3)] == [(0, 1), (1, 0), (0, 1)]
+    assert (off.done, off.all[0].last_token_at) == (1, 3.0)
+
+
+@given(
+    lengths=lengths,
+    blocks=st.integers(2, 12),
+    block_size=st.integers(1, 5),
+    budget=st.integers(1, 12),
+    spared=st.integers(0, 2),
+)
+def test_vidur_admits_nobody_after_an_eviction_under_a_watermark(
+    lengths, blocks, block_size, budget, spared
+):
+    """Nor with blocks of 1: why records of Vidur, whose watermark is 1 %, do not show the rule.
+
+    At the head stands who was evicted last. Where it asked for blocks, it goes on lacking one once
+    its own are free. Where it asked for none, at most its own are free: it needs them all, and the
+    watermark keeps some. With blocks of 1 everyone asks for some.
+    """
+    inputs, outputs = (list(column) for column in zip(*lengths, strict=True))
+    spared = min(spared, blocks - 1) if block_size == 1 else min(1 + spared, blocks - 1)
+    caps = {"block_size": block_size, "max_num_batched_tokens": budget}
+    watermark = (spared + 0.5) / (blocks + 1)  # int(watermark (blocks + 1)) = spared
+    capacity = blocks * block_size
+    made = engine(VIDUR_SARATHI, inputs, outputs, capacity, watermark=watermark, **caps)
+    assert made.limits.watermark_blocks == spared
+    for _ in range(60):
+        evicted, entered = _evicted_and_entered(made)
+        assert not (evicted and entered)
 
 
 # --------------------------------------------------------------------------------- rate limit

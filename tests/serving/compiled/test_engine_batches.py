@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrays import RunRecords
+from fluidkv.serving.arrays import RunArrays, RunRecords
 from fluidkv.serving.arrivals import poisson
 from fluidkv.serving.compiled import engine as compiled
 from fluidkv.serving.compiled import loop
+from fluidkv.serving.compiled.admit import CHUNK
 from fluidkv.serving.compiled.engine import run_engine
 from fluidkv.serving.compiled.plan import FEWEST_SLOTS
 from fluidkv.serving.engines import VLLM
@@ -81,6 +82,24 @@ def test_more_run_than_there_are_slots():
     arrays = one(inputs, np.full(240, 3), blocks=2000, block_size=1)
     records = run_engine(VLLM, arrays, jumps=False, iterations=400)
     assert records.counts[0, 0, COUNTS.index("running")] > FEWEST_SLOTS
+    assert_equal(records, run_literally(VLLM, arrays, jumps=False, iterations=400))
+
+
+def test_permits_are_counted_over_all_chunks_of_an_iteration():
+    """Rates above one chunk, just above it, and around two; of new requests and of resumed ones.
+
+    300 wait, of 1 token and 12 outputs each, for a memory of 900: many are evicted as they
+    grow, and are back as soon as the first are done, by tens at once.
+    """
+    rates = np.array([(50, 1), (CHUNK + 1, 1), (4 * CHUNK + 1, 2)])
+    alone = one(np.full(300, 1), np.full(300, 12), blocks=900, block_size=1)
+    arrays = RunArrays(*(np.repeat(column, 3, axis=0) for column in alone))._replace(rate=rates)
+    records = run_engine(VLLM, arrays, jumps=False, iterations=400)
+    new, resumed = (
+        records.counts[:, :, COUNTS.index(name)] for name in ("admit_new", "admit_resumed")
+    )
+    assert new[:, :2].tolist() == [[50, 50], [CHUNK + 1] * 2, [2 * CHUNK, 2 * CHUNK + 1]]
+    assert resumed.max(axis=1).tolist() == [50, CHUNK + 1, 2 * CHUNK + 1]
     assert_equal(records, run_literally(VLLM, arrays, jumps=False, iterations=400))
 
 
