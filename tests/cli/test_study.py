@@ -277,8 +277,8 @@ def test_out_holds_the_answer_and_pictures(capsys, tmp_path):
     argv = ["study", "--class", "20:4", "--capacity", "500", *SHORT, "--out", str(out)]
     assert main(argv) == 0
     written = {path.name for path in out.iterdir()}
-    said = capsys.readouterr().out.split(f"written to {out}: ")[1]
-    assert set(said.strip().split(", ")) == written
+    said = capsys.readouterr().out.split(f"written to {out}:")[1]
+    assert set(" ".join(said.split()).split(", ")) == written
     assert "study.json" in written
     assert any(name.endswith(".png") for name in written)
     for png in out.glob("*.png"):

@@ -14,10 +14,14 @@ from tests.replay.logs import CLOCK, LIMITS, write_log
 REAL = "vllm_rtx4090_llama31_8b"
 
 
-def median_error(errors, name="latency") -> float:
+def relative(errors, name="latency") -> RelativeError:
     found = errors[name]
     assert isinstance(found, RelativeError)
-    return found.median_relative
+    return found
+
+
+def median_error(errors, name="latency") -> float:
+    return relative(errors, name).median_relative
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +101,9 @@ def test_the_real_log_is_predicted_as_the_docs_say(real) -> None:
     assert round(100 * median_error(main.errors), 1) == 1.2
     assert round(100 * median_error(plain.errors), 1) == 4.9
     assert round(100 * median_error(real.baseline_errors), 1) == 2.6
-    after = [p.errors["latency"].median_in_half for p in (main, plain)]
-    after.append(real.baseline_errors["latency"].median_in_half)
-    assert [round(100 * share, 1) for share in after] == [3.5, 12.8, 6.6]
+    of = (main.errors, plain.errors, real.baseline_errors)
+    after = [relative(errors).median_in_half for errors in of]
+    assert [round(100 * (share or 0), 1) for share in after] == [3.5, 12.8, 6.6]
     assert round(main.errors["running"].rmse, 1) == 3.4
     assert round(real.baseline_errors["running"].rmse, 1) == 7.7
     assert (main.preemptions, plain.preemptions, real.preemptions_seen) == (199, 190, 99)
@@ -123,13 +127,13 @@ def test_an_error_is_a_share_of_the_time_after_the_split(real) -> None:
     whole = log.last_token_s[late] - log.arrival_s[late]
     assert (round(whole.mean()), round((whole - after).mean())) == (119, 71)
     off = np.abs(main.last_token_s[late] - log.last_token_s[late])
-    found = real.main.errors["latency"]
+    found = relative(real.main.errors)
     assert found.requests == found.requests_in_half == 158
     # both divide the same seconds; only the order of the operations differs
     assert found.median_in_half == pytest.approx(np.median(off / after), rel=1e-9)
     assert found.seconds_in_half == pytest.approx(after.mean(), rel=1e-9)
     assert found.median_relative == pytest.approx(np.median(off / whole), rel=1e-9)
-    first = real.main.errors["ttft"]
+    first = relative(real.main.errors, "ttft")
     assert first.requests_in_half == int((log.first_token_s > 92).sum()) < 158
 
 
@@ -137,8 +141,9 @@ def test_all_of_a_first_half_is_in_it(tmp_path) -> None:
     write_log(tmp_path)
     errors = replay_log(tmp_path, fit="second").main.errors
     for name in ("latency", "ttft", "tpot"):
-        assert errors[name].median_in_half == errors[name].median_relative
-        assert errors[name].requests_in_half == errors[name].requests
+        found = relative(errors, name)
+        assert found.median_in_half == found.median_relative
+        assert found.requests_in_half == found.requests
 
 
 def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
