@@ -27,9 +27,10 @@ def first(queue: Queue, width: int) -> tuple[Int[Array, "lane width"], Bool[Arra
         evicted = place < count
         index, passed = count - 1 - place, jnp.minimum(place, count)
     else:
-        # The r-th evicted has r others before it, and the fresh ones that came before it.
+        # The r-th evicted has r others before it, and the fresh ones that came before it: a fresh
+        # one that came later stands behind it, so `fresh` is not past the tag of who still waits.
         index = (queue.head[:, None] + place) % size
-        rank = place + jnp.maximum(pick(queue.tags, index) - fresh, 0)
+        rank = place + pick(queue.tags, index) - fresh
         rank = jnp.where(place < count, rank, size + width)
         upto = jnp.sum(rank[:, None, :] <= place[:, :, None], axis=2, dtype=jnp.int32)
         evicted = jnp.any(rank[:, None, :] == place[:, :, None], axis=2)
