@@ -46,9 +46,10 @@ class Size:
     hold: int = 600
     return_runs: int = 100
     return_horizon: int = 6000
+    cycle_runs: int = 300
 
 
-FULL, QUICK = Size(), Size(80, 4000, 20, 200, 10, 2000)
+FULL, QUICK = Size(), Size(80, 4000, 20, 200, 10, 2000, 10)
 
 
 def data(size: Size = FULL) -> Data:
@@ -60,12 +61,13 @@ def data(size: Size = FULL) -> Data:
 
     request, limits = RequestClass(_INPUT, _DECODE), Limits(_CAPACITY)
     ends = envelope(System(Workload((request,)), Fraction(_CAPACITY)))
-    cycles = collapsed_cycles(request, limits, rng=_SEED, runs=size.return_runs)
+    cycles = collapsed_cycles(request, limits, rng=_SEED, runs=size.cycle_runs)
     return {
         "best": float(ends[0].highest),
         "worst": float(ends[-1].lowest),
         "collapsed": np.array([float(c.throughput) for c in cycles]),
-        "collapsed_share": np.array([c.runs / size.return_runs for c in cycles]),
+        "collapsed_share": np.array([c.runs / size.cycle_runs for c in cycles]),
+        "cycle_runs": float(size.cycle_runs),
         **_survival(request, limits, size),
         **_times(request, float(ends[0].highest) / _CAPACITY, size),
         **_ramp(request, limits, size),
@@ -206,7 +208,8 @@ def _collapsed(request: "RequestClass", size: Size) -> "CohortState":
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+    setting = f"l0 = {_INPUT}, l1 = {_DECODE}; M = {_CAPACITY:,} but in (b); rules of restart"
+    canvas.suptitle(f"{FIGURE.title}\n{setting}", x=0.01, ha="left")
     grid = canvas.add_gridspec(2, 6)
     survival_panel(data, canvas.add_subplot(grid[0, :2]))
     load_panel(data, canvas.add_subplot(grid[0, 2:4]), _CAPACITIES)
@@ -226,7 +229,7 @@ _LABELS = {
 
 def caption(data: Data) -> str:
     rates, share = array(data, "collapsed"), array(data, "collapsed_share")
-    cycles = " or ".join(f"{r:.3f} ({s:.0%} of runs)" for r, s in zip(rates, share, strict=True))
+    cycles = " or ".join(f"{r:.3f} ({s:.0%})" for r, s in zip(rates, share, strict=True))
     seen = array(data, "survival_events") > 0
     slow, means = array(data, "survival_rate")[seen], 1 / array(data, "hazard")[seen]
     worst, best = scalar(data, "worst"), scalar(data, "best")
@@ -242,8 +245,9 @@ def caption(data: Data) -> str:
     return (
         f"Whole requests of l0 = {_INPUT}, l1 = {_DECODE}, M = {_CAPACITY:,}, Poisson arrivals, "
         "rules of `restart`; every number is sampled, shades are 95 % intervals in (a) and 10 to "
-        f"90 % of runs in (c) and (e). A collapsed server completes {cycles} requests an "
-        f"iteration; the mass model {worst:.2f}, and without evictions {best:.3f}. "
+        f"90 % of runs in (c) and (e). Of {scalar(data, 'cycle_runs'):.0f} collapsed servers each "
+        f"completes {cycles} requests an iteration; the mass model {worst:.2f}, and without "
+        f"evictions {best:.3f}. "
         f"(a) Kaplan-Meier; dashed: the constant hazard that fits. From {10 * _DECODE} iterations "
         f"on it is not rejected (p > 0.01) at {', '.join(constant) or 'none of the rates'}. The "
         f"mean time goes from {number(means[-1])} iterations at {slow[-1]:g} to "
@@ -253,6 +257,7 @@ def caption(data: Data) -> str:
         f"steps. (d) Share of collapsed servers that are smooth again within "
         f"{scalar(data, 'return_horizon'):,.0f} iterations at a new load; line: the fluid bound, "
         f"backlog over spare rate. (e) A server collapsed at {_LOAD} with {_BACKLOG} waiting. "
+        "Medians at none are drawn beside each other, just below 0. "
         f"The queue dropped at once, {dropped:.0%} of the servers stop evicting."
     )
 
@@ -278,6 +283,7 @@ FIGURE = Figure(
         "horizon": FULL.horizon,
         "return_runs": FULL.return_runs,
         "return_horizon": FULL.return_horizon,
+        "cycle_runs": FULL.cycle_runs,
         "seed": _SEED,
     },
     size=(12.0, 7.2),

@@ -31,7 +31,9 @@ def survival_panel(data: Data, ax: "Axes") -> None:
         ax.fill_between(time, low, high, color=color, alpha=0.35, linewidth=0)
         fit = np.exp(-array(data, "hazard")[index] * time)
         ax.plot(time, fit, color=BLACK, linewidth=0.7, linestyle=(0, (4, 3)))
+    ax.plot([], [], color=BLACK, linewidth=0.7, linestyle=(0, (4, 3)), label="constant\nhazard")
     ax.set_xscale("log")
+    ax.set_xlim(left=2)  # room for the legend
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("iterations since an empty start")
     ax.set_ylabel("share of runs still smooth")
@@ -50,6 +52,8 @@ def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
         style = {"color": color, "marker": "o", "markersize": 3, "linewidth": 1.2}
         ax.errorbar(load[seen], mean[seen], yerr=error, label=label, elinewidth=0.8, **style)
         ax.plot(load[~seen], least[~seen], color=color, marker="^", markersize=5, linestyle="")
+    label = "no collapse: at least"
+    ax.plot([], [], color=BLACK, marker="^", markersize=5, linestyle="", label=label)
     worst = scalar(data, "worst") / scalar(data, "best")
     for at, name in ((worst, "worst cycle"), (1.0, "x*")):
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
@@ -67,11 +71,22 @@ def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
         )
     ax.set_yscale("log")
     ax.set_xlim(0.57, 1.02)
-    ax.set_ylim(bottom=1)  # room for the legend
+    ax.set_yticks([10.0**k for k in range(0, 9, 2)])
+    ax.set_ylim(bottom=10**-4.5)  # room for the legend
+    ax.minorticks_off()
     ax.set_xlabel("load, arrivals / x*")
     ax.set_ylabel("mean iterations to collapse")
     ax.set_title("(b) the more memory, the rarer")
-    ax.legend(loc="lower left")
+    handles, names = ax.get_legend_handles_labels()
+    order = sorted(range(len(names)), key=lambda k: names[k] == label)  # that one last
+    ax.legend(
+        [handles[k] for k in order],
+        [names[k] for k in order],
+        loc="lower left",
+        frameon=True,
+        framealpha=1,
+        edgecolor="none",
+    )
 
 
 def ramp_panel(data: Data, ax: "Axes", steps_up: int) -> None:
@@ -84,7 +99,7 @@ def ramp_panel(data: Data, ax: "Axes", steps_up: int) -> None:
         ax.plot(rate[part], middle[part], color=color, label=label, marker="o", markersize=2.5)
         ax.fill_between(rate[part], low[part], high[part], color=color, alpha=0.2, linewidth=0)
     ends = [rate.min(), rate.max()]
-    ax.plot(ends, ends, color=GREY, linewidth=0.8, linestyle=":")
+    ax.plot(ends, ends, color=GREY, linewidth=0.8, linestyle=":", label="all that arrives")
     ax.set_xlabel("arrivals an iteration")
     ax.set_ylabel("completions an iteration")
     ax.set_title("(c) up one way, down another")
@@ -100,23 +115,33 @@ def return_panel(data: Data, ax: "Axes", canvas: "Canvas") -> None:
     fastest = array(data, "collapsed").max()
     # The rows are no scale: the bound is placed between them by interpolation.
     bound = fastest - backlog / scalar(data, "return_horizon")
-    ax.plot(bound, rows, color="white", linewidth=1.5, marker="o", markersize=3)
-    ax.axvline(scalar(data, "worst"), color="white", linewidth=0.8, linestyle=":")
+    label = "fluid bound: T - backlog / time"
+    ax.plot(bound, rows, color="white", linewidth=1.5, marker="o", markersize=3, label=label)
+    ax.axvline(
+        scalar(data, "worst"), color="white", linewidth=0.8, linestyle=":", label="worst cycle"
+    )
+    legend = ax.legend(loc="upper right")
+    for text in legend.get_texts():
+        text.set_color("white")
     ax.set_yticks(rows, [f"{b:.0f}" for b in backlog])
-    ax.set_xlabel("arrivals an iteration after the collapse (dotted: worst cycle)")
+    ax.set_xlabel("arrivals an iteration after the collapse")
     ax.set_ylabel("requests waiting")
     ax.set_title("(d) how much load to shed")
 
 
 def actions_panel(data: Data, ax: "Axes", labels: Mapping[str, str], shed_for: int) -> None:
     time = array(data, "action_time")
-    for name, label in labels.items():
+    for index, (name, label) in enumerate(labels.items()):
         low, middle, high = (array(data, f"action_{name}_{level}") for level in (10, 50, 90))
-        ax.plot(time, middle, color=_ACTIONS[name], label=label)
+        # Empty queues would lie on one another; each has its own line, below zero.
+        shown = np.where(middle > 0, middle, -1.0 - index)
+        ax.plot(time, shown, color=_ACTIONS[name], label=label)
         ax.fill_between(time, low, high, color=_ACTIONS[name], alpha=0.15, linewidth=0)
     ax.axvline(shed_for, color=GREEN, linewidth=0.8, linestyle=":")
     ax.set_yscale("symlog", linthresh=10)
-    ax.set_ylim(0, 2e4)  # room for the legend
+    ax.set_ylim(-2.0 - len(labels), 2e4)  # room for the legend
+    ax.set_yticks([0, 10, 100, 1000, 10000], ["0", "10", "100", "1,000", "10,000"])
+    ax.axhline(0, color=GREY, linewidth=0.8)
     ax.set_xlim(0, min(4000, time[-1]))
     ax.set_xlabel("iterations since the action")
     ax.set_ylabel("requests waiting")

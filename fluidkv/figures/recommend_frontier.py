@@ -26,6 +26,7 @@ _TAILS = {
     "longest_gap_p99": "p99 longest gap between two tokens",
 }
 _AS_NOW, _PAIR = -1, len(_KINDS)
+_LEAST = 0.5  # of the best throughput: slower settings would squeeze all others into a corner
 
 
 def recommend_frontier(found: "Recommendation") -> Figure:
@@ -46,7 +47,7 @@ def recommend_frontier(found: "Recommendation") -> Figure:
         },
         size=(9.0, 4.2),
         data=partial(_data, found),
-        draw=partial(_draw, title=title, unit=unit, tail=found.tails[0]),
+        draw=partial(_draw, title=f"{title}\n{_setting(found)}", unit=unit, tail=found.tails[0]),
         caption=partial(_caption, found),
     )
 
@@ -79,6 +80,30 @@ def _data(found: "Recommendation") -> Data:
     }
 
 
+def _around(low: float, high: float) -> tuple[float, float]:
+    """Limits of an axis with a margin."""
+    margin = 0.05 * (high - low) or 1.0
+    return low - margin, high + margin
+
+
+def _setting(found: "Recommendation") -> str:
+    """What was asked about, for the second line of the title."""
+    demand = found.demand
+    each = "a second" if found.clock.unit == "s" else "an iteration"
+    asked = {
+        "saturated": "all waiting from the start",
+        "rate": f"{demand.rate or 0:g} arrivals {each}",
+        "clients": f"{demand.clients} clients",
+        "replay": f"a trace at {demand.speed:g} times its speed",
+    }[demand.kind]
+    # Requests in flight over their rate: what one of them runs, by Little's law.
+    output = float(found.equilibrium.in_flight / found.equilibrium.rate)
+    return (
+        f"{asked}, {output:,.4g} output tokens a request in the mean; "
+        f"capacity {found.limits.capacity:,} tokens"
+    )
+
+
 def _kind(found: "Recommendation", index: int) -> int:
     names = [name for name, *_ in _KINDS]
     changed = [names.index(knob) for knob in found.settings[index].changed(found.settings[0])]
@@ -100,6 +125,22 @@ def _draw(data: Data, canvas: "Canvas", *, title: str, unit: str, tail: str) -> 
     handles, labels = left.get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     canvas.suptitle(title)
+    slow = int((array(data, "throughput") < _LEAST * array(data, "throughput").max()).sum())
+    left.set_title("filled: on the frontier; hollow: another setting beats it", fontsize=7.5)
+    shown = _shown(data)
+    if not shown.all():
+        low = array(data, "throughput_low")[shown].min()
+        left.set_ylim(*_around(low, array(data, "throughput_high").max()))
+        right.set_xlim(*_around(array(data, "tail")[shown].min(), array(data, "tail")[shown].max()))
+        hidden = int((~shown).sum())
+        right.set_title(f"{hidden} below half of the best throughput not shown", fontsize=7.5)
+
+
+def _shown(data: Data) -> np.ndarray:
+    """Settings that are not far slower than the best; today's and the pick in any case."""
+    speed = array(data, "throughput")
+    index, pick = np.arange(speed.size), scalar(data, "pick")
+    return (speed >= _LEAST * speed.max()) | (array(data, "kind") == _AS_NOW) | (index == pick)
 
 
 def _points(ax: "Axes", data: Data, against: str) -> None:
@@ -129,5 +170,6 @@ def _caption(found: "Recommendation", data: Data) -> str:
         f"{array(data, 'throughput').size} settings of {found.engine.label}, the same requests in "
         f"each: means over {found.runs} runs of {found.requests:,} requests, bars from the lowest "
         "to the highest run. Filled: no other setting beats it in throughput, preemptions and "
-        "tails together. Sampled, not proved."
+        "tails together; hollow: one does. Settings below half of the best "
+        "throughput are left out, but for today's. Sampled, not proved."
     )

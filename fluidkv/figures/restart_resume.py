@@ -96,15 +96,18 @@ def _rate(data: Data, ax: "Axes") -> None:
 
 def _tax(data: Data, ax: "Axes") -> None:
     ratio = array(data, "ratio")
-    ax.plot(ratio, array(data, "cycle.again"), color=GREY)
+    ax.plot(
+        ratio, array(data, "cycle.again"), color=GREY, label="restart's synchronized cycle, exact"
+    )
     for engine, color in _COLORS.items():
         for mix, face in (("one", color), ("pair", "white")):
             prefill = array(data, f"{engine}.{mix}.prefill") - ratio * _prompts(mix)
             _dots(ax, ratio, prefill, color, face, None, line=True)
     _over_ratio(ax)
-    ax.set_ylim(0, None)
+    ax.set_ylim(0, 1.25)  # room for the legend
     ax.set_ylabel("prefill tokens for an output\ntoken, beyond the prompts")
     ax.set_title("(c) what is computed again")
+    ax.legend(loc="upper left", fontsize=7.5)
 
 
 def _seconds(data: Data, ax: "Axes") -> None:
@@ -122,10 +125,12 @@ def _seconds(data: Data, ax: "Axes") -> None:
             )
     _over_ratio(ax)
     zero_line(ax, 1)
-    ax.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+    ax.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":", label="half")
     ax.set_ylim(0, 1.06)
     ax.set_ylabel("output tokens a second\nover those without eviction")
-    ax.set_title("(d) in seconds: Llama-3-8B on an A100")
+    ax.set_title(
+        "(d) by a modelled clock: Vidur's decode line,\nprefill at half of peak, no prefix cache"
+    )
     ax.legend(loc="lower right", fontsize=7.5)
 
 
@@ -178,11 +183,12 @@ def caption(data: Data) -> str:
         f"and two in equal shares ({keeps.PAIR[0]} and {keeps.PAIR[1]}, open). (b) At inputs a "
         f"sixteenth as long as outputs restart serves {lost[0]:.0%} of x*, vLLM {kept[0]:.0%}. "
         f"(c) For each output token vLLM prefills {_span(again['vllm'])} tokens again, restart "
-        f"{_span(again['restart'])}; the line is that of the cycle. (d) By a line "
+        f"{_span(again['restart'])}; the line is that of the cycle. (d) Not measured: by a line "
         f"through Vidur's decode batches and {scalar(data, 'prefill_us'):.0f} µs a prefill token "
         f"(half of the GPU's peak): at a sixteenth vLLM is left with {short[0]:.0%} of the tokens "
         f"a second for outputs of 256 tokens and {long[0]:.0%} for 1,024, restart with "
-        f"{lost_s[0]:.0%} for 256; at four times, {short[-1]:.0%} and {long[-1]:.0%}. vLLM "
+        f"{lost_s[0]:.0%} for 256; at four times, {short[-1]:.0%} and {long[-1]:.0%}; Llama-3-8B "
+        "on an A100. vLLM "
         "without watermark and prefill budget; its prefix cache, which may find evicted blocks "
         "again, is left out."
     )

@@ -6,7 +6,7 @@ import pytest
 from fluidkv.figures import metastability
 from fluidkv.figures.figure import Data, array, scalar
 
-TINY = metastability.Size(60, 1200, 3, 80, 4, 400)
+TINY = metastability.Size(60, 1200, 3, 80, 4, 400, 4)
 
 
 @pytest.fixture(scope="module")

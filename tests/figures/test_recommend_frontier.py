@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from fluidkv.figures import recommend_frontier as recommend_frontier_module
 from fluidkv.figures import write_figures
 from fluidkv.figures.figure import array, scalar
 from fluidkv.figures.recommend_frontier import recommend_frontier
@@ -65,3 +66,13 @@ def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp
         write_figures([figure], tmp_path)
     assert (tmp_path / "frontier.png").stat().st_size > 0
     assert np.isnan(scalar(figure.data(), "pick")) == (pick is None)
+
+
+def test_slow_settings_are_left_out_but_not_todays():
+    data = {
+        "throughput": np.array([4.0, 10.0, 4.0, 5.0]),
+        "kind": np.array([-1.0, 0.0, 1.0, 2.0]),
+        "pick": 1.0,
+    }
+    assert recommend_frontier_module._shown(data).tolist() == [True, True, False, True]
+    assert recommend_frontier_module._shown({**data, "pick": 2.0}).all()

@@ -97,4 +97,10 @@ def test_the_figure_says_what_its_data_says() -> None:
     assert least.min() > 100  # no watermark ends them
     assert (array(data, "rate_preemptions") == 0).any()  # a rate cap does
     assert scalar(data, "prompts") == 450
+    assert array(data, "gain_most")[0] == array(data, "gain_least")[0] == 0
+    for name in ("preemptions", "gain"):  # seeds 0 to 3 are among the draws on record
+        own = array(data, f"{name}_seed_0")[[0, 2, 4, 6, 7]]
+        # per cent; six digits of tokens/s are on record
+        assert (array(data, f"recorded_{name}_least") <= own + 1e-2).all()
+        assert (own <= array(data, f"recorded_{name}_most") + 1e-2).all()
     assert "no watermark here ends them" in watermark.caption(data)
