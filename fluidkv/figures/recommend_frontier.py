@@ -125,7 +125,6 @@ def _draw(data: Data, canvas: "Canvas", *, title: str, unit: str, tail: str) -> 
     handles, labels = left.get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     canvas.suptitle(title)
-    slow = int((array(data, "throughput") < _LEAST * array(data, "throughput").max()).sum())
     left.set_title("filled: on the frontier; hollow: another setting beats it", fontsize=7.5)
     shown = _shown(data)
     if not shown.all():
