@@ -70,7 +70,7 @@ def print_claim(result: Result, console: Console) -> None:
     if outcome is None:
         line.append("error    ", "bold red")
     else:
-        line.append(f"{outcome.verdict:<9}", _COLOURS[outcome.verdict])
+        line.append(f"{outcome.verdict} ".ljust(9), _COLOURS[outcome.verdict])
         line.append(f"{outcome.evidence:<8}", "dim")
     line.append(result.claim.id)
     console.print(line, soft_wrap=True)
