@@ -111,7 +111,7 @@ def draw_runs(
         axes[0].set_title(setting.title)
         axes[-1].set_xlabel("iteration")
         axes[-1].set_xlim(0, n[-1])
-    rows[0, 0].set_ylabel("memory held, %")
+    rows[0, 0].set_ylabel("memory held, %\n(axis cut below)")
     if running:
         rows[1, 0].set_ylabel("requests\nrunning")
         rows[1, 0].set_ylim(*running)

@@ -51,7 +51,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="congestion_figure_5",
-    title="A cap on admissions keeps memory off its limit, and evictions away",
+    title="A cap on admissions: no eviction by Vidur's rules, few under restart",
     source="Congestion, Figure 5 and Table 3",
     parameters=vidur.parameters(_SETTINGS, None),
     size=(9.0, 4.2),
