@@ -197,6 +197,7 @@ def _ticks(path: Path) -> Array:
 
 
 def _no_row(record: Record) -> Row:
+    # A format reads requests; `_ticks` takes only what it says of the columns of a series.
     raise NotImplementedError("a tick is not a request")
 
 

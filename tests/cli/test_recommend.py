@@ -281,7 +281,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     """Settings as printed in meta.json; 2,588 blocks there, one of which no request gets."""
     folder = Path(os.environ.get("FLUIDKV_TRACES", "../shared/traces")) / "vllm_rtx4090_llama31_8b"
     if not folder.is_dir():
-        pytest.skip("the measured log is not here")
+        pytest.skip(f"no measured log: FLUIDKV_TRACES names no folder with {folder.name}")
     options = [
         str(folder),
         "--requests",

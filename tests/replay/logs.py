@@ -89,5 +89,6 @@ def _ticks(run, table: Requests, tick_s: float) -> str:
         "kv_cache_pct": np.round(100 * after(used) / LIMITS.blocks, 2),
     }
     lines = [",".join(columns)]
-    lines += [",".join(map(repr, row)) for row in zip(*(c.tolist() for c in columns.values()))]  # noqa: B905
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    lines += [",".join(map(repr, row)) for row in rows]
     return "\n".join(lines) + "\n"
