@@ -42,6 +42,7 @@ _OPTIONS = {  # of the function -> of the command line
     "requests": "--requests",
     "runs": "--runs",
     "slo": "--slo",
+    "source": "SOURCE",
     "speed": "--speed",
     "watermark": "--watermark",
 }

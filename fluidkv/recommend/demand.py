@@ -153,7 +153,7 @@ def _parts(source: Workload | Trace, speed: float, size: int, runs: int) -> list
     late = next((i for i in range(1, len(times)) if times[i] < times[i - 1]), None)
     if late is not None:
         raise InputError(
-            "replay",
+            "source",
             f"request {late} at {times[late]:g} s",
             f"times that do not go backwards: no earlier than {times[late - 1]:g} s",
         )

@@ -164,7 +164,7 @@ def test_times_that_go_backwards_are_named(capsys, tmp_path):
     path = tmp_path / "some.csv"
     path.write_text("arrival_time,input_length,decode_length\n0,8,10\n2,8,10\n1,8,10\n")
     err = refusal(capsys, "recommend", str(path), "--capacity", "400", "--clock", "0.01")
-    assert "--replay: got 'request 2 at 1 s'; allowed: times that do not go backwards" in err
+    assert "SOURCE: got 'request 2 at 1 s'; allowed: times that do not go backwards" in err
 
 
 def test_out_has_a_row_for_each_setting_and_run(capsys, tmp_path):
