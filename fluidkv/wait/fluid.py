@@ -1,0 +1,65 @@
+"""The balanced state: arrivals match completions, every stage holds the same number of a type.
+
+Source: WAIT, section 3 (equations 4 to 10, Propositions 1 and 2).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fluidkv.errors import InputError
+from fluidkv.wait.model import WaitSystem
+
+
+@dataclass(frozen=True)
+class FluidEquilibrium:
+    """What a server does in balance; exact.
+
+    Fields:
+        iteration_time: tau* = d0 / (1 - rho).
+        per_stage: n*_j = lambda_j tau*, prompts of each type at every stage, in the order of types.
+        memory: M* = sum of n*_j c_j, tokens.
+        throughput: sum of lambda_j l'_j, output tokens per unit of time: above it no policy comes
+            in the long run (Proposition 2).
+    """
+
+    iteration_time: Fraction
+    per_stage: tuple[Fraction, ...]
+    memory: Fraction
+    throughput: Fraction
+
+
+def fluid_equilibrium(system: WaitSystem) -> FluidEquilibrium:
+    """The equilibrium of a load that can be served.
+
+    Raises:
+        InputError: rho = d1 sum of lambda c is 1 or more, where no policy is stable
+            (Proposition 1); the message says by how much.
+
+    Source: WAIT, equations (5), (6), (8) to (10).
+    """
+    require_stable(system)
+    time = system.base / (1 - system.load)
+    return FluidEquilibrium(
+        iteration_time=time,
+        per_stage=tuple(each.arrival_rate * time for each in system.types),
+        memory=system.token_rate * time,
+        throughput=sum(
+            (each.arrival_rate * each.output_length for each in system.types), Fraction(0)
+        ),
+    )
+
+
+def require_stable(system: WaitSystem) -> None:
+    """Refuse a load that no policy can serve.
+
+    Raises:
+        InputError: as `fluid_equilibrium`.
+    """
+    if system.load >= 1:
+        most = system.arrival_rate / system.load
+        raise InputError(
+            "arrival_rate",
+            f"{float(system.arrival_rate):.6g} prompts per unit of time",
+            f"below {float(most):.6g} with these lengths and d1: the load d1 sum(rate c) is "
+            f"{float(system.load):.6g} and must be below 1",
+        )

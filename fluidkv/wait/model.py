@@ -1,0 +1,157 @@
+"""Prompt types and the system that serves them: what every question of this room is about.
+
+Numbers are exact. Stage 0 of a prompt is its prefill and stage k its k-th output token; while
+stage k is computed it holds l + k tokens. One iteration advances each prompt in the batch by one
+stage and takes d0 + d1 (tokens held by the batch).
+
+Source: WAIT, section 2.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import TYPE_CHECKING, SupportsIndex
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+
+Exact = Fraction | int
+"""An exact number: what rates and times are given as."""
+
+
+@dataclass(frozen=True)
+class PromptType:
+    """Prompts that agree in both lengths, and how often they come.
+
+    Args:
+        arrival_rate: lambda, prompts per unit of time, above 0; exact.
+        input_length: l, tokens, at least 1.
+        output_length: l', tokens, at least 1.
+
+    Raises:
+        InputError: a number outside of what is said here, or a binary float as the rate.
+
+    Source: WAIT, section 2.2.
+    """
+
+    arrival_rate: Fraction
+    input_length: int
+    output_length: int
+
+    if TYPE_CHECKING:  # what may be passed is wider than what is stored
+
+        def __init__(self, arrival_rate: Exact, input_length: int, output_length: int) -> None: ...
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "arrival_rate", exact("arrival_rate", self.arrival_rate, above=0))
+        for name in ("input_length", "output_length"):
+            object.__setattr__(self, name, count(name, getattr(self, name)))
+
+    @property
+    def stages(self) -> int:
+        """Iterations that a prompt takes part in: prefill and one for each output token."""
+        return self.output_length + 1
+
+    @property
+    def lifetime_cost(self) -> Fraction:
+        """c = sum of l + k over k = 0..l': tokens held, summed over a prompt's iterations."""
+        return self.stages * (self.input_length + Fraction(self.output_length, 2))
+
+
+@dataclass(frozen=True)
+class WaitSystem:
+    """Prompt types that come to one server, and its iteration time.
+
+    Args:
+        types: at least one; no two with the same lengths.
+        base: d0, time of an iteration without tokens, above 0; exact.
+        per_kv_token: d1, time for each token that the batch holds, at least 0; exact.
+
+    Raises:
+        InputError: a number outside of what is said here, no types, or two with the same lengths.
+
+    Source: WAIT, equation (1).
+    """
+
+    types: tuple[PromptType, ...]
+    base: Fraction
+    per_kv_token: Fraction
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, types: Iterable[PromptType], base: Exact, per_kv_token: Exact
+        ) -> None: ...
+
+    def __post_init__(self) -> None:
+        types = tuple(self.types)
+        if not types or not all(isinstance(each, PromptType) for each in types):
+            raise InputError("types", self.types, "at least one PromptType")
+        lengths = [(each.input_length, each.output_length) for each in types]
+        if len(set(lengths)) < len(lengths):
+            twice = next(pair for pair in lengths if lengths.count(pair) > 1)
+            raise InputError("types", f"{twice[0]}:{twice[1]} twice", "one rate for these lengths")
+        object.__setattr__(self, "types", types)
+        object.__setattr__(self, "base", exact("base", self.base, above=0))
+        object.__setattr__(self, "per_kv_token", exact("per_kv_token", self.per_kv_token, least=0))
+
+    @property
+    def arrival_rate(self) -> Fraction:
+        """Sum of lambda: prompts per unit of time."""
+        return sum((each.arrival_rate for each in self.types), Fraction(0))
+
+    @property
+    def token_rate(self) -> Fraction:
+        """Sum of lambda c: token-iterations asked for per unit of time."""
+        return sum((each.arrival_rate * each.lifetime_cost for each in self.types), Fraction(0))
+
+    @property
+    def load(self) -> Fraction:
+        """rho = d1 sum of lambda c; no policy is stable where it is 1 or more (Proposition 1)."""
+        return self.per_kv_token * self.token_rate
+
+    @property
+    def clock(self) -> IterationClock:
+        """The iteration time as floats, for runs."""
+        return IterationClock(float(self.base), float(self.per_kv_token))
+
+    def scaled(self, factor: Exact) -> "WaitSystem":
+        """The same system with every arrival rate multiplied by `factor`."""
+        by = exact("factor", factor, above=0)
+        types = (
+            PromptType(by * each.arrival_rate, each.input_length, each.output_length)
+            for each in self.types
+        )
+        return WaitSystem(types, self.base, self.per_kv_token)
+
+
+def exact(
+    argument: str, value: object, *, above: int | None = None, least: int | None = None
+) -> Fraction:
+    """The value as a Fraction.
+
+    Raises:
+        InputError: not an exact number, or outside of the bound.
+    """
+    bound = "" if above is None else f" above {above}"
+    bound = bound if least is None else f" of at least {least}"
+    if isinstance(value, Rational) and not isinstance(value, bool):
+        number = Fraction(int(value.numerator), int(value.denominator))
+        if not (above is not None and number <= above or least is not None and number < least):
+            return number
+        value = str(number)
+    raise InputError(argument, value, f"an integer or a Fraction{bound}")
+
+
+def count(argument: str, value: object, *, least: int = 1) -> int:
+    """The value as an int.
+
+    Raises:
+        InputError: not a whole number, or below `least`.
+    """
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InputError(argument, value, f"an integer of at least {least}")
+    if value.__index__() < least:
+        raise InputError(argument, value, f"an integer of at least {least}")
+    return value.__index__()
