@@ -138,7 +138,7 @@ def exact(
     bound = bound if least is None else f" of at least {least}"
     if isinstance(value, Rational) and not isinstance(value, bool):
         number = Fraction(int(value.numerator), int(value.denominator))
-        if not (above is not None and number <= above or least is not None and number < least):
+        if not ((above is not None and number <= above) or (least is not None and number < least)):
             return number
         value = str(number)
     raise InputError(argument, value, f"an integer or a Fraction{bound}")
