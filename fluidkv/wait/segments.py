@@ -10,6 +10,7 @@ Source: WAIT, sections 5 and 7.2 (equations 12, 13, 16).
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 
 from fluidkv.errors import InputError
 from fluidkv.wait.model import WaitSystem, count, exact
@@ -38,11 +39,11 @@ class Segments:
         object.__setattr__(self, "input_length", count("input_length", self.input_length))
         ends = tuple(count("ends", end) for end in self.ends)
         rates = tuple(exact("rates", rate, above=0) for rate in self.rates)
-        if not ends or any(b <= a for a, b in zip(ends, ends[1:], strict=False)):
+        if not ends or any(b <= a for a, b in pairwise(ends)):
             raise InputError("ends", list(ends), "increasing output lengths, at least one")
         if len(rates) != len(ends):
             raise InputError("rates", f"{len(rates)} of them", f"{len(ends)}, one a segment")
-        for k, (before, after) in enumerate(zip(rates, rates[1:], strict=False), start=2):
+        for k, (before, after) in enumerate(pairwise(rates), start=2):
             if after > before:
                 allowed = f"at most {before}, the rate of the segment before"
                 raise InputError("rates", f"{after} in segment {k}", allowed)
@@ -95,7 +96,7 @@ class Segments:
     @property
     def thinning(self) -> tuple[Fraction, ...]:
         """p_k for k = 2, 3, ...: the share of those in segment k - 1 that reach segment k."""
-        return tuple(b / a for a, b in zip(self.rates, self.rates[1:], strict=False))
+        return tuple(b / a for a, b in pairwise(self.rates))
 
     @property
     def costs(self) -> tuple[Fraction, ...]:
