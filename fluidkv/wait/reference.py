@@ -1,0 +1,274 @@
+"""One run of WAIT or Nested WAIT, literally: prompts as objects, stage by stage. Slow on purpose.
+
+This is the meaning of the faster runs of this room, which equal it iteration by iteration, and the
+page to compare with the paper's algorithms. An iteration is four verbs:
+
+    arrive    who has come waits at stage 0; nobody holds memory there
+    select    the policy forms the batch; while it is empty, time runs to the next arrival
+    evict     where a memory is given and does not suffice: last admitted first
+    execute   each prompt in the batch computes its stage; who has computed its last one leaves
+
+Memory in an iteration is l + stage for each prompt in the batch, and l + stage - 1 for each that is
+paused at `stage`: what it computed stays in the cache.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.requests import Requests
+from fluidkv.wait.policy import NestedWait, Policy, Wait
+
+COUNTS = (
+    "running",  # prompts in the batch
+    "paused",  # prompts that hold memory and are not in the batch
+    "waiting",  # prompts that have come and hold no memory, after the batch was formed
+    "joined",  # types (WAIT) or segments (Nested WAIT) in the batch
+    "preempt",  # evictions
+    "admit_new",  # prompts in the batch for their first prefill
+    "admit_resumed",  # prompts in the batch for a prefill after an eviction
+    "completed",  # prompts that computed their last stage
+    "kv_tokens",  # tokens that the batch holds, which set the iteration's duration
+    "held_tokens",  # tokens in memory: the batch and the paused
+    "new_outputs",  # output tokens that their client had not seen
+)
+"""What an iteration counts, in this order; all integers."""
+
+
+@dataclass(eq=False)
+class Prompt:
+    """One prompt and the stage it computes next. Times are the run's clock; None: not yet."""
+
+    index: int
+    type: int
+    input_length: int
+    output_length: int
+    arrival: float
+    stage: int = 0
+    seen: int = 0  # output tokens that its client has
+    evictions: int = 0
+    admitted_at: float | None = None  # start of its first prefill
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    longest_gap: float = 0.0  # between two tokens that its client sees
+    finished: bool = False
+
+    @property
+    def computing(self) -> int:
+        """Tokens it holds while its stage is computed."""
+        return self.input_length + self.stage
+
+    @property
+    def paused(self) -> int:
+        """Tokens it holds while it is not: none before its prefill."""
+        return self.input_length + self.stage - 1 if self.stage else 0
+
+
+@dataclass(eq=False)
+class WaitEngine:
+    """The state of a run. `step` does one iteration and returns its counts, or None at the end.
+
+    Args:
+        requests: who comes when; `output_length` is the paper's l', `class_index` the type.
+        policy: Wait or NestedWait.
+        clock: d0 and d1 of the iteration time; there is no third term in the paper.
+        capacity: M, tokens; None: memory is only counted. A batch that does not fit drops its
+            newcomers, the last first, then evicts whoever was admitted last. The evicted go to the
+            tail of the queue and start again.
+
+    Raises:
+        InputError: a type without a threshold, an output beyond the last segment, a prompt that
+            does not fit into the memory, or a clock with a prefill term.
+    """
+
+    requests: Requests
+    policy: Policy
+    clock: IterationClock
+    capacity: int | None = None
+
+    now: float = field(default=0.0, init=False)
+    arrived: int = field(default=0, init=False)
+    waiting: list[Prompt] = field(default_factory=list, init=False)  # first come first
+    inside: list[Prompt] = field(default_factory=list, init=False)  # hold memory; first admitted
+
+    def __post_init__(self) -> None:
+        check_run(self.requests, self.policy, self.clock, self.capacity)
+        columns = (
+            self.requests.class_index,
+            self.requests.input_length,
+            self.requests.output_length,
+            self.requests.arrival,
+        )
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        self.all = [Prompt(index, *row) for index, row in enumerate(rows)]
+
+    # ------------------------------------------------------------------------------- one iteration
+
+    def step(self) -> dict[str, int] | None:
+        """One iteration; its counts, keyed and ordered as `COUNTS`.
+
+        None: no batch can be formed any more, whether or not prompts are left.
+        """
+        batch = self.select()
+        if batch is None:
+            return None
+        batch, evicted = self.evict(batch)
+        if not batch:
+            return None  # what is paused leaves no room for what it waits for
+        return self.execute(batch, evicted)
+
+    def arrive(self) -> None:
+        """Who has come by now joins the queue."""
+        while self.arrived < len(self.all) and self.all[self.arrived].arrival <= self.now:
+            self.waiting.append(self.all[self.arrived])
+            self.arrived += 1
+
+    # -------------------------------------------------------------------------------------- select
+
+    def select(self) -> list[Prompt] | None:
+        """The batch, after waiting for it as long as must be; None if it never comes."""
+        while True:
+            self.arrive()
+            batch = self._batch()
+            if batch:
+                return batch
+            if self.arrived == len(self.all):
+                return None
+            self.now = self.all[self.arrived].arrival
+
+    def _batch(self) -> list[Prompt]:
+        if isinstance(self.policy, Wait):
+            return self._of_types(self.policy.thresholds)
+        return self._of_segments(self.policy)
+
+    def _of_types(self, thresholds: tuple[int, ...]) -> list[Prompt]:
+        """n_j prompts at each stage of every type of which n_j wait at stage 0."""
+        inventory = Counter(prompt.type for prompt in self.waiting)
+        joined = {j for j, n in enumerate(thresholds) if inventory[j] >= n}
+        left = Counter[tuple[int, int]]()  # taken so far, by type and stage
+        batch = []
+        for prompt in (*self.inside, *self.waiting):
+            place = prompt.type, prompt.stage
+            if prompt.type in joined and left[place] < thresholds[prompt.type]:
+                left[place] += 1
+                batch.append(prompt)
+        return batch
+
+    def _of_segments(self, policy: NestedWait) -> list[Prompt]:
+        """Up to n_k prompts at each stage of the segments before the first that lacks prompts."""
+        inventory = Counter(prompt.stage for prompt in (*self.inside, *self.waiting))
+        limit: dict[int, int] = {}  # stage -> most prompts of it in the batch
+        for start, end, n in zip(policy.starts, policy.ends, policy.thresholds, strict=True):
+            if inventory[start] < n:
+                break
+            limit |= dict.fromkeys(range(start, end + 1), n)
+        taken = Counter[int]()
+        batch = []
+        for prompt in (*self.inside, *self.waiting):
+            if taken[prompt.stage] < limit.get(prompt.stage, 0):
+                taken[prompt.stage] += 1
+                batch.append(prompt)
+        return batch
+
+    # --------------------------------------------------------------------------------------- evict
+
+    def held(self, batch: list[Prompt]) -> int:
+        """Tokens in memory while the batch runs."""
+        paused = sum(p.paused for p in self.inside) - sum(p.paused for p in batch)
+        return paused + sum(p.computing for p in batch)
+
+    def evict(self, batch: list[Prompt]) -> tuple[list[Prompt], list[Prompt]]:
+        """What is left of the batch once memory suffices, and who lost its cache for it."""
+        batch, evicted = list(batch), []
+        while self.capacity is not None and self.held(batch) > self.capacity:
+            newcomers = [prompt for prompt in batch if prompt.stage == 0]
+            if newcomers:
+                batch.remove(newcomers[-1])
+                continue
+            victim = self.inside.pop()
+            victim.stage = 0
+            victim.evictions += 1
+            evicted.append(victim)
+            if victim in batch:
+                batch.remove(victim)
+        return batch, evicted
+
+    # ------------------------------------------------------------------------------------- execute
+
+    def execute(self, batch: list[Prompt], evicted: list[Prompt]) -> dict[str, int]:
+        """Newcomers get memory, every prompt of the batch computes its stage, the clock runs."""
+        newcomers = {prompt: None for prompt in batch if prompt.stage == 0}  # in order of arrival
+        for prompt in newcomers:
+            if prompt.admitted_at is None:
+                prompt.admitted_at = self.now
+        tokens, held = sum(p.computing for p in batch), self.held(batch)
+        self.waiting = [prompt for prompt in self.waiting if prompt not in newcomers] + evicted
+        self.inside += newcomers
+        resumed = sum(prompt.evictions > 0 for prompt in newcomers)
+        counts = {
+            "running": len(batch),
+            "paused": len(self.inside) - len(batch),
+            "waiting": len(self.waiting),
+            "joined": self._joined(newcomers, batch),
+            "preempt": len(evicted),
+            "admit_new": len(newcomers) - resumed,
+            "admit_resumed": resumed,
+        }
+        self.now += self.clock.duration(tokens, 0)
+        new_outputs = sum(self._emit(prompt) for prompt in batch)
+        for prompt in batch:
+            prompt.stage += 1
+            prompt.finished = prompt.stage > prompt.output_length
+        completed = sum(prompt.finished for prompt in batch)
+        self.inside = [prompt for prompt in self.inside if not prompt.finished]
+        return counts | {
+            "completed": completed,
+            "kv_tokens": tokens,
+            "held_tokens": held,
+            "new_outputs": new_outputs,
+        }
+
+    def _joined(self, newcomers: Iterable[Prompt], batch: list[Prompt]) -> int:
+        """How many types or segments run: each that does takes prompts in at its first stage."""
+        if isinstance(self.policy, Wait):
+            return len({prompt.type for prompt in newcomers})
+        return sum(any(p.stage == start for p in batch) for start in self.policy.starts)
+
+    def _emit(self, prompt: Prompt) -> bool:
+        """Whether stage k >= 1 gave a token that its client had not seen before an eviction."""
+        if prompt.stage <= prompt.seen:
+            return False
+        prompt.seen = prompt.stage
+        if prompt.last_token_at is None:
+            prompt.first_token_at = self.now
+        else:
+            prompt.longest_gap = max(prompt.longest_gap, self.now - prompt.last_token_at)
+        prompt.last_token_at = self.now
+        return True
+
+
+def check_run(
+    requests: Requests, policy: Policy, clock: IterationClock, capacity: int | None
+) -> None:
+    """Refuse what cannot run.
+
+    Raises:
+        InputError: as `WaitEngine`.
+    """
+    if clock.per_prefill_token:
+        raise InputError("per_prefill_token", clock.per_prefill_token, "0: WAIT's clock has none")
+    if isinstance(policy, Wait):
+        types = int(requests.class_index.max()) + 1
+        if requests.class_index.min() < 0 or types > len(policy.thresholds):
+            raise InputError(
+                "thresholds", list(policy.thresholds), f"one for each of the {types} types"
+            )
+    elif requests.output_length.max() > policy.ends[-1]:
+        longest = int(requests.output_length.max())
+        raise InputError("ends", list(policy.ends), f"a last end of at least {longest} outputs")
+    if capacity is not None:
+        largest = int((requests.input_length + requests.output_length).max())
+        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < largest:
+            raise InputError("capacity", capacity, f"at least {largest} tokens, the largest prompt")
