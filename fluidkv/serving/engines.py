@@ -1,8 +1,9 @@
 """The engines that we know, each tied to a version.
 
-Sources: Congestion, section 2.2 (`restart`); per-step records of vLLM's and Vidur's own
-schedulers, which `tests/serving/records/test_replay.py` replays; the schedulers of SGLang and
-TensorRT-LLM as their public sources state them, one test a rule in `tests/serving/test_rules.py`.
+Sources: Congestion, section 2.2 (`restart`); WAIT, sections 2.4, 2.6, 4.1 and 6 (`fcfs-...`);
+per-step records of vLLM's and Vidur's own schedulers, which `tests/serving/records/test_replay.py`
+replays; the schedulers of SGLang and TensorRT-LLM as their public sources state them, one test a
+rule in `tests/serving/test_rules.py`.
 """
 
 from dataclasses import replace
@@ -83,6 +84,31 @@ TRTLLM_MAX_UTILIZATION = EngineRules(
 TRTLLM_NO_EVICT = replace(TRTLLM_MAX_UTILIZATION, name="trtllm-no-evict", gate=Gate.PEAK)
 """GUARANTEED_NO_EVICT: input + maximum output is reserved at admission."""
 
+FCFS_RUNNING_FIRST = EngineRules(
+    name="fcfs-running-first",
+    version="(WAIT, section 6)",
+    victim=Victim.LAST_ADMITTED,
+    keeps=Keeps.NOTHING,
+    requeue=Requeue.TAIL,
+    admits_after_eviction=True,
+)
+"""First come, first served; the last admitted goes, loses everything and queues as a new arrival.
+
+What the paper means by Sarathi. It leaves open whether an iteration that evicts also admits. Here
+it does: its FCFS takes prompts "immediately upon arrival", and nothing in section 2.6 forbids it.
+"""
+
+FCFS_NEW_FIRST = replace(
+    FCFS_RUNNING_FIRST,
+    name="fcfs-new-first",
+    admits_after_eviction=False,
+    newcomers_first=True,
+)
+"""The same, but whoever waits goes before whoever runs, as in Example 2: what it means by vLLM.
+
+No vLLM that we know does this: it evicts for the growth of those that run, never to admit.
+"""
+
 ENGINES: dict[str, EngineRules] = {
     rules.name: rules
     for rules in (
@@ -93,6 +119,8 @@ ENGINES: dict[str, EngineRules] = {
         VIDUR_SARATHI,
         TRTLLM_MAX_UTILIZATION,
         TRTLLM_NO_EVICT,
+        FCFS_RUNNING_FIRST,
+        FCFS_NEW_FIRST,
     )
 }
 

@@ -86,8 +86,8 @@ class CachingEngine(Engine):
     """`reference.Engine`, and which block holds what.
 
     Raises:
-        InputError: rules under which an evicted request loses its outputs or prefills run alone, or
-            an admission rate: these are not modelled together with a cache.
+        InputError: rules under which an evicted request loses its outputs, prefills run alone or
+            newcomers come first, or an admission rate: not modelled together with a cache.
     """
 
     reused_tokens: int = field(default=0, init=False)
@@ -95,7 +95,8 @@ class CachingEngine(Engine):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.rules.keeps is not Keeps.OUTPUTS or self.rules.prefill_alone:
+        another_order = self.rules.prefill_alone or self.rules.newcomers_first
+        if self.rules.keeps is not Keeps.OUTPUTS or another_order:
             raise InputError("engine", self.rules.label, "one of vLLM's rules, for a prefix cache")
         if self.limits.admission_rate is not None:
             raise InputError("admission_rate", self.limits.admission_rate, "None, with a cache")

@@ -8,7 +8,8 @@ with an engine's source. An iteration is four verbs:
     admit     the queue is served from its head, until the first that does not fit
     execute   tokens are computed; who has all its input computed emits one; who is done leaves
 
-With `prefill_alone` admission comes first, and an iteration that can prefill does only that.
+With `prefill_alone` admission comes first, and an iteration that can prefill does only that. With
+`newcomers_first` it comes first, too, as if nobody ran; who ran before then asks for what is left.
 Congestion's order (execute, arrive, evict, admit) is the same loop, entered one verb later: its
 X^n is what runs here after admission.
 """
@@ -19,6 +20,7 @@ from fractions import Fraction
 
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import (
     EngineRules,
@@ -49,37 +51,6 @@ COUNTS = (
     "new_outputs",  # tokens emitted that their client had not seen before
 )
 """What an iteration counts, in this order; all integers."""
-
-
-@dataclass(eq=False)
-class Request:
-    """One request and how far it is. Times are the run's clock; None: not yet."""
-
-    index: int
-    input_length: int
-    output_length: int
-    max_output: int
-    arrival: float
-    outputs: int = 0  # tokens emitted and kept
-    computed: int = 0  # tokens whose cache is in memory
-    blocks: int = 0
-    highest: int = 0  # most tokens ever computed: what lies below is computed again
-    evictions: int = 0
-    admitted_at: float | None = None  # first admission
-    first_token_at: float | None = None
-    last_token_at: float | None = None
-    longest_gap: float = 0.0  # between two tokens that its client sees
-    finished: bool = False
-
-    @property
-    def length(self) -> int:
-        """Tokens that must be in the cache before the next output comes."""
-        return self.input_length + self.outputs
-
-    @property
-    def decoding(self) -> bool:
-        """Only the token just emitted is missing from the cache."""
-        return self.outputs > 0 and self.computed == self.length - 1
 
 
 @dataclass(eq=False)
@@ -139,6 +110,10 @@ class Engine:
             admitted = self.admit(self.limits.budget - sum(computing.values()))
             evicted = [] if computing or admitted else self.evict()
             computing = computing | admitted or self.asked()
+        elif self.rules.newcomers_first:
+            admitted = self.admit(self.limits.budget)
+            evicted = self.evict(admitted)
+            computing = admitted | self.asked(admitted)
         else:
             evicted = self.evict()
             computing = self.asked()
@@ -182,11 +157,14 @@ class Engine:
 
     # --------------------------------------------------------------------------------------- evict
 
-    def evict(self) -> list[Request]:
-        """Victims go, one at a time, until what the others ask for fits; these get their blocks."""
+    def evict(self, newcomers: Computing = NOBODY) -> list[Request]:
+        """Victims go, one at a time, until what the others ask for fits; these get their blocks.
+
+        Newcomers, where they come first, hold theirs already, and none of them goes.
+        """
         evicted: list[Request] = []
-        while not self._fits():
-            victim = self._victim()
+        while not self._fits(newcomers):
+            victim = self._victim([r for r in self.running if r not in newcomers])
             self.running.remove(victim)
             self._hold(victim, 0)
             victim.computed = 0
@@ -194,7 +172,7 @@ class Engine:
             if self.rules.keeps is Keeps.NOTHING:
                 victim.outputs = 0
             evicted.append(victim)
-        for request, tokens in self.asked().items():
+        for request, tokens in self.asked(newcomers).items():
             self._hold(request, self._blocks(request, tokens))
         if self.rules.requeue is Requeue.HEAD:
             self.waiting.extendleft(evicted)
@@ -203,35 +181,40 @@ class Engine:
         self._new_ratio(evicted)
         return evicted
 
-    def asked(self, *, prefills_only: bool = False) -> dict[Request, int]:
+    def asked(
+        self, newcomers: Computing = NOBODY, *, prefills_only: bool = False
+    ) -> dict[Request, int]:
         """Tokens that running requests compute next, in running order, while the budget lasts.
 
-        Where prefills run alone the budget is theirs; decodes have none.
+        Where prefills run alone the budget is theirs; decodes have none. Newcomers are served
+        already.
         """
         decodes_only = self.rules.prefill_alone and not prefills_only
-        left, tokens = UNLIMITED if decodes_only else self.limits.budget, {}
+        left = UNLIMITED if decodes_only else self.limits.budget - sum(newcomers.values())
+        tokens: dict[Request, int] = {}
         for request in self.running:
             if left == 0:
                 break
-            if prefills_only and request.decoding:
+            if request in newcomers or (prefills_only and request.decoding):
                 continue
             tokens[request] = min(request.length - request.computed, left)
             left -= tokens[request]
         return tokens
 
-    def _fits(self) -> bool:
+    def _fits(self, newcomers: Computing) -> bool:
         """Whether memory holds what is asked. Exactly full still fits."""
-        growth = [self._blocks(r, tokens) - r.blocks for r, tokens in self.asked().items()]
+        asked = self.asked(newcomers)
+        growth = [self._blocks(r, tokens) - r.blocks for r, tokens in asked.items()]
         if self.rules.growth is Growth.ONE_FREE and growth:
             return self.free - sum(growth[:-1]) >= max(1, growth[-1])
         return self.free >= sum(growth)
 
-    def _victim(self) -> Request:
+    def _victim(self, running: list[Request]) -> Request:
         """`max` keeps the first of equals, so the list is read from its end."""
-        latest_first = reversed(self.running)
+        latest_first = reversed(running)
         match self.rules.victim:
             case Victim.LAST_ADMITTED:
-                return self.running[-1]
+                return running[-1]
             case Victim.FEWEST_OUTPUTS:
                 return max(latest_first, key=lambda r: (-r.outputs, r.input_length))
             case Victim.LEAST_PROGRESSED:
@@ -280,8 +263,10 @@ class Engine:
         self.credit %= 1  # whole permits are used now or lapse
         return admitted
 
-    def _may_enter(self, request: Request, chunk: int, admitted: dict[Request, int]) -> bool:
+    def _may_enter(self, request: Request, chunk: int, admitted: Computing) -> bool:
         free = self.free
+        if self.rules.newcomers_first:  # whoever else runs can be evicted
+            free = self.limits.blocks - sum(r.blocks for r in admitted)
         if self.running or self.rules.guard is Guard.ALWAYS:
             free -= self.limits.watermark_blocks
         match self.rules.gate:

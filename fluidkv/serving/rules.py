@@ -118,6 +118,10 @@ class EngineRules:
         admits_after_eviction: admission goes on in an iteration that evicted.
         prefill_alone: an iteration that admits runs the prefills only; admission comes first then,
             and eviction in iterations that admit nobody.
+        newcomers_first: admission comes first, and whoever ran before may be evicted for it. The
+            gate sees a memory that only this iteration's newcomers hold; they take their tokens of
+            the budget first, and are not evicted before the next iteration. No room is made in
+            `max_num_seqs`. Such a run need not end, whatever its memory (`serve`).
         ratio: of `Gate.RATIO`; not used by the others.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
     """
@@ -133,6 +137,7 @@ class EngineRules:
     reserved_tokens: int = 0
     admits_after_eviction: bool = False
     prefill_alone: bool = False
+    newcomers_first: bool = False
     ratio: NewTokenRatio = field(default_factory=NewTokenRatio)
     flags: tuple[tuple[str, str], ...] = ()
 
@@ -152,6 +157,17 @@ class EngineRules:
         if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
             # It takes the blocks of its whole length, which this gate does not look at.
             raise InputError("gate", self.gate.name, "another one where prefills run alone")
+        if self.newcomers_first:
+            self._check_newcomers_first()
+
+    def _check_newcomers_first(self) -> None:
+        if self.gate in (Gate.PEAK, Gate.RATIO):
+            # They set room aside for those who run, and here these may have to go.
+            allowed = "FIRST_CHUNK or FULL_INPUT where newcomers come first"
+            raise InputError("gate", self.gate.name, allowed)
+        for name in ("prefill_alone", "admits_after_eviction"):  # another order of the verbs
+            if getattr(self, name):
+                raise InputError(name, True, "False where newcomers come first")
 
     @property
     def label(self) -> str:

@@ -54,7 +54,9 @@ def serve(
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         clients: closed population: so many requests are in the system as long as there are any, and
             one more comes when one is done. None: they come at their arrival times.
-        iterations: horizon; None: until every request is done.
+        iterations: horizon; None: until every request is done. Where newcomers come first
+            (`EngineRules.newcomers_first`) they may keep evicting each other, so that one is asked
+            for.
         every: length of a window; one record a window.
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
@@ -81,7 +83,7 @@ def serve(
     rules = named(engine)
     tables, all_limits, clocks, populations = _runs(requests, limits, clock, clients)
     _check(tables, rules, all_limits, clocks, populations)
-    _check_horizon(iterations, every)
+    _check_horizon(iterations, every, rules)
     arrays = _arrays(
         tables, all_limits, clocks, populations, _checked_start(start, tables, rules, all_limits)
     )
@@ -186,7 +188,10 @@ def _check(
             )
 
 
-def _check_horizon(iterations: int | None, every: int) -> None:
+def _check_horizon(iterations: int | None, every: int, rules: EngineRules) -> None:
+    if iterations is None and rules.newcomers_first:
+        allowed = f"a horizon: under {rules.label} a run need not end"
+        raise InputError("iterations", iterations, allowed)
     for name, value in (("iterations", iterations), ("every", every)):
         if value is not None and not (_whole(value) and 1 <= value <= NO_HORIZON):
             raise InputError(name, value, f"an integer from 1 to {NO_HORIZON}")

@@ -36,7 +36,7 @@ def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
         growth=draw(st.sampled_from(Growth)),
         guard=draw(st.sampled_from(Guard)),
         reserved_tokens=draw(st.integers(0, 2)),
-        admits_after_eviction=draw(st.booleans()),
+        admits_after_eviction=not compiled.newcomers_first and draw(st.booleans()),
         ratio=NewTokenRatio(
             start=Fraction(max(tenths), 10),
             least=Fraction(min(tenths), 10),

@@ -57,8 +57,12 @@ def admit(
     budget: Int[Array, " lane"],
     may_admit: Bool[Array, " lane"],
 ) -> tuple[State, Admitted]:
-    """The head of the queue enters; its tokens are set to what it computes in this iteration."""
+    """The head of the queue enters; its tokens are set to what it computes in this iteration.
+
+    Newcomers that come first see a memory that only they hold.
+    """
     lanes = state.lanes
+    can_go = lanes.used if choices.newcomers_first else jnp.zeros_like(lanes.used)
     credit = lanes.credit + jnp.where(lanes.live, numbers.rate, 0)
     sequences = numbers.sequences.astype(jnp.int64)
     permits = jnp.where(numbers.rate > 0, credit // numbers.rate_unit, sequences)
@@ -75,7 +79,7 @@ def admit(
     )
     end = lax.while_loop(
         lambda round: jnp.any(round.more),
-        lambda round: _admit_chunk(choices, numbers, table, permits, round),
+        lambda round: _admit_chunk(choices, numbers, table, permits, can_go, round),
         start,
     )
     return end.state, end.admitted
@@ -106,7 +110,12 @@ class _Candidates(NamedTuple):
 
 
 def _admit_chunk(
-    choices: Choices, numbers: Numbers, table: Table, permits: Array, round: _Round
+    choices: Choices,
+    numbers: Numbers,
+    table: Table,
+    permits: Int[Array, " lane"],
+    can_go: Int[Array, " lane"],
+    round: _Round,
 ) -> _Round:
     state, overflow = _make_room(round.state)
     lanes, so_far = state.lanes, round.admitted
@@ -120,7 +129,7 @@ def _admit_chunk(
     running = lanes.running[:, None] + place
     guarded = numbers.always_guarded | (running > 0)
     guard = jnp.where(guarded, numbers.watermark_blocks[:, None], 0).astype(jnp.int64)
-    used = lanes.used.astype(jnp.int64)[:, None] + before(candidates.full)
+    used = (lanes.used - can_go).astype(jnp.int64)[:, None] + before(candidates.full)
     reserved = round.reserved[:, None] + before(candidates.reserve)
     passes = (
         more[:, None]

@@ -47,7 +47,8 @@ def run_engine(
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
 
     Args:
-        rules: compiled in are the victim, where it queues again, the gate and `prefill_alone`.
+        rules: compiled in are the victim, where it queues again, the gate, `prefill_alone` and
+            `newcomers_first`.
         arrays: the runs.
         jumps: an idle engine waits for the next request; False: an iteration passes.
         iterations: horizon.
@@ -56,9 +57,10 @@ def run_engine(
         on_progress: called with (iterations, requests done) of all runs together, now and then.
 
     Raises:
-        InputError: a request of 2^29 tokens or more.
+        InputError: a request of 2^29 tokens or more; memory of 2^29 blocks or more where newcomers
+            come first.
     """
-    _check(arrays)
+    _check(rules, arrays)
     batch = _Batch(rules, Choices.of(rules), arrays, jumps, iterations, every, keep_requests)
     sizes = plan(rules, arrays)
     shared = _Shared(sizes.slots, on_progress)
@@ -257,7 +259,10 @@ def _lanes_of(arrays: RunArrays, runs: np.ndarray, lanes: int) -> RunArrays:
     return group._replace(requests=requests)
 
 
-def _check(arrays: RunArrays) -> None:
+def _check(rules: EngineRules, arrays: RunArrays) -> None:
+    if rules.newcomers_first and arrays.blocks.max() >= LONGEST:
+        blocks = int(arrays.blocks.max())
+        raise InputError("capacity", f"{blocks} blocks", f"fewer than {LONGEST} of {rules.label}")
     longest = max(
         int(arrays.input_length.max()) + int(column.max())
         for column in (arrays.output_length, arrays.max_output)

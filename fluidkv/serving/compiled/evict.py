@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from fluidkv.serving.compiled.state import Choices, Numbers, State, total
+from fluidkv.serving.compiled.state import Choices, Numbers, Slots, State, total
 from fluidkv.serving.compiled.victims import demand_of, from_the_end, one_by_one
 from fluidkv.serving.rules import NewTokenRatio, RatioReset, Victim
 
@@ -13,29 +13,45 @@ def evict(
 ) -> tuple[State, Int[Array, " lane"], Int[Array, " lane"]]:
     """Victims go, the others get their blocks and tokens, in the lanes that say so.
 
+    Newcomers that come first have theirs: what they leave of memory and budget is for the others.
+
     Returns:
         The state, the number of evictions, and the tokens that go on being asked for.
     """
-    demand = demand_of(numbers, state.slots, state.slots.alive & lanes[:, None])
+    asking, new = state.slots.alive & lanes[:, None], _newcomers(choices, state.slots)
+    held = total(jnp.where(new, state.slots.blocks, 0))
+    if choices.newcomers_first:
+        served = total(jnp.where(new, state.slots.tokens, 0))
+        numbers = numbers._replace(blocks=numbers.blocks - held, budget=numbers.budget - served)
+        asking &= ~new
+    demand = demand_of(numbers, state.slots, asking)
     if choices.victim is Victim.LAST_ADMITTED:
         state, kept, evictions = from_the_end(numbers, state, demand)
     else:
         state, kept, evictions = one_by_one(choices.victim, numbers, state, demand)
     slots = state.slots
-    gone = lanes[:, None] & slots.alive & ~kept.alive
+    gone = asking & ~kept.alive
     stays = lanes[:, None] & kept.alive
+    untouched = new | ~lanes[:, None]
     slots = slots._replace(
         alive=slots.alive & ~gone,
         request=jnp.where(gone, state.queue.ring.shape[1], slots.request),
-        tokens=jnp.where(stays, kept.tokens, jnp.where(lanes[:, None], 0, slots.tokens)),
+        tokens=jnp.where(stays, kept.tokens, jnp.where(untouched, slots.tokens, 0)),
         blocks=jnp.where(stays, kept.need, slots.blocks),
     )
     counters = state.lanes._replace(
         running=state.lanes.running - evictions,
-        used=jnp.where(lanes, kept.needed, state.lanes.used),
+        used=jnp.where(lanes, kept.needed + held, state.lanes.used),
     )
     state = state._replace(slots=slots, lanes=counters)
     return _new_ratio(choices, numbers, state, lanes, evictions), evictions, kept.asked
+
+
+def _newcomers(choices: Choices, slots: Slots) -> Bool[Array, "lane slot"]:
+    """Who was admitted before the others were asked: nothing of it is computed yet."""
+    if not choices.newcomers_first:
+        return jnp.zeros_like(slots.alive)
+    return slots.alive & (slots.computed == 0)
 
 
 def _new_ratio(

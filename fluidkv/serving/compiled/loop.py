@@ -90,6 +90,9 @@ def iterate(
         state, admitted, prefills = _prefill(choices, numbers, table, state)
         unlimited = numbers._replace(budget=jnp.full_like(numbers.budget, UNLIMITED))
         state, evictions, _ = evict(choices, unlimited, state, live & ~prefills)
+    elif choices.newcomers_first:
+        state, admitted = admit(choices, numbers, table, state, numbers.budget, jnp.ones_like(live))
+        state, evictions, _ = evict(choices, numbers, state, live)
     else:
         state, evictions, asked = evict(choices, numbers, state, live)
         may_admit = numbers.admits_after_eviction | (evictions == 0)

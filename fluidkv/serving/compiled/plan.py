@@ -61,13 +61,17 @@ def plan(rules: EngineRules, arrays: RunArrays) -> Plan:
 
 
 def _expected_running(rules: EngineRules, arrays: RunArrays) -> int:
-    """About the most requests that run at once: as many mean prompts as fit."""
+    """About the most requests that run at once: as many mean prompts as fit.
+
+    Newcomers that come first stand beside those that they are going to evict.
+    """
     most = max(1, arrays.start.shape[1])
     for run in np.flatnonzero(arrays.requests):
         size = int(arrays.requests[run])
         tokens = arrays.input_length[run, :size].mean() + rules.reserved_tokens
         blocks = max(1.0, np.ceil(tokens / arrays.block_size[run]))
-        fit = min(arrays.blocks[run] / blocks, arrays.sequences[run], size)
+        fit = (1 + rules.newcomers_first) * arrays.blocks[run] / blocks
+        fit = min(fit, arrays.sequences[run], size)
         most = max(most, int(np.ceil(fit)))
     return most
 

@@ -11,6 +11,9 @@ Counts are int32. None can overflow: `engine.run_engine` refuses requests of 2^2
 memory of 2^30 or more; what runs fits in the memory, but for the growth of one iteration, which is
 at most one token for each that decodes, and what one unfinished prompt lacks (a second one is not
 begun before the first is done, since it is earlier in line for the token budget).
+Where newcomers come first there may be many unfinished prompts, so what is asked for is summed in
+int64; of it at most the budget, 2^30, is computed. Memory is below 2^29 then: newcomers and those
+who ran before hold at most as much each before somebody goes.
 """
 
 from typing import NamedTuple
@@ -29,12 +32,14 @@ class Choices(NamedTuple):
     victim: Victim
     gate: Gate
     prefill_alone: bool
+    newcomers_first: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
 
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
-        return cls(rules.victim, rules.gate, rules.prefill_alone, reset)
+        order = rules.prefill_alone, rules.newcomers_first
+        return cls(rules.victim, rules.gate, *order, reset)
 
 
 class Numbers(NamedTuple):

@@ -50,13 +50,14 @@ def within_budget(
     ask: Int[Array, "lane slot"], budget: Int[Array, " lane"]
 ) -> tuple[Int[Array, "lane slot"], Int[Array, " lane"]]:
     """Tokens that are computed, handed out from the front while the budget lasts; their sum."""
-    asked = total(ask)
-    tokens = lax.cond(
-        jnp.any(asked > budget),
-        lambda: jnp.clip(budget[:, None] - before(ask), 0, ask),
-        lambda: ask,
-    )
-    return tokens, jnp.minimum(asked, budget)
+    asked, most = total(ask, jnp.int64), budget.astype(jnp.int64)
+
+    def handed_out() -> Int[Array, "lane slot"]:
+        wide = ask.astype(jnp.int64)
+        return jnp.clip(most[:, None] - before(wide), 0, wide).astype(jnp.int32)
+
+    tokens = lax.cond(jnp.any(asked > most), handed_out, lambda: ask)
+    return tokens, jnp.minimum(asked, most).astype(jnp.int32)
 
 
 def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "lane slot"]) -> Demand:
@@ -106,7 +107,8 @@ def from_the_end(
         last_growth = jnp.where(
             asks > 0, needs - holds, _growth_of_the_last(slots, demand)[:, None]
         )
-        spare = jnp.where(numbers.one_free, jnp.maximum(1 - last_growth, 0), 0)
+        watchful = numbers.one_free & (demand.asked > 0)[:, None]
+        spare = jnp.where(watchful, jnp.maximum(1 - last_growth, 0), 0)
         listed = search.needed[:, None] - before(needs)
         goes = alive & (listed + spare > numbers.blocks[:, None])
         found = jnp.any(alive & ~goes, axis=1)
@@ -155,8 +157,8 @@ def one_by_one(
     slots = state.slots
     place = positions(slots)
     # Whether a victim changes more than its own part of the sums.
-    asked = total(jnp.where(demand.alive, missing(slots), 0))
-    careful = numbers.one_free | jnp.any(asked > numbers.budget)
+    asked = total(jnp.where(demand.alive, missing(slots), 0), jnp.int64)
+    careful = numbers.one_free | jnp.any(asked > numbers.budget.astype(jnp.int64))
 
     def evict_one(round: _Round) -> _Round:
         lowest = round.keys == jnp.min(round.keys, axis=1, keepdims=True)
@@ -200,10 +202,12 @@ def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " lane
     """Whether what is asked for does not fit. Exactly full still fits."""
     spare = lax.cond(
         numbers.one_free,
-        lambda: jnp.maximum(1 - _growth_of_the_last(slots, demand), 0),
+        lambda: jnp.where(
+            demand.asked > 0, jnp.maximum(1 - _growth_of_the_last(slots, demand), 0), 0
+        ),
         lambda: jnp.zeros_like(demand.needed),
     )
-    return (demand.asked > 0) & (demand.needed + spare > numbers.blocks)
+    return demand.needed + spare > numbers.blocks
 
 
 def _key(victim: Victim, slots: Slots) -> Int[Array, "lane slot"]:

@@ -15,7 +15,15 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.engine import run_engine
 from fluidkv.serving.compiled.start import numbers_of
 from fluidkv.serving.compiled.state import blocks_of
-from fluidkv.serving.engines import ENGINES, RESTART, SGLANG, TRTLLM_NO_EVICT, VLLM, VLLM_0_11
+from fluidkv.serving.engines import (
+    ENGINES,
+    FCFS_NEW_FIRST,
+    RESTART,
+    SGLANG,
+    TRTLLM_NO_EVICT,
+    VLLM,
+    VLLM_0_11,
+)
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records
 from fluidkv.serving.reference import COUNTS
@@ -45,6 +53,10 @@ SOME = (
         ratio=NewTokenRatio(reset=RatioReset.ESTIMATE),
     ),
     dataclasses.replace(VLLM, requeue=Requeue.TAIL, gate=Gate.PEAK, prefill_alone=True),
+    FCFS_NEW_FIRST,
+    dataclasses.replace(
+        VLLM, victim=Victim.MOST_OUTPUTS, gate=Gate.FIRST_CHUNK, newcomers_first=True
+    ),
 )
 ALL = tuple(
     dataclasses.replace(
@@ -52,14 +64,17 @@ ALL = tuple(
         victim=victim,
         requeue=requeue,
         gate=gate,
-        prefill_alone=alone,
+        prefill_alone=order == "alone",
+        newcomers_first=order == "newcomers",
         ratio=NewTokenRatio(reset=reset),
     )
-    for victim, requeue, gate, alone, reset in product(
-        Victim, Requeue, Gate, (False, True), RatioReset
+    for victim, requeue, gate, order, reset in product(
+        Victim, Requeue, Gate, ("together", "alone", "newcomers"), RatioReset
     )
     if (gate is Gate.RATIO or reset is RatioReset.START)
-    and not (alone and gate is Gate.FIRST_CHUNK)  # which EngineRules refuses
+    # and what EngineRules refuses
+    and not (order == "alone" and gate is Gate.FIRST_CHUNK)
+    and not (order == "newcomers" and gate in (Gate.PEAK, Gate.RATIO))
 )
 
 
@@ -72,7 +87,8 @@ def check(rules: EngineRules, arrays: RunArrays, **options: object) -> None:
 
 def label(rules: EngineRules) -> str:
     parts = (rules.victim.name, rules.requeue.name, rules.gate.name)
-    return "-".join(parts + ("alone",) * rules.prefill_alone)
+    order = ("alone",) * rules.prefill_alone + ("newcomers",) * rules.newcomers_first
+    return "-".join(parts + order)
 
 
 # ------------------------------------------------------------------------------ the literal one
@@ -97,7 +113,7 @@ def test_every_row_and_request_equals_the_literal_engine(rules, data):
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("rules", ALL, ids=label)
-@settings(max_examples=50)  # of 100 sets of rules; each compiles for seconds
+@settings(max_examples=50)  # of 110 sets of rules; each compiles for seconds
 @given(data=st.data())
 def test_every_set_of_rules_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)

@@ -1,0 +1,42 @@
+"""One request of the literal engine, and how far it is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(eq=False)
+class Request:
+    """One request and how far it is. Times are the run's clock; None: not yet."""
+
+    index: int
+    input_length: int
+    output_length: int
+    max_output: int
+    arrival: float
+    outputs: int = 0  # tokens emitted and kept
+    computed: int = 0  # tokens whose cache is in memory
+    blocks: int = 0
+    highest: int = 0  # most tokens ever computed: what lies below is computed again
+    evictions: int = 0
+    admitted_at: float | None = None  # first admission
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    longest_gap: float = 0.0  # between two tokens that its client sees
+    finished: bool = False
+
+    @property
+    def length(self) -> int:
+        """Tokens that must be in the cache before the next output comes."""
+        return self.input_length + self.outputs
+
+    @property
+    def decoding(self) -> bool:
+        """Only the token just emitted is missing from the cache."""
+        return self.outputs > 0 and self.computed == self.length - 1
+
+
+Computing = Mapping[Request, int]
+"""Requests and the tokens that each computes in an iteration."""
+
+NOBODY: Computing = MappingProxyType({})
