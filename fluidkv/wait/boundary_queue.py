@@ -1,0 +1,224 @@
+"""The queue before a segment: how fast its tail falls, and how likely it reaches a level.
+
+Prompts that go on from segment k - 1 wait before segment k until n_k of them are there. A batch
+brings Binomial(n_(k-1), p_k) prompts and takes n_k. With a negative drift, p_k n_(k-1) < n_k, the
+Lindley chain Q' = max(Q + X - n_k, 0) reaches x in N batches with probability N e^(-eta x) at
+most, where eta is the positive root of
+
+    f(eta) = n_(k-1) ln(1 - p_k + p_k e^eta) - n_k eta = 0.
+
+f is convex, f(0) = 0 and f'(0) < 0: a positive root is the only one, and f is below 0 before it.
+There is one exactly if n_k < n_(k-1) and p_k > 0, as f grows like (n_(k-1) - n_k) eta. Otherwise
+X <= n_k always: the chain never leaves 0, f < 0 for every eta > 0, and eta is infinite. The
+constraints (12) do not exclude that: n = (1, 1) satisfies them for any p_2 < 1.
+
+Source: WAIT, appendix C.4 (equation 20, Lemma 8).
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import arb, arb_mat, fmpq
+from flint import ctx as flint_context
+
+from fluidkv.errors import InputError
+from fluidkv.wait.model import Exact, count, exact
+
+MOST_LEVEL = 400
+"""Levels up to which `exceedance_probability` multiplies matrices: a few seconds at the end."""
+
+_BITS = 96  # a root is known to 2^-64 of itself; the rest is room for f to have a sign beside it
+_MOST_BITS = 1 << 14
+_CLOSE = 64
+
+
+@dataclass(frozen=True)
+class Eta:
+    """Rate at which the tail of a boundary queue falls, per prompt.
+
+    Fields:
+        n_prev, p, n: of the queue.
+        ball: encloses the root, to 2^-64 of itself or better; None where eta is infinite.
+        lower: the paper's lower bound, 8 (n - p n_prev) / n_prev. It is Hoeffding's: f'' <= n_prev
+            / 4, so f(eta) <= n_prev eta^2 / 8 - (n - p n_prev) eta.
+    """
+
+    n_prev: int
+    p: Fraction
+    n: int
+    ball: arb | None
+    lower: Fraction
+
+    @property
+    def finite(self) -> bool:
+        """Whether the queue can grow at all."""
+        return self.ball is not None
+
+    @property
+    def reciprocal(self) -> arb:
+        """1 / eta: prompts for each factor e of certainty; 0 where eta is infinite."""
+        if self.ball is None:
+            return arb(0)
+        with flint_context.workprec(_BITS):
+            return 1 / self.ball
+
+
+def eta(n_prev: int, p: Exact, n: int) -> Eta:
+    """The positive root of n_prev ln(1 - p + p e^eta) = n eta, certified.
+
+    Args:
+        n_prev: n_(k-1), prompts that a batch of the segment before brings to the boundary.
+        p: share of them that goes on, in [0, 1]; exact.
+        n: n_k, prompts that a batch takes.
+
+    Raises:
+        InputError: a number out of range, or n <= p n_prev: there is no positive root then.
+
+    The sign of f at both ends of a bracket is proved in balls; convexity does the rest.
+    """
+    n_prev, p, n = _queue(n_prev, p, n)
+    lower = 8 * (n - p * n_prev) / n_prev
+    if n >= n_prev or p == 0:
+        return Eta(n_prev, p, n, None, lower)
+    bits = _BITS
+    while bits <= _MOST_BITS:
+        with flint_context.workprec(bits):
+            root = _enclosed(n_prev, p, n)
+        if root is not None:
+            return Eta(n_prev, p, n, root, lower)
+        bits *= 2
+    raise ArithmeticError(f"eta of {(n_prev, str(p), n)} not enclosed in {_MOST_BITS} bits")
+
+
+def eta_small_drift(n_prev: int, p: Exact, n: int) -> Fraction:
+    """2 (n - p n_prev) / (n_prev p (1 - p)): what eta tends to as the drift tends to 0; exact.
+
+    Not a bound: it lies above eta for small drift where p < 1/2, and below it where p > 1/2 (the
+    third cumulant is n_prev p (1 - p) (1 - 2 p)).
+
+    Args, raises: as `eta`; here p must be in (0, 1).
+
+    Source: WAIT, appendix E.5.
+    """
+    n_prev, p, n = _queue(n_prev, p, n)
+    if not 0 < p < 1:
+        raise InputError("p", str(p), "a share in (0, 1), where the queue varies")
+    return 2 * (n - p * n_prev) / (n_prev * p * (1 - p))
+
+
+def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: int) -> arb:
+    """Chance that the Lindley chain from 0 reaches `level` within so many batches, in a ball.
+
+    The chain is cut off at `level`, which absorbs: what has not been absorbed is a power of a
+    matrix times a vector. N e^(-eta level) is the paper's bound on this number.
+
+    Args:
+        n_prev, p, n: as `eta`; the drift may have any sign.
+        level: prompts, from 1 to `MOST_LEVEL`.
+        batches: N, at least 0.
+
+    Returns:
+        a ball of small relative radius; exactly 0 if the chain cannot grow.
+
+    Raises:
+        InputError: a number out of range.
+    """
+    n_prev, p, n = _numbers(n_prev, p, n)
+    level, batches = count("level", level), count("batches", batches, least=0)
+    if level > MOST_LEVEL:
+        raise InputError("level", level, f"at most {MOST_LEVEL} prompts")
+    steps = _law(n_prev, p)
+    if batches * (max(x for x, chance in enumerate(steps) if chance) - n) < level:
+        return arb(0)
+    bits = 2 * _BITS
+    while bits <= _MOST_BITS:
+        with flint_context.workprec(bits):
+            reached = 1 - _stayed_below(steps, n, level, batches)
+            if reached.rel_accuracy_bits() >= _CLOSE // 2:
+                return reached
+        bits *= 2
+    raise ArithmeticError(f"the chance of level {level} not enclosed in {_MOST_BITS} bits")
+
+
+def ends(ball: arb) -> tuple[float, float]:
+    """Doubles at or below, and at or above, every point of the ball."""
+    with flint_context.workprec(max(64, ball.bits() + 64)):
+        low, high = float(ball.lower()), float(ball.upper())
+    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+
+
+def to_ball(value: Exact) -> arb:
+    """The number in the working precision."""
+    return arb(fmpq(value.numerator, value.denominator))
+
+
+def _enclosed(n_prev: int, p: Fraction, n: int) -> arb | None:
+    """The root between two points where f has proved signs; None if the bits do not do.
+
+    f > 0 at n_prev ln(1/p) / (n_prev - n), since ln(1 - p + p e^eta) > ln p + eta. f increases to
+    the right of its root and is convex, so Newton's steps from there fall to it.
+    """
+    share, other = to_ball(p), to_ball(1 - p)
+    point = (-share.log() * n_prev / (n_prev - n)).mid()
+    while True:
+        slope = n_prev * share / (share + other * (-point).exp()) - n
+        if not slope > 0:
+            return None
+        step = (_f(n_prev, share, n, point) / slope).mid()
+        point = (point - step).mid()
+        if not abs(step) > point * arb(2) ** -(_CLOSE + 8):
+            break
+    off = point * arb(2) ** -(_CLOSE + 2)
+    low, high = (point - off).lower(), (point + off).upper()
+    if low > 0 and _f(n_prev, share, n, low) < 0 and _f(n_prev, share, n, high) > 0:
+        return low.union(high)
+    return None
+
+
+def _f(n_prev: int, share: arb, n: int, point: arb) -> arb:
+    return n_prev * (share * point.expm1()).log1p() - n * point
+
+
+def _law(n_prev: int, p: Fraction) -> list[Fraction]:
+    """P(X = x) for x = 0..n_prev."""
+    return [math.comb(n_prev, x) * p**x * (1 - p) ** (n_prev - x) for x in range(n_prev + 1)]
+
+
+def _stayed_below(steps: list[Fraction], n: int, level: int, batches: int) -> arb:
+    """Chance that the chain from 0 is below `level` after each of the batches."""
+    balls = [to_ball(chance) for chance in steps]
+    rows = [[arb(0)] * level for _ in range(level)]
+    for before in range(level):
+        for x, chance in enumerate(balls):
+            after = max(before + x - n, 0)
+            if after < level:
+                rows[before][after] += chance
+    power, alive = arb_mat(rows), arb_mat(level, 1, [arb(1)] * level)
+    while batches:  # all powers of the matrix commute, so the order of the factors is free
+        if batches & 1:
+            alive = power * alive
+        batches >>= 1
+        if batches:
+            power = power * power
+    return alive[0, 0]
+
+
+def _numbers(n_prev: int, p: Exact, n: int) -> tuple[int, Fraction, int]:
+    p = exact("p", p, least=0)
+    if p > 1:
+        raise InputError("p", str(p), "a share in [0, 1]")
+    return count("n_prev", n_prev), p, count("n", n)
+
+
+def _queue(n_prev: int, p: Exact, n: int) -> tuple[int, Fraction, int]:
+    n_prev, p, n = _numbers(n_prev, p, n)
+    if n <= p * n_prev:
+        mean = p * n_prev
+        raise InputError(
+            "n",
+            n,
+            f"more than p n_prev = {float(mean):.6g}; at this drift of {float(mean - n):.6g} a "
+            "batch, which is not negative, there is no positive root",
+        )
+    return n_prev, p, n
