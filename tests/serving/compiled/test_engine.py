@@ -125,14 +125,15 @@ def test_presets_equal_the_literal_engine_on_crowds(name):
         check(ENGINES[name], crowds(seed), jumps=True, iterations=2000)
 
 
-def test_a_crowd_is_evicted_at_once():
+@pytest.mark.parametrize("rules", [VLLM, FCFS_NEW_FIRST], ids=label)
+def test_a_crowd_is_evicted_at_once(rules):
     """The search from the end takes more than one window, the admission more than one chunk."""
     size = 200
     arrays = one(np.full(size, 1), np.full(size, 30), blocks=76, block_size=1)
-    records = run_engine(VLLM, arrays, jumps=False, iterations=300)
+    records = run_engine(rules, arrays, jumps=False, iterations=300)
     assert records.counts[0, :, COUNTS.index("preempt")].max() > 16
     assert records.counts[0, :, COUNTS.index("admit_new")].max() > 64
-    assert_equal(records, run_literally(VLLM, arrays, jumps=False, iterations=300))
+    assert_equal(records, run_literally(rules, arrays, jumps=False, iterations=300))
 
 
 # ------------------------------------------------------------------------------- real schedulers
