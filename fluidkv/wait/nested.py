@@ -23,8 +23,10 @@ from fluidkv.errors import InputError
 from fluidkv.wait.model import Exact, count, exact
 from fluidkv.wait.segments import Segments
 
-_MOST_WORK = 20_000_000
-"""Steps times segments after which the least thresholds are given up: some ten seconds."""
+_MOST_WORK = 5_000_000
+"""Steps times segments after which the least thresholds are given up: some six seconds."""
+
+_BITS = 40  # of fractions of a prompt; to round them down costs a few more steps, nothing else
 
 
 class Constraint(StrEnum):
@@ -171,7 +173,7 @@ def require_nested(
 
 
 def integer_nested_thresholds(
-    segments: Segments, base: Exact, per_kv_token: Exact, *, least: Iterable[int] | None = None
+    segments: Segments, base: Exact, per_kv_token: Exact, *, extra: Iterable[int] | None = None
 ) -> NestedThresholds:
     """The least whole thresholds that satisfy (12): no other whole ones are lower anywhere.
 
@@ -179,7 +181,8 @@ def integer_nested_thresholds(
         segments: where they end, and the rates.
         base: d0, time, above 0; exact.
         per_kv_token: d1, time a token, at least 0; exact.
-        least: whole numbers that the thresholds must not lie below, one a segment; None: 1.
+        extra: e_k, whole numbers of at least 0, one a segment, that each line keeps to spare:
+            n_1 > r_1 Delta T + e_1 and n_k > p_k n_(k-1) + e_k. None: 0.
 
     Raises:
         InputError: a load of the segments of 1 or more, for which there are none, or a load so
@@ -189,12 +192,13 @@ def integer_nested_thresholds(
     there is a least one below which nothing is feasible.
     """
     d0, d1 = _clock(base, per_kv_token)
+    spare = [0] * len(segments) if extra is None else [count("extra", e, least=0) for e in extra]
+    if len(spare) != len(segments):
+        raise InputError("extra", f"{len(spare)} of them", f"{len(segments)}, one a segment")
     _require_load(segments, d1)
-    floor = (1,) * len(segments) if least is None else tuple(count("least", n) for n in least)
-    vector(segments, floor)
     clock = WholeClock.of(segments.rates, d0, d1)
     rates = [int(rate * clock.unit) for rate in segments.rates]
-    n = least_whole(rates, [int(2 * cost) for cost in segments.costs], clock, floor)
+    n = least_whole(rates, [int(2 * cost) for cost in segments.costs], clock, spare)
     if n is None:
         raise InputError(
             "rates",
@@ -242,43 +246,58 @@ class WholeClock:
 
 
 def least_whole(
-    rates: Sequence[int], costs: Sequence[int], clock: WholeClock, floor: Sequence[int]
+    rates: Sequence[int], costs: Sequence[int], clock: WholeClock, extra: Sequence[int]
 ) -> tuple[int, ...] | None:
-    """The least whole thresholds not below `floor`, in whole numbers; None: not found in time.
+    """`integer_nested_thresholds` in whole numbers; None: not found in the steps allowed.
 
     Args:
         rates: r_k times `clock.unit`.
         costs: 2 S_k.
         clock: denominators, d0 and d1; the load of the segments is below 1.
-        floor: at least 1 each.
+        extra: what each line keeps to spare.
 
     Times that stay below that of the least thresholds climb to it. Let n be the least ones,
-    T = Delta T(n) and t <= T. Then n_1 > r_1 t, and m_1 = floor(r_1 t) + 1 and
-    m_k = floor(p_k m_(k-1)) + 1 (or what `floor` asks, if more) are at most n, so
-    u = Delta T(m) <= T. If r_1 u < m_1, then m satisfies (12) and m = n. Otherwise let A be the
-    segments with r_k u >= m_k; the first is one. Since n_k > r_k T in A and n_k >= m_k elsewhere,
+    T = Delta T(n) and t <= T. Then m_1 = floor(r_1 t) + 1 + e_1 and m_k = floor(p_k m_(k-1)) + 1 +
+    e_k are at most n, so u = Delta T(m) <= T. If r_1 u + e_1 < m_1, then m is a solution and m = n.
+    Otherwise u is a next t that raises m_1, and there is a better one. Whole numbers above
+    (a / b) n are 1 / b above it at least, so n_k >= r_k T + o_k with o_1 = e_1 and
+    o_k = p_k o_(k-1) + e_k + 1 / b_k, where b_k is the denominator of p_k. For any set A of
+    segments, that in A and n_k >= m_k elsewhere give
 
-        T >= (d0 + d1 sum of m_k S_k, not in A) / (1 - d1 sum of r_k S_k, in A) >= u,
+        T >= (d0 + d1 (sum of m_k S_k, not in A) + d1 (sum of o_k S_k, in A))
+             / (1 - d1 sum of r_k S_k, in A).
 
-    which is the next t, with m_1 larger. T is a multiple of `1 / grid`, and so is t.
+    A are those where r_k u + o_k is the larger. T is a multiple of `1 / grid`.
     """
     whole, load = clock.unit * clock.grid, sum(map(operator.mul, rates, costs))
+    offsets = _offsets(rates, extra)
     time = -(-clock.base * whole // (whole - clock.step * load))  # d0 / (1 - load), rounded up
     for _ in range(max(1, _MOST_WORK // len(rates))):
-        m = [max(rates[0] * time // whole + 1, floor[0])]
+        m = [rates[0] * time // whole + 1 + extra[0]]
         for k in range(1, len(rates)):
-            m.append(max(rates[k] * m[-1] // rates[k - 1] + 1, floor[k]))
+            m.append(rates[k] * m[-1] // rates[k - 1] + 1 + extra[k])
         longer = clock.base + clock.step * sum(map(operator.mul, m, costs))
-        if rates[0] * longer < m[0] * whole:
+        if rates[0] * longer < (m[0] - extra[0]) * whole:
             return tuple(m)
-        rest, moving = clock.base, 0
-        for rate, cost, n in zip(rates, costs, m, strict=True):
-            if rate * longer >= n * whole:
+        moving = fixed = offset = 0
+        for rate, cost, n, above in zip(rates, costs, m, offsets, strict=True):
+            if (rate * longer << _BITS) >= ((n << _BITS) - above) * whole:
                 moving += rate * cost
+                offset += above * cost
             else:
-                rest += clock.step * n * cost
-        time = -(-rest * whole // (whole - clock.step * moving))
+                fixed += n * cost
+        rest = clock.base + clock.step * (fixed + (offset >> _BITS))
+        time = max(longer, -(-rest * whole // (whole - clock.step * moving)))
     return None
+
+
+def _offsets(rates: Sequence[int], extra: Sequence[int]) -> list[int]:
+    """o_k times 2^_BITS, rounded down, so that denominators do not grow."""
+    offsets = [extra[0] << _BITS]
+    for before, rate, e in zip(rates, rates[1:], extra[1:], strict=False):
+        step = (1 << _BITS) // (before // math.gcd(before, rate))
+        offsets.append(offsets[-1] * rate // before + (e << _BITS) + step)
+    return offsets
 
 
 def _require_load(segments: Segments, d1: Fraction) -> None:
