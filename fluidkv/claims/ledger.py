@@ -6,9 +6,10 @@ from difflib import get_close_matches
 from fluidkv.claims.claim import Claim, Result
 from fluidkv.claims.congestion import experiments, mixed, one_class
 from fluidkv.claims.measured import MODULES as MEASURED
+from fluidkv.claims.wait import MODULES as WAIT
 from fluidkv.errors import InputError
 
-_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES, *MEASURED)
+_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES, *WAIT, *MEASURED)
 
 
 def ledger() -> tuple[Claim, ...]:
