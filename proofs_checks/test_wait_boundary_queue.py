@@ -93,3 +93,43 @@ def test_doob_and_the_union_bound_hold(queue, level, batches):
     rate = eta(*queue).ball
     assert rate is not None
     assert ends(chance)[0] <= float((batches * (-level * rate).exp()).upper())
+
+
+@given(
+    st.lists(st.integers(0, 40), max_size=25),
+    st.integers(1, 5),
+    st.lists(st.tuples(st.integers(1, 6), st.booleans()), min_size=1, max_size=12),
+)
+@example([0, 5, *[6] * 5, *[12] * 5], 5, [(6, True)])
+def test_theorem_1_a_type_waits_no_longer_than_its_busy_time_allows(times, n, batches):
+    """W(t) <= 2 n - 1 + sup over u of (arrivals in (t - u, t]) - n u / Delta T, with Delta T = 6.
+
+    One type, its arrivals at `times`; `batches` are durations of at most Delta T and, where the
+    type is not ready, whether other types start a batch without it or the server idles for a while.
+    """
+    full, now, taken = 6, 0, 0
+    times = sorted(times)
+
+    def check(at: int) -> None:
+        waiting = sum(t <= at for t in times) - taken
+        # the supremum is reached just before an arrival, or at u = 0
+        back = [
+            sum(s <= t <= at for t in times) - Fraction(n * (at - s), full)
+            for s in times
+            if s <= at
+        ]
+        assert waiting <= 2 * n - 1 + max([Fraction(0), *back])
+
+    for duration, others in batches:
+        held = sum(t <= now for t in times) - taken
+        end = now + duration
+        if held >= n:
+            check(now)
+            taken += n
+        elif not others:  # idle, but no longer than until n of them wait
+            ready = [t for t in times if t > now][: n - held]
+            end = min(end, ready[-1]) if len(ready) == n - held else end
+        for at in range(now, end):
+            check(at)
+        check(end)
+        now = end

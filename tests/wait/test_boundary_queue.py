@@ -208,3 +208,20 @@ def test_kingman_asks_for_a_negative_drift():
         queue_path([1.5], 2)
     with pytest.raises(InputError, match=r"^arrivals: "):
         queue_path([-1], 2)
+
+
+def test_the_smallest_queue_that_exceeds_the_paper_mean():
+    # Found among n_prev <= 8 and p with denominators up to 6, n < n_prev. Stationary law of the
+    # queue up to 140 prompts; above, in a geometric tail, lies less than 1e-12 of it.
+    n_prev, p, n, size = 4, Fraction(2, 3), 3, 140
+    law = [math.comb(n_prev, x) * float(p) ** x * float(1 - p) ** (n_prev - x) for x in range(5)]
+    matrix = np.zeros((size, size))
+    for held, (x, chance) in product(range(size), enumerate(law)):
+        matrix[held, min(held + x - (n if held >= n else 0), size - 1)] += chance
+    equations = matrix.T - np.eye(size)
+    equations[-1] = 1
+    stationary = np.linalg.solve(equations, np.eye(size)[-1])
+    assert abs(stationary[-5:]).max() < 1e-12
+    mean, paper = stationary @ np.arange(size), n + kingman(4 * p - n, 4 * p * (1 - p))
+    assert mean == pytest.approx(4.426013, abs=1e-6)
+    assert paper == Fraction(13, 3) < mean < stationary_mean_bound(n, 4 * p, 4 * p * (1 - p))
