@@ -117,6 +117,15 @@ def test_for_two_types_the_equilibrium_rounded_up_is_not_enough():
     assert integer_thresholds(system).thresholds == (4, 2)  # 19/18 > 1, 5/2 * 23/18 > 3
 
 
+def test_slack_of_exactly_0_is_no_slack():
+    """n* = (4, 1): a batch of the next whole ones, (5, 2), lasts 5/2, in which just 5 come."""
+    system = WaitSystem([PromptType(2, 1, 1), PromptType(Fraction(1, 2), 1, 2)], 1, Fraction(1, 18))
+    assert minimal_thresholds(system) == (4, 1)
+    assert check_thresholds(system, (5, 2)).strict == (False, True)
+    assert integer_thresholds(system).thresholds == (4, 1)
+    assert integer_thresholds(system, strict=True).thresholds == (6, 2)
+
+
 @given(wait_systems(max_types=5), st.booleans())
 def test_the_record_says_what_follows(system, strict):
     found = integer_thresholds(system, strict=strict)
