@@ -4,9 +4,11 @@ This is the meaning of the faster runs of this room, which equal it iteration by
 page to compare with the paper's algorithms. An iteration is four verbs:
 
     arrive    who has come waits at stage 0; nobody holds memory there
-    select    the policy forms the batch; while it is empty, time runs to the next arrival
+    select    the policy forms the batch
     evict     where a memory is given and does not suffice: last admitted first
     execute   each prompt in the batch computes its stage; who has computed its last one leaves
+
+While the batch is empty, or memory leaves nothing of it, time runs to the next arrival.
 
 Memory in an iteration is l + stage for each prompt in the batch, and l + stage - 1 for each that is
 paused at `stage`: what it computed stays in the cache.
@@ -33,6 +35,9 @@ COUNTS = (
     "kv_tokens",  # tokens that the batch holds, which set the iteration's duration
     "held_tokens",  # tokens in memory: the batch and the paused
     "new_outputs",  # output tokens that their client had not seen
+    "completed_outputs",  # output tokens of the prompts that completed: the paper's throughput
+    "tokens",  # tokens computed: l at a prefill, one at each later stage
+    "recomputed_tokens",  # of these, what an eviction had lost
 )
 """What an iteration counts, in this order; all integers."""
 
@@ -92,6 +97,7 @@ class WaitEngine:
     arrived: int = field(default=0, init=False)
     waiting: list[Prompt] = field(default_factory=list, init=False)  # first come first
     inside: list[Prompt] = field(default_factory=list, init=False)  # hold memory; first admitted
+    lost: int = field(default=0, init=False)  # evictions that no iteration has counted yet
 
     def __post_init__(self) -> None:
         check_run(self.requests, self.policy, self.clock, self.capacity)
@@ -112,12 +118,7 @@ class WaitEngine:
         None: no batch can be formed any more, whether or not prompts are left.
         """
         batch = self.select()
-        if batch is None:
-            return None
-        batch, evicted = self.evict(batch)
-        if not batch:
-            return None  # what is paused leaves no room for what it waits for
-        return self.execute(batch, evicted)
+        return None if batch is None else self.execute(batch)
 
     def arrive(self) -> None:
         """Who has come by now joins the queue."""
@@ -128,12 +129,15 @@ class WaitEngine:
     # -------------------------------------------------------------------------------------- select
 
     def select(self) -> list[Prompt] | None:
-        """The batch, after waiting for it as long as must be; None if it never comes."""
+        """The batch that fits, after waiting for it as long as must be; None if it never comes."""
         while True:
             self.arrive()
-            batch = self._batch()
+            inside = len(self.inside)
+            batch = self.evict(self._batch())
             if batch:
                 return batch
+            if len(self.inside) < inside:
+                continue  # who was evicted waits again, maybe as one of enough
             if self.arrived == len(self.all):
                 return None
             self.now = self.all[self.arrived].arrival
@@ -179,9 +183,9 @@ class WaitEngine:
         paused = sum(p.paused for p in self.inside) - sum(p.paused for p in batch)
         return paused + sum(p.computing for p in batch)
 
-    def evict(self, batch: list[Prompt]) -> tuple[list[Prompt], list[Prompt]]:
-        """What is left of the batch once memory suffices, and who lost its cache for it."""
-        batch, evicted = list(batch), []
+    def evict(self, batch: list[Prompt]) -> list[Prompt]:
+        """What is left of the batch once memory suffices; who lost its cache for it waits again."""
+        batch = list(batch)
         while self.capacity is not None and self.held(batch) > self.capacity:
             newcomers = [prompt for prompt in batch if prompt.stage == 0]
             if newcomers:
@@ -190,44 +194,50 @@ class WaitEngine:
             victim = self.inside.pop()
             victim.stage = 0
             victim.evictions += 1
-            evicted.append(victim)
+            self.lost += 1
+            self.waiting.append(victim)
             if victim in batch:
                 batch.remove(victim)
-        return batch, evicted
+        return batch
 
     # ------------------------------------------------------------------------------------- execute
 
-    def execute(self, batch: list[Prompt], evicted: list[Prompt]) -> dict[str, int]:
+    def execute(self, batch: list[Prompt]) -> dict[str, int]:
         """Newcomers get memory, every prompt of the batch computes its stage, the clock runs."""
         newcomers = {prompt: None for prompt in batch if prompt.stage == 0}  # in order of arrival
         for prompt in newcomers:
             if prompt.admitted_at is None:
                 prompt.admitted_at = self.now
         tokens, held = sum(p.computing for p in batch), self.held(batch)
-        self.waiting = [prompt for prompt in self.waiting if prompt not in newcomers] + evicted
+        self.waiting = [prompt for prompt in self.waiting if prompt not in newcomers]
         self.inside += newcomers
-        resumed = sum(prompt.evictions > 0 for prompt in newcomers)
+        resumed = [prompt for prompt in newcomers if prompt.evictions]
         counts = {
             "running": len(batch),
             "paused": len(self.inside) - len(batch),
             "waiting": len(self.waiting),
             "joined": self._joined(newcomers, batch),
-            "preempt": len(evicted),
-            "admit_new": len(newcomers) - resumed,
-            "admit_resumed": resumed,
+            "preempt": self.lost,
+            "admit_new": len(newcomers) - len(resumed),
+            "admit_resumed": len(resumed),
         }
+        self.lost = 0
         self.now += self.clock.duration(tokens, 0)
         new_outputs = sum(self._emit(prompt) for prompt in batch)
         for prompt in batch:
             prompt.stage += 1
             prompt.finished = prompt.stage > prompt.output_length
-        completed = sum(prompt.finished for prompt in batch)
+        completed = [prompt for prompt in batch if prompt.finished]
         self.inside = [prompt for prompt in self.inside if not prompt.finished]
+        decoding = len(batch) - len(newcomers)
         return counts | {
-            "completed": completed,
+            "completed": len(completed),
             "kv_tokens": tokens,
             "held_tokens": held,
             "new_outputs": new_outputs,
+            "completed_outputs": sum(p.output_length for p in completed),
+            "tokens": sum(p.input_length for p in newcomers) + decoding,
+            "recomputed_tokens": sum(p.input_length for p in resumed) + decoding - new_outputs,
         }
 
     def _joined(self, newcomers: Iterable[Prompt], batch: list[Prompt]) -> int:

@@ -1,0 +1,163 @@
+"""Prompts that come at random: a Poisson process for each type, whose rate may change with time.
+
+Types superpose: points of one process with the sum of the rates, each of which is given a type by
+the rates at its time. Where rates change, points come at a rate that is never exceeded, and each is
+kept with the probability that its time asks for (thinning): exact, no grid of time is laid.
+
+Source: WAIT, section 2.2; section 7.1 (Theorem 3) for rates that change.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.random import Generator
+
+from fluidkv.errors import InputError
+from fluidkv.serving.requests import Requests
+from fluidkv.wait.model import WaitSystem
+from fluidkv.wait.model import count as whole
+
+_AT_ONCE = 4096  # points drawn at a time: always as many, so that a longer run begins alike
+
+
+@dataclass(frozen=True)
+class VaryingRates:
+    """Arrival rates that change with time.
+
+    Args:
+        at: times, shape (time,), -> rates by type, shape (time, type), prompts per unit of time,
+            each at least 0.
+        most: the sum over types is never above this; finite, above 0.
+
+    Raises:
+        InputError: `most` out of range.
+    """
+
+    at: Callable[[Float[np.ndarray, " time"]], Float[np.ndarray, "time type"]]
+    most: float
+
+    def __post_init__(self) -> None:
+        most = self.most
+        fine = isinstance(most, int | float) and not isinstance(most, bool) and 0 < most < math.inf
+        if not fine:
+            raise InputError("most", most, "a finite rate above 0")
+
+    @classmethod
+    def steps(cls, starts: Sequence[float], rates: Sequence[Sequence[float]]) -> "VaryingRates":
+        """Rates that are constant between steps.
+
+        Args:
+            starts: when each piece starts; 0 first, increasing. The last one goes on for ever.
+            rates: (piece, type), prompts per unit of time, at least 0, not all 0.
+
+        Raises:
+            InputError: starts that do not increase from 0, or rates out of range.
+        """
+        begins, table = np.array(starts, np.float64), np.array(rates, np.float64)
+        rising = begins.ndim == 1 and begins.size > 0 and begins[0] == 0
+        if not (rising and np.isfinite(begins).all() and (np.diff(begins) > 0).all()):
+            raise InputError("starts", list(starts), "finite times that increase from 0")
+        if table.ndim != 2 or len(table) != begins.size or table.shape[1] == 0:
+            raise InputError("rates", f"shape {table.shape}", f"({begins.size}, types)")
+        if not (np.isfinite(table).all() and (table >= 0).all() and table.any()):
+            raise InputError("rates", rates, "finite rates of at least 0, one of them above")
+
+        def at(times: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time type"]:
+            return table[np.searchsorted(begins, times, side="right") - 1]
+
+        # The same sum as the one that it bounds: in the order of types, piece by piece.
+        return cls(at, float(np.cumsum(table, axis=1)[:, -1].max()))
+
+
+def poisson_prompts(
+    system: WaitSystem,
+    *,
+    rng: Generator | int,
+    horizon: float | None = None,
+    count: int | None = None,
+    rates: VaryingRates | None = None,
+) -> Requests:
+    """Poisson arrivals of all types on a continuous clock, from time 0.
+
+    With one seed, a longer horizon or a larger count only adds prompts at the end.
+
+    Args:
+        system: types and their rates; the class index of a prompt is its place among the types.
+        rng: a numpy generator or a seed. For many runs: one table for each seed.
+        horizon: prompts come before this time; above 0.
+        count: so many prompts come; only with constant rates. Give one of the two.
+        rates: rates that change, instead of those of the types.
+
+    Raises:
+        InputError: not one of `horizon` and `count`, a number out of range, rates of other types or
+            outside of what they promise, or a horizon before which nobody comes.
+    """
+    if (horizon is None) == (count is None):
+        raise InputError("horizon", horizon, "a time, or a count instead")
+    if count is not None and rates is not None:
+        raise InputError("count", count, "a horizon, where rates change: they may come to an end")
+    if count is not None:
+        whole("count", count)
+    elif isinstance(horizon, bool) or not 0 < float(horizon or 0) < math.inf:
+        raise InputError("horizon", horizon, "a finite time above 0")
+    generator = rng if isinstance(rng, Generator) else np.random.default_rng(rng)
+    times, types = _points(_rates(system, rates), generator, horizon, count)
+    if not times.size:
+        raise InputError("horizon", horizon, "a time before which somebody comes, with this seed")
+    lengths = np.array([(each.input_length, each.output_length) for each in system.types])
+    return Requests(lengths[types, 0], lengths[types, 1], arrival=times, class_index=types)
+
+
+def _points(
+    rates: VaryingRates, rng: Generator, horizon: float | None, count: int | None
+) -> tuple[Float[np.ndarray, " prompt"], Int[np.ndarray, " prompt"]]:
+    """Times and types."""
+    parts: list[tuple[np.ndarray, np.ndarray]] = []
+    found = 0
+    for times, types in _blocks(rates, rng):
+        parts.append((times[types >= 0], types[types >= 0]))
+        found += parts[-1][0].size
+        if (horizon is not None and times[-1] >= horizon) or (count is not None and found >= count):
+            break
+    times, types = (np.concatenate(column) for column in zip(*parts, strict=True))
+    last = np.searchsorted(times, horizon) if horizon is not None else count
+    return times[:last], types[:last]
+
+
+def _blocks(rates: VaryingRates, rng: Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Points at rate `most`, with the type of each, -1 for one that is not kept."""
+    now = 0.0
+    while True:
+        times = now + np.cumsum(rng.standard_exponential(_AT_ONCE)) / rates.most
+        now = times[-1]
+        marks = rates.most * rng.random(_AT_ONCE)
+        upto = np.cumsum(_checked(rates, times), axis=1)
+        types = (marks[:, None] >= upto).sum(axis=1)
+        yield times, np.where(types < upto.shape[1], types, -1)
+
+
+def _rates(system: WaitSystem, rates: VaryingRates | None) -> VaryingRates:
+    if rates is None:
+        constant = [float(each.arrival_rate) for each in system.types]
+        return VaryingRates.steps([0], [constant])
+    types = np.asarray(rates.at(np.zeros(1))).shape
+    if types != (1, len(system.types)):
+        raise InputError("rates", f"shape {types} at one time", f"(1, {len(system.types)})")
+    return rates
+
+
+def _checked(rates: VaryingRates, times: np.ndarray) -> Float[np.ndarray, "time type"]:
+    found = np.asarray(rates.at(times), np.float64)
+    total = found.sum(axis=1)
+    # A sum in another order may be above it by rounding.
+    if not ((found >= 0).all() and (total <= rates.most * (1 + 1e-12)).all()):
+        worst = int(np.argmax(np.where(found.min(axis=1) < 0, np.inf, total)))
+        raise InputError(
+            "rates",
+            f"{found[worst].tolist()} at {times[worst]:g}",
+            f"rates of at least 0 whose sum is at most {rates.most:g}",
+        )
+    return found
