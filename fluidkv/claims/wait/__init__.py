@@ -2,5 +2,10 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.claims.wait import examples, fluid
+
+MODULES: tuple[ModuleType, ...] = (
+    fluid,
+    examples,
+)
 """In the order of the paper; each has its `CLAIMS`."""
