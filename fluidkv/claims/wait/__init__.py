@@ -2,10 +2,11 @@
 
 from types import ModuleType
 
-from fluidkv.claims.wait import examples, fluid
+from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3
 
 MODULES: tuple[ModuleType, ...] = (
     fluid,
     examples,
+    lemmas_1_to_3,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -71,7 +71,7 @@ def _evicts_two() -> Outcome:
 
 
 def _must_evict(paused: int) -> Outcome:
-    """All ways to prefill 4 and keep the 6 that are to decode: some decode (2 units), some pause."""
+    """All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause."""
     ways = [(d, 6 - d) for d in range(7) if 4 + 2 * d + paused * (6 - d) <= _MEMORY]
     most = max(ways, default=None)
     tokens = most and 4 + 2 * most[0] + paused * most[1]
