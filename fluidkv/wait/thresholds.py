@@ -98,6 +98,9 @@ def integer_thresholds(
             says whether M* would); or a load so near 1, with several types, that the least ones
             were not found.
 
+    Each is at least 1, so memory is at least the sum of c_j. Where less than one prompt of a type
+    comes in tau*, which is usual for long outputs, that is far above M*.
+
     They are the end of n <- ceil(lambda Delta T(n)) from ceil(n*), in longer steps. That sequence
     does not fall, as Delta T does not, and stays at or below every whole solution: it can only end
     in the least one. It ends because there is one, ceil(K n*) with K = 1 + d1 (sum of c_j) / d0:

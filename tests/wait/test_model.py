@@ -139,7 +139,7 @@ def test_example_2_is_in_balance_with_4_at_each_stage_and_12_tokens():
     assert at.throughput == 4
 
 
-@given(wait_systems(loads=st.builds(Fraction, st.integers(12, 60), st.integers(1, 12))))
+@given(wait_systems(loads=st.one_of(st.just(Fraction(1)), loads.map(lambda x: 1 + x))))
 def test_a_load_of_1_or_more_is_refused_with_the_rate_that_would_do(system):
     with pytest.raises(InputError, match=r"^arrival_rate: .* must be below 1$") as caught:
         fluid_equilibrium(system)
@@ -195,6 +195,10 @@ def test_segments_that_are_none_are_refused(arguments, message):
     with pytest.raises(InputError, match=message) as caught:
         Segments(*arguments)
     assert one_line(caught)
+
+
+def test_all_prompts_may_go_on_to_the_next_segment():
+    assert Segments(1, (1, 2), (Fraction(3), Fraction(3))).thinning == (1,)
 
 
 @pytest.mark.parametrize(

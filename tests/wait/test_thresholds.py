@@ -117,6 +117,14 @@ def test_for_two_types_the_equilibrium_rounded_up_is_not_enough():
     assert integer_thresholds(system).thresholds == (4, 2)  # 19/18 > 1, 5/2 * 23/18 > 3
 
 
+def test_the_search_stops_at_whole_thresholds_without_slack():
+    """n* = (9, 3/2). A batch of (9, 2) lasts 19/6, too long; one of (10, 2) 10/3, and 10 come."""
+    system = WaitSystem([PromptType(3, 1, 1), PromptType(Fraction(1, 2), 1, 2)], 1, Fraction(1, 18))
+    found = integer_thresholds(system)
+    assert (found.thresholds, found.iteration_time) == ((10, 2), Fraction(10, 3))
+    assert found.slack == (0, Fraction(1, 3))
+
+
 def test_slack_of_exactly_0_is_no_slack():
     """n* = (4, 1): a batch of the next whole ones, (5, 2), lasts 5/2, in which just 5 come."""
     system = WaitSystem([PromptType(2, 1, 1), PromptType(Fraction(1, 2), 1, 2)], 1, Fraction(1, 18))
@@ -216,7 +224,7 @@ def test_the_least_that_a_message_names_is_the_least_that_does(system, data):
             "at least 3 tokens for whole thresholds; M* = 3 does not fit either",
         ),
         (
-            5,
+            3,
             True,
             "at least 6 tokens for whole thresholds with slack; M* = 3 fits, but whole prompts "
             "do not",
