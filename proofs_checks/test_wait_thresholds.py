@@ -104,7 +104,7 @@ def test_at_a_load_of_1_or_more_nothing_satisfies_11(system, data):
 
 @given(wait_systems(), st.booleans())
 def test_whole_thresholds_need_a_bounded_part_more_than_the_equilibrium(system, strict):
-    """max(M*, C) <= M <= (1 + d1 C / d0) M* + C, C the sum of c: what ends the search fits above."""
+    """max(M*, C) <= M <= (1 + d1 C / d0) M* + C, with C the sum of c."""
     found = integer_thresholds(system, strict=strict)
     least, costs = fluid_equilibrium(system).memory, sum(t.lifetime_cost for t in system.types)
     assert feasible(system, found.thresholds)
