@@ -67,6 +67,8 @@ class Segments:
             raise InputError("input_length", sorted(inputs), "one input length for all types")
         outputs = sorted(each.output_length for each in system.types)
         chosen = tuple(outputs if ends is None else (count("ends", end) for end in ends))
+        if any(b <= a for a, b in pairwise(chosen)):
+            raise InputError("ends", list(chosen), "increasing output lengths")
         for end in chosen:
             if end not in outputs:
                 raise InputError("ends", end, "output lengths of the types")
