@@ -117,23 +117,28 @@ def _points(
     """Times and types."""
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     found = 0
-    for times, types in _blocks(rates, rng):
+    for times, types in _blocks(rates, rng, math.inf if horizon is None else horizon):
         parts.append((times[types >= 0], types[types >= 0]))
         found += parts[-1][0].size
-        if (horizon is not None and times[-1] >= horizon) or (count is not None and found >= count):
+        if len(times) < _AT_ONCE or (count is not None and found >= count):
             break
     times, types = (np.concatenate(column) for column in zip(*parts, strict=True))
-    last = np.searchsorted(times, horizon) if horizon is not None else count
-    return times[:last], types[:last]
+    return times[:count], types[:count]
 
 
-def _blocks(rates: VaryingRates, rng: Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Points at rate `most`, with the type of each, -1 for one that is not kept."""
+def _blocks(
+    rates: VaryingRates, rng: Generator, horizon: float
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Points at rate `most`, with the type of each, -1 for one that is not kept.
+
+    The last block is short: nobody asks for rates at or after the horizon.
+    """
     now = 0.0
     while True:
         times = now + np.cumsum(rng.standard_exponential(_AT_ONCE)) / rates.most
         now = times[-1]
-        marks = rates.most * rng.random(_AT_ONCE)
+        times = times[: np.searchsorted(times, horizon)]
+        marks = rates.most * rng.random(_AT_ONCE)[: times.size]
         upto = np.cumsum(_checked(rates, times), axis=1)
         types = (marks[:, None] >= upto).sum(axis=1)
         yield times, np.where(types < upto.shape[1], types, -1)

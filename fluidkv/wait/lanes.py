@@ -22,9 +22,10 @@ advance. So cohorts keep in step, 2 and 3 count them, and a lane hands its promp
 in which it took them. []
 
 For Nested WAIT more follows: segment 1 is in every batch, so that iteration i is its i-th run, and
-by 3 the whole sequence of batches is decided too. Thinning and waiting before later segments do not
-depend on the clock at all; only the idle time before a batch does. For WAIT the clock decides which
-types meet in a batch.
+by 3 the whole sequence of batches is decided too: with g(b) the runs of segment k that prompts
+suffice for after b runs of segment k - 1, its runs by then are R(b + 1) = min(R(b) + 1, g(b)).
+Thinning and waiting before later segments do not depend on the clock at all; only the idle time
+before a batch does. For WAIT the clock decides which types meet in a batch.
 
 Source: ours; WAIT, Algorithms 1 and 2, say what a lane takes.
 """

@@ -25,8 +25,8 @@ class Outcome(NamedTuple):
     Fields:
         counts: ordered as `reference.COUNTS`.
         time: the clock at the end of each iteration.
-        stuck: no batch can be formed any more, with all prompts served too; or batches go on for
-            ever without completing a prompt.
+        stuck: no batch can be formed any more, or batches go on for ever without completing a
+            prompt.
         prompts: what became of each; None where nobody asked.
     """
 

@@ -144,7 +144,7 @@ def _of_runs(
     sizes = np.array([len(table) for table in tables])
     served = np.array([record.served for record in records])
     stuck: Bool[np.ndarray, " run"] = np.array([record.stuck for record in records])
-    status = np.where(served == sizes, "DONE", np.where(stuck, "STUCK", "HORIZON"))
+    status = np.where(stuck, "STUCK", "HORIZON")
     blocks = np.array([np.nan if capacity is None else capacity for capacity in capacities])
     iterations = np.array([record.iterations for record in records])
     return {

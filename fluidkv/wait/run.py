@@ -70,8 +70,9 @@ def run_policy(
         (end of stage 1), last_token, longest_gap (0: no second token so far), evictions, outputs,
         finished.
         (run): status, iterations, served, requests, blocks (the capacity; NaN: not limited),
-        block_size. A status is DONE, HORIZON, or STUCK: what is left waits for prompts that do not
-        come, as nearly every table under a threshold above 1 ends, or evicts each other for ever.
+        block_size. A status is HORIZON, or STUCK: what is left waits for prompts that do not come,
+        or evicts each other for ever. Nothing is ever DONE: every batch takes newcomers in, and
+        leaves them behind.
 
     Raises:
         InputError: before anything runs: what cannot run (`reference.check_run`), numbers of runs
