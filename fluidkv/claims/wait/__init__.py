@@ -2,11 +2,12 @@
 
 from types import ModuleType
 
-from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3
+from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3, lemmas_4_to_6
 
 MODULES: tuple[ModuleType, ...] = (
     fluid,
     examples,
     lemmas_1_to_3,
+    lemmas_4_to_6,
 )
 """In the order of the paper; each has its `CLAIMS`."""
