@@ -2,10 +2,11 @@
 
 from types import ModuleType
 
-from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3, lemmas_4_to_6
+from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3, lemmas_4_to_6, proposition_1
 
 MODULES: tuple[ModuleType, ...] = (
     fluid,
+    proposition_1,
     examples,
     lemmas_1_to_3,
     lemmas_4_to_6,
