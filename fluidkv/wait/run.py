@@ -18,9 +18,11 @@ from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.reference import COUNTS, check_run
 from fluidkv.wait.result import Record, as_dataset, record_of
 
-LITERAL_STEPS = 100_000
-"""Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some
-250 thousand a second, and the other one takes about half a second to compile (2 cores)."""
+LITERAL_STEPS = 200_000
+"""Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some 400
+thousand a second, and the other one takes about a second to compile (2 cores)."""
+
+_GLANCES = 50  # prompts that wait, looked at in the time that a stage takes
 
 Progress = Callable[[int, int], None]
 
@@ -86,7 +88,7 @@ def run_policy(
     _check(runs, iterations, every, backend)
     limit = NO_LIMIT if iterations is None else int(iterations)
     tell = _Progress(on_progress)
-    literal = backend == "reference" or (backend == "auto" and _stages(runs) <= LITERAL_STEPS)
+    literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
     way = _Way(limit, keep_requests, backend, tell)
     records: list[Record] = []
     for outcome in _literal(runs, way) if literal else _fast(runs, way):
@@ -184,8 +186,14 @@ def _entries(run: _Run) -> int:
     )
 
 
-def _stages(runs: list[_Run]) -> int:
-    return sum(int(run.requests.output_length.sum()) + len(run.requests) for run in runs)
+def _steps(runs: list[_Run]) -> int:
+    """At most what the literal engine does: stages, and a look at who waits in each iteration."""
+    steps = 0
+    for run in runs:
+        size = len(run.requests)
+        stages = int(run.requests.output_length.sum()) + size
+        steps += stages + size * (size // min(run.policy.thresholds)) // _GLANCES
+    return steps
 
 
 def _columns(

@@ -246,6 +246,7 @@ def test_what_is_computed_twice_was_lost(case: Case, capacity: int):
     once = sum(p.input_length + p.seen for p in engine.all if p.admitted_at is not None)
     assert sum(column(rows, "tokens")) - sum(column(rows, "recomputed_tokens")) == once
     assert sum(column(rows, "new_outputs")) == sum(p.seen for p in engine.all)
+    assert not all(p.finished for p in engine.all)  # a batch leaves its newcomers behind
     assert max(column(rows, "held_tokens"), default=0) <= capacity
 
 

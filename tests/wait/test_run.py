@@ -52,6 +52,7 @@ def test_the_fast_engine_is_the_literal_one(some, every, iterations, horizon):
     fast = run_cases(some, backend="jax", **options)
     literal = run_cases(some, backend="reference", **options)
     xr.testing.assert_identical(fast, literal)
+    assert (fast.served < fast.requests).all()  # a batch leaves its newcomers behind
 
 
 @pytest.mark.thorough
