@@ -26,6 +26,7 @@ from fluidkv.cli.recommend import recommend
 from fluidkv.cli.replay import replay
 from fluidkv.cli.table import table
 from fluidkv.cli.threshold import threshold
+from fluidkv.cli.wait import wait
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -230,6 +231,7 @@ app.command()(atlas)
 app.command()(recommend)
 app.command()(replay)
 app.command()(mix)
+app.command()(wait)
 app.command()(table)
 app.command()(oracle)
 
