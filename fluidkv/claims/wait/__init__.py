@@ -2,11 +2,19 @@
 
 from types import ModuleType
 
-from fluidkv.claims.wait import examples, fluid, lemmas_1_to_3, lemmas_4_to_6, proposition_1
+from fluidkv.claims.wait import (
+    examples,
+    fluid,
+    lemmas_1_to_3,
+    lemmas_4_to_6,
+    proposition_1,
+    propositions_2_to_4,
+)
 
 MODULES: tuple[ModuleType, ...] = (
     fluid,
     proposition_1,
+    propositions_2_to_4,
     examples,
     lemmas_1_to_3,
     lemmas_4_to_6,

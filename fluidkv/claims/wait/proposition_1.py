@@ -153,7 +153,7 @@ def _unlimited_memory() -> Outcome:
         paper="grows linearly with time",
         note="Section 3.1 and the proof know no memory. In iteration k all who came in the one "
         "before are prefilled and the others decode: tau_k + 2/3 tau_(k-1) = k for every k, so "
-        "that tau_k <= k while t_k >= 3k(k+1)/10. The queue grows linearly in iterations, which grow.",
+        "that tau_k <= k while t_k >= 3k(k+1)/10. The queue grows linearly in iterations only.",
     )
 
 
