@@ -15,6 +15,7 @@ from benchmarks import (
     enumeration,
     serving,
     study,
+    wait,
 )
 from benchmarks.report import machine
 
@@ -35,7 +36,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, study),
+        *(serving, study, wait),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

@@ -154,11 +154,9 @@ def _iterations(
 
 
 def _together(found: list[Found], runs: int) -> Found:
-    chain = Chain(
-        *(
-            np.concatenate(columns, axis=-1)[..., :runs]
-            for columns in zip(*(each.chain for each in found), strict=True)
-        )
+    chain = jax.tree.map(
+        lambda *columns: np.concatenate(columns, axis=-1)[..., :runs],
+        *(each.chain for each in found),
     )
     names = found[0].records
     longest = max((len(each.records[name]) for each in found for name in names), default=0)

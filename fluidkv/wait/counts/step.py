@@ -76,7 +76,22 @@ def empty(key: UInt32[Array, "2 run"], lanes: Lanes) -> Chain:
     zero = jnp.zeros(key.shape[1], jnp.int32)
     sums = counts.astype(jnp.int64)
     never = jnp.full_like(none, jnp.inf)
-    return Chain(key, counts, counts, none, zero, zero, *[none] * 4, sums, counts, none, never)
+    return Chain(
+        key=key,
+        queue=counts,
+        batches=counts,
+        time=none,
+        iterations=zero,
+        stuck=zero,
+        idle=none,
+        owed=none,
+        owed_area=none,
+        area=none,
+        queue_sum=sums,
+        queue_max=counts,
+        peak=none,
+        exceeded=never,
+    )
 
 
 def iterate(
