@@ -54,7 +54,7 @@ def _source(load: Load) -> list[Row]:
     found = load.binned
     rows = [("read", load.read)] if load.read else []
     errors = (
-        f"outputs in {load.bins} bins: load {_signed(found.token_rate_error)}, mean output "
+        f"outputs in {load.bins} {'bin' if load.bins == 1 else 'bins'}: load {_signed(found.token_rate_error)}, mean output "
         f"{_signed(found.output_error)}, mean input {_signed(found.input_error)} against the "
         f"workload itself; {float(found.dearer):.0%} of prompts cost more than their type"
     )

@@ -151,6 +151,8 @@ def _segments_data(nested: "NestedAnswer") -> Data:
 
 
 def _segments_draw(nested: "NestedAnswer", data: Data, canvas: "Canvas") -> None:
+    from matplotlib.ticker import MaxNLocator
+
     ax = canvas.subplots()
     x = array(data, "segments")
     total = sum(array(data, name) for name in ("batch", "queue", "tail"))
@@ -166,7 +168,7 @@ def _segments_draw(nested: "NestedAnswer", data: Data, canvas: "Canvas") -> None
     chosen = scalar(data, "chosen_segments"), scalar(data, "chosen")
     ax.scatter(*chosen, s=110, marker="*", color=ORANGE, zorder=3, label="chosen")
     ax.set_yscale("log")
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlim(0.5, x.max() + 0.5)
     ax.set_xlabel("segments")
     ax.set_ylabel("KV tokens")
@@ -181,8 +183,8 @@ def _segments_caption(nested: "NestedAnswer", data: Data) -> str:
     return (
         "KV tokens that Nested WAIT does not exceed in "
         f"{nested.plan.bound.batches:,} iterations but with probability {float(nested.delta):.4g}, "
-        "in three terms, for each number of segments with the least whole thresholds, the better of "
-        "ends at equal distances and after equal shares of the prompts. Star: "
+        "in three terms, for each number of segments with the least whole thresholds: the better "
+        "of ends at equal distances and after equal shares of the prompts. Star: "
         f"{how}, {scalar(data, 'chosen'):,.0f} tokens, certified."
     )
 

@@ -1,0 +1,352 @@
+"""`fluidkv wait`: stable keys, 80 columns, one line for bad input."""
+
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fluidkv.cli import main
+from tests.cli.test_study import refusal
+
+TWO = ["--type", "1:1:1", "--type", "1:1:2", "--d0", "0.1", "--d1", "0.1"]
+NINE = [*TWO, "--capacity", "9"]
+NESTED = [*TWO, "--capacity", "200", "--unknown-lengths"]
+QUIET = "--no-simulate"
+SHORT = ["--seeds", "2", "--run-time", "60"]
+
+
+def answer(capsys, *argv: str) -> dict:
+    assert main(["wait", *argv, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return json.loads(captured.out)
+
+
+def shown(capsys, *argv: str) -> str:
+    assert main(["wait", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    """Six prompts in ten seconds, of two outputs."""
+    start = datetime(2024, 1, 1)
+    rows = [f"{start + timedelta(seconds=2 * k)},{10 + k},{(20, 40)[k % 2]}" for k in range(6)]
+    path = tmp_path / "azure.csv"
+    path.write_text("\n".join(["TIMESTAMP,ContextTokens,GeneratedTokens", *rows]) + "\n")
+    return path
+
+
+def test_two_types_fill_nine_tokens(capsys):
+    found = answer(capsys, *NINE, QUIET)
+    assert found["fluid"] == {
+        "stable": True,
+        "iteration_time": 1,
+        "memory": 9,
+        "per_stage": [1, 1],
+        "throughput": 3,
+        "fits": True,
+        "exact": {
+            "iteration_time": "1",
+            "memory": "9",
+            "per_stage": ["1", "1"],
+            "throughput": "3",
+        },
+    }
+    assert found["thresholds"] == found["thresholds_integer"] == [1, 1]
+    assert found["memory_needed"] == 9
+    assert (found["fits"], found["reason"], found["nested"]) == (True, None, None)
+    assert found["simulated"] is None
+
+
+def test_four_a_stage_hold_twelve(capsys):
+    argv = ["--type", "2:1:1", "--d0", "1", "--d1", "1/12", "--capacity", "12", QUIET]
+    found = answer(capsys, *argv)
+    assert (found["fluid"]["per_stage"], found["fluid"]["memory"]) == ([4], 12)
+
+
+def test_decimals_are_read_exactly(capsys):
+    """0.1 + 9 * 0.1 is 1; in doubles the load would not be 9/10 and the thresholds 2."""
+    assert answer(capsys, *NINE, QUIET) == answer(
+        capsys,
+        "--type",
+        "1.0:1:1",
+        "--type",
+        "1e0:1:2",
+        "--d0",
+        "1/10",
+        "--d1",
+        "1e-1",
+        "--capacity",
+        "9.0",
+        QUIET,
+    )
+
+
+def test_nested_keys(capsys):
+    found = answer(capsys, *NESTED, "--horizon", "1000", QUIET)["nested"]
+    assert found["thresholds"] == [7, 4]
+    assert found["peak_memory"] == 7 * 3 + 4 * 3
+    assert found["batches"] == 10_000
+    assert found["queue"] == 8
+    assert found["buffer"] == pytest.approx(found["queue"] + found["tail"])
+    [eta] = found["eta"]
+    assert 7 * math.log(0.5 + math.exp(eta) / 2) == pytest.approx(4 * eta)
+    tail = 2 * math.log(10_000 / 0.01) / eta  # of those who wait with 2 tokens each
+    assert found["tail"] == pytest.approx(tail)
+    assert found["memory_needed"] == math.ceil(33 + 8 + tail)
+    assert found["fits"]
+
+
+def test_a_capacity_that_does_not_suffice_is_an_answer(capsys):
+    found = answer(capsys, *TWO, "--capacity", "8", QUIET)
+    assert not found["fits"]
+    assert found["reason"] == "the balanced state holds M* = 9 tokens, the capacity is 8"
+    assert found["fluid"]["fits"] is False
+    assert found["theorem_1"] is None
+    assert found["rate_factor"] is None
+    assert "fits NO: the balanced state holds" in words(
+        shown(capsys, *TWO, "--capacity", "8", QUIET)
+    )
+    nested = answer(capsys, *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
+    assert not nested["fits"]
+    assert "batch and waiting prompts need 105 tokens" in nested["reason"]
+    assert "would help 105 KV tokens" in words(
+        shown(capsys, *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
+    )
+
+
+def test_own_thresholds_and_segments(capsys):
+    found = answer(capsys, *TWO, "--capacity", "50", "--threshold", "3", "--threshold", "3", QUIET)
+    assert found["given"]["thresholds"] == [3, 3]
+    assert found["given"]["memory"] == 27
+    one = answer(capsys, "--type", "1:1:1", "--type", "1:1:2", "--d0", "0.1", "--d1", "0.01",
+                 "--capacity", "99", "--unknown-lengths", "--segment", "2", QUIET)  # fmt: skip
+    assert one["nested"]["segment_ends"] == [2]
+    assert one["nested"]["best"] is None
+    assert one["nested"]["eta"] == []
+
+
+def test_a_trace_gives_its_rate_and_says_what_binning_did(capsys, trace):
+    argv = [str(trace), "--d0", "0.01", "--d1", "1e-6", "--capacity", "2000", QUIET]
+    found = answer(capsys, *argv)
+    binning = found["binning"]
+    assert (binning["rate"], binning["bins"]) == (0.5, 10)
+    assert binning["rate_from"] == "6 prompts in 10 s"
+    assert [t["output_length"] for t in found["types"]] == [20, 40]
+    assert binning["output_error"] == 0  # both outputs end a bin
+    assert sum(t["arrival_rate"] for t in found["types"]) == pytest.approx(0.5)
+    assert found["unit"] == "s"
+    assert answer(capsys, *argv, "--rate", "2")["binning"]["rate"] == 2
+    one = answer(capsys, *argv, "--bins", "1")
+    assert len(one["types"]) == 1
+    assert one["binning"]["output_error"] == pytest.approx(1 / 3)  # 40 for a mean of 30
+    text = words(shown(capsys, *argv, "--bins", "1"))
+    assert "outputs in 1 bin: load +" in text
+    assert "mean output +33.3%" in text
+
+
+def test_a_preset_and_a_named_clock(capsys):
+    argv = ["--preset", "alpaca", "--rate", "5", "--clock", "vidur-llama3-8b-a100"]
+    found = answer(capsys, *argv, "--capacity", "41408", "--bins", "4", QUIET)
+    assert (found["d0"], found["d1"], found["unit"]) == (0.00993, 1.656e-7, "s")
+    assert len(found["types"]) == 4
+
+
+def test_runs_stand_beside_first_come_first_served(capsys):
+    found = answer(capsys, *NINE, *SHORT)["simulated"]
+    assert (found["seeds"], found["duration"], found["short"]) == (2, 60, False)
+    names = [each["name"] for each in found["policies"]]
+    assert names == ["WAIT", "FCFS, new first", "FCFS, running first"]
+    own, new_first, _ = found["policies"]
+    assert own["evictions"] == [0, 0]
+    assert all(evictions > 0 for evictions in new_first["evictions"])
+    assert set(own) == {
+        "name", "throughput", "latency_mean", "latency_p99", "ttft_mean", "ttft_p99",
+        "evictions", "peak_memory", "left",
+    }  # fmt: skip
+
+
+def test_documented_keys_are_the_keys(capsys, trace):
+    page = (Path(__file__).parents[2] / "docs" / "wait.md").read_text(encoding="utf-8")
+    section = page.split("## JSON")[1].split("\n## ")[0]
+    documented = set(re.findall(r"`([a-z_0-9]+)`", section))
+    plain = answer(capsys, *NESTED, *SHORT)
+    binned = answer(capsys, str(trace), *TWO[4:6], "--d1", "1e-6", "--capacity", "2000", QUIET)
+    keys = _keys(plain) | _keys(binned)
+    assert keys <= documented
+    assert documented <= keys
+
+
+def _keys(value: object) -> set[str]:
+    if isinstance(value, dict):
+        return set(value) | {key for each in value.values() for key in _keys(each)}
+    if isinstance(value, list):
+        return {key for each in value for key in _keys(each)}
+    return set()
+
+
+MANY = [arg for k in range(1, 13) for arg in ("--type", f"1/{7 * k}:1000:{k * 997}")]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [*NINE, *SHORT],
+        [*NESTED, *SHORT],
+        [*TWO, "--capacity", "8", QUIET],
+        [*TWO, "--capacity", "50", "--unknown-lengths", QUIET],
+        [*MANY, "--d0", "0.0149", "--d1", "2.6e-9", "--capacity", "41408", QUIET],
+        [*MANY, "--d0", "0.0149", "--d1", "2.6e-9", "--capacity", "41408", "--unknown-lengths",
+         QUIET],
+        [*TWO[:4], "--d0", "1", "--d1", "0", "--capacity", "1e9", QUIET],
+        [*TWO[:4], "--clock", "iteration", "--capacity", "1e9", QUIET],
+        [*NESTED, "--segment", "1", "--segment", "2", "--threshold", "14", "--threshold", "8",
+         QUIET],
+    ],
+)  # fmt: skip
+def test_text_fits_80_columns(argv, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # nothing is wrapped or cut to make it fit
+    lines = shown(capsys, *argv).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_text_of_two_types(capsys):
+    text = words(shown(capsys, *NINE, *SHORT))
+    for said in (
+        "2 prompt types, 9 KV tokens",
+        "can keep up yes: load 0.9, below 1; 2 of at most 2.222 prompts per unit of time",
+        "an iteration lasts 1 and holds M* = 9 KV tokens",
+        "let in 1 of 1:1, 1 of 1:2",
+        "most, for each +1%: d1 +9%, output of 1:2 +7.78%, rate of 1:2 +6.67%",
+        "thresholds with slack hold 18 KV tokens",
+        "fits yes, 9 KV tokens suffice",
+        "FCFS, new first",
+    ):
+        assert said in text, said
+
+
+def test_the_page_shows_what_is_printed(capsys):
+    page = (Path(__file__).parents[2] / "docs" / "wait.md").read_text(encoding="utf-8")
+    found = re.search(r"<!-- output of: fluidkv wait (.*?) -->\n```\n(.*?)```\n", page, flags=re.S)
+    assert found is not None
+    assert shown(capsys, *found[1].split()) == found[2]
+
+
+def test_files_appear_together(capsys, tmp_path):
+    folder = tmp_path / "new"
+    text = shown(capsys, *NINE, *SHORT, "--output", str(folder))
+    written = {path.name for path in folder.iterdir()}
+    figures = ("memory_by_rate", "policies")
+    assert written == {
+        "wait.json",
+        "manifest.json",
+        *(f"{name}.{end}" for name in figures for end in ("png", "svg", "csv")),
+    }
+    assert "written to" in text
+    assert json.loads((folder / "wait.json").read_text()) == answer(capsys, *NINE, *SHORT)
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        ([*TWO[4:], "--capacity", "9"], "SOURCE: got 'none'; allowed: exactly one of"),
+        (["x.csv", *NINE], "SOURCE: got 'SOURCE and --type'"),
+        ([*TWO[4:], "--capacity", "9", "--preset", "alpaca", "--type", "1:1:1"], "SOURCE: got"),
+        (["no_such.csv", *TWO[4:], "--capacity", "9"], "source: got 'no_such.csv'"),
+        ([*NINE[:-2]], "--capacity: got 'none'; allowed: a number of KV tokens"),
+        ([*TWO, "--capacity", "0"], "--capacity: got '0'"),
+        ([*TWO, "--capacity", "2"], "--capacity: got 2; allowed: at least 3 tokens"),
+        (["--type", "1:1", *NINE[4:]], "--type: got '1:1'; allowed: RATE:IN:OUT"),
+        (["--type", "0:1:1", *NINE[4:]], "--type: got '0:1:1'"),
+        (["--type", "1:0:1", *NINE[4:]], "--type: got '1:0:1'"),
+        (["--type", "1:1:1.5", *NINE[4:]], "--type: got '1:1:1.5'"),
+        (["--type", "x:1:1", *NINE[4:]], "--type: got 'x'; allowed: RATE:IN:OUT"),
+        (["--type", "1:1:1", *NINE], "--type: got '1:1 twice'"),
+        ([*TWO[:5], "0", "--d1", "0.1", "--capacity", "9"], "--d0: got '0'"),
+        ([*TWO[:5], "-1", "--d1", "0.1", "--capacity", "9"], "--d0: got '-1'"),
+        ([*TWO[:7], "-0.1", "--capacity", "9"], "--d1: got '-0.1'"),
+        ([*TWO[:6], "--capacity", "9"], "--d1: got 'none'"),
+        ([*NINE, "--clock", "iteration"], "--clock: got 'iteration'; allowed: either"),
+        ([*TWO[:4], "--clock", "sundial", "--capacity", "9"], "--clock: got 'sundial'"),
+        (["--type", "3:1:1", *TWO[4:], "--capacity", "9", "--type", "3:1:2"],
+         "--type: got '6 prompts per unit of time'; allowed: below 2.22222"),
+        ([*NINE, "--delta", "1"], "--delta: got '1'; allowed: a probability strictly"),
+        ([*NINE, "--delta", "0"], "--delta: got '0'"),
+        ([*NINE, "--horizon", "0"], "--horizon: got '0'"),
+        ([*NINE, "--horizon", "0.01"], "--horizon: got '1/100'; allowed: at least d0"),
+        ([*NINE, "--threshold", "1"], "--threshold: got '1 of them'; allowed: 2, one a type"),
+        ([*NINE, "--threshold", "1", "--threshold", "2"],
+         "--threshold: got [1, 2]; allowed: at least 1.857"),
+        ([*NINE, "--threshold", "2", "--threshold", "2"],
+         "--threshold: got [2, 2]; allowed: sum n c of at most 9 tokens"),
+        ([*NESTED, "--threshold", "8", "--threshold", "4"],
+         "--threshold: got [8, 4]; allowed: n_k > p_k n_(k-1)"),
+        ([*NESTED, "--segment", "2", "--segment", "1"], "--segment: got [2, 1]"),
+        ([*NESTED, "--segment", "2"], "--segment: got '2 prompts per unit of time'"),
+        ([*NESTED, "--segment", "3"], "--segment: got 3; allowed: output lengths"),
+        ([*NINE, "--segment", "2"], "--segment: got '2'; allowed: together with"),
+        (["--type", "1:1:1", "--type", "1:2:2", *TWO[4:-1], "0.01", "--capacity", "99",
+          "--unknown-lengths"], "--unknown-lengths: got [1, 2]; allowed: one input length"),
+        (["--preset", "alpaca", *TWO[4:], "--capacity", "9"], "--rate: got 'none'"),
+        ([*NINE, "--rate", "2"], "--rate: got '2'; allowed: together with SOURCE"),
+        ([*NINE, "--bins", "2"], "--bins: got '2'; allowed: together with SOURCE"),
+        ([*NINE, "--format", "csv"], "--format: got 'csv'; allowed: together with SOURCE"),
+        ([*NINE, "--seeds", "0"], "--seeds: got '0'"),
+        ([*NINE, "--run-time", "0"], "--run-time: got '0'"),
+        ([*NINE, "--out", ""], "--out: got ''"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_one_line(argv, message, capsys):
+    assert refusal(capsys, "wait", *argv).startswith(f"fluidkv: {message}")
+
+
+def test_bins_that_make_the_load_too_large_are_named(capsys, trace):
+    rate = "400"  # the load of the trace itself is 0.7, of one bin 1.1
+    argv = [str(trace), "--d0", "0.01", "--d1", "2.1e-6", "--capacity", "2000", "--rate", rate]
+    message = refusal(capsys, "wait", *argv, "--bins", "1", QUIET)
+    assert message.startswith("fluidkv: --bins: got 1; allowed: more: with these the load is 1.")
+
+
+_INTERRUPTED = """
+import sys, time
+import fluidkv.wait.answer
+from fluidkv.cli import main
+
+def endless(*_, **__):
+    print("running", flush=True)
+    time.sleep(60)
+
+fluidkv.wait.answer.compare_policies = endless
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_leaves_nothing_half_written(tmp_path):
+    out = tmp_path / "new"
+    run = subprocess.Popen(
+        [sys.executable, "-c", _INTERRUPTED, "wait", *NINE, "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert run.stdout is not None
+    assert run.stdout.readline() == "running\n"
+    run.send_signal(signal.SIGINT)
+    printed, error = run.communicate(timeout=20)
+    assert (run.returncode, printed) == (130, "")
+    assert error == "fluidkv: interrupted; nothing was left half-written\n"
+    assert not out.exists()
