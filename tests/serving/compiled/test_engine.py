@@ -27,10 +27,18 @@ from fluidkv.serving.engines import (
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.rules import EngineRules, Gate, NewTokenRatio, RatioReset, Requeue, Victim
+from fluidkv.serving.rules import (
+    EngineRules,
+    Gate,
+    Growth,
+    NewTokenRatio,
+    RatioReset,
+    Requeue,
+    Victim,
+)
 from fluidkv.serving.serve import serve
 from tests.serving.compiled.engine_runs import assert_equal, crowds, one
-from tests.serving.strategies import batches, engine_rules
+from tests.serving.strategies import RUNS, batches, engine_rules
 
 ORACLES = Path(
     os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
@@ -134,6 +142,19 @@ def test_a_crowd_is_evicted_at_once(rules):
     assert records.counts[0, :, COUNTS.index("preempt")].max() > 16
     assert records.counts[0, :, COUNTS.index("admit_new")].max() > 64
     assert_equal(records, run_literally(rules, arrays, jumps=False, iterations=300))
+
+
+@pytest.mark.parametrize("rules", [r for r in SOME if r.newcomers_first], ids=label)
+def test_who_is_given_no_tokens_needs_no_free_block(rules):
+    """Newcomers take the whole budget and memory is exactly full: seldom drawn, so fixed here."""
+    alone = one(np.array([1, 4]), np.array([9, 9]), blocks=6, block_size=1)
+    arrays = RunArrays(*(np.repeat(column, RUNS, axis=0) for column in alone))._replace(
+        budget=np.full(RUNS, 4), start=np.full((RUNS, 1), 2)
+    )
+    watchful = dataclasses.replace(rules, growth=Growth.ONE_FREE)
+    records = run_engine(watchful, arrays, jumps=False, iterations=9)
+    assert records.counts[:, 0, COUNTS.index("preempt")].tolist() == [0] * RUNS
+    assert_equal(records, run_literally(watchful, arrays, jumps=False, iterations=9))
 
 
 # ------------------------------------------------------------------------------- real schedulers
