@@ -5,18 +5,24 @@ from types import ModuleType
 from fluidkv.claims.wait import (
     examples,
     fluid,
+    lemma_6,
     lemmas_1_to_3,
-    lemmas_4_to_6,
+    lemmas_4_and_5,
     proposition_1,
     propositions_2_to_4,
+    theorem_1,
+    thresholds,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     fluid,
     proposition_1,
-    propositions_2_to_4,
     examples,
+    propositions_2_to_4,
+    thresholds,
+    theorem_1,
     lemmas_1_to_3,
-    lemmas_4_to_6,
+    lemmas_4_and_5,
+    lemma_6,
 )
 """In the order of the paper; each has its `CLAIMS`."""

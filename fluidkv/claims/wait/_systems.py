@@ -49,5 +49,18 @@ def proposition_3(base: Fraction = Fraction(1, 2)) -> "WaitSystem":
     return WaitSystem(types, base, (1 - base) / 9)
 
 
+TWO_TYPES = {"equality": (2, 2), "slack in one": (2, 1), "slack": (1, 1)}
+"""Which types have slack below n = 2, 2 -> their rates."""
+
+
+def two_types(case: str) -> "WaitSystem":
+    """l = 1, l' = 1 and 2, d0 = 1/2; Delta T = 1 at n = 2, 2 whatever the rates."""
+    from fluidkv.wait.model import PromptType, WaitSystem
+
+    rates = TWO_TYPES[case]
+    types = [PromptType(rate, 1, output) for rate, output in zip(rates, (1, 2), strict=True)]
+    return WaitSystem(types, Fraction(1, 2), Fraction(1, 36))
+
+
 def _rational(draw: Random) -> Fraction:
     return Fraction(draw.randint(1, 30), draw.randint(1, 30))

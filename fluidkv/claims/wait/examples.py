@@ -122,7 +122,7 @@ def _completions(new_first: bool) -> Outcome:
         None if inside else f"iterations 1 to 12 complete {shown}, and none later",
         ours=f"{found} an iteration in the long run",
         paper="approximately 3-3.5",
-        note="Constant arrivals. Once 12 wait, newcomers take all memory in each iteration and "
+        note="Constant arrivals. In the end newcomers take all memory in each iteration and "
         "evict those of the one before."
         if new_first
         else "Constant arrivals: 12 prefills and 6 decodes in turn, 6 evictions a cycle.",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from fluidkv.serving.requests import Requests
     from fluidkv.wait.model import WaitSystem
 
-_HORIZON, _RUNS = 800, 8
-_TIMES = (100, 200, 400, 800)
+_HORIZON, _RUNS = 600, 6
+_TIMES = (75, 150, 300, 600)
 _ERRORS = 5
 _ROUNDING = 1e-9  # of clocks below 1000, whose sums round at 1e-12
 _FCFS = {"new first": True, "running first": False}

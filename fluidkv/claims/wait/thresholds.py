@@ -1,0 +1,269 @@
+"""WAIT, section 4: thresholds (11), memory, scaling, and what is said in passing."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+from fluidkv.claims.claim import Claim, Kind, Outcome
+from fluidkv.claims.outcomes import holds_for, sampled
+from fluidkv.claims.wait._systems import (
+    RANDOM,
+    TWO_TYPES,
+    hello,
+    proposition_3,
+    random_systems,
+    two_types,
+)
+from fluidkv.claims.wait.paper import wait
+from fluidkv.verdict import Verdict
+
+
+def _least() -> Outcome:
+    """n* satisfies (11) with equality; what satisfies it is nowhere below."""
+    from random import Random
+
+    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.thresholds import check_thresholds, iteration_time, minimal_thresholds
+
+    draw, bad, tried = Random(2), None, 0
+    for system in random_systems():
+        least = minimal_thresholds(system)
+        at = check_thresholds(system, least, fluid_equilibrium(system).memory)
+        if any(at.slack):
+            bad = bad or f"{system}: slack {at.slack}"
+        for _ in range(5):
+            n = [x * Fraction(draw.randint(15, 40), 20) for x in least]
+            time = iteration_time(system, n)
+            feasible = all(
+                each.arrival_rate * time <= x for each, x in zip(system.types, n, strict=True)
+            )
+            tried += feasible
+            if feasible and any(x < low for x, low in zip(n, least, strict=True)):
+                bad = bad or f"{system}: {n}"
+    return sampled(
+        bad,
+        f"n* with equality in 200 systems, {tried} others that satisfy (11) above it",
+        "the equilibrium policy is equality",
+        "Delta T >= d0 + rho Delta T for whatever satisfies (11), so Delta T >= tau*, n >= n*.",
+    )
+
+
+def _whole() -> Outcome:
+    """Whole prompts: (11) has no solution at M = M* unless n* is whole."""
+    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.thresholds import integer_thresholds, minimal_thresholds
+
+    bad, needed = None, []
+    for load in (Fraction(1, 2), Fraction(2, 3), Fraction(3, 4)):
+        system = hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1
+        small = system.scaled(Fraction(1, 2))
+        memory, own = fluid_equilibrium(small).memory, integer_thresholds(small).memory
+        needed.append(f"{memory} and {own}")
+        if own > memory:
+            each = minimal_thresholds(small)
+            bad = bad or f"l = l' = 1, lambda = 1/2, d0 = 1/2, d1 = 1/6: n* = {each[0]}, n = 1"
+    return holds_for(
+        bad,
+        ours="M* and the least for whole n: " + ", ".join(needed),
+        paper="M >= M*",
+        note="Equality, sums and bounds are right for real n; a batch takes whole prompts. With "
+        "n* well below 1 the least memory is c, many times M*.",
+    )
+
+
+def _below() -> Outcome:
+    """One type, n < n*: a batch of n lasts longer than n take to come."""
+    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.thresholds import iteration_time
+
+    bad, tried = None, 0
+    for system in random_systems():
+        if len(system.types) > 1:
+            continue
+        least = fluid_equilibrium(system).per_stage[0]
+        for share in (Fraction(1, 10), Fraction(1, 2), Fraction(99, 100)):
+            tried += 1
+            n = share * least
+            if n / iteration_time(system, [n]) >= system.arrival_rate:
+                bad = bad or f"{system}: n = {n}"
+    return sampled(bad, f"n / Delta T(n) < lambda for {tried} thresholds below n*", "(11)")
+
+
+# --- memory, scaling ----------------------------------------------------------------------------
+
+
+def _memory() -> Outcome:
+    """Runs with the least whole thresholds of random systems, in exactly their memory."""
+    from fluidkv.wait.arrivals import poisson_prompts
+    from fluidkv.wait.policy import Wait
+    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.thresholds import integer_thresholds
+
+    bad, iterations, full, runs = None, 0, 0, 0
+    for seed, system in enumerate(random_systems()):
+        if seed % 8:
+            continue
+        found = integer_thresholds(system)
+        table = poisson_prompts(system, rng=seed, count=150)
+        policy = Wait(tuple(int(n) for n in found.thresholds))
+        run = run_policy(table, policy, clock=system.clock, backend="reference")
+        peak = float(run.peak_tokens.max())
+        runs, iterations = runs + 1, iterations + int(run.iterations.sum())
+        full += peak == found.memory
+        if peak > found.memory:
+            bad = bad or f"{system}: {peak}"
+    return sampled(
+        bad,
+        f"never above it in {iterations} iterations of {runs} runs, equal in {full} of them",
+        "no eviction with M >= sum of n c",
+        "At most n_j prompts are at each stage, in the batch or paused: a proof for every path.",
+    )
+
+
+def _scaling() -> Outcome:
+    """Rates times zeta and d0, d1 over zeta: the same iterations on a faster clock."""
+    import numpy as np
+
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.requests import Requests
+    from fluidkv.wait.arrivals import poisson_prompts
+    from fluidkv.wait.policy import Wait
+    from fluidkv.wait.run import run_policy
+
+    bad, iterations = None, 0
+    for zeta in (2, 8, 64):  # powers of two: floats scale without rounding
+        for case in TWO_TYPES:
+            system = two_types(case)
+            table = poisson_prompts(system, rng=zeta, count=300)
+            faster = Requests(
+                table.input_length,
+                table.output_length,
+                arrival=table.arrival / zeta,
+                class_index=table.class_index,
+            )
+            clock = system.clock
+            runs = [
+                run_policy(each, Wait((2, 2)), clock=own, backend="reference")
+                for each, own in (
+                    (table, clock),
+                    (faster, IterationClock(clock.base / zeta, clock.per_kv_token / zeta)),
+                )
+            ]
+            iterations += int(runs[0].iterations.sum())
+            same = all(
+                np.array_equal(runs[0][name].values, runs[1][name].values)
+                for name in ("running", "completed", "used_blocks")
+            )
+            if not same or not np.array_equal(runs[0].time.values, zeta * runs[1].time.values):
+                bad = bad or f"zeta={zeta}, {case}"
+    return sampled(bad, f"equal in {iterations} iterations, times too", "equivalent")
+
+
+def _decoupled() -> Outcome:
+    """Type 1 with another type and without, on the same arrivals."""
+    from fluidkv.serving.requests import Requests
+    from fluidkv.wait.policy import Wait
+    from fluidkv.wait.run import run_policy
+
+    clock = proposition_3().clock
+    both = Requests([1, 1], [1, 2], arrival=[0, 0], class_index=[0, 1])
+    alone = Requests([1], [1], arrival=[0], class_index=[0])
+    then = [
+        float(run_policy(each, Wait((1, 1)), clock=clock, backend="reference").time.values[0, 0])
+        for each in (both, alone)
+    ]
+    return holds_for(
+        None
+        if abs(then[0] - then[1]) < 1e-9
+        else f"n = 1, 1; one of each type at 0: {then[0]:.4f}, {then[1]:.4f}",
+        ours=f"the first batch lasts {then[0]:.4f} and {then[1]:.4f}",
+        paper="each type as if it were the only type in the system",
+        note="Batches last longer with another type; (11) takes that into account through Delta T, "
+        "which bounds them. So bounds separate, paths do not.",
+    )
+
+
+def _remark_1() -> Outcome:
+    """Example 2's server with everybody there at the start: completions an iteration."""
+    from fluidkv.wait.fcfs_examples import Counts, fate
+
+    first, running = (
+        fate(Counts(10**6, 0), arrivals=4, capacity=12, new_first=new).throughput
+        for new in (True, False)
+    )
+    best = Fraction(12, 3)  # M / c: no iteration does more than M token-iterations
+    better = best > first and best > running
+    return holds_for(
+        None if better else f"{first}, {running}",
+        ours=f"WAIT {best}, FCFS {first} (new first), {running} (running first)",
+        paper="the eviction prevention mechanism still outperforms baselines",
+        note="WAIT with n = 4 fills its 12 units in every iteration. Other instances are open.",
+    )
+
+
+def _remark(
+    id: str,
+    statement: str,
+    place: str,
+    check: Callable[[], Outcome],
+    checked: str,
+    *,
+    expected: Verdict = Verdict.HOLDS,
+) -> Claim:
+    kinds: dict[str, Kind] = {"theorem": "theorem", "equation": "equation"}
+    kind = kinds.get(id.split("-")[0], "remark")
+    return wait(id, statement, place, check, kind=kind, expected=expected, checked=checked)
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _remark(
+        "remark-1",
+        "With more load than can be served, WAIT still outperforms FCFS.",
+        "Remark 1",
+        _remark_1,
+        "Example 2's server with a queue that never ends",
+    ),
+    _remark(
+        "section-4-3.scaling",
+        "Rates and speeds times zeta are the same as a horizon times zeta.",
+        "section 4.3",
+        _scaling,
+        "9 runs of 300 prompts, zeta = 2, 8, 64",
+    ),
+    _remark(
+        "equation-11.least",
+        "The least thresholds that satisfy (11) are the equilibrium, with equality and in M*.",
+        "equations (11) and (19)",
+        _least,
+        RANDOM,
+    ),
+    _remark(
+        "equation-11.below",
+        "With one type, thresholds below the equilibrium take in fewer prompts than come.",
+        "equation (11)",
+        _below,
+        RANDOM,
+    ),
+    _remark(
+        "equation-11.whole",
+        "M >= M* is enough memory for thresholds that satisfy (11).",
+        "section 4.4, first paragraph",
+        _whole,
+        "one type, three loads",
+        expected=Verdict.FAILS,
+    ),
+    _remark(
+        "theorem-1.memory",
+        "WAIT never holds more than sum of n c.",
+        "Theorem 1 and below it",
+        _memory,
+        "25 random systems, 150 prompts each",
+    ),
+    _remark(
+        "section-4-4.decoupled",
+        "Under WAIT each type behaves as if it were the only type in the system.",
+        "section 4.4",
+        _decoupled,
+        "one prompt of each type of Proposition 3's instance",
+        expected=Verdict.FAILS,
+    ),
+)
