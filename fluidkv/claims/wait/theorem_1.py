@@ -123,8 +123,9 @@ def _latency(case: str, types: tuple[int, ...]) -> Outcome:
         f"mean queues {', '.join(seen)}; the last four times the horizon: times {growth:.3f}",
         "O((zeta T)^1/2)" if case == "equality" else "O(1)",
         f"Mean number that wait before a batch, at T = {_FIRST} zeta; below the bound of our "
-        f"constants, and growing at most by {most:g}, each within {_ERRORS} standard errors. "
-        "Latency and TTFT are this over the rate and at most l' + 1 iterations more.",
+        f"constants, and growing at most by {most:g}, each within {_ERRORS} standard errors. (The "
+        "bound speaks of times and not of batches; it is far off.) Latency and TTFT are this over "
+        "the rate, and at most n prompts at each stage.",
         refuted=Evidence.SAMPLED,
     )
 

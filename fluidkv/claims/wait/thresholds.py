@@ -177,8 +177,8 @@ def _decoupled() -> Outcome:
         else f"n = 1, 1; one of each type at 0: {then[0]:.4f}, {then[1]:.4f}",
         ours=f"the first batch lasts {then[0]:.4f} and {then[1]:.4f}",
         paper="each type as if it were the only type in the system",
-        note="Batches last longer with another type; (11) takes that into account through Delta T, "
-        "which bounds them. So bounds separate, paths do not.",
+        note="Read of paths: batches last longer with another type. Delta T in (11) bounds them, so "
+        "that bounds separate.",
     )
 
 
@@ -260,7 +260,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _remark(
         "section-4-4.decoupled",
-        "Under WAIT each type behaves as if it were the only type in the system.",
+        "Each type can be analyzed as if it were the only type in the system.",
         "section 4.4",
         _decoupled,
         "one prompt of each type of Proposition 3's instance",
