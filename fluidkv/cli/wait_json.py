@@ -85,6 +85,7 @@ def _binning(load: Load) -> dict[str, Any] | None:
         "rate": number(load.rate),
         "rate_from": load.rate_from,
         "bins": load.bins,
+        "cut": load.cut,
         "load_error": number(binned.token_rate_error),
         "output_error": number(binned.output_error),
         "input_error": number(binned.input_error),

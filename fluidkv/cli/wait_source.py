@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv.cli import arguments
@@ -11,7 +12,7 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.traces import Trace
     from fluidkv.wait.model import PromptType, WaitSystem
-    from fluidkv.wait.prompts import BinnedPrompts
+    from fluidkv.wait.prompts import BinnedPrompts, Cut
     from fluidkv.workload import Workload
 
 MOST_TYPES = 200
@@ -29,7 +30,7 @@ class Load:
         unit: "s", or "" for the user's own unit of time.
         name: of the trace or preset; "" for types.
         binned: what binning did; None for types.
-        bins: asked for, or chosen; None for types.
+        bins, cut: asked for, or chosen; of equal "width" or "share". None and "" for types.
         rate: of a trace or preset, prompts a second.
         rate_from: where the rate comes from.
         read: what the reader of the trace did; "" for others.
@@ -41,6 +42,7 @@ class Load:
     name: str = ""
     binned: "BinnedPrompts | None" = None
     bins: int | None = None
+    cut: str = ""
     rate: Fraction | None = None
     rate_from: str = ""
     read: str = ""
@@ -82,7 +84,7 @@ def load_of(
         return Load(_of_types(types, base, per_kv_token), unit)
     workload, trace, read = _read(source, preset, format_)
     per_second, rate_from = _rate(per_second, trace, preset)
-    binned, number = _binned(workload, per_second, number, common_input=common_input)
+    binned, number, cut = _binned(workload, per_second, number, common_input=common_input)
     system = binned.system(base, per_kv_token)
     itself = system.load / (1 + binned.token_rate_error)
     if itself < 1 <= system.load:
@@ -94,6 +96,7 @@ def load_of(
         name=workload.name,
         binned=binned,
         bins=number,
+        cut=cut,
         rate=per_second,
         rate_from=rate_from,
         read=read,
@@ -183,15 +186,25 @@ def _rate(
 
 def _binned(
     workload: "Workload", rate: Fraction, number: int | None, *, common_input: bool
-) -> "tuple[BinnedPrompts, int]":
-    """Types, and the number of bins: the first of `_BINS` that is fine enough, else the last."""
+) -> "tuple[BinnedPrompts, int, Cut]":
+    """Types, bins and how they are cut: the first that is fine enough; widths before shares.
+
+    A number that was asked for is cut by width, as in the paper. Where none is fine enough, the
+    one with the least error is taken.
+    """
     from fluidkv.wait.prompts import prompt_types
 
-    for bins in (number,) if number is not None else _BINS:
-        found = prompt_types(workload, rate, bins=bins, common_input=common_input)
-        if number is not None or found.output_error < _ADDED or bins == _BINS[-1]:
-            return found, bins
-    raise AssertionError("the last number of bins is taken")
+    if number is not None:
+        found = prompt_types(workload, rate, bins=number, common_input=common_input)
+        return found, number, "width"
+    cuts: tuple[Cut, ...] = ("width", "share")
+    tried = []
+    for bins, cut in product(_BINS, cuts):
+        found = prompt_types(workload, rate, bins=bins, cut=cut, common_input=common_input)
+        if found.output_error < _ADDED:
+            return found, bins, cut
+        tried.append((found, bins, cut))
+    return min(tried, key=lambda each: each[0].output_error)
 
 
 def _above_zero(option: str, text: str) -> Fraction:

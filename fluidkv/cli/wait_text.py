@@ -53,8 +53,9 @@ def _source(load: Load) -> list[Row]:
         return []
     found = load.binned
     rows = [("read", load.read)] if load.read else []
+    bins = f"{load.bins} {'bin' if load.bins == 1 else 'bins'} of equal {load.cut}"
     errors = (
-        f"outputs in {load.bins} {'bin' if load.bins == 1 else 'bins'}: load {_signed(found.token_rate_error)}, mean output "
+        f"outputs in {bins}: load {_signed(found.token_rate_error)}, mean output "
         f"{_signed(found.output_error)}, mean input {_signed(found.input_error)} against the "
         f"workload itself; {float(found.dearer):.0%} of prompts cost more than their type"
     )
@@ -236,9 +237,10 @@ def _remedies(answer: WaitAnswer) -> list[str]:
         if best.total < nested.chosen.bound.capacity:
             parts.append(f"{best.count} segments, which need {best.total:,.0f} tokens")
     if nested.lower_rates is not None:
-        parts.append(f"{_short(nested.lower_rates)} times these rates")
-    elif nested.delta_at_capacity is None:
-        parts.append("no lower rate down to 1/20: a prompt at every stage is too much")
+        which = " with the best segments" if nested.best is None else ""
+        parts.append(f"{_short(nested.lower_rates)} times these rates{which}")
+    else:
+        parts.append("of lower rates, down to 1/20 of these, none that was tried")
     if nested.delta_at_capacity is not None:
         parts.append(f"--delta {nested.delta_at_capacity:.3g}, which this capacity grants")
     return parts

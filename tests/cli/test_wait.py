@@ -153,7 +153,7 @@ def test_a_trace_gives_its_rate_and_says_what_binning_did(capsys, trace):
     assert len(one["types"]) == 1
     assert one["binning"]["output_error"] == pytest.approx(1 / 3)  # 40 for a mean of 30
     text = words(shown(capsys, *argv, "--bins", "1"))
-    assert "outputs in 1 bin: load +" in text
+    assert "outputs in 1 bin of equal width: load +" in text
     assert "mean output +33.3%" in text
 
 
