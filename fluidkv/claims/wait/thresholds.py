@@ -177,8 +177,8 @@ def _decoupled() -> Outcome:
         else f"n = 1, 1; one of each type at 0: {then[0]:.4f}, {then[1]:.4f}",
         ours=f"the first batch lasts {then[0]:.4f} and {then[1]:.4f}",
         paper="each type as if it were the only type in the system",
-        note="Read of paths: batches last longer with another type. Delta T in (11) bounds them, so "
-        "that bounds separate.",
+        note="Read of paths: batches last longer with another type. Delta T in (11) bounds them, "
+        "so that bounds separate.",
     )
 
 
