@@ -8,6 +8,10 @@ from fluidkv.claims.wait import (
     lemma_6,
     lemmas_1_to_3,
     lemmas_4_and_5,
+    nested_blind,
+    nested_coupling,
+    nested_eta,
+    nested_example_3,
     proposition_1,
     propositions_2_to_4,
     theorem_1,
@@ -24,5 +28,9 @@ MODULES: tuple[ModuleType, ...] = (
     lemmas_1_to_3,
     lemmas_4_and_5,
     lemma_6,
+    nested_example_3,
+    nested_blind,
+    nested_coupling,
+    nested_eta,
 )
 """In the order of the paper; each has its `CLAIMS`."""

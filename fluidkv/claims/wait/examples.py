@@ -261,7 +261,7 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         wait(
             f"example-2.completions.{name}.poisson",
-            f"Likewise with Poisson arrivals ({said}).",
+            f"With Poisson arrivals 3 to 3.5 complete in an iteration as well ({said}).",
             "Example 2, last paragraph",
             lambda first=first: _random(first),
             expected=Verdict.FAILS if first else Verdict.HOLDS,

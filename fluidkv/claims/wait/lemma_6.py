@@ -134,7 +134,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "appendix-b.negative-drift.two-types",
-        "Likewise for one of two types under Algorithm 1.",
+        "Under Algorithm 1 with two types n + Var(X) / (2 (n - E[X])) bounds the mean queue of each.",
         "appendix B, Case 2",
         _two_types_in_the_mean,
         f"{_MIX}, 10 runs of 250 batches",

@@ -209,7 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "lemma-4.poisson",
-        "Likewise for Poisson arrivals at zero drift.",
+        "For Poisson arrivals at zero drift the mean maximum is the sum of E[S_k^+] / k too.",
         "Lemma 4",
         _lemma_4_poisson,
         "Poisson(n) - n, n = 1, 2, 3, N = 1 ... 5",

@@ -189,14 +189,14 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _proposition(
         "at-one",
-        "With a load of exactly 1 and a limit of memory it does too.",
+        "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
         "Proposition 1",
         lambda: _growth(Fraction(1)),
         _RANGE,
     ),
     _proposition(
         "at-one.unlimited-memory",
-        "With a load of exactly 1 and no limit of memory it does too.",
+        "With a load of exactly 1 and no limit of memory mean latency grows linearly with time.",
         "Proposition 1, as its proof has it",
         _unlimited_memory,
         "one system, arrivals as a constant flow",

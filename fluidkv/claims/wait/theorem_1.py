@@ -176,7 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _theorem(
         "throughput.exponent",
-        "Its exponent is -1/2 at most.",
+        "With equality in (11) the exponent of the throughput gap is -1/2 at most.",
         "Theorem 1",
         lambda: _exponent("equality", -0.5),
     ),
@@ -194,7 +194,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _theorem(
         "slack.throughput.exponent",
-        "Its exponent is -1 at most.",
+        "With slack for all types the exponent of the throughput gap is -1 at most.",
         "appendix B, Strictly Negative Drift Case",
         lambda: _exponent("slack", -1.0),
     ),
