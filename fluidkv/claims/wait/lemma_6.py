@@ -134,7 +134,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "appendix-b.negative-drift.two-types",
-        "Under Algorithm 1 with two types n + Var(X) / (2 (n - E[X])) bounds the mean queue of each.",
+        "Under Algorithm 1 with two types n + Var(X) / (2 (n - E[X])) bounds each mean queue.",
         "appendix B, Case 2",
         _two_types_in_the_mean,
         f"{_MIX}, 10 runs of 250 batches",
