@@ -87,8 +87,8 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         wait(
             f"proposition-5.gap.clock-{base.numerator}-{base.denominator}",
-            "With M = M* = 9 every policy that is blind to outputs stays a constant below the fluid "
-            f"throughput (d0 is {base} of tau*).",
+            "With M = M* = 9 every policy that is blind to outputs stays a constant below the "
+            f"fluid throughput (d0 is {base} of tau*).",
             "Proposition 5",
             lambda base=base: _gap(base),
             kind="proposition",
@@ -99,8 +99,8 @@ CLAIMS: tuple[Claim, ...] = (
     *(
         wait(
             f"proposition-5.price.clock-{base.numerator}-{base.denominator}",
-            f"There {more} more token{'s' if more > 1 else ''} of memory let a blind policy pass the "
-            f"fluid throughput, and no less (d0 is {base} of tau*).",
+            f"There {more} more token{'s let' if more > 1 else ' lets'} a blind policy pass the "
+            f"fluid throughput, and no fewer (d0 is {base} of tau*).",
             "beside Proposition 5 (our own)",
             lambda base=base, more=more: _price(base, more),
             kind="remark",

@@ -55,7 +55,7 @@ def _as_given() -> Outcome:
     bad = _above(lambda n: n)
     return holds_for(
         bad,
-        ours="2 n - 1 + Q is exceeded nowhere",
+        ours="at most 2 n - 1 + Q (wait.lemma-7.buffer)",
         paper="at most n + Q",
         note="As given back. A queue of n - 1 is stuck and still takes all that comes.",
     )
@@ -127,6 +127,8 @@ def _before_arrivals() -> Outcome:
 
 def _varying() -> Outcome:
     """Paths x <= y: Q(x) <= Q(y) and W(x) <= 2 n - 1 + Q(y)."""
+    import numpy as np
+
     from fluidkv.wait.lindley import lindley_path, queue_path
 
     x = _paths(4, most=2)
@@ -134,17 +136,16 @@ def _varying() -> Outcome:
     bad = None
     for n in _SIZES:
         chain, held = lindley_path(x - n), queue_path(x, n).queue
-        over = (chain[:, None] > chain[None]).any(axis=-1)
-        over |= (held[:, None] > 2 * n - 1 + chain[None]).any(axis=-1)
-        if (over & below).any():
-            i, j = (int(k[0]) for k in (over & below).nonzero())
+        higher = chain[:, None] > chain[None]
+        over = below & (higher | (held[:, None] > 2 * n - 1 + chain[None])).any(axis=-1)
+        if over.any():
+            i, j = np.argwhere(over)[0]
             bad = bad or f"n = {n}, {x[i].tolist()} below {x[j].tolist()}"
     return holds_for(
         bad,
         ours="Q rises with the arrivals, and W <= 2 n - 1 + Q*",
         paper="the time-invariant process dominates",
-        note="With n instead of 2 n - 1 it fails as Lemma 7 does. W itself does not rise: with "
-        "n = 2 one more arrival may let the batch go.",
+        note="W itself does not rise: with n = 2 one more arrival may let the batch go.",
         evidence=Evidence.SAMPLED,
     )
 
@@ -211,7 +212,7 @@ def _mean_as_given() -> Outcome:
                 return holds_for(
                     f"n_(k-1) = {n_prev}, p = {p}, n_k = {n}: E[W] = {mean} after batch {batch}, "
                     f"above {bound}",
-                    ours="2 n - 1 + Var / (2 |drift|) is exceeded nowhere",
+                    ours="2 n - 1 + Var / (2 |drift|) (wait.appendix-c-2.mean-queue.buffer)",
                     paper="E[W] <= n + Var / (2 |drift|)",
                     note="As given back; the paper's form is lost. Long-run means exceed it too: "
                     "with X = 3 always and n = 4 the queue goes round 3, 6, 5, 4, 4.5 in the mean.",
@@ -242,7 +243,7 @@ _GRID = f"n_(k-1), n_k <= 4, p with denominators up to 6, {_BATCHES} batches"
 
 CLAIMS: tuple[Claim, ...] = (
     wait(
-        "lemma-7.buffer",
+        "lemma-7",
         "The queue before a segment is at most n above the Lindley chain.",
         "Lemma 7",
         _as_given,
@@ -251,7 +252,7 @@ CLAIMS: tuple[Claim, ...] = (
         checked=_PATHS,
     ),
     wait(
-        "lemma-7",
+        "lemma-7.buffer",
         "It is at most 2 n - 1 above the Lindley chain.",
         "Lemma 7",
         _dominates,
@@ -292,7 +293,7 @@ CLAIMS: tuple[Claim, ...] = (
         checked=_GRID,
     ),
     wait(
-        "appendix-c-2.mean-queue.two-n",
+        "appendix-c-2.mean-queue.buffer",
         "It is at most 2 n - 1 + Var / (2 |drift|).",
         "appendix C.2, below Lemma 7",
         _mean_of_two,
@@ -301,6 +302,15 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "lemma-9",
+        "With shares that vary, the chain of the largest share dominates, n above.",
+        "Lemma 9",
+        _as_given,
+        kind="lemma",
+        expected=Verdict.FAILS,
+        checked=_PATHS,
+    ),
+    wait(
+        "lemma-9.buffer",
         "With shares that vary, the chain of the largest share dominates, 2 n - 1 above.",
         "Lemma 9",
         _varying,

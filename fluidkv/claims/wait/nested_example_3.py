@@ -38,7 +38,7 @@ def _most() -> Outcome:
     values = {short: _unused(short) for short in (3, 4)}
     bad = next((k for k, v in values.items() if v != Fraction(1, 4)), None)
     return holds_for(
-        bad and f"{bad} of 4 short: {values[bad]} of the capacity",
+        None if bad is None else f"{bad} of 4 short: {values[bad]} of the capacity",
         ours="1/4 with three short ones, 1/3 with four",
         paper="25 %",
         note="In prompts a third is lost too: 4 instead of 6.",
