@@ -1,0 +1,196 @@
+"""WAIT, Theorems 2 and 3: how often memory is exceeded in runs, and how loose the bound is.
+
+Runs of counts (`fluidkv.wait.chain`), from the empty system to the horizon, in the capacity of
+(14). Nothing is evicted: a run counts as exceeded from its first iteration above the capacity on.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fluidkv.claims.claim import Claim, Outcome
+from fluidkv.claims.outcomes import verdict
+from fluidkv.claims.wait.nested_instances import (
+    FOUR_CLOCK,
+    INSTANCE,
+    NESTED,
+    RUNS,
+    at_most,
+    four,
+    instance,
+    instance_runs,
+)
+from fluidkv.claims.wait.paper import wait
+from fluidkv.verdict import Evidence
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from fluidkv.wait.segments import Segments
+
+_DELTAS = ((1, Fraction(1, 10)), (2, Fraction(1, 100)))  # seed, delta: runs of their own
+_FOUR = (7, 6, 5, 3)  # the least whole thresholds there
+_LONG, _SHORT = 300, 200  # horizons of the instance and of the four segments
+_PIECE = 25  # d0 between changes of the rate
+
+
+@dataclass(frozen=True)
+class _Case:
+    name: str
+    said: str
+    segments: "Callable[[], Segments]"
+    thresholds: tuple[int, ...]
+    base: Fraction
+    per_kv_token: Fraction
+    horizon: int
+
+    @cache  # noqa: B019 -- two cases, for as long as the module
+    def peaks(self, seed: int) -> "np.ndarray":
+        """Most tokens held in each run."""
+        from fluidkv.wait.chain import simulate_chain
+
+        if len(self.thresholds) == len(NESTED):
+            return instance_runs(NESTED, self.horizon, seed).peak_held.values
+        return simulate_chain(
+            self.segments(),
+            self.thresholds,
+            base=self.base,
+            per_kv_token=self.per_kv_token,
+            runs=RUNS,
+            horizon=float(self.horizon),
+            seed=seed,
+        ).peak_held.values
+
+    def capacity(self, delta: Fraction) -> int:
+        """The least whole one that satisfies (14)."""
+        from fluidkv.wait.bounds import theorem_2_memory
+
+        return theorem_2_memory(
+            self.segments(),
+            self.thresholds,
+            self.base,
+            self.horizon,
+            delta,
+            per_kv_token=self.per_kv_token,
+        ).capacity
+
+
+_CASES = (
+    _Case("two-segments", INSTANCE, instance, NESTED, Fraction(1), Fraction(0), _LONG),
+    _Case("four-segments", "l = 4, outputs 2, 4, 6, 8", four, _FOUR, *FOUR_CLOCK, _SHORT),
+)
+
+
+def _counted(peaks: "np.ndarray", capacity: int, delta: Fraction, note: str) -> Outcome:
+    over = int((peaks > capacity).sum())
+    upper = at_most(over, peaks.size)
+    return Outcome(
+        verdict(upper <= delta),
+        Evidence.SAMPLED,
+        ours=f"{over} of {peaks.size} runs exceed {capacity} tokens: at most {upper:.2%}",
+        paper=f"at most {delta}",
+        note=f"At a confidence of 99 % (Clopper and Pearson, one-sided). {note}",
+    )
+
+
+def _frequency(case: _Case, seed: int, delta: Fraction) -> Outcome:
+    return _counted(
+        case.peaks(seed),
+        case.capacity(delta),
+        delta,
+        f"n = {case.thresholds}, horizon {case.horizon}.",
+    )
+
+
+def _looseness(case: _Case) -> Outcome:
+    """The largest memory of all runs, and the least capacity that would have done, by delta."""
+    import numpy as np
+
+    parts, bad = [], None
+    for seed, delta in _DELTAS:
+        peaks, capacity = np.sort(case.peaks(seed))[::-1], case.capacity(delta)
+        # exceeded by at most delta of the runs
+        enough = int(peaks[int(delta * peaks.size)])
+        parts.append(
+            f"delta = {delta}: {capacity} asked, {enough} enough, {int(peaks[0])} the most seen"
+        )
+        if enough >= capacity:
+            bad = f"delta = {delta}: {enough} needed"
+    return Outcome(
+        verdict(bad is None),
+        Evidence.SAMPLED,
+        ours="; ".join(parts),
+        paper="not given",
+        note=f"Our own statement, about {RUNS} runs for each delta.",
+        witness=bad or "",
+    )
+
+
+def _varying(delta: Fraction) -> Outcome:
+    """All rates halve and double; shares stay. The worst rates are those of the instance."""
+    from fluidkv.wait.bounds import worst_case_segments
+    from fluidkv.wait.chain import RateSteps, simulate_chain
+
+    worst = worst_case_segments(1, (1, 2), [[1, 1], [Fraction(1, 2), Fraction(1, 2)]])
+    if worst != instance():
+        raise ArithmeticError("not the worst rates of the instance")
+    starts = tuple(range(0, _LONG, _PIECE))
+    steps = RateSteps(starts, tuple(1 if i % 2 == 0 else 0.5 for i in range(len(starts))))
+    found = simulate_chain(
+        worst,
+        NESTED,
+        base=1,
+        per_kv_token=0,
+        runs=RUNS,
+        horizon=float(_LONG),
+        seed=3,
+        rate_steps=steps,
+    )
+    return _counted(
+        found.peak_held.values,
+        _CASES[0].capacity(delta),
+        delta,
+        f"n = {NESTED}, horizon {_LONG}, rates halved for every other {_PIECE} d0.",
+    )
+
+
+def _slug(delta: Fraction) -> str:
+    return f"delta-{delta.numerator}-{delta.denominator}"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    *(
+        wait(
+            f"theorem-2.frequency.{case.name}.{_slug(delta)}",
+            f"Memory of (14) is exceeded by the horizon with probability {delta} at most.",
+            "Theorem 2",
+            lambda case=case, seed=seed, delta=delta: _frequency(case, seed, delta),
+            kind="theorem",
+            checked=f"{case.said}: {RUNS} runs (seed {seed})",
+        )
+        for case in _CASES
+        for seed, delta in _DELTAS
+    ),
+    *(
+        wait(
+            f"theorem-2.frequency.{case.name}.looseness",
+            "Less memory than (14) would have been exceeded no more often than delta.",
+            "beside Theorem 2 (our own)",
+            lambda case=case: _looseness(case),
+            kind="remark",
+            checked=f"{case.said}: {RUNS} runs for each delta",
+        )
+        for case in _CASES
+    ),
+    wait(
+        "theorem-3.frequency.common-factor",
+        "With rates that change by a common factor, (14) with the worst rates is exceeded with "
+        "probability 1/10 at most.",
+        "Theorem 3",
+        lambda: _varying(Fraction(1, 10)),
+        kind="theorem",
+        checked=f"{INSTANCE}: {RUNS} runs (seed 3)",
+    ),
+)

@@ -1,0 +1,107 @@
+"""WAIT, Theorem 3: rates that change in time, where the shares of outputs change too."""
+
+from fractions import Fraction
+
+from fluidkv.claims.claim import Claim, Outcome
+from fluidkv.claims.outcomes import holds_for, verdict
+from fluidkv.claims.wait.nested_instances import at_most
+from fluidkv.claims.wait.paper import wait
+from fluidkv.verdict import Evidence, Verdict
+
+_RATES = ((1, 1), (Fraction(1, 2), 1))  # (short, long) in turn: 2 in all, or two thirds long
+_PIECE, _HORIZON, _TABLES = 20, 100, 200
+_DELTA = Fraction(1, 10)
+_THRESHOLDS = (5, 4)  # with the least ones, (3, 3), the queue before segment 2 cannot grow
+_MEAN = Fraction(49, 10)  # long prompts in the first half of each unit of time, short in the other
+_BATCH = 10
+
+
+def _frequency() -> Outcome:
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.wait.arrivals import VaryingRates, poisson_prompts
+    from fluidkv.wait.bounds import theorem_2_memory, worst_case_segments
+    from fluidkv.wait.model import PromptType, WaitSystem
+    from fluidkv.wait.policy import NestedWait
+    from fluidkv.wait.run import run_policy
+
+    worst = worst_case_segments(1, (1, 2), _RATES)
+    capacity = theorem_2_memory(worst, _THRESHOLDS, 1, _HORIZON, _DELTA, per_kv_token=0).capacity
+    system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], 1, 0)
+    starts = range(0, _HORIZON, _PIECE)
+    pieces = [[float(rate) for rate in _RATES[i % 2]] for i in range(len(starts))]
+    rates = VaryingRates.steps(list(starts), pieces)
+    tables = [
+        poisson_prompts(system, rng=seed, horizon=float(_HORIZON), rates=rates)
+        for seed in range(_TABLES)
+    ]
+    found = run_policy(
+        tables,
+        NestedWait((1, 2), _THRESHOLDS),
+        clock=IterationClock(1.0, 0.0),
+        horizon=float(_HORIZON),
+        keep_requests=False,
+        backend="reference",
+    )
+    peaks = found.peak_tokens.max("window").values
+    over = int((peaks > capacity).sum())
+    upper = at_most(over, _TABLES)
+    return Outcome(
+        verdict(upper <= _DELTA),
+        Evidence.SAMPLED,
+        ours=f"{over} of {_TABLES} runs exceed {capacity} tokens: at most {upper:.1%}; the most "
+        f"held is {int(peaks.max())}",
+        paper=f"at most {_DELTA}",
+        note=f"n = {_THRESHOLDS}; worst rates {worst.rates[0]}, {worst.rates[1]}, shares point by point. "
+        "At a confidence of 99 % (Clopper and Pearson, one-sided).",
+    )
+
+
+def _windows() -> Outcome:
+    """P(the first ten prompts are all long) >= P(ten come in the first half unit)."""
+    from flint import arb, fmpq
+    from flint import ctx as flint_context
+
+    with flint_context.workprec(128):
+        mean = arb(fmpq(_MEAN.numerator, _MEAN.denominator))
+        term, fewer = arb(1), arb(0)
+        for k in range(_BATCH):
+            fewer += term
+            term = term * mean / (k + 1)
+        chance = 1 - (-mean).exp() * fewer
+        binomial = Fraction(1, 2**_BATCH)
+        above = chance > fmpq(binomial.numerator, binomial.denominator)
+    return holds_for(
+        f"{_MEAN} long prompts in the first half of each unit of time, as many short ones in the "
+        f"other; n_1 = {_BATCH}, Delta T = 1: all of the first batch go on with a chance of "
+        f"{chance.str(3, radius=False)}, Binomial({_BATCH}, 1/2) says {float(binomial):.2e}"
+        if above
+        else None,
+        ours="with the largest share at any time, here 1, it is dominated",
+        paper="arrivals accumulated over a window of Delta T give p*",
+        note="The formula of p* is lost; (15) speaks of accumulated arrivals. In every window of "
+        f"one unit half are long, and {2 * _MEAN} < n_1 come. What memory that needs is open.",
+        refuted=Evidence.BALL,
+    )
+
+
+CLAIMS: tuple[Claim, ...] = (
+    wait(
+        "theorem-3.frequency.shares",
+        "With rates and shares that change, (14) with the worst of both is exceeded with "
+        f"probability {_DELTA} at most.",
+        "Theorem 3",
+        _frequency,
+        kind="theorem",
+        checked=f"l = 1, outputs 1 and 2: {_TABLES} runs of single prompts, {_HORIZON} d0",
+    ),
+    wait(
+        "theorem-3.windows",
+        "Binomial(n_1, p*) dominates who goes on, if p* is the largest share in a window of "
+        "Delta T.",
+        "equation (15); appendix D.2",
+        _windows,
+        kind="theorem",
+        expected=Verdict.FAILS,
+        checked="one pattern of rates",
+    ),
+)
