@@ -79,8 +79,8 @@ def _windows() -> Outcome:
         ours="with the largest share at any time, here 1, it is dominated",
         paper="arrivals accumulated over a window of Delta T give p*",
         note="The formula of p* is lost; (15) speaks of accumulated arrivals. In every window of "
-        f"one unit half are long, and {2 * _MEAN} < n_1 come. The paper's rates are continuous: steep slopes do as steps. "
-        "What memory that needs is open.",
+        f"one unit half are long, and {2 * _MEAN} < n_1 come. "
+        "The paper's rates are continuous; steep slopes do as steps. What memory that needs is open.",
         refuted=Evidence.BALL,
     )
 
