@@ -80,7 +80,7 @@ def _windows() -> Outcome:
         paper="arrivals accumulated over a window of Delta T give p*",
         note="The formula of p* is lost; (15) speaks of accumulated arrivals. In every window of "
         f"one unit half are long, and {2 * _MEAN} < n_1 come. "
-        "The paper's rates are continuous; steep slopes do as steps. What memory that needs is open.",
+        "The paper's rates are continuous; steep slopes do. What memory that needs is open.",
         refuted=Evidence.BALL,
     )
 
