@@ -157,11 +157,12 @@ def _enclosed(n_prev: int, p: Fraction, n: int) -> arb | None:
     """The root between two points where f has proved signs; None if the bits do not do.
 
     f > 0 at n_prev ln(1/p) / (n_prev - n), since ln(1 - p + p e^eta) > ln p + eta. f increases to
-    the right of its root and is convex, so Newton's steps from there fall to it.
+    the right of its root and is convex, so Newton's steps from there fall to it. Where f is flat,
+    rounding can keep them from settling: the bits do not do then, after as many steps as bits.
     """
     share, other = to_ball(p), to_ball(1 - p)
     point = (-share.log() * n_prev / (n_prev - n)).mid()
-    while True:
+    for _ in range(flint_context.prec):
         slope = n_prev * share / (share + other * (-point).exp()) - n
         if not slope > 0:
             return None
@@ -169,6 +170,8 @@ def _enclosed(n_prev: int, p: Fraction, n: int) -> arb | None:
         point = (point - step).mid()
         if not abs(step) > point * arb(2) ** -(_CLOSE + 8):
             break
+    else:
+        return None
     off = point * arb(2) ** -(_CLOSE + 2)
     low, high = (point - off).lower(), (point + off).upper()
     if low > 0 and _f(n_prev, share, n, low) < 0 and _f(n_prev, share, n, high) > 0:

@@ -225,3 +225,13 @@ def test_the_smallest_queue_that_exceeds_the_paper_mean():
     mean, paper = stationary @ np.arange(size), n + kingman(4 * p - n, 4 * p * (1 - p))
     assert mean == pytest.approx(4.426013, abs=1e-6)
     assert paper == Fraction(13, 3) < mean < stationary_mean_bound(n, 4 * p, 4 * p * (1 - p))
+
+
+@pytest.mark.parametrize("digits", [8, 12, 14, 18, 25])
+@pytest.mark.parametrize(("n_prev", "p", "n"), [(90, Fraction(1, 3), 30), (90, Fraction(2, 3), 60)])
+def test_tiny_drifts_end(n_prev: int, p: Fraction, n: int, digits: int) -> None:
+    """Where rounding keeps Newton's steps from settling, more bits are taken."""
+    share = p - Fraction(1, 10**digits)
+    found, estimate = eta(n_prev, share, n), eta_small_drift(n_prev, share, n)
+    assert found.ball is not None and found.lower <= estimate
+    assert abs(float(found.ball.mid()) / float(estimate) - 1) < 1e-5
