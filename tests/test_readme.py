@@ -76,7 +76,7 @@ def test_ledger_is_what_the_readme_and_its_page_say(capsys, terminal):
         assert {o for o, full in outcomes if f"{full}.".startswith(f"{name}.")} == {"holds"}, name
 
 
-_CLAIM_ID = r"`(?:fluidkv verify )?((?:congestion|vllm-44594)\.[a-z0-9.-]+)`"
+_CLAIM_ID = r"`(?:fluidkv verify )?((?:congestion|vllm-44594|wait(?!\.json))\.[a-z0-9.-]+)`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -88,8 +88,8 @@ def test_claims_that_are_named_exist(page):
 def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
-    assert sources == {"Congestion", "vLLM"}
-    assert "*Congestion*" in text
+    assert sources == {"Congestion", "WAIT", "vLLM"}
+    assert "*Congestion*" in text and "*WAIT*" in text
     assert "vLLM pull request 44594" in text
 
 
