@@ -21,12 +21,12 @@ from benchmarks.report import load, seconds, table
 from benchmarks.timing import times
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.requests import Requests
-from fluidkv.wait.chain import CHAIN_RECORDS, simulate_chain
-from fluidkv.wait.chain_reference import Draws, chain_reference
-from fluidkv.wait.nested import nested_time
+from fluidkv.wait.chain.reference import Draws, chain_reference
+from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
 from fluidkv.wait.policy import NestedWait
-from fluidkv.wait.reference import WaitEngine
+from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv.wait.segments import Segments
+from fluidkv.wait.theory.nested import nested_time
 
 BASE, PER_KV_TOKEN = Fraction(1, 100), Fraction(1, 10_000_000)
 SEGMENTS = Segments(

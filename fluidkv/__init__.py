@@ -116,30 +116,30 @@ _HOMES = {
     "Workload": "workload",
     "attractors": "fluid.attractors",
     "basins": "fluid.basins",
-    "best_blind_throughput": "wait.best_blind",
+    "best_blind_throughput": "wait.theory.best_blind",
     "best_partition": "serving.routing.partition",
     "burst_state": "fluid",
     "bursts": "serving.arrivals",
     "captured_start": "exact.one_class.capture",
     "cascade": "exact.one_class.cascade",
-    "check_thresholds": "wait.thresholds",
+    "check_thresholds": "wait.theory.thresholds",
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
     "convergence": "fluid.convergence",
     "engine": "serving.engines",
-    "engine_requests": "wait.baselines",
+    "engine_requests": "wait.runs.baselines",
     "equilibria": "exact.one_class.equilibria",
     "equilibrium_state": "fluid",
     "event_log": "fluid",
     "eviction_free_equilibrium": "exact.survival",
     "fit_clock": "serving.clock_fit.fit",
-    "fluid_equilibrium": "wait.fluid",
+    "fluid_equilibrium": "wait.theory.fluid",
     "growing_modes": "exact.modes",
     "input_scale_bracket": "exact.stability",
     "input_threshold": "exact.mixed.threshold",
-    "integer_nested_thresholds": "wait.nested",
-    "integer_thresholds": "wait.thresholds",
+    "integer_nested_thresholds": "wait.theory.nested",
+    "integer_thresholds": "wait.theory.thresholds",
     "lyapunov": "exact.mixed.lyapunov",
     "measure": "measured",
     "metrics": "serving.metrics",
@@ -148,7 +148,7 @@ _HOMES = {
     "neighbourhood": "exact.mixed.neighbourhood",
     "perturbed_starts": "fluid",
     "poisson": "serving.arrivals",
-    "poisson_prompts": "wait.arrivals",
+    "poisson_prompts": "wait.runs.arrivals",
     "preset": "traces",
     "prompt_types": "wait.prompts",
     "pulse_cycle": "exact.mixed.pulse",
@@ -159,12 +159,12 @@ _HOMES = {
     "render": "figures",
     "replay_log": "replay",
     "replayed": "serving.arrivals",
-    "run_policy": "wait.run",
+    "run_policy": "wait.runs.run",
     "saturated": "serving.arrivals",
     "serve": "serving.serve",
     "share_from_float": "workload",
     "simulate": "fluid",
-    "simulate_chain": "wait.chain",
+    "simulate_chain": "wait.chain.simulate",
     "simulate_open": "fluid.open_system",
     "simulate_whole": "fluid",
     "slice_starts": "fluid",
@@ -172,11 +172,11 @@ _HOMES = {
     "start_families": "fluid.cohort_starts",
     "study_system": "study",
     "survival_weights": "exact.survival",
-    "theorem_2_memory": "wait.bounds",
+    "theorem_2_memory": "wait.theory.bounds",
     "time_to_collapse": "serving.metastability.times",
     "uniform_starts": "fluid",
     "verify": "claims",
-    "wait_study": "wait.answer",
+    "wait_study": "wait.answer.study",
     "waste": "exact.one_class.waste",
     "whole_cycle": "exact.one_class.whole",
 }
@@ -235,20 +235,20 @@ if TYPE_CHECKING:
     from fluidkv.study import study_system
     from fluidkv.traces import Trace, preset, read_trace
     from fluidkv.verdict import Evidence, Stability, Verdict
-    from fluidkv.wait.answer import wait_study
-    from fluidkv.wait.arrivals import poisson_prompts
-    from fluidkv.wait.baselines import engine_requests
-    from fluidkv.wait.best_blind import best_blind_throughput
-    from fluidkv.wait.bounds import theorem_2_memory
-    from fluidkv.wait.chain import simulate_chain
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.answer.study import wait_study
+    from fluidkv.wait.chain.simulate import simulate_chain
     from fluidkv.wait.model import PromptType, WaitSystem
-    from fluidkv.wait.nested import integer_nested_thresholds
     from fluidkv.wait.policy import NestedWait, Wait
     from fluidkv.wait.prompts import prompt_types
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.baselines import engine_requests
+    from fluidkv.wait.runs.run import run_policy
     from fluidkv.wait.segments import Segments
-    from fluidkv.wait.thresholds import check_thresholds, integer_thresholds
+    from fluidkv.wait.theory.best_blind import best_blind_throughput
+    from fluidkv.wait.theory.bounds import theorem_2_memory
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.nested import integer_nested_thresholds
+    from fluidkv.wait.theory.thresholds import check_thresholds, integer_thresholds
     from fluidkv.workload import RequestClass, System, Workload, share_from_float
 
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fluidkv.wait.boundary_queue import ends, eta, exceedance_probability
-from fluidkv.wait.lindley import lindley_path, max_partial_sums, queue_path, stuck_identity
+from fluidkv.wait.theory.boundary_queue import ends, eta, exceedance_probability
+from fluidkv.wait.theory.lindley import lindley_path, max_partial_sums, queue_path, stuck_identity
 
 arrivals = st.lists(st.integers(0, 12), min_size=1, max_size=40)
 services = st.integers(1, 8)

@@ -9,9 +9,9 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.wait.fluid import fluid_equilibrium
 from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.thresholds import integer_thresholds, minimal_thresholds
+from fluidkv.wait.theory.fluid import fluid_equilibrium
+from fluidkv.wait.theory.thresholds import integer_thresholds, minimal_thresholds
 from tests.wait.test_model import loads, wait_systems
 
 amounts = st.one_of(st.just(Fraction(0)), st.fractions(0, 9, max_denominator=6))

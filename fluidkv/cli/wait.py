@@ -14,7 +14,7 @@ from fluidkv.cli.wait_source import Load, load_of
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.wait.answer import WaitAnswer
+    from fluidkv.wait.answer.study import WaitAnswer
 
 _WHO, _SERVER, _POLICY, _RUN = "Who asks", "The server", "The policy", "The run"
 _LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean nothing
@@ -221,7 +221,7 @@ def wait(
 def _answer(
     load: Load, tokens: Fraction, options: dict[str, Any], *, own_segments: bool, quiet: bool
 ) -> "WaitAnswer":
-    from fluidkv.wait.answer import wait_study
+    from fluidkv.wait.answer.study import wait_study
 
     console = Console(stderr=True, highlight=False)
     watched = console.is_terminal and not quiet

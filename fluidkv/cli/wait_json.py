@@ -5,13 +5,13 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.cli.wait_source import Load
-from fluidkv.wait.answer import WaitAnswer
-from fluidkv.wait.answer_nested import NestedAnswer, SegmentPlan
-from fluidkv.wait.answer_runs import Comparison, PolicyRuns
-from fluidkv.wait.boundary_queue import ends
-from fluidkv.wait.bounds import Theorem1Gap
-from fluidkv.wait.sensitivity import Sensitivity
-from fluidkv.wait.thresholds import Thresholds
+from fluidkv.wait.answer.nested import NestedAnswer, SegmentPlan
+from fluidkv.wait.answer.runs import Comparison, PolicyRuns
+from fluidkv.wait.answer.study import WaitAnswer
+from fluidkv.wait.theory.boundary_queue import ends
+from fluidkv.wait.theory.bounds import Theorem1Gap
+from fluidkv.wait.theory.sensitivity import Sensitivity
+from fluidkv.wait.theory.thresholds import Thresholds
 
 
 def as_dict(answer: WaitAnswer, load: Load) -> dict[str, Any]:

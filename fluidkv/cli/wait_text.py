@@ -8,12 +8,12 @@ from fractions import Fraction
 from rich.console import Console
 
 from fluidkv.cli.wait_source import Load
-from fluidkv.wait.answer import WaitAnswer
-from fluidkv.wait.answer_nested import NestedAnswer
-from fluidkv.wait.answer_runs import Comparison
-from fluidkv.wait.boundary_queue import Eta
+from fluidkv.wait.answer.nested import NestedAnswer
+from fluidkv.wait.answer.runs import Comparison
+from fluidkv.wait.answer.study import WaitAnswer
 from fluidkv.wait.model import Exact, PromptType
-from fluidkv.wait.sensitivity import Sensitivity
+from fluidkv.wait.theory.boundary_queue import Eta
+from fluidkv.wait.theory.sensitivity import Sensitivity
 
 _LABEL, _WIDTH = 13, 80
 _SHOWN = 5  # types or segments named in a row

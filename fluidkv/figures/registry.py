@@ -13,12 +13,14 @@ from fluidkv.figures import (
     replay_measured,
     restart_resume,
     threshold_atlas,
+    wait,
     watermark,
 )
 from fluidkv.figures.figure import Figure
 
 _MODULES = (
     *congestion.MODULES,
+    *wait.MODULES,
     threshold_atlas,
     gap_exponents,
     local_global,

@@ -13,9 +13,9 @@ from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.wait.answer import WaitAnswer
-    from fluidkv.wait.answer_nested import NestedAnswer
-    from fluidkv.wait.answer_runs import Comparison
+    from fluidkv.wait.answer.nested import NestedAnswer
+    from fluidkv.wait.answer.runs import Comparison
+    from fluidkv.wait.answer.study import WaitAnswer
 
 _POINTS = 48  # rates at which memory is drawn
 _LAST = 0.98  # of the rate that no policy keeps up with: M* goes to infinity there
@@ -67,8 +67,8 @@ def _tokens(value: float) -> str:
 
 
 def _rates_data(answer: "WaitAnswer") -> Data:
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.thresholds import integer_thresholds
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.thresholds import integer_thresholds
 
     load = float(answer.system.load)
     last = _LAST / load if load else 2.0

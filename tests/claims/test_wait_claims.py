@@ -15,7 +15,7 @@ def verdict_of(name: str) -> Verdict:
 
 
 def test_a_wrong_equilibrium_is_noticed(monkeypatch):
-    from fluidkv.wait import fluid
+    from fluidkv.wait.theory import fluid
 
     right = fluid.fluid_equilibrium
     monkeypatch.setattr(
@@ -28,7 +28,7 @@ def test_a_wrong_equilibrium_is_noticed(monkeypatch):
     ("name", "more"), [("wait.lemma-2.buffer", 1), ("wait.lemma-2.arrivals-on-top", 2)]
 )
 def test_a_longer_queue_is_noticed(monkeypatch, name, more):
-    from fluidkv.wait import lindley
+    from fluidkv.wait.theory import lindley
 
     right = lindley.queue_path
 
@@ -41,7 +41,7 @@ def test_a_longer_queue_is_noticed(monkeypatch, name, more):
 
 
 def test_less_memory_than_the_thresholds_hold_is_noticed(monkeypatch):
-    from fluidkv.wait import thresholds
+    from fluidkv.wait.theory import thresholds
 
     right = thresholds.integer_thresholds
 

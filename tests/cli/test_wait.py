@@ -322,14 +322,14 @@ def test_bins_that_make_the_load_too_large_are_named(capsys, trace):
 
 _INTERRUPTED = """
 import sys, time
-import fluidkv.wait.answer
+import fluidkv.wait.answer.study
 from fluidkv.cli import main
 
 def endless(*_, **__):
     print("running", flush=True)
     time.sleep(60)
 
-fluidkv.wait.answer.compare_policies = endless
+fluidkv.wait.answer.study.compare_policies = endless
 sys.exit(main(sys.argv[1:]))
 """
 

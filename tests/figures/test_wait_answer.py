@@ -9,9 +9,9 @@ import pytest
 from fluidkv.figures import write_figures
 from fluidkv.figures.figure import array, scalar
 from fluidkv.figures.wait_answer import wait_figures
-from fluidkv.wait.answer import wait_study
-from fluidkv.wait.fluid import fluid_equilibrium
+from fluidkv.wait.answer.study import wait_study
 from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 TENTH = Fraction(1, 10)
 TWO = WaitSystem((PromptType(1, 1, 1), PromptType(1, 1, 2)), TENTH, TENTH)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.wait.fluid import fluid_equilibrium, require_stable
 from fluidkv.wait.model import PromptType, WaitSystem, exact
 from fluidkv.wait.segments import Segments
+from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
 
 rationals = st.builds(Fraction, st.integers(1, 60), st.integers(1, 12))
 loads = st.builds(lambda a, b: Fraction(a, a + b), st.integers(0, 20), st.integers(1, 20))

@@ -16,7 +16,7 @@ from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.wait.fcfs_examples import Fate, Runs
+    from fluidkv.wait.runs.fcfs_examples import Fate, Runs
 
 _MEMORY, _ARRIVALS = 12, 4
 _LOW, _HIGH = 3, Fraction(7, 2)  # "3-3.5 completions per iteration"
@@ -29,7 +29,7 @@ def _constant(new_first: bool, iterations: int = 12) -> "Runs":
     """From 6 waiting and 3 decoding, with four arrivals an iteration."""
     import numpy as np
 
-    from fluidkv.wait.fcfs_examples import example_2
+    from fluidkv.wait.runs.fcfs_examples import example_2
 
     arrivals = np.full((iterations, 1), _ARRIVALS)
     return example_2(arrivals, new_first=new_first)
@@ -40,7 +40,7 @@ def _row(name: str, new_first: bool, iterations: int) -> list[int]:
 
 
 def _fate(new_first: bool) -> "Fate":
-    from fluidkv.wait.fcfs_examples import Counts, fate
+    from fluidkv.wait.runs.fcfs_examples import Counts, fate
 
     return fate(Counts(6, 3), arrivals=_ARRIVALS, capacity=_MEMORY, new_first=new_first)
 
@@ -50,7 +50,7 @@ def _fate(new_first: bool) -> "Fate":
 
 def _balanced() -> Outcome:
     """Four prefills and four decodes: tokens, completions."""
-    from fluidkv.wait.fcfs_examples import Counts, play
+    from fluidkv.wait.runs.fcfs_examples import Counts, play
 
     played = play(Counts(4, 4), capacity=_MEMORY, new_first=True)
     return equals((4 * 1 + 4 * 2, int(played.completed), int(played.evicted)), "12, 4, 0")
@@ -58,7 +58,7 @@ def _balanced() -> Outcome:
 
 def _full() -> Outcome:
     """Iteration 1: 6 prefills, 3 decodes; then 6 decode."""
-    from fluidkv.wait.fcfs_examples import Counts, play
+    from fluidkv.wait.runs.fcfs_examples import Counts, play
 
     played = play(Counts(6, 3), capacity=_MEMORY, new_first=True)
     tokens = 2 * int(played.after.decoding)
@@ -132,7 +132,7 @@ def _completions(new_first: bool) -> Outcome:
 def _random(new_first: bool) -> Outcome:
     import numpy as np
 
-    from fluidkv.wait.fcfs_examples import example_2
+    from fluidkv.wait.runs.fcfs_examples import example_2
 
     arrivals = np.random.default_rng(1).poisson(_ARRIVALS, (_LONG, _RUNS))
     runs = example_2(arrivals, new_first=new_first).completed[_LONG // 2 :].mean(axis=0)
@@ -172,7 +172,7 @@ def _loss(new_first: bool) -> Outcome:
 
 def _unstable() -> Outcome:
     """Starts of up to 20 waiting and 12 decoding, with constant arrivals."""
-    from fluidkv.wait.fcfs_examples import fates
+    from fluidkv.wait.runs.fcfs_examples import fates
 
     counts = {}
     for new_first in (True, False):

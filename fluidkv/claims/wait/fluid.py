@@ -83,7 +83,7 @@ def _denominator() -> Outcome:
     """Of the equilibrium's iteration, d0 is overhead and d1 M* goes into its tokens."""
     import sympy
 
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     rate, base, per_token, cost = _symbols("lambda d0 d1 c")
     one = _equilibrium_of_one()
@@ -107,7 +107,7 @@ def _denominator() -> Outcome:
 
 def _equations_of_many() -> Outcome:
     """Our equilibrium against its defining equations, solved nowhere."""
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     bad, tried = None, 0
     for system in random_systems():
@@ -151,7 +151,7 @@ def _fuller_is_faster() -> Outcome:
 
 
 def _instance_3() -> Outcome:
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     found = {fluid_equilibrium(proposition_3(Fraction(1, d))) for d in (2, 5, 10)}
     values = {(*each.per_stage, each.memory) for each in found}
@@ -160,7 +160,7 @@ def _instance_3() -> Outcome:
 
 
 def _instance_2() -> Outcome:
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     found = fluid_equilibrium(hello())
     return equals((*found.per_stage, found.memory), "4, 12")

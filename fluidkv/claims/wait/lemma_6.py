@@ -11,13 +11,13 @@ from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.wait.coupled import TypePaths
+    from fluidkv.wait.chain.coupled import TypePaths
 
 
 @cache
 def _two_types(batches: int) -> "TypePaths":
     """Type 1 fills nearly every batch; type 2, with n = 40, comes 36 times in a full one."""
-    from fluidkv.wait.coupled import type_paths
+    from fluidkv.wait.chain.coupled import type_paths
     from fluidkv.wait.model import PromptType, WaitSystem
 
     types = (PromptType(2, 400, 1), PromptType(36, 1, 1))
@@ -31,10 +31,10 @@ def _lemma_6() -> Outcome:
     import numpy as np
 
     from fluidkv.serving.requests import Requests
-    from fluidkv.wait.lindley import lindley_path
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.theory.lindley import lindley_path
 
     n = (1, 2)
     types = (PromptType(Fraction(1, 4), 1, 1), PromptType(Fraction(1, 4), 1, 2))
@@ -66,7 +66,7 @@ def _lemma_6() -> Outcome:
 def _lemma_6_buffer() -> Outcome:
     import numpy as np
 
-    from fluidkv.wait.lindley import lindley_path
+    from fluidkv.wait.theory.lindley import lindley_path
 
     paths = _two_types(250)
     bad, most = None, 0

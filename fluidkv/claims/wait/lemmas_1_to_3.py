@@ -44,7 +44,7 @@ def _witness(n: int, arrivals: "np.ndarray", said: str) -> str:
 
 def _lemma_1() -> Outcome:
     """Queue, stuck iterations and identity, each batch written out."""
-    from fluidkv.wait.lindley import queue_path
+    from fluidkv.wait.theory.lindley import queue_path
 
     bad, tried = None, 0
     for n, paths in _all_paths():
@@ -68,7 +68,7 @@ def _lemma_1() -> Outcome:
 
 def _exceeds(buffer: str) -> Outcome:
     """W <= buffer + Q on every path?"""
-    from fluidkv.wait.lindley import lindley_path, queue_path
+    from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
     bad, tried = None, 0
     for n, paths in _all_paths():
@@ -96,7 +96,7 @@ def _exceeds(buffer: str) -> Outcome:
 
 
 def _least_buffer() -> Outcome:
-    from fluidkv.wait.lindley import lindley_path, queue_path
+    from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
     needed = []
     for n in range(1, _MOST_N + 1):
@@ -115,7 +115,7 @@ def _arrivals_on_top() -> Outcome:
     """W~' = max(W~ - n, n) + X from n: the form under which the two printed cases are a proof."""
     import numpy as np
 
-    from fluidkv.wait.lindley import queue_path
+    from fluidkv.wait.theory.lindley import queue_path
 
     bad, tried = None, 0
     for n, paths in _all_paths():
@@ -141,9 +141,9 @@ def _algorithm_1() -> Outcome:
     import numpy as np
 
     from fluidkv.serving.requests import Requests
-    from fluidkv.wait.lindley import lindley_path
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.theory.lindley import lindley_path
 
     bad, batches = None, 0
     for seed in range(_RUNS):
@@ -177,7 +177,7 @@ def _lemma_3(reversed_: bool) -> Outcome:
     """Q_N against the maximum over the walk, backward in time or of the reversed walk."""
     import numpy as np
 
-    from fluidkv.wait.lindley import lindley_path, max_partial_sums
+    from fluidkv.wait.theory.lindley import lindley_path, max_partial_sums
 
     bad, tried = None, 0
     for n, paths in _all_paths():

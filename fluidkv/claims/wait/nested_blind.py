@@ -1,8 +1,8 @@
 """WAIT, Proposition 5: what no policy reaches while it cannot foresee outputs.
 
 The best of all policies that are blind to outputs is the optimum of a finite decision problem,
-proved in rationals (`fluidkv.wait.best_blind`). In it work never runs out: no policy on a server
-whose prompts come at random has more.
+proved in rationals (`fluidkv.wait.theory.best_blind`). In it work never runs out: no policy on a
+server whose prompts come at random has more.
 """
 
 from fractions import Fraction
@@ -30,13 +30,13 @@ def _system(base: Fraction) -> "WaitSystem":
 
 
 def _best(base: Fraction, capacity: int) -> Fraction:
-    from fluidkv.wait.best_blind import best_blind_throughput
+    from fluidkv.wait.theory.best_blind import best_blind_throughput
 
     return best_blind_throughput(_system(base), capacity).throughput
 
 
 def _gap(base: Fraction) -> Outcome:
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     fluid = fluid_equilibrium(_system(base))
     if (fluid.memory, fluid.throughput) != (_MEMORY, _FLUID):

@@ -34,7 +34,7 @@ def _paths(length: int, most: int = _MOST_ARRIVALS) -> "np.ndarray":
 
 def _above(buffer, outside: bool = False) -> str | None:
     """The first path on which the queue is above buffer(n) + Q; `outside`: of the next batch."""
-    from fluidkv.wait.lindley import lindley_path, queue_path
+    from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
     for n in _SIZES:
         for length in range(1, _LONGEST + 1):
@@ -73,7 +73,7 @@ def _dominates() -> Outcome:
 
 def _least() -> Outcome:
     """Arrivals n - 1, then n."""
-    from fluidkv.wait.lindley import lindley_path, queue_path
+    from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
     bad = None
     for n in range(1, 50):
@@ -103,7 +103,7 @@ def _before_arrivals() -> Outcome:
     """max(coupled - n, n) + X from n, the other process that the proof's two cases fit."""
     import numpy as np
 
-    from fluidkv.wait.lindley import queue_path
+    from fluidkv.wait.theory.lindley import queue_path
 
     bad = None
     for n in _SIZES:
@@ -129,7 +129,7 @@ def _varying() -> Outcome:
     """Paths x <= y: Q(x) <= Q(y) and W(x) <= 2 n - 1 + Q(y)."""
     import numpy as np
 
-    from fluidkv.wait.lindley import lindley_path, queue_path
+    from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
     x = _paths(4, most=2)
     below = (x[:, None] <= x[None]).all(axis=-1)
@@ -203,7 +203,7 @@ def _queues(most: int) -> Iterator[tuple[int, int, Fraction]]:
 
 
 def _mean_as_given() -> Outcome:
-    from fluidkv.wait.lindley import kingman
+    from fluidkv.wait.theory.lindley import kingman
 
     for n_prev, n, p in _queues(4):
         bound = n + kingman(p * n_prev - n, n_prev * p * (1 - p))
@@ -221,7 +221,7 @@ def _mean_as_given() -> Outcome:
 
 
 def _mean_of_two() -> Outcome:
-    from fluidkv.wait.lindley import mean_queue_bound
+    from fluidkv.wait.theory.lindley import mean_queue_bound
 
     bad, tried, nearest = None, 0, Fraction(0)
     for n_prev, n, p in _queues(4):

@@ -17,8 +17,8 @@ from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.wait.design import SegmentDesign
     from fluidkv.wait.model import WaitSystem
+    from fluidkv.wait.theory.design import SegmentDesign
 
 LOADS = tuple(Fraction(k, 10) for k in (1, 5, 8))
 COUNTS = (*range(1, 41), 50, 75, 100, 150, 200, 300, 400, LENGTHS)
@@ -43,7 +43,7 @@ def swept(
         horizon, delta: of the bound.
         counts: numbers of segments; those above the number of outputs are left out.
     """
-    from fluidkv.wait.design import SegmentProblem
+    from fluidkv.wait.theory.design import SegmentProblem
 
     problem = SegmentProblem(system, horizon, delta)
     found = {}
@@ -77,8 +77,8 @@ def _merged() -> Outcome:
     """(17) written out, beside (14) on the merged segments."""
     from flint import arb
 
-    from fluidkv.wait.boundary_queue import eta, to_ball
-    from fluidkv.wait.bounds import theorem_2_memory
+    from fluidkv.wait.theory.boundary_queue import eta, to_ball
+    from fluidkv.wait.theory.bounds import theorem_2_memory
 
     system, bad, tried = synthetic(LOADS[1]), None, 0
     outputs = [each.output_length for each in system.types]
@@ -188,8 +188,8 @@ def _rises() -> Outcome:
 
 def _few() -> Outcome:
     """Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more."""
-    from fluidkv.wait.design import SegmentProblem
-    from fluidkv.wait.nested import segment_load
+    from fluidkv.wait.theory.design import SegmentProblem
+    from fluidkv.wait.theory.nested import segment_load
 
     parts, bad = [], None
     for load in LOADS:
@@ -214,7 +214,7 @@ def _few() -> Outcome:
 
 def _floor() -> Outcome:
     """n_k >= 1 at every stage, whatever comes."""
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     floor = (LENGTHS + 1) * (62 + LENGTHS // 2)
     designs = _sweep(_LIGHT, 0)

@@ -29,7 +29,7 @@ def _queues() -> Iterator[Queue]:
 
 
 def _ball(queue: Queue) -> "arb":
-    from fluidkv.wait.boundary_queue import eta
+    from fluidkv.wait.theory.boundary_queue import eta
 
     found = eta(*queue).ball
     if found is None:
@@ -62,9 +62,9 @@ def _root() -> Outcome:
 
 def _root_under_12() -> Outcome:
     """n = (1, 1): 1 - p + p e^x < e^x for every x > 0, as (1 - p)(1 - e^x) < 0."""
-    from fluidkv.wait.boundary_queue import eta
-    from fluidkv.wait.nested import check_nested
     from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.boundary_queue import eta
+    from fluidkv.wait.theory.nested import check_nested
 
     segments = Segments(1, (1, 2), (Fraction(1, 2), Fraction(1, 4)))
     found = eta(1, Fraction(1, 2), 1)
@@ -122,7 +122,7 @@ def _drift_alone() -> Outcome:
 
 
 def _lower() -> Outcome:
-    from fluidkv.wait.boundary_queue import eta, to_ball
+    from fluidkv.wait.theory.boundary_queue import eta, to_ball
 
     bad, ratios = None, []
     for queue in _queues():
@@ -141,7 +141,7 @@ def _lower() -> Outcome:
 
 def _small_drift() -> Outcome:
     """n_(k-1) = 90, n_k = 60 and p just below 2/3; and likewise at 1/3."""
-    from fluidkv.wait.boundary_queue import eta_small_drift, to_ball
+    from fluidkv.wait.theory.boundary_queue import eta_small_drift, to_ball
 
     bad, last = None, ""
     for critical in (Fraction(1, 3), Fraction(2, 3)):
@@ -164,7 +164,7 @@ def _small_drift() -> Outcome:
 
 def _martingale() -> Outcome:
     """E e^(eta (X - n)) for n_(k-1) = 2, n_k = 1, where e^eta = ((1 - p) / p)^2."""
-    from fluidkv.wait.boundary_queue import to_ball
+    from fluidkv.wait.theory.boundary_queue import to_ball
 
     values = []
     for p in (Fraction(1, 4), Fraction(1, 3), Fraction(2, 5)):
@@ -186,7 +186,7 @@ _TAILS: tuple[Queue, ...] = (
 
 def _looseness(queue: Queue, level: int, batches: int) -> "arb":
     """N e^(-eta x) over the chance that the chain reaches x within N batches."""
-    from fluidkv.wait.boundary_queue import exceedance_probability
+    from fluidkv.wait.theory.boundary_queue import exceedance_probability
 
     chance = exceedance_probability(*queue, level, batches)
     return batches * (-level * _ball(queue)).exp() / chance

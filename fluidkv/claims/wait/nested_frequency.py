@@ -1,7 +1,8 @@
 """WAIT, Theorems 2 and 3: how often memory is exceeded in runs, and how loose the bound is.
 
-Runs of counts (`fluidkv.wait.chain`), from the empty system to the horizon, in the capacity of
-(14). Nothing is evicted: a run counts as exceeded from its first iteration above the capacity on.
+Runs of counts (`fluidkv.wait.chain.simulate`), from the empty system to the horizon, in the
+capacity of (14). Nothing is evicted: a run counts as exceeded from its first iteration above the
+capacity on.
 """
 
 from collections.abc import Callable
@@ -49,7 +50,7 @@ class _Case:
     @cache  # noqa: B019 -- two cases, for as long as the module
     def peaks(self, seed: int) -> "np.ndarray":
         """Most tokens held in each run."""
-        from fluidkv.wait.chain import simulate_chain
+        from fluidkv.wait.chain.simulate import simulate_chain
 
         if len(self.thresholds) == len(NESTED):
             return instance_runs(NESTED, self.horizon, seed).peak_held.values
@@ -65,7 +66,7 @@ class _Case:
 
     def capacity(self, delta: Fraction) -> int:
         """The least whole one that satisfies (14)."""
-        from fluidkv.wait.bounds import theorem_2_memory
+        from fluidkv.wait.theory.bounds import theorem_2_memory
 
         return theorem_2_memory(
             self.segments(),
@@ -130,8 +131,8 @@ def _looseness(case: _Case) -> Outcome:
 
 def _varying(delta: Fraction) -> Outcome:
     """All rates halve and double; shares stay. The worst rates are those of the instance."""
-    from fluidkv.wait.bounds import worst_case_segments
-    from fluidkv.wait.chain import RateSteps, simulate_chain
+    from fluidkv.wait.chain.simulate import RateSteps, simulate_chain
+    from fluidkv.wait.theory.bounds import worst_case_segments
 
     worst = worst_case_segments(1, (1, 2), [[1, 1], [Fraction(1, 2), Fraction(1, 2)]])
     if worst != instance():

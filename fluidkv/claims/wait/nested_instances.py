@@ -60,7 +60,7 @@ def instance_runs(
     thresholds: tuple[int, int], horizon: int, seed: int = 0, per_kv_token: Fraction = Fraction(0)
 ) -> "xr.Dataset":
     """`RUNS` runs of the instance; d0 = 1."""
-    from fluidkv.wait.chain import simulate_chain
+    from fluidkv.wait.chain.simulate import simulate_chain
 
     return simulate_chain(
         instance(),

@@ -15,10 +15,10 @@ from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.wait.bounds import MemoryBound
     from fluidkv.wait.model import WaitSystem
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.reference import WaitEngine
     from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.bounds import MemoryBound
 
 _BATCHES, _DELTA = 1000, Fraction(1, 100)
 
@@ -59,8 +59,8 @@ def _literal(segments: "Segments", thresholds: tuple[int, ...]) -> int:
 
 
 def _peak() -> Outcome:
-    from fluidkv.wait.nested import peak_memory
     from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.nested import peak_memory
 
     bad, tried = None, 0
     for system in _one_input():
@@ -86,7 +86,7 @@ def _concurrent() -> Outcome:
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.reference import WaitEngine
 
     prompts = Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
     engine = WaitEngine(prompts, NestedWait((2,), (1,)), IterationClock(1.0, 0.0))
@@ -102,9 +102,9 @@ def _concurrent() -> Outcome:
 
 def _equilibrium() -> Outcome:
     """Least whole thresholds: M^pi against M*."""
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.nested import integer_nested_thresholds
     from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.nested import integer_nested_thresholds
 
     tried, above = 0, 0
     for system in _one_input():
@@ -124,7 +124,7 @@ def _equilibrium() -> Outcome:
 
 
 def _bound(horizon: int, delta: Fraction) -> "MemoryBound":
-    from fluidkv.wait.bounds import theorem_2_memory
+    from fluidkv.wait.theory.bounds import theorem_2_memory
 
     return theorem_2_memory(instance(), NESTED, 1, horizon, delta, per_kv_token=0)
 
@@ -171,9 +171,9 @@ def _modest() -> Outcome:
 
 def _types() -> Outcome:
     """One segment for each of m types; the load, and so M*, is the same."""
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.nested import integer_nested_thresholds
     from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.nested import integer_nested_thresholds
 
     counts, least, fluid = (10, 50, 250), [], []
     for m in counts:
@@ -247,9 +247,9 @@ def _excess(engine: "WaitEngine", segments: "Segments", n: tuple[int, ...]) -> i
 
 
 def _pathwise() -> Outcome:
-    from fluidkv.wait.arrivals import poisson_prompts
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.reference import WaitEngine
     from fluidkv.wait.segments import Segments
 
     system, bad, nearest = _three(), None, []

@@ -1,7 +1,7 @@
 """WAIT, beside Theorem 2: Nested WAIT where memory is short. The paper gives no rule for it.
 
-The rule here is that of `fluidkv.wait.reference`: newcomers that do not fit wait, the last first;
-then whoever was admitted last loses its cache and starts again, whether it runs or pauses.
+The rule here is that of `fluidkv.wait.runs.reference`: newcomers that do not fit wait, the last
+first; then whoever was admitted last loses its cache and starts again, whether it runs or pauses.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.reference import WaitEngine
 
 _RULE = "Newcomers that do not fit wait, then the last admitted is evicted and starts again."
 _PROMPTS, _QUIET = 30, 60
@@ -37,7 +37,7 @@ def _engine(thresholds: tuple[int, int], capacity: int) -> "WaitEngine":
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.reference import WaitEngine
 
     none = np.zeros(_PROMPTS)
     prompts = Requests(1, np.full(_PROMPTS, 2), arrival=none, class_index=none.astype(int))
@@ -115,10 +115,10 @@ def _enough() -> Outcome:
 def _at_fluid_memory() -> Outcome:
     """M = M* = 9 with the least thresholds."""
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.wait.arrivals import poisson_prompts
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.reference import WaitEngine
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.reference import WaitEngine
 
     system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], 1, 0)
     policy, rates = NestedWait((1, 2), NESTED), []

@@ -101,7 +101,7 @@ def _little() -> Outcome:
 
 def _not_needed() -> Outcome:
     """n = (5, 5) with d1 = 1/18: r_1 Delta T = 16/3, though batches last 9/4 in the mean."""
-    from fluidkv.wait.nested import Constraint, check_nested, nested_time
+    from fluidkv.wait.theory.nested import Constraint, check_nested, nested_time
 
     thresholds = (5, 5)
     (broken,) = check_nested(instance(), thresholds, 1, _CLOCK)

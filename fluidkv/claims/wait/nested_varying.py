@@ -18,11 +18,11 @@ _BATCH = 10
 
 def _frequency() -> Outcome:
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.wait.arrivals import VaryingRates, poisson_prompts
-    from fluidkv.wait.bounds import theorem_2_memory, worst_case_segments
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.arrivals import VaryingRates, poisson_prompts
+    from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.theory.bounds import theorem_2_memory, worst_case_segments
 
     worst = worst_case_segments(1, (1, 2), _RATES)
     capacity = theorem_2_memory(worst, _THRESHOLDS, 1, _HORIZON, _DELTA, per_kv_token=0).capacity

@@ -44,9 +44,9 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.requests import Requests
     from fluidkv.serving.serve import serve
-    from fluidkv.wait.baselines import engine_requests, fcfs
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.baselines import engine_requests, fcfs
+    from fluidkv.wait.runs.run import run_policy
 
     system, size = _system(load), _HORIZON
     table = Requests(

@@ -32,7 +32,7 @@ _FCFS = {"new first": True, "running first": False}
 
 
 def _tables(system: "WaitSystem", horizon: int) -> "list[Requests]":
-    from fluidkv.wait.arrivals import poisson_prompts
+    from fluidkv.wait.runs.arrivals import poisson_prompts
 
     return [poisson_prompts(system, rng=seed, horizon=horizon) for seed in range(_RUNS)]
 
@@ -49,9 +49,9 @@ def _run(
 ) -> "Dataset":
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.serve import serve
-    from fluidkv.wait.baselines import engine_requests, fcfs
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.baselines import engine_requests, fcfs
+    from fluidkv.wait.runs.run import run_policy
 
     tables = _tables(system, horizon)
     if policy == "WAIT":
@@ -108,7 +108,7 @@ def _less_memory() -> Outcome:
     """Exactly, and in runs: work done by T is at most T M / (d0 + d1 M)."""
     import numpy as np
 
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     bad, tried = None, 0
     for system in random_systems():
@@ -141,7 +141,7 @@ def _less_memory() -> Outcome:
 
 
 def _safe_arrivals() -> Outcome:
-    from fluidkv.wait.fcfs_examples import poisson_weight, safe_arrivals
+    from fluidkv.wait.runs.fcfs_examples import poisson_weight, safe_arrivals
 
     safe = safe_arrivals(batches=2)
     same = safe == safe_arrivals(batches=2, later=(1, 1))
@@ -249,7 +249,7 @@ def _no_policy_is_faster() -> Outcome:
 
 
 def _instance() -> Outcome:
-    from fluidkv.wait.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
 
     system = hello(1, base=Fraction(1, 2), per_kv_token=Fraction(1, 6))
     found = fluid_equilibrium(system)

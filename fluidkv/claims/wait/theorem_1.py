@@ -17,7 +17,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from xarray import Dataset
 
-    from fluidkv.wait.asymptotics import GapStudy
+    from fluidkv.wait.chain.asymptotics import GapStudy
 
 _FIRST = 50  # the shortest horizon, in iterations of the equilibrium
 _ZETAS = (1, 4, 16, 64)
@@ -29,7 +29,7 @@ _N = (2, 2)
 
 @cache
 def _study(case: str) -> "GapStudy":
-    from fluidkv.wait.asymptotics import throughput_gap
+    from fluidkv.wait.chain.asymptotics import throughput_gap
 
     return throughput_gap(
         two_types(case),
@@ -45,7 +45,7 @@ def _study(case: str) -> "GapStudy":
 
 @cache
 def _runs(case: str, zeta: int) -> "Dataset":
-    from fluidkv.wait.chain import simulate_chain
+    from fluidkv.wait.chain.simulate import simulate_chain
 
     return simulate_chain(two_types(case), _N, runs=_RUNS, horizon=float(_FIRST * zeta), seed=2)
 
@@ -56,7 +56,7 @@ def _gap_bound(case: str) -> Outcome:
     The study counts outputs as they come. The paper counts those of completed prompts: at most n at
     each stage have k of their l' outputs, k = 1..l'-1.
     """
-    from fluidkv.wait.bounds import theorem_1_gap
+    from fluidkv.wait.theory.bounds import theorem_1_gap
 
     study, system, seen, bad = _study(case), two_types(case), [], None
     unfinished = sum(
@@ -97,7 +97,7 @@ def _exponent(case: str, printed: float) -> Outcome:
 
 def _latency(case: str, types: tuple[int, ...]) -> Outcome:
     """By Little's law from the mean number waiting, and at most n at each stage."""
-    from fluidkv.wait.bounds import theorem_1_gap
+    from fluidkv.wait.theory.bounds import theorem_1_gap
 
     system, bad, seen = two_types(case), None, []
     for zeta in _ZETAS:

@@ -21,8 +21,8 @@ def _least() -> Outcome:
     """n* satisfies (11) with equality; what satisfies it is nowhere below."""
     from random import Random
 
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.thresholds import check_thresholds, iteration_time, minimal_thresholds
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.thresholds import check_thresholds, iteration_time, minimal_thresholds
 
     draw, bad, tried = Random(2), None, 0
     for system in random_systems():
@@ -49,8 +49,8 @@ def _least() -> Outcome:
 
 def _whole() -> Outcome:
     """Whole prompts: (11) has no solution at M = M* unless n* is whole."""
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.thresholds import integer_thresholds, minimal_thresholds
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.thresholds import integer_thresholds, minimal_thresholds
 
     bad, needed = None, []
     for load in (Fraction(1, 2), Fraction(2, 3), Fraction(3, 4)):
@@ -72,8 +72,8 @@ def _whole() -> Outcome:
 
 def _below() -> Outcome:
     """One type, n < n*: a batch of n lasts longer than n take to come."""
-    from fluidkv.wait.fluid import fluid_equilibrium
-    from fluidkv.wait.thresholds import iteration_time
+    from fluidkv.wait.theory.fluid import fluid_equilibrium
+    from fluidkv.wait.theory.thresholds import iteration_time
 
     bad, tried = None, 0
     for system in random_systems():
@@ -93,10 +93,10 @@ def _below() -> Outcome:
 
 def _memory() -> Outcome:
     """Runs with the least whole thresholds of random systems, in exactly their memory."""
-    from fluidkv.wait.arrivals import poisson_prompts
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
-    from fluidkv.wait.thresholds import integer_thresholds
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.theory.thresholds import integer_thresholds
 
     bad, iterations, full, runs = None, 0, 0, 0
     for seed, system in enumerate(random_systems()):
@@ -125,9 +125,9 @@ def _scaling() -> Outcome:
 
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.requests import Requests
-    from fluidkv.wait.arrivals import poisson_prompts
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.run import run_policy
 
     bad, iterations = None, 0
     for zeta in (2, 8, 64):  # powers of two: floats scale without rounding
@@ -162,7 +162,7 @@ def _decoupled() -> Outcome:
     """Type 1 with another type and without, on the same arrivals."""
     from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.run import run_policy
+    from fluidkv.wait.runs.run import run_policy
 
     clock = proposition_3().clock
     both = Requests([1, 1], [1, 2], arrival=[0, 0], class_index=[0, 1])
@@ -184,7 +184,7 @@ def _decoupled() -> Outcome:
 
 def _remark_1() -> Outcome:
     """Example 2's server with everybody there at the start: completions an iteration."""
-    from fluidkv.wait.fcfs_examples import Counts, fate
+    from fluidkv.wait.runs.fcfs_examples import Counts, fate
 
     first, running = (
         fate(Counts(10**6, 0), arrivals=4, capacity=12, new_first=new).throughput

@@ -1,0 +1,1 @@
+"""The whole answer about one server."""

@@ -1,0 +1,1 @@
+"""Counts alone: thousands of runs at once, random numbers drawn inside."""

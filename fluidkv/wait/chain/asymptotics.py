@@ -1,0 +1,262 @@
+"""What WAIT loses over long horizons, and how often memory is exceeded: measured over many runs.
+
+The expected output that is still to come for prompts in the system is what a run is behind the
+fluid model: by Wald's identity, throughput* E[time] - E[output] is its mean where a run ends at the
+end of an iteration. It is a function of the counts at the end, so that arrivals, whose noise is
+larger than the gap, do not enter.
+
+Source: WAIT, Theorems 1 and 2.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+from scipy import stats
+
+from fluidkv.errors import InputError
+from fluidkv.wait.chain.lanes import arrival_rates, shapes
+from fluidkv.wait.chain.simulate import simulate_chain
+from fluidkv.wait.model import Exact, WaitSystem, count
+from fluidkv.wait.segments import Segments
+
+RESAMPLES = 1000
+"""Of the runs, for the exponent's interval."""
+
+
+@dataclass(frozen=True)
+class GapStudy:
+    """The throughput gap over horizons T, 2T, ...: `zeta` times a first one.
+
+    Fields:
+        zetas: by how much the horizon is longer.
+        gap, gap_error: throughput* minus output a unit of time, from the work left in the system,
+            and its standard error.
+        plain, plain_error: the same from the outputs themselves.
+        latency: mean time in the system of a prompt, by Little's law (in the system over rate).
+        exponent: b of gap ~ zeta^b by weighted least squares of the logarithms.
+        interval: of the exponent, by resampling the runs. It says nothing of terms of higher order,
+            which bend the line where horizons are short.
+        confidence: of the interval.
+    """
+
+    zetas: Float[np.ndarray, " zeta"]
+    gap: Float[np.ndarray, " zeta"]
+    gap_error: Float[np.ndarray, " zeta"]
+    plain: Float[np.ndarray, " zeta"]
+    plain_error: Float[np.ndarray, " zeta"]
+    latency: Float[np.ndarray, " zeta"]
+    exponent: float
+    interval: tuple[float, float]
+    confidence: float
+
+
+def throughput_gap(
+    model: Segments | WaitSystem,
+    thresholds: Iterable[int],
+    zetas: Iterable[float],
+    *,
+    horizon: float,
+    base: Exact | None = None,
+    per_kv_token: Exact | None = None,
+    runs: int = 1000,
+    seed: int = 0,
+    fit_from: float = 0.0,
+    confidence: float = 0.95,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> GapStudy:
+    """Runs to each horizon, each with random numbers of its own, and the exponent of the gap.
+
+    Args:
+        model, thresholds, base, per_kv_token, seed, on_progress: of `simulate_chain`.
+        zetas: at least two that are fitted.
+        horizon: T, to which zeta = 1 runs.
+        runs: to each horizon.
+        fit_from: smaller zetas do not enter the fit.
+        confidence: of the exponent's interval.
+
+    Raises:
+        InputError: as `simulate_chain`, or too few zetas.
+
+    Source: WAIT, section 4.3: scaling rates and speeds is scaling the horizon.
+    """
+    levels, scales = tuple(thresholds), np.array(sorted(zetas), np.float64)
+    fitted = scales >= fit_from
+    if fitted.sum() < 2 or not (scales > 0).all():
+        raise InputError("zetas", scales.tolist(), f"at least two from {fit_from}, above 0")
+    _check_confidence(confidence)
+    rate = float(sum(arrival_rates(model)))
+    best = rate * (_mean_outputs(model))
+    left, time, plain, latency = [], [], [], []
+    for index, zeta in enumerate(scales):
+        found = simulate_chain(
+            model,
+            levels,
+            base=base,
+            per_kv_token=per_kv_token,
+            runs=count("runs", runs, least=2),
+            horizon=float(zeta * horizon),
+            seed=count("seed", seed, least=0) * len(scales) + index,
+            on_progress=on_progress,
+        )
+        left.append(remaining_outputs(model, levels, found))
+        time.append(found.time.values)
+        plain.append(best - (found.output_tokens / found.time).values)
+        latency.append(float(found.in_system.mean()) / rate)
+    random = np.random.default_rng(seed)
+    gap, error = _ratio(left, time)
+    slopes = [_slope(scales, gap, error, fitted)]
+    for _ in range(RESAMPLES):
+        rows = [random.integers(len(one), size=len(one)) for one in left]
+        again = [[one[row] for one, row in zip(each, rows, strict=True)] for each in (left, time)]
+        slopes.append(_slope(scales, *_ratio(*again), fitted))
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(slopes[1:], [tail, 1 - tail])
+    return GapStudy(
+        scales,
+        gap,
+        error,
+        np.array([each.mean() for each in plain]),
+        np.array([each.std(ddof=1) / len(each) ** 0.5 for each in plain]),
+        np.array(latency),
+        slopes[0],
+        (float(low), float(high)),
+        confidence,
+    )
+
+
+def remaining_outputs(
+    model: Segments | WaitSystem, thresholds: tuple[int, ...], found: xr.Dataset
+) -> Float[np.ndarray, " run"]:
+    """Output tokens to come for prompts in the system at the end; expected, given the counts."""
+    total = np.zeros(found.sizes["run"])
+    each = shapes(model, thresholds)
+    after = _outputs_after(model)
+    for k, lane in enumerate(each):
+        whole = lane.span - (1 if isinstance(model, WaitSystem) or k == 0 else 0)  # no token at 0
+        total += found.queue.values[:, k] * (whole + after[k])
+        inside = np.minimum(found.batches.values[:, k], lane.span - 1)  # stages with n prompts
+        within = inside * lane.span - inside * (inside + 1) / 2
+        total += lane.threshold * (within + inside * after[k])
+    return total
+
+
+@dataclass(frozen=True)
+class OverflowFrequency:
+    """How many of some runs exceeded a memory, and what that says of the probability.
+
+    Fields:
+        exceeded, runs: counts.
+        frequency: of the two.
+        interval: Clopper and Pearson's, for the probability: exact whatever it is.
+        confidence: of the interval.
+        delta: what a bound claims the probability to be at most; None: nothing.
+        peak: most tokens held in any run.
+    """
+
+    exceeded: int
+    runs: int
+    frequency: float
+    interval: tuple[float, float]
+    confidence: float
+    delta: float | None
+    peak: float
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the interval lies above delta."""
+        return self.delta is not None and self.interval[0] > self.delta
+
+
+def overflow_frequency(
+    segments: Segments,
+    thresholds: Iterable[int],
+    *,
+    base: Exact,
+    per_kv_token: Exact,
+    horizon: float,
+    capacity: float,
+    delta: float | None = None,
+    runs: int = 10_000,
+    seed: int = 0,
+    confidence: float = 0.99,
+    on_progress: Callable[[int, int], None] | None = None,
+) -> OverflowFrequency:
+    """How often Nested WAIT exceeds `capacity` in an iteration that starts before `horizon`.
+
+    Args:
+        delta: probability that a bound allows; recorded beside the result.
+        others: of `simulate_chain`.
+
+    Raises:
+        InputError: as `simulate_chain`, or a probability that is none.
+
+    Source: WAIT, Theorem 2.
+    """
+    _check_confidence(confidence)
+    if delta is not None and not 0 < delta < 1:
+        raise InputError("delta", delta, "a number between 0 and 1")
+    found = simulate_chain(
+        segments,
+        thresholds,
+        base=base,
+        per_kv_token=per_kv_token,
+        runs=runs,
+        horizon=horizon,
+        seed=seed,
+        memory=capacity,
+        on_progress=on_progress,
+    )
+    exceeded = int((found.exceeded < horizon).sum())
+    interval = stats.binomtest(exceeded, runs).proportion_ci(confidence, method="exact")
+    return OverflowFrequency(
+        exceeded,
+        runs,
+        exceeded / runs,
+        (float(interval.low), float(interval.high)),
+        confidence,
+        delta,
+        float(found.peak_held.max()),
+    )
+
+
+def _outputs_after(model: Segments | WaitSystem) -> list[float]:
+    """Output tokens that a prompt at the end of each lane still expects from later ones."""
+    if isinstance(model, WaitSystem):
+        return [0.0] * len(model.types)
+    after = [0.0]
+    for share, span in zip(reversed(model.thinning), reversed(model.spans), strict=False):
+        after.append(float(share) * (span + after[-1]))
+    return after[::-1]
+
+
+def _mean_outputs(model: Segments | WaitSystem) -> float:
+    """Of a prompt that comes."""
+    if isinstance(model, WaitSystem):
+        total = sum(each.arrival_rate * each.output_length for each in model.types)
+        return float(total / model.arrival_rate)
+    return model.spans[0] - 1 + _outputs_after(model)[0]
+
+
+def _ratio(above: list[np.ndarray], below: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Ratios of means and their standard errors (delta method)."""
+    ratio = np.array([a.mean() / b.mean() for a, b in zip(above, below, strict=True)])
+    error = [
+        (a - r * b).std(ddof=1) / len(a) ** 0.5 / b.mean()
+        for a, b, r in zip(above, below, ratio, strict=True)
+    ]
+    return ratio, np.array(error)
+
+
+def _slope(zetas: np.ndarray, gap: np.ndarray, error: np.ndarray, fitted: np.ndarray) -> float:
+    """Weighted least squares of log gap on log zeta."""
+    x, y, w = np.log(zetas[fitted]), np.log(gap[fitted]), (gap / error)[fitted] ** 2
+    x = x - np.average(x, weights=w)
+    return float(np.sum(w * x * y) / np.sum(w * x * x))
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise InputError("confidence", confidence, "a number between 0 and 1")

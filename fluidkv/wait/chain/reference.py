@@ -1,0 +1,106 @@
+"""The chain of counts written out for one run, stage by stage, with its draws given. Slow.
+
+How many prompts are at each stage of each lane; who comes and who goes on is told. This is what
+`fluidkv.wait.chain.simulate` computes, and what a run of single prompts
+(`fluidkv.wait.runs.reference`) does when it is told the draws that this run made.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fluidkv.serving.clock import IterationClock
+from fluidkv.wait.model import WaitSystem
+from fluidkv.wait.segments import Segments
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What chance decides in one iteration.
+
+    Fields:
+        wait: time until a batch could be formed; 0 where it could at once.
+        waited: arrivals to each lane in that time.
+        entered: prompts that come to wait before each lane while the batch runs: arrivals, and
+            those who go on from the segment before.
+    """
+
+    wait: float
+    waited: tuple[int, ...]
+    entered: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """One iteration: prompts before each lane (`queue`, before any wait), lanes in the batch,
+    tokens in it and in memory, prompts that completed, output tokens emitted, the clock after."""
+
+    queue: tuple[int, ...]
+    joined: int
+    kv_tokens: int
+    held_tokens: int
+    completed: int
+    outputs: int
+    time: float
+
+
+def chain_reference(
+    model: Segments | WaitSystem,
+    thresholds: tuple[int, ...],
+    clock: IterationClock,
+    draws: Iterable[Draws],
+) -> Iterator[Counts]:
+    """The iterations of a run from the empty system, as many as there are draws."""
+    nested = isinstance(model, Segments)
+    if nested:
+        stages = [
+            range(start, end + 1) for start, end in zip(model.starts, model.ends, strict=True)
+        ]
+        inputs = [model.input_length] * len(stages)
+    else:
+        stages = [range(each.stages) for each in model.types]
+        inputs = [each.input_length for each in model.types]
+    at = [dict.fromkeys(lane, 0) for lane in stages]  # prompts that compute this stage next
+    now = 0.0
+    for drawn in draws:
+        queue = tuple(prompts[lane[0]] for prompts, lane in zip(at, stages, strict=True))
+
+        now += drawn.wait
+        for prompts, lane, came in zip(at, stages, drawn.waited, strict=True):
+            prompts[lane[0]] += came
+
+        joined = []
+        for k, n in enumerate(thresholds):
+            if at[k][stages[k][0]] >= n:
+                joined.append(k)
+            elif nested:
+                break
+        batch = [
+            {stage: min(thresholds[k], prompts[stage]) if k in joined else 0 for stage in lane}
+            for k, (prompts, lane) in enumerate(zip(at, stages, strict=True))
+        ]
+
+        tokens = held = 0
+        for k, lane in enumerate(stages):
+            for stage in lane:
+                computing = batch[k][stage]
+                paused = at[k][stage] - computing if stage else 0
+                tokens += computing * (inputs[k] + stage)
+                held += computing * (inputs[k] + stage) + paused * (inputs[k] + stage - 1)
+        now += clock.duration(tokens, 0)
+
+        completed = outputs = 0
+        for k, lane in enumerate(stages):
+            outputs += sum(batch[k][stage] for stage in lane if stage)
+            for stage in reversed(lane):
+                at[k][stage] -= batch[k][stage]
+                if stage + 1 in lane:
+                    at[k][stage + 1] += batch[k][stage]
+            passed, goes_on = batch[k][lane[-1]], 0
+            if nested and k + 1 < len(stages):
+                goes_on = drawn.entered[k + 1]
+                assert goes_on <= passed, f"{goes_on} go on of {passed}"
+            completed += passed - goes_on
+        for prompts, lane, came in zip(at, stages, drawn.entered, strict=True):
+            prompts[lane[0]] += came
+
+        yield Counts(queue, len(joined), tokens, held, completed, outputs, now)

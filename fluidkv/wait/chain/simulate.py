@@ -1,0 +1,234 @@
+"""WAIT and Nested WAIT by counts alone, for thousands of runs: random numbers are drawn inside.
+
+Equal in law to the policy run prompt by prompt (`fluidkv.wait.runs.reference`) where memory
+suffices: every prompt of a lane's stage is like every other, so that it is enough to know how many
+wait before each lane and how many batches each has had. See `step` for an iteration.
+
+Latency of single prompts is not tracked; by Little's law its mean is the mean number in the system
+over the rate of arrivals.
+
+Source: WAIT, Algorithms 1 and 2.
+"""
+
+from collections.abc import Callable, Iterable
+
+import jax
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+from fluidkv.wait.chain.groups import Plan, run_groups
+from fluidkv.wait.chain.lanes import lanes_of, shapes
+from fluidkv.wait.chain.rates import RateSteps
+from fluidkv.wait.chain.step import Chain
+from fluidkv.wait.model import Exact, WaitSystem, count, exact
+from fluidkv.wait.policy import Wait
+from fluidkv.wait.segments import Segments
+
+__all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
+
+CHAIN_RECORDS = {
+    "queue": "prompts before each lane, before any wait",
+    "wait": "time waited before the batch",
+    "waited": "arrivals to each lane during the wait",
+    "joined": "lanes in the batch",
+    "kv_tokens": "tokens in the batch",
+    "held_tokens": "tokens in memory",
+    "entered": "prompts that came to wait before each lane during the iteration",
+    "time": "the clock after the iteration",
+}
+"""What `simulate_chain` can record of each iteration."""
+
+NO_HORIZON = 2**31 - 1
+"""Iterations of a run that ends at a time."""
+
+
+def simulate_chain(
+    model: Segments | WaitSystem,
+    thresholds: Iterable[int],
+    *,
+    base: Exact | None = None,
+    per_kv_token: Exact | None = None,
+    runs: int = 1,
+    iterations: int | None = None,
+    horizon: float | None = None,
+    seed: int = 0,
+    rate_steps: RateSteps | None = None,
+    memory: float | None = None,
+    record: Iterable[str] = (),
+    on_progress: Callable[[int, int], None] | None = None,
+) -> xr.Dataset:
+    """Run a chain of counts from the empty system, many times.
+
+    Args:
+        model: `Segments` for Nested WAIT; outputs end where segments end, at no stage between. A
+            `WaitSystem` for WAIT: each type a lane, its length known.
+        thresholds: n, one a lane, each at least 1.
+        base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
+        runs: how many; run i depends on `seed` and i alone.
+        iterations: each run does so many, at most.
+        horizon: a run does iterations as long as its clock is before it, so that it ends at the
+            first end of an iteration at or after it.
+        seed: of all random numbers.
+        rate_steps: rates that change in time, by a common factor: which share of prompts goes on
+            from a segment stays. Shares that change are beyond counts, since who waits came at
+            different times; run single prompts for that.
+        memory: a level, tokens; `exceeded` says when it was first exceeded. Nothing is evicted.
+        record: names out of `CHAIN_RECORDS`, of every iteration of every run.
+        on_progress: called now and then, maybe from another thread, with the iterations done and
+            the runs ended.
+
+    Returns:
+        A dataset with dimensions run, lane (and iteration, for records; NaN after a run's end).
+        Of a run: time (clock), iterations, stuck (iterations that waited first), idle_time,
+        arrived, completed (prompts), output_tokens (emitted; the prefill emits none), in_system
+        (prompts, mean over time; expected given all counts and the clock), peak_held (tokens, most
+        in an iteration), exceeded (start of the first iteration above `memory`; NaN: none).
+        Of a lane: queue (prompts that wait at the end), batches, mean_queue and max_queue (at the
+        start of iterations, before waiting). Lanes are segments or types, in order.
+
+    Raises:
+        InputError: a number outside of what is said here, neither `iterations` nor `horizon`, or
+            a clock that is missing or given twice.
+
+    Source: WAIT, Algorithms 1 and 2.
+    """
+    clock = _clock(model, base, per_kv_token)
+    levels = Wait(thresholds).thresholds
+    lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
+    if len(levels) != lanes:
+        raise InputError("thresholds", list(levels), f"{lanes}, one a type or segment")
+    plan = _plan(seed, runs, iterations, horizon, memory, record)
+    timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
+    with jax.enable_x64(True):
+        form, numbers = lanes_of(
+            model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
+        )
+        found = run_groups(form, numbers, plan, on_progress)
+    return _dataset(model, levels, found.chain, found.records, memory)
+
+
+def _clock(
+    model: Segments | WaitSystem, base: Exact | None, per_kv_token: Exact | None
+) -> IterationClock:
+    if isinstance(model, WaitSystem):
+        for name, value in (("base", base), ("per_kv_token", per_kv_token)):
+            if value is not None:
+                raise InputError(name, value, "None: the system has its own")
+        return model.clock
+    if not isinstance(model, Segments):
+        raise InputError("model", model, "Segments or a WaitSystem")
+    for name, value in (("base", base), ("per_kv_token", per_kv_token)):
+        if value is None:
+            raise InputError(name, value, "a number, with Segments")
+    return IterationClock(
+        float(exact("base", base, above=0)), float(exact("per_kv_token", per_kv_token, least=0))
+    )
+
+
+def _plan(
+    seed: int,
+    runs: int,
+    iterations: int | None,
+    horizon: float | None,
+    memory: float | None,
+    record: Iterable[str],
+) -> Plan:
+    if iterations is None and horizon is None:
+        raise InputError("iterations", None, "a number, where there is no horizon")
+    if iterations is not None and count("iterations", iterations) > NO_HORIZON:
+        raise InputError("iterations", iterations, f"at most {NO_HORIZON}")
+    for name, value in (("horizon", horizon), ("memory", memory)):
+        if value is not None and not 0 < value < np.inf:
+            raise InputError(name, value, "a finite number above 0")
+    names = tuple(dict.fromkeys(record))
+    for name in names:
+        if name not in CHAIN_RECORDS:
+            raise InputError("record", name, f"names out of {', '.join(CHAIN_RECORDS)}")
+    return Plan(
+        seed=count("seed", seed, least=0),
+        runs=count("runs", runs),
+        iterations=NO_HORIZON if iterations is None else iterations,
+        horizon=np.inf if horizon is None else float(horizon),
+        level=np.inf if memory is None else float(memory),
+        record=names,
+    )
+
+
+def _dataset(
+    model: Segments | WaitSystem,
+    thresholds: tuple[int, ...],
+    chain: Chain,
+    records: dict[str, np.ndarray],
+    memory: float | None,
+) -> xr.Dataset:
+    queue, batches = (np.asarray(v).T.astype(np.int64) for v in (chain.queue, chain.batches))
+    arrived, completed, tokens = _flows(model, thresholds, queue, batches)
+    time, iterations = np.asarray(chain.time), np.asarray(chain.iterations).astype(np.int64)
+    exceeded = np.asarray(chain.exceeded)
+    of_run = {
+        "time": (time, "clock at the end of the last iteration"),
+        "iterations": (iterations, "iterations"),
+        "stuck": (np.asarray(chain.stuck).astype(np.int64), "iterations that waited first"),
+        "idle_time": (np.asarray(chain.idle), "time waited"),
+        "arrived": (arrived, "prompts that came"),
+        "completed": (completed, "prompts that computed their last stage"),
+        "output_tokens": (tokens, "output tokens emitted"),
+        "in_system": (np.asarray(chain.area) / time, "prompts in the system, mean over time"),
+        "peak_held": (np.asarray(chain.peak), "most tokens in memory in an iteration"),
+    }
+    if memory is not None:
+        of_run["exceeded"] = (
+            np.where(np.isinf(exceeded), np.nan, exceeded),
+            "start of the first iteration above the level",
+        )
+    of_lane = {
+        "queue": (queue, "prompts that wait at the end"),
+        "batches": (batches, "batches"),
+        "mean_queue": (
+            np.asarray(chain.queue_sum).T / iterations[:, None],
+            "prompts before the lane, mean over iterations",
+        ),
+        "max_queue": (
+            np.asarray(chain.queue_max).T.astype(np.int64),
+            "most prompts before the lane at the start of an iteration",
+        ),
+    }
+    found = xr.Dataset(
+        {
+            name: (dims, values, {"long_name": long})
+            for dims, table in ((("run",), of_run), (("run", "lane"), of_lane))
+            for name, (values, long) in table.items()
+        },
+        attrs={} if memory is None else {"memory": float(memory)},
+    )
+    for name, values in records.items():
+        dims = ("run", "iteration", "lane") if values.ndim == 3 else ("run", "iteration")
+        ordered = np.moveaxis(values, -1, 0)
+        done = np.arange(len(values)) < iterations[:, None]
+        done = done[..., None] if values.ndim == 3 else done
+        clash = f"each_{name}" if name in found else name
+        found[clash] = (dims, np.where(done, ordered, np.nan), {"long_name": CHAIN_RECORDS[name]})
+    return found
+
+
+def _flows(
+    model: Segments | WaitSystem,
+    thresholds: tuple[int, ...],
+    queue: np.ndarray,
+    batches: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Arrivals, completions and output tokens of each run: where everybody is says them."""
+    lanes = shapes(model, thresholds)
+    n, span = (np.array([getattr(lane, name) for lane in lanes]) for name in ("threshold", "span"))
+    entered = queue + n * batches  # who ever waited before the lane
+    passed = n * np.maximum(batches - span + 1, 0)
+    filling = np.minimum(batches, span)
+    computed = n * (filling * (filling + 1) // 2 + np.maximum(batches - span, 0) * span)
+    if isinstance(model, WaitSystem):
+        prefills = n * batches
+        return entered.sum(axis=1), passed.sum(axis=1), (computed - prefills).sum(axis=1)
+    arrived, prefills = entered[:, 0], n[0] * batches[:, 0]
+    completed = passed.sum(axis=1) - entered[:, 1:].sum(axis=1)
+    return arrived, completed, computed.sum(axis=1) - prefills

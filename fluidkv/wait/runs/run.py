@@ -1,0 +1,239 @@
+"""Run WAIT or Nested WAIT: one call for one run or for thousands, on any device."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.requests import Requests
+from fluidkv.wait.model import count
+from fluidkv.wait.policy import NestedWait, Policy, Wait
+from fluidkv.wait.runs.history import counts_of, times_of
+from fluidkv.wait.runs.lanes import lanes_of
+from fluidkv.wait.runs.literal import NO_LIMIT, Outcome, run_literally
+from fluidkv.wait.runs.reference import COUNTS, check_run
+from fluidkv.wait.runs.result import Record, as_dataset, record_of
+
+LITERAL_STEPS = 200_000
+"""Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some 400
+thousand a second, and the other one takes about a second to compile (2 cores)."""
+
+_GLANCES = 50  # prompts that wait, looked at in the time that a stage takes
+
+Progress = Callable[[int, int], None]
+
+
+def run_policy(
+    requests: Requests | Sequence[Requests],
+    policy: Policy | Sequence[Policy],
+    *,
+    clock: IterationClock | Sequence[IterationClock],
+    capacity: int | Sequence[int | None] | None = None,
+    horizon: float | Sequence[float | None] | None = None,
+    iterations: int | None = None,
+    every: int = 1,
+    keep_requests: bool = True,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Run a policy until nothing more can run, or to a horizon.
+
+    `requests`, `policy`, `clock`, `capacity` and `horizon` are one for all runs or one for each.
+
+    Args:
+        requests: who comes when; `output_length` is the paper's l', `class_index` the type. The
+            same prompts in `serve` have one output more: its prefill emits a token.
+        policy: Wait or NestedWait.
+        clock: d0 and d1 of the iteration time; `WaitSystem.clock`.
+        capacity: M, tokens. None: memory is counted, not limited. Runs that never hold more than
+            this are exact in the fast engine; those that would are run again by the literal one,
+            which evicts (see `reference.WaitEngine`) and is some hundred times as slow.
+        horizon: no iteration starts at or after this time; above 0. None: none.
+        iterations: at most so many. None: as many as there can be.
+        every: length of a window; one record a window.
+        keep_requests: record each prompt's times too.
+        backend: "reference" is the literal engine, "jax" the fast one; they agree bit by bit, times
+            included. "auto" takes the literal one for very little work, and where it must.
+        on_progress: called now and then with the iterations and the prompts done in all runs.
+
+    Returns:
+        A dataset like that of `serve`, for `fluidkv.serving.metrics.metrics` to measure, with
+        dimensions run, window and request.
+        (run, window): the counts of `fluidkv.wait.runs.reference.COUNTS`, of which `held_tokens` is
+        called `used_blocks` (blocks are of one token); levels (`LEVELS`) are means over a window,
+        flows sums. `peak_tokens`: the most that was held in an iteration. `time`: the clock at the
+        window's end. `completed_outputs`: output tokens of prompts that completed, which is what
+        the paper's throughput counts; `new_outputs` counts each when it comes.
+        (run, request): input_length, output_length, class_index, arrival, admitted, first_token
+        (end of stage 1), last_token, longest_gap (0: no second token so far), evictions, outputs,
+        finished.
+        (run): status, iterations, served, requests, blocks (the capacity; NaN: not limited),
+        block_size. A status is HORIZON, or STUCK: what is left waits for prompts that do not come,
+        or evicts each other for ever. Nothing is ever DONE: every batch takes newcomers in, and
+        leaves them behind.
+
+    Raises:
+        InputError: before anything runs: what cannot run (`reference.check_run`), numbers of runs
+            that differ, a horizon or window out of range. After: with backend "jax", a run that
+            would have to evict.
+
+    Source: WAIT, Algorithms 1 and 2; sections 2 and 4.3 for what is measured.
+    """
+    columns = _columns(requests, policy, clock, capacity, horizon)
+    runs = [_Run(*row) for row in zip(*columns.values(), strict=True)]
+    _check(runs, iterations, every, backend)
+    limit = NO_LIMIT if iterations is None else int(iterations)
+    tell = _Progress(on_progress)
+    literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
+    way = _Way(limit, keep_requests, backend, tell)
+    records: list[Record] = []
+    for outcome in _literal(runs, way) if literal else _fast(runs, way):
+        records.append(record_of(outcome, every))
+        tell.served(records[-1].served)
+    tables, policies, clocks, capacities, _ = columns.values()
+    return as_dataset(records, tables, policies, capacities, clocks[0].unit, every)
+
+
+class _Run(NamedTuple):
+    requests: Requests
+    policy: Policy
+    clock: IterationClock
+    capacity: int | None
+    horizon: float | None
+
+    @property
+    def until(self) -> float:
+        return math.inf if self.horizon is None else float(self.horizon)
+
+
+class _Progress:
+    """Iterations and prompts done in all runs so far."""
+
+    def __init__(self, tell: Progress | None) -> None:
+        self._tell, self._iterations, self._served = tell, 0, 0
+
+    def iterations(self, more: int) -> None:
+        self._iterations += more
+        self._say()
+
+    def served(self, more: int) -> None:
+        self._served += more
+        self._say()
+
+    def _say(self) -> None:
+        if self._tell is not None:
+            self._tell(self._iterations, self._served)
+
+
+class _Way(NamedTuple):
+    """How all runs are run."""
+
+    iterations: int
+    keep_requests: bool
+    backend: str
+    tell: _Progress
+
+
+def _literal(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
+    for run in runs:
+        tell = way.tell.iterations
+        outcome = run_literally(
+            *run[:4], horizon=run.until, iterations=way.iterations, on_progress=tell
+        )
+        yield outcome if way.keep_requests else outcome._replace(prompts=None)
+
+
+def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
+    """Groups of runs through the fast engine; what would have to evict, literally."""
+    from fluidkv.wait.runs.engine import groups, schedules
+
+    for group in groups([_entries(run) for run in runs]):
+        some = runs[group]
+        lanes = [lanes_of(run.requests, run.policy) for run in some]
+        found = schedules(
+            lanes,
+            [run.clock for run in some],
+            horizon=[run.until for run in some],
+            iterations=way.iterations,
+            on_progress=way.tell.iterations,
+        )
+        for run, own, (schedule, stuck) in zip(some, lanes, found, strict=True):
+            counts = counts_of(run.requests, own, schedule)
+            peak = int(counts[:, COUNTS.index("held_tokens")].max(initial=0))
+            if run.capacity is not None and peak > run.capacity:
+                if way.backend == "jax":
+                    allowed = f"at least {peak} tokens, which a run holds; 'auto' evicts"
+                    raise InputError("capacity", run.capacity, allowed)
+                yield from _literal([run], way)
+            else:
+                keep = way.keep_requests
+                prompts = times_of(run.requests, own, schedule) if keep else None
+                yield Outcome(counts, schedule.end, stuck, prompts)
+
+
+def _entries(run: _Run) -> int:
+    """About what the tables of a run take: its runs of lanes."""
+    if isinstance(run.policy, Wait):
+        types = np.bincount(run.requests.class_index, minlength=len(run.policy.thresholds))
+        return sum(int(t) // n + 1 for t, n in zip(types, run.policy.thresholds, strict=True))
+    return sum(
+        int((run.requests.output_length >= start).sum()) // n + 1
+        for start, n in zip(run.policy.starts, run.policy.thresholds, strict=True)
+    )
+
+
+def _steps(runs: list[_Run]) -> int:
+    """At most what the literal engine does: stages, and a look at who waits in each iteration."""
+    steps = 0
+    for run in runs:
+        size = len(run.requests)
+        stages = int(run.requests.output_length.sum()) + size
+        steps += stages + size * (size // min(run.policy.thresholds)) // _GLANCES
+    return steps
+
+
+def _columns(
+    requests: Any, policy: Any, clock: Any, capacity: Any, horizon: Any
+) -> dict[str, list[Any]]:
+    """One of each for every run; what is single serves them all."""
+    columns = {
+        name: list(value) if isinstance(value, Sequence) else [value]
+        for name, value in (
+            ("requests", requests),
+            ("policy", policy),
+            ("clock", clock),
+            ("capacity", capacity),
+            ("horizon", horizon),
+        )
+    }
+    size = max(len(column) for column in columns.values())
+    for name, column in columns.items():
+        if len(column) not in (1, size):
+            raise InputError(name, f"{len(column)} of them", f"1, or {size} as the other arguments")
+    return {name: col * size if len(col) == 1 else col for name, col in columns.items()}
+
+
+def _check(runs: list[_Run], iterations: int | None, every: int, backend: str) -> None:
+    if backend not in ("auto", "jax", "reference"):
+        raise InputError("backend", backend, "'auto', 'jax' or 'reference'")
+    count("every", every)
+    if iterations is not None:
+        count("iterations", iterations)
+    for run in runs:
+        for name, value, kind, called in (
+            ("requests", run.requests, Requests, "Requests"),
+            ("policy", run.policy, Wait | NestedWait, "Wait or NestedWait"),
+            ("clock", run.clock, IterationClock, "an IterationClock"),
+        ):
+            if not isinstance(value, kind):
+                raise InputError(name, value, called)
+        number = isinstance(run.horizon, int | float) and not isinstance(run.horizon, bool)
+        if run.horizon is not None and not (number and run.horizon > 0):
+            raise InputError("horizon", run.horizon, "a time above 0, or None")
+        check_run(run.requests, run.policy, run.clock, run.capacity)
+    if len({run.clock.unit for run in runs}) > 1:
+        raise InputError("clock", "several units", "one unit for all runs")

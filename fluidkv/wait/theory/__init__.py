@@ -1,0 +1,1 @@
+"""What can be said without a run: balance, thresholds, bounds, designs."""

@@ -1,0 +1,235 @@
+"""Thresholds of WAIT: how many prompts of each type a batch takes, the same at every stage.
+
+A batch with n_j prompts at each stage of every type lasts Delta T(n) = d0 + d1 sum of n_j c_j.
+Thresholds carry the load where no more prompts come meanwhile than the batch takes in, and memory
+holds the batch:
+
+    lambda_j Delta T(n) <= n_j for every type j,    sum of n_j c_j <= M.
+
+Delta T grows with every n_j. So where two vectors satisfy the first line, their least values, type
+by type, satisfy it too: there is a least solution among the real vectors, which is the fluid
+equilibrium, and one among the whole ones. Each needs the least memory of its kind.
+
+Source: WAIT, section 4.2 (equation 11, Theorem 1).
+"""
+
+import math
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fluidkv.errors import InputError
+from fluidkv.wait.model import Exact, WaitSystem, exact
+from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
+
+_MOST_WORK = 20_000_000
+"""Steps times types after which the least whole thresholds are given up: some ten seconds."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds that satisfy (11), and what follows from them; exact.
+
+    Fields:
+        thresholds: n_j, prompts of each type at every stage of a batch, in the order of types.
+        iteration_time: Delta T(n), of a batch that every type is in.
+        memory: sum of n_j c_j, tokens held by that batch.
+        slack: n_j - lambda_j Delta T(n), at least 0: prompts that such a batch takes in beyond
+            those that come while it runs, on average.
+    """
+
+    thresholds: tuple[Exact, ...]
+    iteration_time: Fraction
+    memory: Fraction
+    slack: tuple[Fraction, ...]
+
+    @property
+    def strict(self) -> tuple[bool, ...]:
+        """The types with slack above 0: Theorem 1 bounds their latency by a constant."""
+        return tuple(slack > 0 for slack in self.slack)
+
+
+def iteration_time(system: WaitSystem, thresholds: Iterable[Exact]) -> Fraction:
+    """Delta T(n) = d0 + d1 sum of n_j c_j.
+
+    Args:
+        system: types and clock.
+        thresholds: n_j of each type, at least 0; exact.
+
+    Raises:
+        InputError: a number that is not exact or below 0, or not one for each type.
+    """
+    return _iteration_time(system, _vector(system, thresholds))
+
+
+def batch_memory(system: WaitSystem, thresholds: Iterable[Exact]) -> Fraction:
+    """Sum of n_j c_j: tokens held by a batch that every type is in.
+
+    Args, raises: as `iteration_time`.
+    """
+    return _memory(system, _vector(system, thresholds))
+
+
+def minimal_thresholds(system: WaitSystem) -> tuple[Fraction, ...]:
+    """The least real solution of (11): n_j = lambda_j tau*, the fluid equilibrium.
+
+    Nothing feasible lies below it in any type: with t = Delta T(n), n_j >= lambda_j t gives
+    t >= d0 + rho t, so t >= tau* and n_j >= lambda_j tau*.
+
+    Raises:
+        InputError: a load of 1 or more, for which the same line leaves nothing.
+    """
+    return fluid_equilibrium(system).per_stage
+
+
+def integer_thresholds(
+    system: WaitSystem, capacity: Exact | None = None, *, strict: bool = False
+) -> Thresholds:
+    """The least whole thresholds that satisfy (11): no other whole ones are lower in any type.
+
+    Args:
+        system: types and clock.
+        capacity: M, tokens, above 0; None: as large as needed.
+        strict: ask for lambda_j Delta T(n) < n_j, so that every type has slack.
+
+    Raises:
+        InputError: a load of 1 or more; a capacity that no whole thresholds fit in (the message
+            says whether M* would); or a load so near 1, with several types, that the least ones
+            were not found.
+
+    Each is at least 1, so memory is at least the sum of c_j. Where less than one prompt of a type
+    comes in tau*, which is usual for long outputs, that is far above M*.
+
+    They are the end of n <- ceil(lambda Delta T(n)) from ceil(n*), in longer steps. That sequence
+    does not fall, as Delta T does not, and stays at or below every whole solution: it can only end
+    in the least one. It ends because there is one, ceil(K n*) with K = 1 + d1 (sum of c_j) / d0:
+    Delta T is then at most d0 + d1 sum of (K n*_j + 1) c_j = K tau*. (Strict: floor(K n*) + 1.)
+    """
+    room = _capacity(capacity)
+    require_stable(system)
+    found = _record(system, _least_whole(system, strict=strict))
+    if room is not None and found.memory > room:
+        least = fluid_equilibrium(system).memory
+        fits = "fits, but whole prompts do not" if least <= room else "does not fit either"
+        kind = "whole thresholds with slack" if strict else "whole thresholds"
+        needed = f"at least {_shown(found.memory)} tokens for {kind}; M* = {_shown(least)} {fits}"
+        raise InputError("capacity", _plain(room), needed)
+    return found
+
+
+def check_thresholds(
+    system: WaitSystem, thresholds: Iterable[Exact], capacity: Exact | None = None
+) -> Thresholds:
+    """Thresholds that somebody chose, held against (11).
+
+    Args:
+        system: types and clock.
+        thresholds: n_j of each type, at least 0; exact, whole or not.
+        capacity: M, tokens, above 0; None: not asked.
+
+    Raises:
+        InputError: the first constraint that breaks, for which type and by how much; or a load of
+            1 or more, for which there are no thresholds.
+    """
+    n, room = _vector(system, thresholds), _capacity(capacity)
+    require_stable(system)
+    checked = _record(system, n)
+    given = [_plain(each) for each in n]
+    low = next((place for place, slack in enumerate(checked.slack) if slack < 0), None)
+    if low is not None:
+        raise InputError("thresholds", given, _too_low(system, checked, low))
+    if room is not None and checked.memory > room:
+        most = f"sum n c of at most {_shown(room)} tokens, the capacity: "
+        over = f"{_shown(checked.memory)} exceeds it by {_shown(checked.memory - room)}"
+        raise InputError("thresholds", given, most + over)
+    return checked
+
+
+def _too_low(system: WaitSystem, checked: Thresholds, place: int) -> str:
+    """What the type would need beside the thresholds of the others, and what it lacks."""
+    each, time = system.types[place], checked.iteration_time
+    own = system.per_kv_token * each.lifetime_cost  # a larger n_j makes the batch longer as well
+    others = time - own * checked.thresholds[place]
+    least = each.arrival_rate * others / (1 - each.arrival_rate * own)
+    return (
+        f"at least {_shown(least)} for type {place + 1} ({each.input_length}:{each.output_length}) "
+        f"beside the others: arrivals in a full batch of {_shown(time)} exceed n by "
+        f"{_shown(-checked.slack[place])}"
+    )
+
+
+def _least_whole(system: WaitSystem, *, strict: bool) -> tuple[int, ...]:
+    """Times that stay below that of the least whole thresholds climb to it.
+
+    Let n be the least ones, T = Delta T(n) and t <= T. The least whole numbers m_j that are not
+    below (strict: that are above) lambda_j t are at most n_j, so u = Delta T(m) <= T. If no type
+    has more arrivals in u than m_j, then m satisfies (11) and m = n. Otherwise let A be the types
+    that have. Since n_j >= lambda_j T in A and n_j >= m_j elsewhere,
+
+        T >= (d0 + d1 sum of m_j c_j, not in A) / (1 - d1 sum of lambda_j c_j, in A) >= u > t.
+
+    That is the next t. For one type it is the last; where many types move together, it goes where
+    plain iteration goes in 1 / (1 - rho) steps. T is a multiple of `1 / grid`, and so is t here.
+    """
+    rate_unit = math.lcm(*(each.arrival_rate.denominator for each in system.types))
+    rates = [int(each.arrival_rate * rate_unit) for each in system.types]
+    costs = [int(2 * each.lifetime_cost) for each in system.types]
+    half = system.per_kv_token / 2
+    grid = math.lcm(system.base.denominator, half.denominator)
+    base, step, unit = int(system.base * grid), int(half * grid), rate_unit * grid
+    time = math.ceil(fluid_equilibrium(system).iteration_time * grid)
+    for _ in range(max(1, _MOST_WORK // len(rates))):
+        # -(-a // b) is the ceiling of a / b.
+        n = [rate * time // unit + 1 if strict else -(-rate * time // unit) for rate in rates]
+        longer = base + step * sum(map(operator.mul, n, costs))
+        ahead = [rate * longer - unit * k for rate, k in zip(rates, n, strict=True)]
+        moving = [gap > 0 or (strict and gap == 0) for gap in ahead]
+        if not any(moving):
+            return tuple(n)
+        rest = base + step * sum(k * c for k, c, up in zip(n, costs, moving, strict=True) if not up)
+        load = step * sum(r * c for r, c, up in zip(rates, costs, moving, strict=True) if up)
+        time = -(-rest * unit // (unit - load))
+    raise InputError(
+        "arrival_rate",
+        f"{float(system.arrival_rate):.6g} prompts per unit of time",
+        f"less, for the least whole thresholds: not found at a load of 1 - "
+        f"{float(1 - system.load):.3g} with {len(rates)} types",
+    )
+
+
+def _record(system: WaitSystem, n: tuple[Exact, ...]) -> Thresholds:
+    time = _iteration_time(system, n)
+    slack = tuple(k - each.arrival_rate * time for k, each in zip(n, system.types, strict=True))
+    return Thresholds(n, time, _memory(system, n), slack)
+
+
+def _iteration_time(system: WaitSystem, n: tuple[Exact, ...]) -> Fraction:
+    return system.base + system.per_kv_token * _memory(system, n)
+
+
+def _memory(system: WaitSystem, n: tuple[Exact, ...]) -> Fraction:
+    return sum(
+        (k * each.lifetime_cost for k, each in zip(n, system.types, strict=True)), Fraction(0)
+    )
+
+
+def _vector(system: WaitSystem, thresholds: Iterable[Exact]) -> tuple[Exact, ...]:
+    """One exact number for each type, whole ones as int."""
+    given = [exact("thresholds", each, least=0) for each in thresholds]
+    if len(given) != len(system.types):
+        raise InputError("thresholds", f"{len(given)} of them", f"{len(system.types)}, one a type")
+    return tuple(each.numerator if each.denominator == 1 else each for each in given)
+
+
+def _capacity(capacity: Exact | None) -> Fraction | None:
+    return None if capacity is None else exact("capacity", capacity, above=0)
+
+
+def _plain(value: Exact) -> int | str:
+    return value.numerator if value.denominator == 1 else str(value)
+
+
+def _shown(value: Fraction) -> str:
+    """Whole numbers in full, others to six digits."""
+    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"

@@ -1,0 +1,401 @@
+"""Counts against single prompts, compiled against literal, tables against the laws they hold."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import comb
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from fluidkv.errors import InputError
+from fluidkv.serving.requests import Requests
+from fluidkv.wait.chain import alias, rates
+from fluidkv.wait.chain.draws import gamma, poisson
+from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
+from fluidkv.wait.chain.simulate import CHAIN_RECORDS, RateSteps, simulate_chain
+from fluidkv.wait.chain.words import run_keys, threefry
+from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.policy import NestedWait, Wait
+from fluidkv.wait.runs.reference import WaitEngine
+from fluidkv.wait.segments import Segments
+
+TYPES = (PromptType(4, 3, 1), PromptType(4, 3, 3), PromptType(2, 3, 6))
+SYSTEM = WaitSystem(TYPES, Fraction(1, 2), Fraction(1, 500))
+SEGMENTS = Segments.of(SYSTEM)
+NESTED, EACH = (8, 6, 3), (4, 5, 3)  # thresholds; neither strict nor stable everywhere
+STEPS = RateSteps((0, 9, 30), (1, 0, 1.5))
+CONSTANT = RateSteps((0, 9, 30), (1, 1, 1))  # the law without steps, by the code for them
+
+
+def _chain(model: Segments | WaitSystem, **kwargs: Any) -> xr.Dataset:
+    """`simulate_chain`; of at most 128 runs, so that all tests of a model share a compilation."""
+    if isinstance(model, Segments):
+        kwargs = {"base": SYSTEM.base, "per_kv_token": SYSTEM.per_kv_token} | kwargs
+    thresholds = kwargs.pop("thresholds", NESTED if isinstance(model, Segments) else EACH)
+    return simulate_chain(model, thresholds, **kwargs)
+
+
+# ------------------------------------------------------------- literal counts and single prompts
+
+
+def test_counts_follow_single_prompts_when_told_what_they_drew() -> None:
+    for seed in range(2):
+        requests = _requests(seed, 800)
+        for model, policy in (
+            (SEGMENTS, NestedWait(SEGMENTS.ends, NESTED)),
+            (SYSTEM, Wait(EACH)),
+        ):
+            draws, seen = _run_of_prompts(requests, policy)
+            counted = list(chain_reference(model, policy.thresholds, SYSTEM.clock, draws))
+            assert len(counted) > 80
+            for count, iteration in zip(counted, seen, strict=True):
+                assert count == iteration
+
+
+def _requests(seed: int, size: int) -> Requests:
+    random = np.random.default_rng(seed)
+    rate = [float(each.arrival_rate) for each in TYPES]
+    kind = random.choice(len(TYPES), size, p=np.array(rate) / sum(rate))
+    outputs = np.array([each.output_length for each in TYPES])[kind]
+    arrival = np.cumsum(random.exponential(1 / sum(rate), size))
+    return Requests(3, outputs, arrival=arrival, class_index=kind)
+
+
+def _run_of_prompts(
+    requests: Requests, policy: NestedWait | Wait
+) -> tuple[list[Draws], list[Counts]]:
+    """Iterations of the literal engine, and what chance decided in each."""
+    engine = WaitEngine(requests, policy, SYSTEM.clock)
+    starts = policy.starts if isinstance(policy, NestedWait) else None
+
+    def lanes() -> tuple[int, ...]:
+        prompts = [*engine.inside, *engine.waiting]
+        if starts is None:
+            waits = [p.type for p in prompts if p.stage == 0]
+            return tuple(waits.count(j) for j in range(len(TYPES)))
+        return tuple(sum(p.stage == start for p in prompts) for start in starts)
+
+    draws, counts = [], []
+    while True:
+        engine.arrive()
+        queue, before = lanes(), engine.now
+        batch = engine.select()
+        if batch is None:
+            return draws, counts
+        ready, start = lanes(), engine.now
+        first = {p.index for p in batch}
+        step = engine.step()  # selects the same batch again
+        assert step is not None
+        engine.arrive()
+        left = [0] * len(ready)
+        for k, n in enumerate(policy.thresholds):
+            where = k if starts is None else starts[k]
+            key = "type" if starts is None else "stage"
+            took = sum(
+                getattr(p, key) - (0 if starts is None else 1) == where
+                and p.stage == (1 if starts is None else where + 1)
+                for p in engine.all
+                if p.index in first
+            )
+            assert took in (0, n)
+            left[k] = ready[k] - took
+        entered = tuple(after - rest for after, rest in zip(lanes(), left, strict=True))
+        waited = tuple(b - a for a, b in zip(queue, ready, strict=True))
+        draws.append(Draws(start - before, waited, entered))
+        names = ("joined", "kv_tokens", "held_tokens", "completed", "new_outputs")
+        # The clock as the chain adds it up: the wait as a duration, rounded once more.
+        joined, kv, held, done, outputs = (step[name] for name in names)
+        now: Any = pytest.approx(engine.now, rel=1e-12)
+        counts.append(Counts(queue, joined, kv, held, done, outputs, now))
+
+
+# ----------------------------------------------------------------- compiled counts and literal
+
+
+@pytest.mark.parametrize(
+    ("model", "steps"),
+    [(SEGMENTS, None), (SEGMENTS, STEPS), (SYSTEM, STEPS)],
+    ids=["segments", "segments, steps", "types, steps"],
+)
+def test_compiled_counts_equal_literal_ones(
+    model: Segments | WaitSystem, steps: RateSteps | None
+) -> None:
+    thresholds = NESTED if isinstance(model, Segments) else EACH
+    found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS)
+    for run in found.run.values:
+        one = found.isel(run=run)
+        draws = [
+            Draws(float(w), _ints(came), _ints(entered))
+            for w, came, entered in zip(
+                one.wait.values, one.waited.values, one.entered.values, strict=True
+            )
+        ]
+        literal = list(chain_reference(model, thresholds, SYSTEM.clock, draws))
+        assert [count.queue for count in literal] == [_ints(q) for q in one.each_queue.values]
+        for name in ("joined", "kv_tokens", "held_tokens"):
+            assert [getattr(count, name) for count in literal] == one[name].values.tolist()
+        # The same sums in the same order, but for a fused multiply and add.
+        np.testing.assert_allclose([c.time for c in literal], one.each_time.values, rtol=1e-13)
+        queues = np.array([count.queue for count in literal])
+        assert one.mean_queue.values.tolist() == queues.mean(axis=0).tolist()
+        assert one.max_queue.values.tolist() == queues.max(axis=0).tolist()
+        assert one.peak_held == max(count.held_tokens for count in literal)
+        assert one.completed == sum(count.completed for count in literal)
+        assert one.output_tokens == sum(count.outputs for count in literal)
+        assert one.stuck == sum(draw.wait > 0 for draw in draws) > 0
+        assert one.idle_time == pytest.approx(sum(draw.wait for draw in draws), rel=1e-12)
+
+
+def _ints(values: np.ndarray) -> tuple[int, ...]:
+    return tuple(values.astype(int).tolist())
+
+
+def test_a_run_depends_on_its_number_alone() -> None:
+    many = _chain(SEGMENTS, runs=130, iterations=40)
+    few = _chain(SEGMENTS, runs=2, iterations=40)
+    assert many.isel(run=slice(2)).identical(few)
+    timed = _chain(SEGMENTS, runs=2, iterations=40, record=("time",))
+    assert (timed.queue == few.queue).all()  # when waits are drawn changes the clock only
+    assert not (timed.idle_time == few.idle_time).any()
+    assert not few.queue.equals(_chain(SEGMENTS, runs=2, iterations=40, seed=1).queue)
+
+
+def test_a_run_ends_at_the_first_end_after_its_horizon() -> None:
+    whole = _chain(SEGMENTS, runs=5, iterations=60, record=("time",))
+    cut = _chain(SEGMENTS, runs=5, horizon=20.0, record=("time",))
+    ends = whole.each_time.values
+    assert (cut.iterations == (ends < 20).sum(axis=1) + 1).all()
+    assert (cut.time.values == ends[np.arange(5), cut.iterations.values - 1]).all()
+    assert np.isnan(cut.each_time.values[:, -1]).any()  # not all ended in the same iteration
+
+
+def test_the_first_excess_is_dated() -> None:
+    names = ("held_tokens", "time", "kv_tokens")
+    level = 1.1 * sum(n * float(cost) for n, cost in zip(NESTED, SEGMENTS.costs, strict=True))
+    found = _chain(SEGMENTS, runs=4, iterations=200, memory=level, record=names)
+    above = found.held_tokens.values > level
+    assert above.any(axis=1).all()
+    first = np.arange(4), above.argmax(axis=1)
+    duration = 0.5 + found.kv_tokens.values / 500
+    start = (found.each_time.values - duration)[first]
+    np.testing.assert_allclose(found.exceeded, start, rtol=1e-12)  # sums of some hundred roundings
+    never = _chain(SEGMENTS, runs=4, iterations=200, memory=1e6, record=names)
+    assert np.isnan(never.exceeded).all()
+
+
+def test_waits_drawn_together_take_as_long_as_one_by_one() -> None:
+    """Fails for right samplers once in 1e6 seeds."""
+    together = _chain(SEGMENTS, runs=128, iterations=30)
+    apart = _chain(SEGMENTS, runs=128, iterations=30, record=("time",), seed=9)
+    for name in ("time", "in_system"):
+        assert _same_law(together[name].values, apart[name].values)
+
+
+# ------------------------------------------------------------------------------------------ laws
+
+
+@pytest.mark.parametrize(("n", "p"), [(1, Fraction(1, 3)), (60, Fraction(3, 7)), (9, Fraction(1))])
+def test_binomial_tables_hold_the_law(n: int, p: Fraction) -> None:
+    columns = alias.columns_for(n + 1)
+    whole = 2**48 * columns
+    table = alias.cells(alias.binomial_units(n, p, whole.bit_length() - 1), columns)
+    for k, units in enumerate(alias.law(table)):
+        mass = comb(n, k) * p**k * (1 - p) ** (n - k) if k <= n else 0
+        # Rounded down by less than a unit; the likeliest outcome took up all that was lost.
+        assert -1 < units - mass * whole < n + 1
+
+
+@pytest.mark.parametrize("mean", [0.3, 7.5, 640.0])
+def test_poisson_tables_hold_the_law(mean: float) -> None:
+    first, size = alias.poisson_window(mean)
+    columns = alias.columns_for(size)
+    whole = 2**48 * columns
+    table = alias.cells(alias.poisson_units(mean, whole.bit_length() - 1), columns)
+    found = np.array(alias.law(table)[:size], float) / whole
+    mass = stats.poisson.pmf(np.arange(first, first + size), mean)
+    assert stats.poisson.cdf(first - 1, mean) + stats.poisson.sf(first + size - 1, mean) < 2**-64
+    seldom = mass < 1e-6
+    # SciPy's pmf is good to about 1e-12; a unit is below 1e-16, so 1e-3 of a mass of 1e-13.
+    np.testing.assert_allclose(found[mass > 1e-12], mass[mass > 1e-12], rtol=1e-4)
+    assert (seldom & (mass > 1e-12)).any()
+
+
+def test_poisson_counts_are_quantiles() -> None:
+    mean = np.repeat([0.0, 0.4, 8.0, 300.0, 12345.6], 7)
+    u = np.tile([1e-9, 1e-7, 0.02, 0.5, 0.97, 1 - 1e-7, 1 - 1e-9], 5)
+    with jax.enable_x64(True):
+        found = np.asarray(jax.jit(poisson)(jnp.asarray(mean), jnp.asarray(u)))
+    assert found.tolist() == stats.poisson.ppf(u, mean).astype(int).tolist()
+
+
+def test_words_are_those_of_threefry() -> None:
+    # Vectors of Random123, the authors' library (kat_vectors, threefry2x32 20).
+    for counter, key, made in (
+        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+        ((2**32 - 1,) * 2, (2**32 - 1,) * 2, (0x1CB996FC, 0xBB002BE7)),
+        ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
+    ):
+        inputs = [jnp.full((1,), value, jnp.uint32) for value in (*key, *counter)]
+        assert tuple(int(word[0]) for word in threefry(*inputs)) == made
+
+
+def test_gamma_variates_have_the_law() -> None:
+    shapes = np.repeat([0.0, 1.0, 2.0, 37.0], 8_000)
+    with jax.enable_x64(True):
+        keys = run_keys(5, np.arange(shapes.size))
+        drawn = jax.jit(gamma)(jnp.asarray(shapes), keys, jnp.int32(3), 7)
+    drawn = np.asarray(drawn)
+    assert not drawn[shapes == 0].any()
+    for shape in (1, 2, 37):
+        # Fails for a right sampler once in 1e6 seeds; the seed is fixed.
+        assert _uniform(stats.gamma.cdf(drawn[shapes == shape], shape))
+
+
+def test_what_is_drawn_inside_has_the_law_given_the_state() -> None:
+    found = _chain(SEGMENTS, runs=128, iterations=400, record=CHAIN_RECORDS)
+    last = slice(50, None)  # every lane full: tables; earlier iterations search
+    kv = found.kv_tokens.values
+    mean = 10 * (0.5 + kv / 500)
+    for part in (slice(0, 12), last):
+        arrived = found.entered.values[:, part, 0]
+        _agrees(arrived.ravel(), lambda k, m: stats.poisson.cdf(k, m), mean[:, part].ravel())
+    for lane in (1, 2):
+        ran = found.joined.values[:, last] >= lane
+        goes_on = found.entered.values[:, last, lane][ran]
+        n, p = NESTED[lane - 1], float(SEGMENTS.thinning[lane - 1])
+        _agrees(goes_on, lambda k, q, n=n: stats.binom.cdf(k, n, q), np.full(goes_on.size, p))
+    short = (NESTED[0] - found.each_queue.values[..., 0]).clip(0)
+    assert (found.waited.values[..., 0] == short).all()
+    u = stats.gamma.cdf(10 * found.wait.values[short > 0], short[short > 0])
+    assert _uniform(u)
+
+
+def _agrees(drawn: np.ndarray, cdf: Callable[..., np.ndarray], parameter: np.ndarray) -> None:
+    """A randomized probability transform is uniform; a right sampler fails once in 1e6 seeds."""
+    low, high = cdf(drawn - 1, parameter), cdf(drawn, parameter)
+    u = low + (high - low) * np.random.default_rng(0).random(drawn.size)
+    assert _uniform(u)
+
+
+def _uniform(u: np.ndarray) -> bool:
+    found: Any = stats.kstest(u, "uniform")
+    return found.pvalue > 1e-6
+
+
+def _same_law(a: np.ndarray, b: np.ndarray) -> bool:
+    found: Any = stats.ks_2samp(a, b)
+    return found.pvalue > 1e-6
+
+
+@pytest.mark.parametrize("model", [SEGMENTS, SYSTEM], ids=["segments", "types"])
+def test_runs_have_the_law_of_runs_of_single_prompts(model: Segments | WaitSystem) -> None:
+    """Numbers of a run to time 15; each test fails for a right chain once in 1e6 seeds."""
+    nested = isinstance(model, Segments)
+    policy = NestedWait(SEGMENTS.ends, NESTED) if nested else Wait(EACH)
+    chain = xr.concat(
+        [
+            _chain(
+                model, runs=128, horizon=15.0, seed=seed, record=("time",),
+                rate_steps=None if nested else CONSTANT,
+            )
+            for seed in range(8)
+        ],
+        "run", join="outer",
+    )  # fmt: skip
+    prompts = []
+    for seed in range(60):
+        engine, steps = WaitEngine(_requests(100 + seed, 400), policy, SYSTEM.clock), []
+        while engine.now < 15.0:
+            steps.append(engine.step())
+        assert engine.arrived < 400  # or the end of the table would bend the law
+        left = [p.last_token_at if p.finished else engine.now for p in engine.all]
+        present = (np.array(left, float) - [p.arrival for p in engine.all]).clip(0).sum()
+        peak = max(step["held_tokens"] for step in steps)
+        done = sum(step["completed"] for step in steps)
+        prompts.append((peak, done, engine.now, len(steps), present / engine.now))
+    columns = np.array(prompts, float).T
+    for seen, name in zip(columns, ("peak_held", "completed", "time", "iterations"), strict=False):
+        assert _same_law(seen, chain[name].values)
+    # The chain's mean number in the system is expected given its counts: only means agree.
+    error = np.hypot(columns[4].std() / 60**0.5, float(chain.in_system.std()) / 1024**0.5)
+    assert abs(columns[4].mean() - float(chain.in_system.mean())) < 5 * error
+
+
+def test_rate_steps_measure_time_by_the_factor() -> None:
+    steps = rates.RateSteps((0, 2, 5, 6), (1, 0, 3, 0.5))
+    begin = np.array([0.5, 0.5, 1.0, 4.0, 5.5, 7.0])
+    end = np.array([1.5, 9.0, 3.0, 4.5, 5.75, 9.0])
+    grid = [np.linspace(a, b, 200_001) for a, b in zip(begin, end, strict=True)]
+    factor = [np.array(steps.factors)[np.searchsorted(steps.times, g, "right") - 1] for g in grid]
+    units = [np.trapezoid(f, g) for f, g in zip(factor, grid, strict=True)]
+    rest = [
+        np.trapezoid(f * (g[-1] - g), g) / u if u > 1e-9 else (g[-1] - g[0]) / 2
+        for f, g, u in zip(factor, grid, units, strict=True)
+    ]
+    with jax.enable_x64(True):
+        of = rates.pieces(steps)
+        a, b = jnp.asarray(begin), jnp.asarray(end)
+        # The trapezoid rule is off by a step times a jump: 4e-5 * 3.
+        np.testing.assert_allclose(jax.jit(rates.elapsed)(of, a, b), units, atol=2e-4)
+        np.testing.assert_allclose(jax.jit(rates.mean_rest)(of, a, b), rest, atol=2e-4)
+        grown = jax.jit(rates.elapsed)(of, a, b)
+        moving = np.asarray(grown) > 0
+        found = np.asarray(jax.jit(rates.after)(of, a, grown))
+    # Where the factor is 0 just before `end`, Lambda reaches its value earlier, or at the next
+    # piece; such an end is not among these.
+    inside = moving & ~np.isin(end, [3.0, 4.5])
+    np.testing.assert_allclose(found[inside], end[inside], rtol=1e-14)
+
+
+# ---------------------------------------------------------------------------------------- refusals
+
+
+@pytest.mark.parametrize(
+    ("changed", "argument"),
+    [
+        ({"thresholds": (8, 6)}, "thresholds"),
+        ({"thresholds": (8, 0, 3)}, "thresholds"),
+        ({"thresholds": (2**16, 6, 3)}, "thresholds"),
+        ({"base": None}, "base"),
+        ({"base": 0.5}, "base"),
+        ({"model": SYSTEM, "thresholds": EACH, "base": 1}, "base"),
+        ({"model": 3, "thresholds": NESTED}, "model"),
+        ({"iterations": None}, "iterations"),
+        ({"iterations": 0}, "iterations"),
+        ({"horizon": -1.0}, "horizon"),
+        ({"memory": float("inf")}, "memory"),
+        ({"runs": 0}, "runs"),
+        ({"seed": -1}, "seed"),
+        ({"record": ("stages",)}, "record"),
+    ],
+)
+def test_bad_input_is_named(changed: dict[str, Any], argument: str) -> None:
+    with pytest.raises(InputError) as raised:
+        _chain(**{"model": SEGMENTS, "iterations": 5} | changed)
+    assert raised.value.argument == argument
+
+
+@pytest.mark.parametrize(
+    ("times", "factors"), [((1,), (1,)), ((0, 0), (1, 1)), ((0, 1), (1,)), ((0,), (0,)), ((), ())]
+)
+def test_bad_rate_steps_are_named(times: tuple[float, ...], factors: tuple[float, ...]) -> None:
+    with pytest.raises(InputError):
+        RateSteps(times, factors)
+
+
+def test_progress_adds_up_and_an_error_in_it_ends_the_run() -> None:
+    told: list[tuple[int, int]] = []
+    _chain(SEGMENTS, runs=3, iterations=1100, on_progress=lambda *done: told.append(done))
+    assert told[-1] == (3300, 3)
+    assert told == sorted(told)
+
+    def interrupted(iterations: int, ended: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _chain(SEGMENTS, iterations=10**9, on_progress=interrupted)
