@@ -88,7 +88,7 @@ def serve(
         tables, all_limits, clocks, populations, _checked_start(start, tables, rules, all_limits)
     )
     horizon = NO_HORIZON if iterations is None else iterations
-    records = _backend(backend, arrays, clocks[0].jumps, horizon)(
+    records = _backend(backend, rules, arrays, clocks[0].jumps, horizon)(
         rules,
         arrays,
         jumps=clocks[0].jumps,
@@ -265,17 +265,20 @@ def _arrays(
     )
 
 
-def _backend(name: str, arrays: RunArrays, jumps: bool, horizon: int) -> Callable[..., RunRecords]:
+def _backend(
+    name: str, rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int
+) -> Callable[..., RunRecords]:
     if name not in ("auto", "jax", "reference"):
         raise InputError("backend", name, "'auto', 'jax' or 'reference'")
-    if name == "reference" or (name == "auto" and _steps(arrays, jumps, horizon) <= LITERAL_STEPS):
+    few = name == "auto" and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
+    if name == "reference" or few:
         return run_literally
     from fluidkv.serving.compiled.engine import run_engine
 
     return run_engine
 
 
-def _steps(arrays: RunArrays, jumps: bool, horizon: int) -> int:
+def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:
     """Roughly what the literal engine has to do: a step for each token, one for each iteration."""
     real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
     tokens = np.where(real, arrays.output_length, 0).sum(axis=1)
@@ -287,5 +290,7 @@ def _steps(arrays: RunArrays, jumps: bool, horizon: int) -> int:
     chunks = np.where(real, arrays.input_length, 0).sum(axis=1) / arrays.budget
     above, below = arrays.rate.T
     permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
-    work = np.minimum(tokens, slots * float(horizon))
+    most = slots * float(horizon)
+    # Where newcomers evict whoever runs, the same tokens may be computed over and over.
+    work = most if rules.newcomers_first else np.minimum(tokens, most)
     return int((work + np.minimum(idle + chunks + permits, horizon)).sum())

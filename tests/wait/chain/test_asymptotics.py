@@ -9,7 +9,9 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.wait.chain.asymptotics import overflow_frequency, remaining_outputs, throughput_gap
 from fluidkv.wait.chain.simulate import simulate_chain
+from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
+from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 SEGMENTS = Segments(3, (1, 3), (Fraction(6), Fraction(2)))
 THRESHOLDS = (9, 4)  # r_1 Delta T is 7.0 of 9; p n_1 is 3 of 4
@@ -37,6 +39,20 @@ def test_with_slack_the_gap_falls_like_one_over_the_horizon() -> None:
     assert study.interval[0] < study.exponent < study.interval[1]
     assert abs(study.exponent + 1) < 0.1
     assert (np.abs(study.plain - study.gap) < 10 * np.hypot(study.plain_error, error)).all()
+
+
+@pytest.mark.thorough
+def test_at_the_equilibrium_the_gap_falls_like_one_over_the_root_of_the_horizon() -> None:
+    """zeta from 1 to 1e4, 2,000 seeds (WAIT, Theorem 1). Below 1e3 terms in 1 / T bend the line."""
+    system = WaitSystem([PromptType(4, 3, 2)], 1, Fraction(1, 96))
+    assert fluid_equilibrium(system).per_stage == (8,)
+    zetas = (1, 10, 100, 1000, 3000, 10_000)
+    study = throughput_gap(
+        system, (8,), zetas, horizon=10.0, runs=2000, fit_from=1000, confidence=0.99
+    )
+    assert study.interval[0] < -0.5 < study.interval[1]
+    assert study.interval[1] - study.interval[0] < 0.06
+    assert study.latency[-1] / study.latency[3] == pytest.approx(10**0.5, rel=0.15)
 
 
 def test_frequencies_come_with_exact_intervals() -> None:
