@@ -28,7 +28,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="wait_figure_16",
-    title="At 30 prompts/s the memory bound is least at 3 segments, not at 10 to 20",
+    title="At 30 prompts/s the memory bound is least at 3 segments",
     source="WAIT, Figure 16 and section 7.2 (equation 17)",
     parameters=_segments.parameters(_PANELS),
     size=(9.5, 4.0),

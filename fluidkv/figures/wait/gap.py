@@ -127,7 +127,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="wait_gap",
-    title="The gap falls towards 1/sqrt(zeta) at the equilibrium, like 1/zeta with slack",
+    title="The gap falls like 1/sqrt(zeta) at equality, 1/zeta with slack",
     source="WAIT, Theorems 1 and 2",
     parameters={
         "lengths": [list(pair) for pair in policies.LENGTHS],

@@ -104,7 +104,7 @@ _MEASURES = (
     ("served", "output tokens completed, %", 100),
     ("latency_p99", "99 % of latencies below, s", 1),
     ("evictions", "evictions a prompt", 1),
-    ("peak", "most tokens held, % of memory", 100),
+    ("peak", "held without a limit, % of M", 100),
 )
 
 
