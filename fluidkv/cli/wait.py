@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -125,11 +126,14 @@ def wait(
         ),
     ] = None,
     delta: Annotated[
-        str,
+        str | None,
         typer.Option(
-            metavar="P", help="Chance of an overflow before the horizon.", rich_help_panel=_POLICY
+            metavar="P",
+            help="Chance of an overflow before the horizon. With --unknown-lengths. "
+            r"\[default: 0.01]",
+            rich_help_panel=_POLICY,
         ),
-    ] = "0.01",
+    ] = None,
     horizon: Annotated[
         str | None,
         typer.Option(
@@ -180,7 +184,7 @@ def wait(
     tokens = _capacity(capacity)
     options: dict[str, Any] = {
         "unknown_lengths": unknown_lengths,
-        "delta": _delta(delta),
+        "delta": None if delta is None else _delta(delta),
         "horizon": None if horizon is None else _time("--horizon", horizon),
         "thresholds": _counts("--threshold", threshold, _MOST_THRESHOLD),
         "segment_ends": _counts("--segment", segment, _LONGEST),
@@ -190,6 +194,8 @@ def wait(
     }
     if segment and not unknown_lengths:
         raise InputError("--segment", " ".join(segment), "together with --unknown-lengths")
+    if delta is not None and not unknown_lengths:
+        raise InputError("--delta", delta, "together with --unknown-lengths")
     own_segments = bool(segment or threshold)
     load = load_of(
         source=source,
@@ -231,11 +237,17 @@ def _answer(
             if status is not None:
                 status.update(f"{doing} (Ctrl-C stops)")
 
-        try:
-            return wait_study(load.system, tokens, on_progress=show, **options)
-        except InputError as error:
+        def named(error: InputError) -> InputError:
             name = _option_of(error.argument, load, own_segments=own_segments)
-            raise InputError(name, error.value, error.allowed) from None
+            return InputError(name, error.value, error.allowed)
+
+        try:
+            answer = wait_study(load.system, tokens, on_progress=show, **options)
+        except InputError as error:
+            raise named(error) from None
+        if answer.not_simulated is None:
+            return answer
+        return replace(answer, not_simulated=named(answer.not_simulated))
 
 
 def _option_of(argument: str, load: Load, *, own_segments: bool) -> str:
@@ -250,7 +262,10 @@ def _option_of(argument: str, load: Load, *, own_segments: bool) -> str:
 def _capacity(text: str) -> Fraction:
     if not text:
         raise InputError("--capacity", "none", "a number of KV tokens")
-    return arguments.capacity(text)
+    value = arguments.capacity(text)
+    if value.denominator != 1:
+        raise InputError("--capacity", text, "a whole number of KV tokens")
+    return value
 
 
 def _delta(text: str) -> Fraction:

@@ -37,6 +37,7 @@ def as_dict(answer: WaitAnswer, load: Load) -> dict[str, Any]:
         "binning": _binning(load),
         "fluid": {
             "stable": system.load < 1,
+            "stable_at_capacity": answer.fluid_fits,
             "iteration_time": number(fluid.iteration_time),
             "memory": number(fluid.memory),
             "per_stage": [number(n) for n in fluid.per_stage],
@@ -57,6 +58,8 @@ def as_dict(answer: WaitAnswer, load: Load) -> dict[str, Any]:
         "given": None if answer.given is None else _thresholds(answer.given),
         "fits": answer.fits,
         "reason": answer.reason,
+        "come_in_an_iteration": number(answer.come_in_an_iteration),
+        "not_for_wait": answer.not_for_wait,
         "rate_factor": None if answer.rate_factor is None else number(answer.rate_factor),
         "time_inside": [number(time) for time in answer.latency_at_least],
         "sensitivity": [_sensitivity(s) for s in answer.sensitivities.by_elasticity("memory")],
@@ -64,6 +67,7 @@ def as_dict(answer: WaitAnswer, load: Load) -> dict[str, Any]:
         "theorem_1": None if answer.bound is None else _theorem_1(answer.bound),
         "nested": None if answer.nested is None else _nested(answer.nested),
         "simulated": None if answer.runs is None else _runs(answer.runs),
+        "not_simulated": None if answer.not_simulated is None else str(answer.not_simulated),
     }
 
 
@@ -167,6 +171,7 @@ def _runs(runs: Comparison) -> dict[str, Any]:
         "seeds": len(runs.prompts),
         "prompts": list(runs.prompts),
         "short": runs.short,
+        "short_for_all": runs.short_for_all,
         "policies": [_policy(each) for each in runs.policies],
     }
 

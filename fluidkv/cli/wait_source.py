@@ -1,6 +1,8 @@
 """Who asks, and how fast the server is: from the command line to prompt types and d0, d1."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -159,11 +161,24 @@ def _read(
     if preset is not None:
         from fluidkv.traces import preset as preset_workload
 
-        return preset_workload(preset), None, ""
+        with _as_option("preset", "--preset"):
+            return preset_workload(preset), None, ""
     from fluidkv.traces import read_trace
 
-    trace, report = read_trace(source or "", format=format_)
+    with _as_option("source", "SOURCE"), _as_option("format", "--format"):
+        trace, report = read_trace(source or "", format=format_)
     return trace.workload(), trace, report.summary().splitlines()[0]
+
+
+@contextmanager
+def _as_option(argument: str, option: str) -> Iterator[None]:
+    """What the reader wrote, in messages about an argument."""
+    try:
+        yield
+    except InputError as error:
+        if error.argument != argument:
+            raise
+        raise InputError(option, error.value, error.allowed) from None
 
 
 def _rate(

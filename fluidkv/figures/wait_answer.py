@@ -1,6 +1,7 @@
 """The pictures of one answer about WAIT, as `fluidkv wait --out` writes them."""
 
 import math
+import textwrap
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 _POINTS = 48  # rates at which memory is drawn
 _LAST = 0.98  # of the rate that no policy keeps up with: M* goes to infinity there
+_HEADROOM = 1.08  # above the highest marker, so that none is cut off
+_TITLE = 80  # characters in a line
 _COLOURS = (BLUE, ORANGE, GREEN)
 
 
@@ -53,12 +56,14 @@ def _rates_figure(answer: "WaitAnswer") -> Figure:
         size=(7.5, 4.0),
         data=partial(_rates_data, answer),
         draw=partial(_rates_draw, answer),
-        caption=_rates_caption,
+        caption=partial(_rates_caption, answer),
     )
 
 
 def _rates_title(answer: "WaitAnswer") -> str:
     held, whole = (_tokens(float(each.memory)) for each in (answer.equilibrium, answer.least))
+    if answer.nested is not None:
+        return f"If outputs were known: {held} KV tokens in balance, {whole} of WAIT"
     return f"The balanced state holds {held} KV tokens, whole thresholds {whole}"
 
 
@@ -86,7 +91,9 @@ def _rates_data(answer: "WaitAnswer") -> Data:
 def _rates_draw(answer: "WaitAnswer", data: Data, canvas: "Canvas") -> None:
     ax = canvas.subplots()
     x = array(data, "rate_factor")
-    ax.plot(x, array(data, "whole"), color=BLUE, drawstyle="steps-mid", label="whole thresholds")
+    ax.plot(
+        x, array(data, "whole"), color=BLUE, drawstyle="steps-mid", label="whole thresholds of WAIT"
+    )
     ax.plot(x, array(data, "balanced"), color=GREEN, label="balanced state, M*")
     ax.axhline(scalar(data, "capacity"), color=BLACK, linewidth=1.0, label="capacity")
     ax.axvline(1, color=GREY, linewidth=0.8, linestyle=":", label="these rates")
@@ -100,12 +107,17 @@ def _rates_draw(answer: "WaitAnswer", data: Data, canvas: "Canvas") -> None:
     canvas.suptitle(_rates_title(answer))
 
 
-def _rates_caption(data: Data) -> str:
+def _rates_caption(answer: "WaitAnswer", data: Data) -> str:
     words = (
         "Memory against all arrival rates together: of the balanced state (M*, exact) and of the "
         f"least whole thresholds of WAIT, which never hold more. Capacity "
         f"{scalar(data, 'capacity'):,.6g} tokens."
     )
+    if answer.nested is not None:
+        words += (
+            " Both are for outputs that are known when prompts come; what Nested WAIT needs where "
+            "they are not is in memory_by_segments."
+        )
     limit = scalar(data, "limit")
     return words if math.isnan(limit) else f"{words} At {limit:.4g} times the rates the load is 1."
 
@@ -133,7 +145,7 @@ def _segments_figure(nested: "NestedAnswer") -> Figure:
 def _segments_title(nested: "NestedAnswer") -> str:
     plan = nested.chosen
     number = len(plan.segments)
-    kind = "Given" if nested.given else "Best"
+    kind = "Given" if nested.given else "Best found"
     return f"{kind}: {number} segment{'s' * (number > 1)}, {plan.bound.capacity:,} KV tokens"
 
 
@@ -178,7 +190,9 @@ def _segments_draw(nested: "NestedAnswer", data: Data, canvas: "Canvas") -> None
 
 def _segments_caption(nested: "NestedAnswer", data: Data) -> str:
     how = (
-        "given" if nested.given else "best, with ends and thresholds moved where that saves memory"
+        "given"
+        if nested.given
+        else "best found, with ends and thresholds moved where that saves memory"
     )
     return (
         "KV tokens that Nested WAIT does not exceed in "
@@ -195,7 +209,7 @@ def _segments_caption(nested: "NestedAnswer", data: Data) -> str:
 def _policies_figure(answer: "WaitAnswer", runs: "Comparison", unit: str) -> Figure:
     return Figure(
         id="policies",
-        title=_policies_title(runs),
+        title=" ".join(_policies_title(runs)),
         source="fluidkv.wait: policies on the same Poisson arrivals, sampled",
         parameters={"duration": runs.duration, "seeds": len(runs.prompts)},
         size=(9.0, 3.6),
@@ -205,11 +219,13 @@ def _policies_figure(answer: "WaitAnswer", runs: "Comparison", unit: str) -> Fig
     )
 
 
-def _policies_title(runs: "Comparison") -> str:
-    own = runs.policies[0]
-    evictions = sum(own.evictions)
-    start = "; runs too short to compare" if runs.short else ""
-    return f"{own.name}: {evictions:,} evictions in {len(runs.prompts)} runs{start}"
+def _policies_title(runs: "Comparison") -> list[str]:
+    from fluidkv.wait.answer.ahead import ahead
+
+    evicted = [f"{each.name}: {sum(each.evictions):,}" for each in runs.policies]
+    start = "; runs too short to compare" if runs.short or runs.short_for_all else ""
+    says = f"{ahead(runs)}{start}" if len(runs.policies) > 1 else start.lstrip("; ")
+    return [f"Evictions. {'; '.join(evicted)}.", *([says] if says else [])]
 
 
 def _policies_data(answer: "WaitAnswer", runs: "Comparison") -> Data:
@@ -241,11 +257,15 @@ def _policies_draw(runs: "Comparison", unit: str, data: Data, canvas: "Canvas") 
             ax.scatter(np.full(values.size, index), values, color=colour, s=30, alpha=0.8)
         ax.set_xticks(range(len(names)), names)
         ax.set_xlim(-0.6, len(names) - 0.4)
-        ax.set_ylim(bottom=0, top=None if array(data, name).any() else 1)
+        highest = np.nanmax(array(data, name), initial=0)
+        if name == "throughput":
+            highest = max(highest, scalar(data, "balance"))
+        ax.set_ylim(bottom=0, top=_HEADROOM * highest if highest > 0 else 1)
         ax.tick_params(axis="x", labelsize=8)
         ax.set_ylabel(label)
     axes[0].axhline(scalar(data, "balance"), color=GREY, linewidth=0.8)
-    canvas.suptitle(_policies_title(runs))
+    lines = [line for text in _policies_title(runs) for line in textwrap.wrap(text, _TITLE)]
+    canvas.suptitle("\n".join(lines))
 
 
 def _policies_caption(runs: "Comparison", data: Data) -> str:

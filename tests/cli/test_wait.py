@@ -52,6 +52,7 @@ def test_two_types_fill_nine_tokens(capsys):
     found = answer(capsys, *NINE, QUIET)
     assert found["fluid"] == {
         "stable": True,
+        "stable_at_capacity": True,
         "iteration_time": 1,
         "memory": 9,
         "per_stage": [1, 1],
@@ -113,15 +114,19 @@ def test_a_capacity_that_does_not_suffice_is_an_answer(capsys):
     found = answer(capsys, *TWO, "--capacity", "8", QUIET)
     assert not found["fits"]
     assert found["reason"] == "the balanced state holds M* = 9 tokens, the capacity is 8"
-    assert found["fluid"]["fits"] is False
+    assert found["fluid"]["fits"] is found["fluid"]["stable_at_capacity"] is False
+    assert found["fluid"]["stable"] is True
     assert found["theorem_1"] is None
     assert found["rate_factor"] is None
-    assert "fits NO: the balanced state holds" in words(
-        shown(capsys, *TWO, "--capacity", "8", QUIET)
-    )
+    text = words(shown(capsys, *TWO, "--capacity", "8", QUIET))
+    assert "fits NO: the balanced state holds" in text
+    assert (
+        "can keep up NO: a batch of 8 tokens does less work than comes; under any policy at least "
+        "M* = 9 tokens are needed"
+    ) in text
     nested = answer(capsys, *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
     assert not nested["fits"]
-    assert "batch and waiting prompts need 105 tokens" in nested["reason"]
+    assert "batch, waiting and tail need 105 tokens for delta = 0.01" in nested["reason"]
     assert "would help 105 KV tokens" in words(
         shown(capsys, *TWO, "--capacity", "50", "--unknown-lengths", QUIET)
     )
@@ -227,10 +232,13 @@ def test_text_of_two_types(capsys):
     text = words(shown(capsys, *NINE, *SHORT))
     for said in (
         "2 prompt types, 9 KV tokens",
-        "can keep up yes: load 0.9, below 1; 2 of at most 2.222 prompts per unit of time",
+        "can keep up yes: load 0.9, below 1; 2 prompts per unit of time, below 2.222",
         "an iteration lasts 1 and holds M* = 9 KV tokens",
+        "per stage 1 of type 1:1 (input:output), 1 of 1:2",
         "let in 1 of 1:1, 1 of 1:2",
-        "most, for each +1%: d1 +9%, output of 1:2 +7.78%, rate of 1:2 +6.67%",
+        "memory at most 9 KV tokens, always",
+        "mean time at most 320.3 for the slowest type (our constants for Theorem 1)",
+        "of M*, most for each +1%: d1 +9%, output of 1:2 +7.78%, rate of 1:2 +6.67%",
         "thresholds with slack hold 18 KV tokens",
         "fits yes, 9 KV tokens suffice",
         "FCFS, new first",
@@ -238,11 +246,124 @@ def test_text_of_two_types(capsys):
         assert said in text, said
 
 
+def test_a_load_with_a_fraction_of_a_prompt_an_iteration_is_told_so_first(capsys):
+    argv = ["--type", "1:1:50", "--type", "1:1:99", "--d0", "0.01", "--d1", "1e-6"]
+    found = answer(capsys, *argv, "--capacity", "1000", QUIET)
+    assert found["not_for_wait"]
+    assert found["come_in_an_iteration"] < 0.5
+    assert found["fluid"]["fits"]
+    text = words(shown(capsys, *argv, "--capacity", "1000", *SHORT))
+    held = math.ceil(100 * found["fluid"]["memory"]) / 100
+    assert (
+        "come WAIT is not for this load: 0.01 prompts of a type come in an iteration, and a "
+        f"threshold is at least 1. The load itself fits (M* = {held}). In these runs FCFS evicts "
+        "nobody and is faster. let in"
+    ) in text
+    assert "would help" not in text
+    nested = words(shown(capsys, *argv, "--capacity", "1000", "--unknown-lengths", QUIET))
+    assert "Nested WAIT is not for this load: 0.0" in nested
+    plenty = answer(capsys, *argv, "--capacity", "100000", QUIET)
+    assert (plenty["fits"], plenty["not_for_wait"]) == (True, False)
+
+
+def test_who_is_ahead_is_said_below_the_table(capsys):
+    text = words(shown(capsys, *NINE, *SHORT))
+    assert re.search(r"Here WAIT evicts nobody and completes [0-9.]+% more tokens than FCFS", text)
+    text = words(shown(capsys, *NESTED, *SHORT))
+    assert "Here nobody is evicted, and first come, first served is" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "why"),
+    [
+        ([*TWO, "--capacity", "100000000000"], "--capacity 100000000000; allowed: fewer than"),
+        (["--type", "1:1:1000000", "--d0", "1e-9", "--d1", "1e-14", "--capacity", "1e9"],
+         "--run-time 20; allowed: at most 0.0599 with"),
+    ],
+)  # fmt: skip
+def test_runs_that_cannot_be_made_leave_the_exact_answer(argv, why, capsys):
+    text = words(shown(capsys, *argv))
+    assert "can keep up yes" in text
+    assert f"not simulated: {why}" in text
+    found = answer(capsys, *argv)
+    assert found["simulated"] is None
+    assert found["not_simulated"].startswith(why.split()[0])
+
+
+def test_an_idle_server_is_run(capsys):
+    argv = ["--type", "1e-9:1:1", "--type", "1e-9:1:2", *TWO[4:], "--capacity", "9"]
+    text = shown(capsys, *argv)
+    assert "Here nobody is evicted" in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_queue_that_cannot_grow_never_overflows(capsys):
+    argv = [*TWO[:4], "--d0", "1", "--d1", "0", "--unknown-lengths", "--segment", "2", QUIET]
+    text = words(shown(capsys, *argv, "--capacity", "60"))
+    assert "never more, whatever comes" in text
+    assert "fits yes: memory never exceeds this capacity" in text
+    assert "probability" not in text
+
+
+def test_a_chance_too_small_to_tell_is_not_written_out(capsys):
+    argv = [*TWO, "--capacity", "400", "--unknown-lengths", QUIET]
+    assert 0 < answer(capsys, *argv)["nested"]["delta_at_capacity"] < 1e-30
+    assert "overflows with probability <= 1e-15" in words(shown(capsys, *argv))
+
+
+def test_empty_bins_are_counted(capsys, trace):
+    argv = [str(trace), "--d0", "0.01", "--d1", "1e-6", "--capacity", "2000", QUIET]
+    assert "outputs in 10 bins of equal width (2 types, 8 bins empty)" in words(
+        shown(capsys, *argv)
+    )
+
+
+def test_bounds_are_rounded_away_from_what_they_bound():
+    from fractions import Fraction
+
+    from fluidkv.cli import wait_words
+
+    third = Fraction(100, 3)
+    shown = (wait_words.at_most(third), wait_words.short(third), wait_words.at_least(third))
+    assert shown == ("33.34", "33.33", "33.33")
+    assert wait_words.at_least(Fraction(200, 3)) == "66.66"
+    assert wait_words.at_most(Fraction(12345671, 10)) == "1,234,568"
+    assert wait_words.percent_at_most(0.003201) == "0.33%"
+    assert wait_words.chance_at_most(0.0123401) == "0.0124"
+
+
 def test_the_page_shows_what_is_printed(capsys):
     page = (Path(__file__).parents[2] / "docs" / "wait.md").read_text(encoding="utf-8")
     found = re.search(r"<!-- output of: fluidkv wait (.*?) -->\n```\n(.*?)```\n", page, flags=re.S)
     assert found is not None
     assert shown(capsys, *found[1].split()) == found[2]
+
+
+def test_numbers_on_the_page_are_those_of_the_committed_figures():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "wait.md").read_text(encoding="utf-8")
+    lines = (root / "figures" / "wait_policies.csv").read_text(encoding="utf-8").splitlines()
+    header, *rows = [line.split(",") for line in lines if not line.startswith("#")]
+    table = {float(row[0]): dict(zip(header, map(float, row), strict=True)) for row in rows}
+    paragraph = page.split("Before you change a scheduler")[1].split("\n\n")[0]
+    order = ("wait_least", "vllm", "cap", "nested", "greedy")
+    served = [f"{table[1.0][f'{name}.served']:.1%}" for name in order]
+    assert re.findall(r"[0-9.]+%", paragraph) == [*served, "80%"]
+    late = [f"{table[0.8][f'{name}.latency_p99']:.2f} s" for name in ("wait_least", "cap")]
+    assert re.findall(r"[0-9.]+ s\b", paragraph) == late
+    assert all(abs(table[0.8][f"{name}.served"] - 1) < 0.01 for name in order)  # what comes
+
+    figures = json.loads((root / "figures" / "manifest.json").read_text("utf-8"))["figures"]
+    section = page.split("## Figures")[1].split("\n## ")[0]
+    assert set(re.findall(r"`(wait_[a-z_0-9]+)`", section)) == {
+        name for name in figures if name.startswith("wait_")
+    }
+    least = "at 3, 11 and 4 segments for 30, 100 and 60 prompts/s"
+    assert least in section
+    for name, rate, number in (("16", 30, 3), ("17", 100, 11), ("18", 60, 4)):
+        title = figures[f"wait_figure_{name}"]["title"]
+        assert f"t {rate} prompts/s" in title
+        assert f"least at {number} segments" in title
 
 
 def test_files_appear_together(capsys, tmp_path):
@@ -265,9 +386,14 @@ def test_files_appear_together(capsys, tmp_path):
         ([*TWO[4:], "--capacity", "9"], "SOURCE: got 'none'; allowed: exactly one of"),
         (["x.csv", *NINE], "SOURCE: got 'SOURCE and --type'"),
         ([*TWO[4:], "--capacity", "9", "--preset", "alpaca", "--type", "1:1:1"], "SOURCE: got"),
-        (["no_such.csv", *TWO[4:], "--capacity", "9"], "source: got 'no_such.csv'"),
+        (["no_such.csv", *TWO[4:], "--capacity", "9"], "SOURCE: got 'no_such.csv'"),
         ([*NINE[:-2]], "--capacity: got 'none'; allowed: a number of KV tokens"),
         ([*TWO, "--capacity", "0"], "--capacity: got '0'"),
+        ([*TWO, "--capacity", "9.5"], "--capacity: got '9.5'; allowed: a whole number"),
+        ([*TWO[4:], "--preset", "nope", "--capacity", "9"], "--preset: got 'nope'"),
+        ([*NINE, "--delta", "0.1"], "--delta: got '0.1'; allowed: together with --unknown"),
+        ([*NINE, "--run-time", "1e9"], "--run-time: got 1000000000; allowed: at most 60,000 with"),
+        ([*NINE, "--run-time", "1e-5"], "--run-time: got 1e-05; allowed: a time before which"),
         ([*TWO, "--capacity", "2"], "--capacity: got 2; allowed: at least 3 tokens"),
         (["--type", "1:1", *NINE[4:]], "--type: got '1:1'; allowed: RATE:IN:OUT"),
         (["--type", "0:1:1", *NINE[4:]], "--type: got '0:1:1'"),
@@ -283,8 +409,8 @@ def test_files_appear_together(capsys, tmp_path):
         ([*TWO[:4], "--clock", "sundial", "--capacity", "9"], "--clock: got 'sundial'"),
         (["--type", "3:1:1", *TWO[4:], "--capacity", "9", "--type", "3:1:2"],
          "--type: got '6 prompts per unit of time'; allowed: below 2.22222"),
-        ([*NINE, "--delta", "1"], "--delta: got '1'; allowed: a probability strictly"),
-        ([*NINE, "--delta", "0"], "--delta: got '0'"),
+        ([*NESTED, "--delta", "1"], "--delta: got '1'; allowed: a probability strictly"),
+        ([*NESTED, "--delta", "0"], "--delta: got '0'"),
         ([*NINE, "--horizon", "0"], "--horizon: got '0'"),
         ([*NINE, "--horizon", "0.01"], "--horizon: got '1/100'; allowed: at least d0"),
         ([*NINE, "--threshold", "1"], "--threshold: got '1 of them'; allowed: 2, one a type"),

@@ -53,6 +53,24 @@ def test_all_of_them_draw(tmp_path):
     assert array(data, "throughput")[:2].tolist() == list(answer.runs.policies[0].throughput)
 
 
+def test_titles_say_what_they_are_about():
+    answer = wait_study(TWO, 200, unknown_lengths=True, seeds=2, duration=50)
+    rates, segments, policies = wait_figures(answer)
+    assert rates.title.startswith("If outputs were known: ")
+    assert segments.title.startswith("Best found: ")
+    assert "FCFS, running first: 0. Here nobody is evicted, and first come" in policies.title
+
+
+def test_no_marker_is_cut_off():
+    from matplotlib.figure import Figure as Canvas
+
+    *_, policies = wait_figures(wait_study(TWO, 9, seeds=2, duration=50))
+    canvas, data = Canvas(), policies.data()
+    policies.draw(data, canvas)
+    for ax, name in zip(canvas.axes, ("throughput", "latency_p99", "evictions"), strict=True):
+        assert ax.get_ylim()[1] >= 1.08 * np.nanmax(array(data, name))
+
+
 def test_a_clock_without_memory_draws(tmp_path):
     free = WaitSystem(TWO.types, 1, 0)
     write_figures(wait_figures(wait_study(free, 90, simulate=False)), tmp_path / "new")

@@ -10,14 +10,16 @@ Source: WAIT, sections 2.5 and 6.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
 import numpy as np
 import xarray as xr
 
+from fluidkv.errors import InputError
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import largest_request, serve
+from fluidkv.serving.serve import NO_HORIZON, largest_request, serve
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.policy import Policy
 from fluidkv.wait.runs.arrivals import poisson_prompts
@@ -27,6 +29,9 @@ from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 STAGES, ITERATIONS = 240_000, 4_500
 """Of all runs of a policy, at most, where nobody says how long: some three seconds in all."""
+
+MOST = 40
+"""Times that work are not begun: a minute or two."""
 
 _SHORTEST = 4  # lifetimes of the slowest prompt; the first two fill the server and are not measured
 _PROMPTS = 20  # come in each run at least, on average
@@ -65,8 +70,10 @@ class Comparison:
     Fields:
         duration: time that each run lasts.
         prompts: that came, for each seed.
-        short: whether runs end before four times the mean time inside of the slowest prompt under
+        short: whether runs end before four times the mean decode time of the slowest prompt under
             the policy: what was measured is then partly its start.
+        short_for_all: likewise of a prompt that is in every iteration, as under FCFS, with
+            iterations as in balance: what was measured is then the start of every policy.
         policies: WAIT or Nested WAIT, FCFS with newcomers first, FCFS with running prompts first.
             The latter two are missing where the capacity cannot hold one of the prompts.
     """
@@ -74,6 +81,7 @@ class Comparison:
     duration: float
     prompts: tuple[int, ...]
     short: bool
+    short_for_all: bool
     policies: tuple[PolicyRuns, ...]
 
 
@@ -94,18 +102,26 @@ def compare_policies(
         system: types and clock; its load is below 1.
         policy: thresholds by type, or segments.
         capacity: M, whole tokens.
-        longest: mean time inside of the slowest prompt under the policy.
-        most_time: no run lasts longer, where `duration` is None.
+        longest: mean decode time of the slowest prompt under the policy.
+        most_time: no run lasts longer, where `duration` is None and enough prompts come.
         seeds: runs of each; seed i is i.
         duration: of each run; None: as long as `STAGES` and `ITERATIONS` allow.
         on_progress: told what is run.
 
     Raises:
-        InputError: a duration in which nobody comes.
+        InputError: a duration in which nobody comes, or whose runs are more work than `MOST` times
+            that of runs for which nobody says how long; a capacity that the baselines' engine
+            cannot count.
     """
     tell = on_progress or (lambda _: None)
-    until = float(_duration(system, most_time, seeds) if duration is None else duration)
-    tables = [poisson_prompts(system, rng=seed, horizon=until) for seed in range(seeds)]
+    time = _duration(system, most_time, seeds) if duration is None else duration
+    require_work(system, time, seeds)
+    Limits(capacity)  # refused before anything is run
+    until = float(time)
+    try:
+        tables = [poisson_prompts(system, rng=seed, horizon=until) for seed in range(seeds)]
+    except InputError as error:  # of `horizon`, which is another time here
+        raise InputError("duration", until, error.allowed) from None
     tell(f"{policy.label}: {sum(map(len, tables)):,} prompts")
     stages = sum(int(table.output_length.sum()) + len(table) for table in tables)
     own = run_policy(
@@ -126,15 +142,48 @@ def compare_policies(
         duration=until,
         prompts=tuple(len(table) for table in tables),
         short=until < _SHORTEST * longest,
+        short_for_all=until < _SHORTEST * _least_decode_time(system),
         policies=tuple(rows),
     )
 
 
+def require_work(system: WaitSystem, time: Fraction, seeds: int) -> None:
+    """Refuse runs that nobody would wait for.
+
+    Raises:
+        InputError: as `compare_policies`.
+    """
+    most = MOST * _affordable(system, seeds)
+    if time > most:
+        prompts = seeds * most * system.arrival_rate
+        allowed = (
+            f"at most {_down(most)} with these rates, outputs and seeds "
+            f"({_down(prompts)} prompts on average)"
+        )
+        raise InputError("duration", int(time) if time.denominator == 1 else float(time), allowed)
+
+
 def _duration(system: WaitSystem, most_time: Fraction, seeds: int) -> Fraction:
-    stages = sum(each.arrival_rate * each.stages for each in system.types)
-    iterations = ITERATIONS * fluid_equilibrium(system).iteration_time
-    work = min(STAGES / Fraction(stages), iterations) / seeds
-    return max(_PROMPTS / system.arrival_rate, min(work, most_time))
+    return max(_PROMPTS / system.arrival_rate, min(_affordable(system, seeds), most_time))
+
+
+def _affordable(system: WaitSystem, seeds: int) -> Fraction:
+    """The time that `STAGES` and `ITERATIONS` allow each run; who is alone is in few iterations."""
+    stages = Fraction(sum(each.arrival_rate * each.stages for each in system.types))
+    iterations = min(1 / fluid_equilibrium(system).iteration_time, stages)  # per unit of time
+    return min(STAGES / stages, ITERATIONS / iterations) / seeds
+
+
+def _down(value: Fraction) -> str:
+    """Three digits, rounded down."""
+    digits = Decimal(value.numerator) / Decimal(value.denominator)
+    with localcontext(prec=3, rounding=ROUND_FLOOR):
+        return f"{float(+digits):,.3g}" if digits < 1000 else f"{int(+digits):,}"
+
+
+def _least_decode_time(system: WaitSystem) -> Fraction:
+    longest = max(each.output_length for each in system.types)
+    return longest * fluid_equilibrium(system).iteration_time
 
 
 def _fcfs(
@@ -151,8 +200,9 @@ def _fcfs(
         if needed > available:
             return None
     iteration = fluid_equilibrium(system).iteration_time
-    iterations = math.ceil(until / float(iteration)) + 1
-    most = math.ceil(until / float(system.base)) + 1
+    stages = max(int(table.output_length.sum()) for table in prompts)  # an idle server jumps
+    iterations = min(math.ceil(until / float(iteration)), stages) + 1
+    most = min(math.ceil(until / float(system.base)) + 1, NO_HORIZON)
     while True:
         run = serve(prompts, rules, limits, clock=system.clock, iterations=min(iterations, most))
         ended = run.time.max("window").values >= until

@@ -14,7 +14,7 @@ from functools import partial
 
 from fluidkv.errors import InputError
 from fluidkv.wait.answer.nested import NestedAnswer, nested_answer
-from fluidkv.wait.answer.runs import Comparison, compare_policies
+from fluidkv.wait.answer.runs import Comparison, compare_policies, require_work
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.theory.bounds import Theorem1Gap, theorem_1_gap
@@ -24,6 +24,9 @@ from fluidkv.wait.theory.thresholds import Thresholds, check_thresholds, integer
 
 ITERATIONS = 10**6
 """Iterations without tokens that the horizon lasts where none is given."""
+
+DELTA = Fraction(1, 100)
+"""Chance of an overflow where none is given."""
 
 _STEPS = 1000  # rates that fit are known to one part in so many
 
@@ -49,7 +52,8 @@ class WaitAnswer:
             each stage does not.
         sensitivities: what moves the equilibrium; exact.
         nested: where outputs are not known; None: not asked.
-        runs: policies side by side on the same arrivals; None: not asked.
+        runs: policies side by side on the same arrivals; None: not asked, or not to be made.
+        not_simulated: why they were asked for and not made; None: they were made, or not asked for.
     """
 
     system: WaitSystem
@@ -65,6 +69,7 @@ class WaitAnswer:
     sensitivities: Sensitivities
     nested: NestedAnswer | None
     runs: Comparison | None
+    not_simulated: InputError | None = None
 
     @property
     def chosen(self) -> Thresholds:
@@ -83,6 +88,26 @@ class WaitAnswer:
     def fluid_fits(self) -> bool:
         """Whether the capacity holds the balanced state, M* <= M."""
         return self.equilibrium.memory <= self.capacity
+
+    @property
+    def come_in_an_iteration(self) -> Fraction:
+        """Prompts of a type, or of a segment, that come in tau*: the mean over types or segments.
+
+        Thresholds are 1 at least: far below 1, they hold far more than the balance does.
+        """
+        rates = [each.arrival_rate for each in self.system.types]
+        if self.nested is not None:
+            rates = list(self.nested.chosen.segments.rates)
+        return sum(rates, Fraction(0)) / len(rates) * self.equilibrium.iteration_time
+
+    @property
+    def not_for_wait(self) -> bool:
+        """Whether the load fits, but not whole thresholds, as so few prompts come.
+
+        At most one half: whole thresholds are then at least twice the real ones, in the mean.
+        """
+        few = 2 * self.come_in_an_iteration <= 1
+        return self.fluid_fits and not self.fits and few
 
     @property
     def fits(self) -> bool:
@@ -105,7 +130,7 @@ class WaitAnswer:
         if bound.batch > self.capacity:
             return f"a full batch holds {shown(bound.batch)} tokens, the capacity is {room}"
         return (
-            f"batch and waiting prompts need {bound.capacity:,} tokens for delta = "
+            f"batch, waiting and tail need {bound.capacity:,} tokens for delta = "
             f"{float(self.nested.delta):.6g}, the capacity is {room}"
         )
 
@@ -116,7 +141,7 @@ def wait_study(
     *,
     unknown_lengths: bool = False,
     horizon: Exact | None = None,
-    delta: Exact = Fraction(1, 100),
+    delta: Exact | None = None,
     thresholds: Iterable[int] | None = None,
     segment_ends: Iterable[int] | None = None,
     simulate: bool = True,
@@ -134,7 +159,8 @@ def wait_study(
         unknown_lengths: outputs are not known when prompts come: Nested WAIT too. All types then
             have one input length.
         horizon: T of the bounds, at least d0; None: `ITERATIONS` times d0.
-        delta: with unknown lengths, the chance that memory overflows before the horizon, in (0, 1).
+        delta: with unknown lengths, the chance that memory overflows before the horizon, in (0, 1);
+            None: `DELTA`.
         thresholds: one a type, or one a segment; held against (11) or (12). None: the least ones.
         segment_ends: the last output of each segment; None: one for each output length, and the
             best number of segments beside.
@@ -145,7 +171,9 @@ def wait_study(
 
     Raises:
         InputError: a load that no policy can serve; thresholds or ends that break a constraint (the
-            message says which and by how much); a number out of range.
+            message says which and by how much); a number out of range; a `duration` in which nobody
+            comes, or of too much work. Runs that cannot be made for another reason are left out,
+            and the reason is in the answer.
     """
     room = exact("capacity", capacity, above=0)
     largest = max(each.input_length + each.output_length for each in system.types)
@@ -157,7 +185,9 @@ def wait_study(
     until = exact("horizon", system.base * ITERATIONS if horizon is None else horizon, above=0)
     if until < system.base:
         raise InputError("horizon", str(until), f"at least d0 = {system.base}, one iteration")
-    chance = exact("delta", delta, above=0)
+    if delta is not None and not unknown_lengths:
+        raise InputError("delta", _plain(delta), "together with unknown_lengths")
+    chance = exact("delta", DELTA if delta is None else delta, above=0)
     if chance >= 1:
         raise InputError("delta", str(chance), "a probability in (0, 1)")
     if segment_ends is not None and not unknown_lengths:
@@ -171,6 +201,8 @@ def wait_study(
     own = None if thresholds is None else tuple(count("thresholds", n) for n in thresholds)
 
     equilibrium = fluid_equilibrium(system)
+    if simulate and duration is not None:  # before thresholds are computed, which may take long
+        require_work(system, exact("duration", duration, above=0), seeds)
     given = None
     if own is not None and not unknown_lengths:
         given = check_thresholds(system, own, room)
@@ -198,7 +230,7 @@ def wait_study(
     return _completed(answer, play)
 
 
-def _completed(answer: WaitAnswer, play: Callable[..., Comparison] | None) -> WaitAnswer:
+def _completed(answer: WaitAnswer, play: "partial[Comparison] | None") -> WaitAnswer:
     """What follows from the thresholds that were chosen."""
     system, chosen = answer.system, answer.chosen
     whole = tuple(int(n) for n in chosen.thresholds)
@@ -219,8 +251,17 @@ def _completed(answer: WaitAnswer, play: Callable[..., Comparison] | None) -> Wa
         policy = NestedWait(segments.ends, answer.nested.chosen.thresholds)
         longest = answer.nested.chosen.latency_at_least
     room, until = int(answer.capacity), answer.horizon
-    runs = play(system, policy, capacity=room, longest=longest, most_time=until)
+    try:
+        runs = play(system, policy, capacity=room, longest=longest, most_time=until)
+    except InputError as error:
+        if error.argument == "duration" and play.keywords["duration"] is not None:
+            raise
+        return replace(answer, not_simulated=error)
     return replace(answer, runs=runs)
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Fraction) else value
 
 
 def _rate_factor(system: WaitSystem, capacity: Fraction) -> Fraction | None:

@@ -1,11 +1,14 @@
 """The whole answer: what follows from its parts, and what it refuses."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.wait.answer.ahead import ahead
+from fluidkv.wait.answer.runs import Comparison, PolicyRuns
 from fluidkv.wait.answer.study import WaitAnswer, wait_study
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.theory.bounds import theorem_2_memory
@@ -62,6 +65,15 @@ def test_a_capacity_below_balance_says_what_exceeds_it_and_what_would_fit():
     assert not tight.fits
     assert tight.reason is not None
     assert "least whole thresholds hold" in tight.reason
+
+
+def test_below_balance_a_full_batch_does_less_work_than_comes():
+    """M / (d0 + d1 M) is the most work that an iteration of M tokens does in a unit of time."""
+    for system in (TWO, MIXED, BUSY):
+        least = study(system, 10**6).equilibrium.memory
+        for capacity in (int(least), int(least) + 1, 10**6):
+            work = capacity / (system.base + system.per_kv_token * capacity)
+            assert study(system, capacity).fluid_fits == (work >= system.token_rate)
 
 
 def test_the_rate_factor_is_the_last_that_fits():
@@ -207,12 +219,86 @@ def test_time_inside_is_the_mean_from_prefill_to_last_stage():
     assert inside.mean() - iteration == pytest.approx(float(found.latency_at_least[0]), rel=0.06)
 
 
+def test_a_load_with_few_prompts_an_iteration_is_not_for_wait():
+    rare = MIXED.scaled(Fraction(1, 100))
+    tight = study(rare, 100)
+    assert tight.fluid_fits
+    assert tight.not_for_wait
+    each = [type_.arrival_rate * tight.equilibrium.iteration_time for type_ in rare.types]
+    assert tight.come_in_an_iteration == sum(each) / 3
+    assert not study(BUSY, 2500).not_for_wait  # 2500 do not hold its thresholds, either
+    assert not study(BUSY, 2500).fits
+
+
+def test_runs_that_cannot_be_made_are_told():
+    found = study(TWO, 2**30, simulate=True)
+    assert found.runs is None
+    assert found.not_simulated is not None
+    assert found.not_simulated.argument == "capacity"
+    assert study(TWO, 2**30).not_simulated is None
+
+
+def _policy(name: str, throughput: float, latency: float, evictions: int) -> PolicyRuns:
+    two = (latency, latency)
+    return PolicyRuns(
+        name, (throughput, throughput), two, two, two, two, (evictions, evictions), (9, 9), (0, 0)
+    )
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("own", "new_first", "running_first", "said"),
+    [
+        ((3, 8, 0), (3, 4, 0), (3, 4, 0),
+         "Here nobody is evicted, and first come, first served is twice as fast."),
+        ((3, 3, 0), (3, 4, 0), (3, 4, 0), "Here nobody is evicted, and WAIT is 1.3 times as fast."),
+        ((3, 8, 0), (0, NAN, 9), (3, 4, 0),
+         "Here FCFS, running first evicts nobody, either, and it is twice as fast."),
+        ((3, 2, 0), (0, NAN, 9), (2, 4, 5),
+         "Here WAIT evicts nobody and completes 50% more tokens than FCFS, running first, at 0.5 "
+         "times its mean latency."),
+        ((1, 2, 0), (0, NAN, 9), (2, 4, 5),
+         "Here WAIT evicts nobody and completes 50% fewer tokens than FCFS, running first, at 0.5 "
+         "times its mean latency."),
+        ((0, NAN, 0), (2, 4, 0), (2, 4, 0),
+         "Here WAIT completes no prompt in the second halves; first come, first served does, and "
+         "evicts nobody."),
+        ((2, 8, 3), (2, 4, 0), (2, 4, 0),
+         "Here WAIT itself evicts, for its thresholds do not fit; first come, first served evicts "
+         "nobody, and it is twice as fast."),
+        ((1, 8, 3), (0, NAN, 9), (2, 4, 1),
+         "Here WAIT itself evicts, for its thresholds do not fit; FCFS, running first evicts, too, "
+         "and WAIT completes 50% fewer tokens than FCFS, running first, at 2 times its mean "
+         "latency."),
+    ],
+)  # fmt: skip
+def test_who_is_ahead(own, new_first, running_first, said):
+    rows = (
+        _policy("WAIT", *own),
+        _policy("FCFS, new first", *new_first),
+        _policy("FCFS, running first", *running_first),
+    )
+    assert ahead(Comparison(10.0, (5, 5), False, False, rows)) == said
+
+
+def test_what_differs_from_run_to_run_is_no_difference():
+    own = replace(_policy("WAIT", 3, 4, 0), throughput=(2.0, 4.0), latency_mean=(3.0, 6.0))
+    other = _policy("FCFS, running first", 3, 4, 0)
+    runs = Comparison(10.0, (5, 5), False, False, (own, other))
+    assert "differs from run to run" in ahead(runs)
+    evicting = replace(runs, policies=(own, replace(other, evictions=(1, 2))))
+    assert "completes about as many tokens" in ahead(evicting)
+
+
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
-        ({"delta": 1}, "delta"),
-        ({"delta": 0}, "delta"),
-        ({"delta": 0.5}, "delta"),
+        ({"delta": 1, "unknown_lengths": True}, "delta"),
+        ({"delta": 0, "unknown_lengths": True}, "delta"),
+        ({"delta": 0.5, "unknown_lengths": True}, "delta"),
+        ({"delta": Fraction(1, 2)}, "delta"),
         ({"horizon": Fraction(1, 20)}, "horizon"),
         ({"segment_ends": (2,)}, "segment_ends"),
         ({"thresholds": (1,)}, "thresholds"),
@@ -220,6 +306,8 @@ def test_time_inside_is_the_mean_from_prefill_to_last_stage():
         ({"unknown_lengths": True, "segment_ends": (2, 1)}, "ends"),
         ({"simulate": True, "seeds": 0}, "seeds"),
         ({"simulate": True, "duration": 0}, "duration"),
+        ({"simulate": True, "duration": 10**9}, "duration"),
+        ({"simulate": True, "duration": Fraction(1, 10**5)}, "duration"),
     ],
 )
 def test_bad_input_is_named(options, argument):
