@@ -1,5 +1,7 @@
 """The one exception that bad input raises."""
 
+import math
+
 
 class InputError(ValueError):
     """Bad input, named so that the reader can mend it: the argument, its value and what is allowed.
@@ -16,6 +18,12 @@ class InputError(ValueError):
 
 def _shown(value: object, *, width: int = 60) -> str:
     """`repr`, on one line and not longer than `width`; the middle goes, as paths end in names."""
-    text = " ".join(repr(value).split())
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python writes out no integer of more than some 4300 digits
+        if isinstance(value, int):
+            sign = "-" if value < 0 else ""
+            return f"about {sign}10^{int(value.bit_length() * math.log10(2))}"
+        return f"{type(value).__name__} with a number too long to write out"
     half = (width - 3) // 2
     return text if len(text) <= width else f"{text[:half]}...{text[-half:]}"

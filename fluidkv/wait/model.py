@@ -7,11 +7,13 @@ stage and takes d0 + d1 (tokens held by the batch).
 Source: WAIT, section 2.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
@@ -85,7 +87,7 @@ class WaitSystem:
         ) -> None: ...
 
     def __post_init__(self) -> None:
-        types = tuple(self.types)
+        types = several("types", self.types, "at least one PromptType")
         if not types or not all(isinstance(each, PromptType) for each in types):
             raise InputError("types", self.types, "at least one PromptType")
         lengths = [(each.input_length, each.output_length) for each in types]
@@ -113,8 +115,12 @@ class WaitSystem:
 
     @property
     def clock(self) -> IterationClock:
-        """The iteration time as floats, for runs."""
-        return IterationClock(float(self.base), float(self.per_kv_token))
+        """The iteration time as floats, for runs.
+
+        Raises:
+            InputError: a coefficient that floats cannot hold.
+        """
+        return IterationClock(finite("base", self.base), finite("per_kv_token", self.per_kv_token))
 
     def scaled(self, factor: Exact) -> "WaitSystem":
         """The same system with every arrival rate multiplied by `factor`."""
@@ -140,8 +146,20 @@ def exact(
         number = Fraction(int(value.numerator), int(value.denominator))
         if not ((above is not None and number <= above) or (least is not None and number < least)):
             return number
-        value = str(number)
+        value = str(plain(number))
     raise InputError(argument, value, f"an integer or a Fraction{bound}")
+
+
+def probability(argument: str, value: object) -> Fraction:
+    """The value as a Fraction in (0, 1).
+
+    Raises:
+        InputError: not an exact number, or outside of it.
+    """
+    number = exact(argument, value, above=0)
+    if number >= 1:
+        raise InputError(argument, str(plain(number)), "a probability in (0, 1)")
+    return number
 
 
 def count(argument: str, value: object, *, least: int = 1) -> int:
@@ -155,3 +173,56 @@ def count(argument: str, value: object, *, least: int = 1) -> int:
     if value.__index__() < least:
         raise InputError(argument, value, f"an integer of at least {least}")
     return value.__index__()
+
+
+def several(argument: str, values: object, what: str) -> tuple[Any, ...]:
+    """The items of a sequence, whose kind is checked one by one elsewhere.
+
+    Args:
+        argument: its name.
+        values: anything that can be iterated but for a string.
+        what: what the items should be, for the message.
+
+    Raises:
+        InputError: something that is no sequence.
+    """
+    if not isinstance(values, str | bytes):
+        try:
+            items = iter(values)  # type: ignore[call-overload]
+        except TypeError:
+            pass
+        else:
+            return tuple(items)
+    raise InputError(argument, values, f"a sequence: {what}")
+
+
+def finite(argument: str, value: Exact) -> float:
+    """The exact number as the nearest float.
+
+    Raises:
+        InputError: a number so large, or so near 0, that it would become infinite or 0.
+    """
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isinf(number) or (value and not number):
+        raise InputError(argument, shown(value), "a number that a float can hold")
+    return number
+
+
+def plain(value: Exact) -> int | str:
+    """A number as it was given, for messages; what takes more than 40 digits, as `shown`."""
+    if max(value.numerator.bit_length(), value.denominator.bit_length()) > 128:
+        return shown(value)
+    return int(value) if value.denominator == 1 else str(value)
+
+
+def shown(value: Exact) -> str:
+    """A number in words: whole ones in full up to 40 digits, others to six digits."""
+    if value.denominator == 1 and value.numerator.bit_length() <= 128:
+        return str(value.numerator)
+    if 1e-300 < abs(value) < 1e300:
+        return f"{float(value):.6g}"
+    with localcontext(prec=6, Emax=MAX_EMAX, Emin=MIN_EMIN):
+        return f"{(Decimal(value.numerator) / Decimal(value.denominator)).normalize():g}"

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import count
+from fluidkv.wait.model import count, several
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,9 @@ class NestedWait:
         def __init__(self, ends: Iterable[int], thresholds: Iterable[int]) -> None: ...
 
     def __post_init__(self) -> None:
-        ends = tuple(count("ends", end) for end in self.ends)
+        ends = tuple(
+            count("ends", end) for end in several("ends", self.ends, "increasing output lengths")
+        )
         if not ends or any(b <= a for a, b in pairwise(ends)):
             raise InputError("ends", list(ends), "increasing output lengths, at least one")
         thresholds = _thresholds(self.thresholds)
@@ -90,7 +92,8 @@ Policy = Wait | NestedWait
 
 
 def _thresholds(values: Iterable[int]) -> tuple[int, ...]:
-    found = tuple(count("thresholds", value) for value in values)
+    given = several("thresholds", values, "integers of at least 1")
+    found = tuple(count("thresholds", value) for value in given)
     if not found:
         raise InputError("thresholds", [], "at least one")
     return found

@@ -22,7 +22,7 @@ from operator import itemgetter
 from typing import Literal
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, PromptType, WaitSystem, count, exact
+from fluidkv.wait.model import Exact, PromptType, WaitSystem, count, exact, several
 from fluidkv.workload import Workload
 
 Cut = Literal["width", "share"]
@@ -130,7 +130,7 @@ def _last_outputs(
     if cut not in ("width", "share"):
         raise InputError("cut", cut, "'width' or 'share'")
     if ends is not None:
-        given = [count("ends", end) for end in ends]
+        given = [count("ends", end) for end in several("ends", ends, "increasing outputs")]
         if bins is not None:
             raise InputError("bins", bins, "either bins or ends")
         if not given or any(b <= a for a, b in pairwise(given)) or given[-1] < longest:

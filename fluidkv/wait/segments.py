@@ -13,7 +13,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import WaitSystem, count, exact
+from fluidkv.wait.model import WaitSystem, count, exact, plain, several
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,20 @@ class Segments:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "input_length", count("input_length", self.input_length))
-        ends = tuple(count("ends", end) for end in self.ends)
-        rates = tuple(exact("rates", rate, above=0) for rate in self.rates)
+        ends = tuple(
+            count("ends", end) for end in several("ends", self.ends, "increasing output lengths")
+        )
+        rates = tuple(
+            exact("rates", rate, above=0) for rate in several("rates", self.rates, "one a segment")
+        )
         if not ends or any(b <= a for a, b in pairwise(ends)):
             raise InputError("ends", list(ends), "increasing output lengths, at least one")
         if len(rates) != len(ends):
             raise InputError("rates", f"{len(rates)} of them", f"{len(ends)}, one a segment")
         for k, (before, after) in enumerate(pairwise(rates), start=2):
             if after > before:
-                allowed = f"at most {before}, the rate of the segment before"
-                raise InputError("rates", f"{after} in segment {k}", allowed)
+                allowed = f"at most {plain(before)}, the rate of the segment before"
+                raise InputError("rates", f"{plain(after)} in segment {k}", allowed)
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "rates", rates)
 
@@ -66,7 +70,8 @@ class Segments:
         if len(inputs) > 1:
             raise InputError("input_length", sorted(inputs), "one input length for all types")
         outputs = sorted(each.output_length for each in system.types)
-        chosen = tuple(outputs if ends is None else (count("ends", end) for end in ends))
+        given = outputs if ends is None else several("ends", ends, "increasing output lengths")
+        chosen = tuple(count("ends", end) for end in given)
         if any(b <= a for a, b in pairwise(chosen)):
             raise InputError("ends", list(chosen), "increasing output lengths")
         for end in chosen:
@@ -103,12 +108,19 @@ class Segments:
     @property
     def costs(self) -> tuple[Fraction, ...]:
         """S_k: tokens held by one prompt at each stage of segment k."""
-        return tuple(
-            span * (self.input_length + Fraction(start + end, 2))
-            for start, end, span in zip(self.starts, self.ends, self.spans, strict=True)
-        )
+        return tuple(Fraction(cost, 2) for cost in double_costs(self.input_length, self.ends))
 
     @property
     def boundary_tokens(self) -> tuple[int, ...]:
         """l + l'_(k-1) for k = 2, 3, ...: tokens held by a prompt that waits before segment k."""
         return tuple(self.input_length + end for end in self.ends[:-1])
+
+
+def double_costs(input_length: int, ends: Iterable[int]) -> list[int]:
+    """2 S_k of each segment: whole numbers."""
+    stops = tuple(ends)
+    starts = (0, *(end + 1 for end in stops[:-1]))
+    return [
+        (end - start + 1) * (2 * input_length + start + end)
+        for start, end in zip(starts, stops, strict=True)
+    ]

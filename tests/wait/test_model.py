@@ -9,7 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import PromptType, WaitSystem, exact
+from fluidkv.wait.model import (
+    PromptType,
+    WaitSystem,
+    count,
+    exact,
+    finite,
+    plain,
+    probability,
+    several,
+    shown,
+)
+from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
 
@@ -220,3 +231,77 @@ def test_segments_need_a_common_input():
     system = WaitSystem([PromptType(1, 2, 3), PromptType(1, 4, 5)], 1, 0)
     with pytest.raises(InputError, match=r"input_length: got \[2, 4\]"):
         Segments.of(system)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: exact("x", -(10**5000), above=0),
+        lambda: exact("x", Fraction(-1, 10**5000), least=0),
+        lambda: count("x", -(10**5000)),
+        lambda: probability("x", 10**5000),
+        lambda: finite("x", 10**5000),
+        lambda: finite("x", Fraction(1, 10**5000)),
+    ],
+)
+def test_huge_numbers_are_refused_in_one_line(call):
+    with pytest.raises(InputError, match=r"^x: got .*1(0\^|e[+-])?5000") as caught:
+        call()
+    assert one_line(caught)
+    assert len(str(caught.value)) < 100
+
+
+def test_a_probability_is_above_0_and_below_1():
+    assert probability("delta", Fraction(1, 10**400)) == Fraction(1, 10**400)
+    for bad in (0, 1, Fraction(3, 2), 0.5):
+        with pytest.raises(InputError, match=r"^delta: "):
+            probability("delta", bad)
+
+
+def test_numbers_are_shown_in_a_few_digits():
+    given = (Fraction(7, 2), Fraction(1, 3), 12345678, 10**400, Fraction(1, 3 * 10**400))
+    assert [shown(each) for each in given] == [
+        "3.5",
+        "0.333333",
+        "12345678",
+        "1e+400",
+        "3.33333e-401",
+    ]
+    assert [plain(each) for each in given] == ["7/2", "1/3", 12345678, "1e+400", "3.33333e-401"]
+
+
+@pytest.mark.parametrize("base", [10**400, Fraction(1, 10**400)])
+def test_a_clock_that_floats_cannot_hold_is_refused(base):
+    with pytest.raises(InputError, match=r"^base: got '1e[+-]400'"):
+        _ = WaitSystem([PromptType(1, 2, 3)], base, 0).clock
+    with pytest.raises(InputError, match=r"^per_kv_token: got '1e[+-]400'"):
+        _ = WaitSystem([PromptType(1, 2, 3)], 1, base).clock
+
+
+def test_an_overload_of_any_size_is_refused_in_one_line():
+    with pytest.raises(InputError, match=r"got '1e\+400 prompts .* must be below 1$"):
+        fluid_equilibrium(WaitSystem([PromptType(10**400, 2, 3)], 1, 1))
+
+
+@pytest.mark.parametrize(
+    ("named", "call"),
+    [
+        ("types", lambda bad: WaitSystem(bad, 1, 0)),
+        ("thresholds", lambda bad: Wait(bad)),
+        ("thresholds", lambda bad: NestedWait((1,), bad)),
+        ("ends", lambda bad: NestedWait(bad, (1,))),
+        ("ends", lambda bad: Segments(1, bad, (Fraction(1),))),
+        ("rates", lambda bad: Segments(1, (1,), bad)),
+        ("ends", lambda bad: Segments.of(WaitSystem([PromptType(1, 2, 3)], 1, 0), bad)),
+    ],
+)
+@pytest.mark.parametrize("bad", [3, "12", Fraction(1, 2)])
+def test_what_is_no_sequence_is_refused(named, call, bad):
+    with pytest.raises(InputError, match=rf"^{named}: got .* a sequence: ") as caught:
+        call(bad)
+    assert one_line(caught)
+
+
+def test_any_iterable_is_a_sequence():
+    assert several("x", (k for k in (1, 2)), "numbers") == (1, 2)
+    assert several("x", np.array([1, 2]), "numbers") == (1, 2)

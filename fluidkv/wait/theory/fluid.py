@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import WaitSystem
+from fluidkv.wait.model import WaitSystem, shown
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ def require_stable(system: WaitSystem) -> None:
         InputError: as `fluid_equilibrium`.
     """
     if system.load >= 1:
-        most = system.arrival_rate / system.load
         raise InputError(
             "arrival_rate",
-            f"{float(system.arrival_rate):.6g} prompts per unit of time",
-            f"below {float(most):.6g} with these lengths and d1: the load d1 sum(rate c) is "
-            f"{float(system.load):.6g} and must be below 1",
+            f"{shown(system.arrival_rate)} prompts per unit of time",
+            f"below {shown(system.arrival_rate / system.load)} with these lengths and d1: the load d1 sum(rate c) is "
+            f"{shown(system.load)} and must be below 1",
         )
