@@ -77,7 +77,7 @@ def _source(load: Load) -> list[Row]:
 def _fluid(answer: WaitAnswer, load: Load) -> list[Row]:
     fluid, rho = answer.equilibrium, answer.system.load
     each = words.per(load)
-    room = "yes, at every rate: memory costs no time"
+    room = "yes: memory costs no time, and only the capacity limits the rates"
     if answer.most_rate is not None:
         rate, most = words.short(answer.system.arrival_rate), words.at_least(answer.most_rate)
         room = f"yes: load {words.short(rho)}, below 1; {rate} prompts {each}, below {most}"

@@ -300,6 +300,7 @@ def test_an_idle_server_is_run(capsys):
 def test_a_queue_that_cannot_grow_never_overflows(capsys):
     argv = [*TWO[:4], "--d0", "1", "--d1", "0", "--unknown-lengths", "--segment", "2", QUIET]
     text = words(shown(capsys, *argv, "--capacity", "60"))
+    assert "can keep up yes: memory costs no time, and only the capacity limits" in text
     assert "never more, whatever comes" in text
     assert "fits yes: memory never exceeds this capacity" in text
     assert "probability" not in text
