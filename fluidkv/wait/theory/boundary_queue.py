@@ -18,15 +18,18 @@ Source: WAIT, appendix C.4 (equation 20, Lemma 8).
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import accumulate
 
 from flint import arb, arb_mat, fmpq
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, count, exact
+from fluidkv.wait.model import Exact, count, exact, plain, shown
 
 MOST_LEVEL = 400
-"""Levels up to which `exceedance_probability` multiplies matrices: a few seconds at the end."""
+MOST_PROMPTS = 100_000
+MOST_BATCHES = 10**18
+"""Up to these `exceedance_probability` multiplies matrices: some ten seconds with all three."""
 
 _BITS = 96  # a root is known to 2^-64 of itself; the rest is room for f to have a sign beside it
 _MOST_BITS = 1 << 14
@@ -74,6 +77,7 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
 
     Raises:
         InputError: a number out of range, or n <= p n_prev: there is no positive root then.
+        ArithmeticError: a drift so small that 2^14 bits do not do.
 
     The sign of f at both ends of a bracket is proved in balls; convexity does the rest.
     """
@@ -88,7 +92,7 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
         if root is not None:
             return Eta(n_prev, p, n, root, lower)
         bits *= 2
-    raise ArithmeticError(f"eta of {(n_prev, str(p), n)} not enclosed in {_MOST_BITS} bits")
+    raise ArithmeticError(f"eta: not enclosed in {_MOST_BITS} bits")
 
 
 def eta_small_drift(n_prev: int, p: Exact, n: int) -> Fraction:
@@ -103,38 +107,44 @@ def eta_small_drift(n_prev: int, p: Exact, n: int) -> Fraction:
     """
     n_prev, p, n = _queue(n_prev, p, n)
     if not 0 < p < 1:
-        raise InputError("p", str(p), "a share in (0, 1), where the queue varies")
+        raise InputError("p", str(plain(p)), "a share in (0, 1), where the queue varies")
     return 2 * (n - p * n_prev) / (n_prev * p * (1 - p))
 
 
 def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: int) -> arb:
     """Chance that the Lindley chain from 0 reaches `level` within so many batches, in a ball.
 
-    The chain is cut off at `level`, which absorbs: what has not been absorbed is a power of a
-    matrix times a vector. N e^(-eta level) is the paper's bound on this number.
+    The chain is cut off at `level`, which absorbs: what has been absorbed is a power of a matrix
+    times a vector. Nothing is below 0 and nothing is subtracted, so that the chance keeps its
+    digits, however small it is. N e^(-eta level) is the paper's bound on this number.
 
     Args:
-        n_prev, p, n: as `eta`; the drift may have any sign.
+        n_prev: as `eta`, at most `MOST_PROMPTS`.
+        p, n: as `eta`; the drift may have any sign.
         level: prompts, from 1 to `MOST_LEVEL`.
-        batches: N, at least 0.
+        batches: N, from 0 to `MOST_BATCHES`.
 
     Returns:
         a ball of small relative radius; exactly 0 if the chain cannot grow.
 
     Raises:
         InputError: a number out of range.
+        ArithmeticError: not enclosed to 2^-32 of itself in 2^14 bits; no such case is known.
     """
     n_prev, p, n = _numbers(n_prev, p, n)
     level, batches = count("level", level), count("batches", batches, least=0)
+    if n_prev > MOST_PROMPTS:
+        raise InputError("n_prev", n_prev, f"at most {MOST_PROMPTS} prompts")
     if level > MOST_LEVEL:
         raise InputError("level", level, f"at most {MOST_LEVEL} prompts")
-    steps = _law(n_prev, p)
-    if batches * (max(x for x, chance in enumerate(steps) if chance) - n) < level:
+    if batches > MOST_BATCHES:
+        raise InputError("batches", batches, f"at most {MOST_BATCHES:.0e}")
+    if p == 0 or batches * (n_prev - n) < level:
         return arb(0)
     bits = 2 * _BITS
     while bits <= _MOST_BITS:
         with flint_context.workprec(bits):
-            reached = 1 - _stayed_below(steps, n, level, batches)
+            reached = _absorbed(_law(n_prev, p), n, level, batches)
             if reached.rel_accuracy_bits() >= _CLOSE // 2:
                 return reached
         bits *= 2
@@ -183,34 +193,45 @@ def _f(n_prev: int, share: arb, n: int, point: arb) -> arb:
     return n_prev * (share * point.expm1()).log1p() - n * point
 
 
-def _law(n_prev: int, p: Fraction) -> list[Fraction]:
-    """P(X = x) for x = 0..n_prev."""
-    return [math.comb(n_prev, x) * p**x * (1 - p) ** (n_prev - x) for x in range(n_prev + 1)]
+def _law(n_prev: int, p: Fraction) -> list[arb]:
+    """P(X = x) for x = 0..n_prev; p > 0."""
+    if p == 1:
+        return [arb(0)] * n_prev + [arb(1)]
+    odds, law = to_ball(p / (1 - p)), [to_ball(1 - p) ** n_prev]
+    for x in range(n_prev):
+        law.append(law[-1] * odds * (n_prev - x) / (x + 1))
+    return law
 
 
-def _stayed_below(steps: list[Fraction], n: int, level: int, batches: int) -> arb:
-    """Chance that the chain from 0 is below `level` after each of the batches."""
-    balls = [to_ball(chance) for chance in steps]
-    rows = [[arb(0)] * level for _ in range(level)]
-    for before in range(level):
-        for x, chance in enumerate(balls):
-            after = max(before + x - n, 0)
-            if after < level:
-                rows[before][after] += chance
-    power, alive = arb_mat(rows), arb_mat(level, 1, [arb(1)] * level)
+def _absorbed(law: list[arb], n: int, level: int, batches: int) -> arb:
+    """Chance that the chain from 0 has reached the level after the batches."""
+    most = len(law) - 1
+    at_most, at_least = list(accumulate(law)), list(accumulate(reversed(law)))
+
+    def row(before: int) -> list[arb]:
+        """From `before` to 0, to each place between, and to the level."""
+        last = n - before  # the most arrivals after which nobody waits
+        first = level + last  # the fewest after which the level is reached
+        empty = arb(0) if last < 0 else at_most[min(last, most)]
+        between = (law[x] if 0 <= x <= most else arb(0) for x in range(last + 1, first))
+        full = at_least[min(most - first, most)] if first <= most else arb(0)
+        return [empty, *between, full]
+
+    rows = [*map(row, range(level)), [arb(0)] * level + [arb(1)]]
+    power, reached = arb_mat(rows), arb_mat(level + 1, 1, rows[-1])
     while batches:  # all powers of the matrix commute, so the order of the factors is free
         if batches & 1:
-            alive = power * alive
+            reached = power * reached
         batches >>= 1
         if batches:
             power = power * power
-    return alive[0, 0]
+    return reached[0, 0]
 
 
 def _numbers(n_prev: int, p: Exact, n: int) -> tuple[int, Fraction, int]:
     p = exact("p", p, least=0)
     if p > 1:
-        raise InputError("p", str(p), "a share in [0, 1]")
+        raise InputError("p", str(plain(p)), "a share in [0, 1]")
     return count("n_prev", n_prev), p, count("n", n)
 
 
@@ -221,7 +242,7 @@ def _queue(n_prev: int, p: Exact, n: int) -> tuple[int, Fraction, int]:
         raise InputError(
             "n",
             n,
-            f"more than p n_prev = {float(mean):.6g}; at this drift of {float(mean - n):.6g} a "
+            f"more than p n_prev = {shown(mean)}; at this drift of {shown(mean - n)} a "
             "batch, which is not negative, there is no positive root",
         )
     return n_prev, p, n

@@ -17,7 +17,7 @@ from flint import arb
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, WaitSystem, count, exact
+from fluidkv.wait.model import Exact, WaitSystem, count, exact, probability, several
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import Eta, ends, eta, to_ball
 from fluidkv.wait.theory.lindley import kingman
@@ -89,7 +89,8 @@ def theorem_1_gap(
     """
     from fluidkv.wait.theory.thresholds import check_thresholds
 
-    n = tuple(count("thresholds", each) for each in thresholds)
+    given = several("thresholds", thresholds, "integers of at least 1")
+    n = tuple(count("thresholds", each) for each in given)
     checked, time = check_thresholds(system, n, capacity), exact("horizon", horizon, above=0)
     gaps = []
     for each, size, slack in zip(system.types, n, checked.slack, strict=True):
@@ -139,7 +140,11 @@ class MemoryBound:
 
     @property
     def capacity(self) -> int:
-        """The least whole capacity that certainly satisfies the bound, tokens."""
+        """The least whole capacity that certainly satisfies the bound, tokens.
+
+        Raises:
+            ArithmeticError: a total that is not finite. `theorem_2_memory` makes none.
+        """
         with flint_context.workprec(_BITS + self.total.bits()):
             whole = self.total.upper().ceil().unique_fmpz()
         if whole is None:
@@ -183,11 +188,10 @@ def theorem_2_memory(
     Raises:
         InputError: thresholds that break (12), or a number out of range.
     """
-    n = tuple(count("thresholds", each) for each in thresholds)
+    given = several("thresholds", thresholds, "integers of at least 1")
+    n = tuple(count("thresholds", each) for each in given)
     d0, time = exact("base", base, above=0), exact("horizon", horizon, above=0)
-    chance = exact("delta", delta, above=0)
-    if chance >= 1:
-        raise InputError("delta", str(chance), "a probability in (0, 1)")
+    chance = probability("delta", delta)
     if eta_from not in ("exact", "lower"):
         raise InputError("eta_from", eta_from, "'exact' or 'lower'")
     if per_kv_token is None:
@@ -232,7 +236,7 @@ def worst_case_segments(
         InputError: tables of different shapes, a rate below 0, high below low, or a segment that
             no prompt ever reaches.
     """
-    stops = tuple(segment_ends)
+    stops = several("segment_ends", segment_ends, "the last stage of each segment")
     least = _table("low", low, len(stops))
     most = least if high is None else _table("high", high, len(stops))
     pairs = [pair for rows in zip(least, most, strict=False) for pair in zip(*rows, strict=True)]
@@ -269,7 +273,11 @@ def _tail(
 def _table(
     argument: str, rows: Sequence[Sequence[Exact]], segments: int
 ) -> list[tuple[Fraction, ...]]:
-    table = [tuple(exact(argument, rate, least=0) for rate in row) for row in rows]
+    what = f"rows of {segments} rates, one a segment"
+    table = [
+        tuple(exact(argument, rate, least=0) for rate in several(argument, row, what))
+        for row in several(argument, rows, what)
+    ]
     if not table or any(len(row) != segments for row in table):
         raise InputError(argument, rows, f"at least one row of {segments} rates, one a segment")
     return table

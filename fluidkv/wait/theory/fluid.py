@@ -59,6 +59,6 @@ def require_stable(system: WaitSystem) -> None:
         raise InputError(
             "arrival_rate",
             f"{shown(system.arrival_rate)} prompts per unit of time",
-            f"below {shown(system.arrival_rate / system.load)} with these lengths and d1: the load d1 sum(rate c) is "
-            f"{shown(system.load)} and must be below 1",
+            f"below {shown(system.arrival_rate / system.load)} with these lengths and d1: "
+            f"the load d1 sum(rate c) is {shown(system.load)} and must be below 1",
         )

@@ -21,10 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, count, exact
+from fluidkv.wait.model import Exact, count, exact, plain
 
 Path = npt.NDArray[np.int64]
 """Whole numbers along the last axis, one a batch; axes before it are separate runs."""
+
+_MOST = 2**62  # below it a queue, one more batch included, is an int64
 
 
 @dataclass(frozen=True)
@@ -46,13 +48,16 @@ def queue_path(arrivals: npt.ArrayLike, n: int) -> QueuePath:
     """The queue of a segment, batch by batch, from an empty start.
 
     Args:
-        arrivals: X, whole numbers of at least 0, shape (..., batches).
-        n: prompts that a batch takes.
+        arrivals: X, whole numbers of at least 0, shape (..., batches); those of a run make less
+            than 2^62 together.
+        n: prompts that a batch takes, less than 2^62.
 
     Raises:
-        InputError: arrivals that are not whole or below 0.
+        InputError: arrivals that are not whole, below 0 or too many, or n out of range.
     """
     x, n = _arrivals(arrivals), count("n", n)
+    if n >= _MOST:
+        raise InputError("n", n, "less than 2^62")
     queue, stuck = np.empty_like(x), np.empty(x.shape, dtype=bool)
     held = np.zeros(x.shape[:-1], dtype=np.int64)
     for batch in range(x.shape[-1]):
@@ -108,7 +113,7 @@ def kingman(mean: Exact, variance: Exact) -> Fraction:
     """
     mean, variance = exact("mean", mean), exact("variance", variance, least=0)
     if mean >= 0:
-        raise InputError("mean", str(mean), "a negative drift; at 0 or above no bound holds")
+        raise InputError("mean", str(plain(mean)), "a negative drift; at 0 or above no bound holds")
     return variance / (-2 * mean)
 
 
@@ -120,13 +125,14 @@ def mean_queue_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
 
     Args:
         n: prompts that a batch takes.
-        mean, variance: of the arrivals X of one batch; exact.
+        mean: of the arrivals X of one batch, at least 0 and below n; exact.
+        variance: likewise, at least 0; exact.
 
     Raises:
-        InputError: mean >= n.
+        InputError: a number out of range.
     """
-    n = count("n", n)
-    return 2 * n - 1 + kingman(exact("mean", mean) - n, variance)
+    n, mean = _service(n, mean)
+    return 2 * n - 1 + kingman(mean - n, variance)
 
 
 def stationary_mean_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
@@ -137,12 +143,26 @@ def stationary_mean_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
 
     Args, raises: as `mean_queue_bound`.
     """
-    n, mean = count("n", n), exact("mean", mean, least=0)
+    n, mean = _service(n, mean)
     return n - 1 + mean / 2 + kingman(mean - n, variance)
+
+
+def _service(n: int, mean: Exact) -> tuple[int, Fraction]:
+    n, mean = count("n", n), exact("mean", mean, least=0)
+    if mean >= n:
+        raise InputError("mean", str(plain(mean)), f"less than n = {plain(n)}, which a batch takes")
+    return n, mean
 
 
 def _arrivals(arrivals: npt.ArrayLike) -> Path:
     x = np.asarray(arrivals)
-    if x.ndim == 0 or x.shape[-1] == 0 or not np.issubdtype(x.dtype, np.integer) or (x < 0).any():
+    if x.ndim == 0 or x.size == 0 or not np.issubdtype(x.dtype, np.integer) or (x < 0).any():
         raise InputError("arrivals", arrivals, "whole numbers of at least 0, at least one batch")
+    if int(x.max()) * x.shape[-1] >= _MOST and max(map(sum, _runs(x))) >= _MOST:
+        raise InputError("arrivals", arrivals, "less than 2^62 prompts in a run")
     return x.astype(np.int64)
+
+
+def _runs(x: npt.NDArray) -> list[list[int]]:
+    """Each run as Python's integers, which do not wrap."""
+    return x.reshape(-1, x.shape[-1]).tolist()

@@ -7,10 +7,14 @@ from itertools import product
 import mpmath
 import numpy as np
 import pytest
+from flint import arb
 
 from fluidkv.errors import InputError
+from fluidkv.wait.theory import boundary_queue
 from fluidkv.wait.theory.boundary_queue import (
+    MOST_BATCHES,
     MOST_LEVEL,
+    MOST_PROMPTS,
     ends,
     eta,
     eta_small_drift,
@@ -147,8 +151,61 @@ def test_the_union_bound_is_three_to_four_times_too_large():
 def test_exceedance_is_zero_before_the_level_can_be_reached():
     assert exceedance_probability(3, HALF, 2, 4, 3) == 0  # one more a batch at most
     assert float(exceedance_probability(3, HALF, 2, 3, 3).mid()) == pytest.approx(1 / 512)
-    with pytest.raises(InputError, match=r"^level: "):
-        exceedance_probability(3, HALF, 2, MOST_LEVEL + 1, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ((3, HALF, 2, MOST_LEVEL + 1, 3), "level"),
+        ((MOST_PROMPTS + 1, HALF, 2, 3, 3), "n_prev"),
+        ((3, HALF, 2, 3, MOST_BATCHES + 1), "batches"),
+        ((3, HALF, 2, 3, 10**5000), "batches"),
+    ],
+)
+def test_exceedance_has_limits(arguments, named):
+    with pytest.raises(InputError, match=f"^{named}: got .*; allowed: at most ") as caught:
+        exceedance_probability(*arguments)
+    assert "\n" not in str(caught.value)
+
+
+def test_exceedance_of_a_chance_too_small_for_floats():
+    # Two prompts go on, one is served: level 40 takes 40 batches in which both do, 1e-100 each. A
+    # run of them has 61 places among 100; whatever else reaches 40 is some 1e-50 of that.
+    p = Fraction(1, 10**50)
+    ratio = exceedance_probability(2, p, 1, 40, 40) * 10**4000
+    assert ratio.contains(1)
+    ratio = exceedance_probability(2, p, 1, 40, 100) * 10**4000
+    assert abs(ratio - 61) < 1e-12  # the product is rounded to 53 bits
+
+
+def test_exceedance_with_many_prompts():
+    # One batch, from 0: more than 50009 of 100000 prompts, each with 1/2.
+    found = exceedance_probability(100_000, HALF, 50_000, 10, 1)
+    normal = (1 - math.erf((9.5 / math.sqrt(25_000)) / math.sqrt(2))) / 2
+    assert float(found.mid()) == pytest.approx(
+        normal, abs=1e-5
+    )  # the error at p = 1/2 is of order 1/n
+    # A third of them instead of half: 1e-2562, below Hoeffding's exp(-2 n (1/2 - 1/3)^2) a batch.
+    chance = exceedance_probability(100_000, Fraction(1, 3), 50_000, 10, 10)
+    assert 0 < chance < 10 * arb(-2 * 100_000 / 36).exp()
+
+
+def test_exceedance_with_every_prompt_going_on():
+    assert exceedance_probability(3, Fraction(1), 2, 3, 3) == 1
+    assert exceedance_probability(3, Fraction(1), 2, 4, 3) == 0
+
+
+@pytest.mark.parametrize("n", [1, 10**400])
+def test_huge_queues_are_refused_in_one_line(n):
+    with pytest.raises(InputError, match=r"^n: got .* p n_prev = 5e\+499; ") as caught:
+        eta(10**500, HALF, n)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_drift_beyond_the_bits_is_said(monkeypatch):
+    monkeypatch.setattr(boundary_queue, "_MOST_BITS", 100)  # instead of a drift of 1e-9000
+    with pytest.raises(ArithmeticError, match="not enclosed in 100 bits"):
+        eta(2, HALF - Fraction(1, 10**60), 1)
 
 
 def test_the_queue_by_hand():
@@ -208,6 +265,37 @@ def test_kingman_asks_for_a_negative_drift():
         queue_path([1.5], 2)
     with pytest.raises(InputError, match=r"^arrivals: "):
         queue_path([-1], 2)
+
+
+def test_bounds_on_the_mean_by_hand():
+    assert mean_queue_bound(4, 3, 1) == 7 + Fraction(1, 2)
+    assert stationary_mean_bound(4, 3, 1) == 3 + Fraction(3, 2) + Fraction(1, 2)
+
+
+@pytest.mark.parametrize("bound", [mean_queue_bound, stationary_mean_bound])
+@pytest.mark.parametrize(
+    ("mean", "message"),
+    [
+        (5, "mean: got '5'; allowed: less than n = 4, which a batch takes"),
+        (4, "mean: got '4'; allowed: less than n = 4, which a batch takes"),
+        (-100, "mean: got '-100'; allowed: an integer or a Fraction of at least 0"),
+    ],
+)
+def test_a_mean_out_of_range_is_named_as_given(bound, mean, message):
+    with pytest.raises(InputError) as caught:
+        bound(4, mean, 1)
+    assert str(caught.value) == message
+
+
+def test_arrivals_that_integers_cannot_hold_are_refused():
+    most = 2**62 - 1
+    assert queue_path(np.array([most], dtype=np.uint64), most).outside.tolist() == [0]
+    assert queue_path([most, 0], 2).queue.tolist() == [most, most - 2]
+    for too_many in (np.array([2**63], dtype=np.uint64), [2**62], [[0, 0], [most, 1]]):
+        with pytest.raises(InputError, match=r"^arrivals: .* less than 2\^62"):
+            queue_path(too_many, 2)
+    with pytest.raises(InputError, match=r"^n: .* less than 2\^62"):
+        queue_path([1], 2**62)
 
 
 def test_the_smallest_queue_that_exceeds_the_paper_mean():

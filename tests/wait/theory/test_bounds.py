@@ -4,12 +4,18 @@ import math
 from fractions import Fraction
 
 import pytest
+from flint import arb
 
 from fluidkv.errors import InputError
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import ends, eta
-from fluidkv.wait.theory.bounds import theorem_1_gap, theorem_2_memory, worst_case_segments
+from fluidkv.wait.theory.bounds import (
+    MemoryBound,
+    theorem_1_gap,
+    theorem_2_memory,
+    worst_case_segments,
+)
 
 # l = 10, outputs 4 and 9: half of the prompts go on.
 TWO = Segments(10, (4, 9), (Fraction(2), Fraction(1)))
@@ -29,6 +35,14 @@ def test_three_terms_by_hand():
     assert high - low < 1e-12
     assert bound.capacity == math.ceil(1194 + high)
     assert bound.capacity - 1 < bound.upper <= bound.capacity
+
+
+def test_a_capacity_is_whole_and_above_every_point_of_the_total():
+    # A ball whose middle is 1194.9 and whose upper end is above 1195: the ends decide, not the
+    # middle; exactly 1195 needs no more.
+    made = MemoryBound(Fraction(1100), Fraction(94), arb(0.875, 0.25), 1, ())
+    assert made.capacity == 1196
+    assert MemoryBound(Fraction(1100), Fraction(94), arb(1), 1, ()).capacity == 1195
 
 
 def test_the_lower_bound_on_eta_asks_for_more_memory():
@@ -69,6 +83,8 @@ def test_a_queue_that_cannot_grow_adds_no_tail():
         ({"thresholds": (10, Fraction(11, 2))}, "thresholds"),
         ({"per_kv_token": 1}, "thresholds"),  # the first queue cannot be served
         ({"eta_from": "guess"}, "eta_from"),
+        ({"thresholds": 10}, "thresholds"),
+        ({"thresholds": None}, "thresholds"),
     ],
 )
 def test_what_the_theorem_assumes_is_asked_for(changed, named):
@@ -102,6 +118,9 @@ def test_worst_case_takes_the_largest_rate_and_the_largest_share():
         ([[1, 0]], None, "high"),  # never reaches segment 2
         ([[2, 1]], [[1, 1]], "high"),
         ([[2, 1], [1, 1]], [[2, 1]], "high"),
+        (None, None, "low"),
+        ([1, 2], None, "low"),
+        ([[1, 1]], [1, 2], "high"),
     ],
 )
 def test_worst_case_tables_are_checked(low, high, named):
