@@ -6,6 +6,8 @@ from random import Random
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from fluidkv.wait.model import WaitSystem
 
 RANDOM = "200 random rational systems of 1 to 4 types (seed 1), loads below 1"
@@ -60,6 +62,22 @@ def two_types(case: str) -> "WaitSystem":
     rates = TWO_TYPES[case]
     types = [PromptType(rate, 1, output) for rate, output in zip(rates, (1, 2), strict=True)]
     return WaitSystem(types, Fraction(1, 2), Fraction(1, 36))
+
+
+def margin(values: "ArrayLike", chance: float = 1e-6) -> float:
+    """What a mean of a few runs may be off by: standard errors times Student's quantile.
+
+    Args:
+        values: one a run.
+        chance: that a right record is off by more, one-sided. With n runs the quantile is that of
+            n - 1 degrees of freedom: 5 runs need many more errors than 500.
+    """
+    import numpy as np
+    from scipy.stats import t
+
+    runs = np.asarray(values, np.float64)
+    error = float(runs.std(ddof=1)) / runs.size**0.5
+    return error * float(t.ppf(1 - chance, runs.size - 1))
 
 
 def _rational(draw: Random) -> Fraction:

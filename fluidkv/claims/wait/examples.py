@@ -70,20 +70,23 @@ def _evicts_two() -> Outcome:
     return equals((evicted, 4 + 2 * completed), "2, 12")
 
 
-def _must_evict(paused: int) -> Outcome:
+def _must_evict() -> Outcome:
     """All ways to prefill 4 and keep the 6 decodes: some run (2 units each), the others pause."""
-    ways = [(d, 6 - d) for d in range(7) if 4 + 2 * d + paused * (6 - d) <= _MEMORY]
-    most = max(ways, default=None)
-    tokens = most and 4 + 2 * most[0] + paused * most[1]
+
+    def ways(paused: int) -> list[tuple[int, int]]:
+        return [(d, 6 - d) for d in range(7) if 4 + 2 * d + paused * (6 - d) <= _MEMORY]
+
+    most, computed = max(ways(2), default=None), max(ways(1), default=None)
     return holds_for(
-        most and f"4 prefills, {most[0]} decodes, {most[1]} paused: {tokens} units",
+        most and f"4 prefills, {most[0]} decodes, {most[1]} paused",
         ours=f"{most[1]} pause with their caches" if most else "two go",
         paper="we must evict 2 decode prompts",
-        note="A prompt may pause with its cache (section 2.6), "
+        note="A prompt may pause with its cache (section 2.6), l + k = 2 units in (2) and in step "
+        "2."
         + (
-            "which holds the token that it has computed, as step 1 of the example says."
-            if paused == 1
-            else "counted as l + k = 2 units, as (2) has it."
+            f" Counted by what it has computed, 1 unit, {computed[1]} could pause and nobody goes."
+            if computed
+            else ""
         ),
     )
 
@@ -205,27 +208,20 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "example-1.evicts-two",
-        "To prefill the four newcomers first, two of the six decodes go, and 12 units are used.",
+        "To prefill four newcomers first, two of the six decodes go, and 12 units are used.",
         "Example 1, step 3; Example 2, iteration 2",
         _evicts_two,
     ),
-    *(
-        wait(
-            f"example-1.must-evict{part}",
-            f"To prefill the four newcomers, two decodes must be evicted ({said}).",
-            "Example 1, step 3; Example 2, iteration 2",
-            lambda paused=paused: _must_evict(paused),
-            expected=Verdict.HOLDS if paused == 2 else Verdict.FAILS,
-            checked="all batches that hold the six and prefill the four",
-        )
-        for paused, part, said in (
-            (2, "", "a prompt that pauses at stage k holds l + k"),
-            (1, ".computed-tokens", "a prompt that pauses holds the tokens it has computed"),
-        )
+    wait(
+        "example-1.must-evict",
+        "To prefill the four newcomers beside six decodes, two decodes must be evicted.",
+        "Example 1, step 3; Example 2, iteration 2",
+        _must_evict,
+        checked="all batches that hold the six and prefill the four",
     ),
     wait(
         "example-2.third-iteration",
-        "In iteration 3 four complete.",
+        "In iteration 3 of Example 2 four prompts complete.",
         "Example 2, iteration 3",
         _third_iteration,
         expected=Verdict.FAILS,

@@ -7,7 +7,6 @@ from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.claims.outcomes import equals, holds_for, sampled
 from fluidkv.claims.wait._systems import RANDOM, hello, proposition_3, random_systems
 from fluidkv.claims.wait.paper import wait
-from fluidkv.verdict import Verdict
 
 if TYPE_CHECKING:
     import sympy
@@ -77,32 +76,6 @@ def _unbounded() -> Outcome:
     scales = sympy.simplify(batch * room - rate * base) == 0
     bad = None if limit == sympy.oo and scales else f"limit {limit}"
     return holds_for(bad, ours="n* = lambda d0 / (1 - rho)", paper="grows unbounded")
-
-
-def _denominator() -> Outcome:
-    """Of the equilibrium's iteration, d0 is overhead and d1 M* goes into its tokens."""
-    import sympy
-
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
-    rate, base, per_token, cost = _symbols("lambda d0 d1 c")
-    one = _equilibrium_of_one()
-    share = sympy.simplify(per_token * one["M"] / one["tau"])
-    overhead = sympy.simplify(base / one["tau"])
-    denominator = 1 - per_token * rate * cost
-    bad = None
-    if sympy.simplify(share - denominator) != 0:
-        system = hello(1, base=Fraction(1), per_kv_token=Fraction(1, 4))
-        found = fluid_equilibrium(system)
-        tokens = system.per_kv_token * found.memory / found.iteration_time
-        bad = f"lambda = d0 = l = l' = 1, d1 = 1/4: {tokens} of tau*, 1 - rho = {1 - system.load}"
-    return holds_for(
-        bad,
-        ours=f"tokens {share}, overhead {overhead}",
-        paper="1 - d1 lambda c is the fraction available for processing",
-        note="Read as the part of tau* that processes tokens. 1 - rho = d0 / tau* is the part that "
-        "does not. As time left over at a batch of any size it would be right.",
-    )
 
 
 def _equations_of_many() -> Outcome:
@@ -197,15 +170,6 @@ CLAIMS: tuple[Claim, ...] = (
         "below equation (5)",
         _unbounded,
         kind="equation",
-        checked=_SYMBOLIC,
-    ),
-    wait(
-        "equation-5.denominator",
-        "The denominator of (5) is the fraction of an iteration available for processing.",
-        "below equation (5)",
-        _denominator,
-        kind="remark",
-        expected=Verdict.FAILS,
         checked=_SYMBOLIC,
     ),
     wait(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.claims.outcomes import sampled, verdict
-from fluidkv.claims.wait.paper import wait
+from fluidkv.claims.wait._systems import margin
+from fluidkv.claims.wait.paper import as_read, wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -49,17 +50,43 @@ def _lemma_6() -> Outcome:
     bound = n[1] + lindley_path(x - n[1])
     wrong = queue > bound
     place = int(wrong.argmax())
-    return Outcome(
-        verdict(not wrong.any()),
-        Evidence.EXACT if wrong.any() else Evidence.SAMPLED,
-        ours=f"W = {queue[place]} > {bound[place]} = n + Q",
-        paper="W_j <= W~_j for all j and b",
-        note="The chain of type j from the buffer n_j, on the arrivals in each batch and the wait "
-        "before it. A batch without the type is a stuck iteration: Lemma 2's gap, in Algorithm 1.",
-        witness=f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 to "
-        f"{ends[place]:.3g}"
-        if wrong.any()
-        else "",
+    return as_read(
+        Outcome(
+            verdict(not wrong.any()),
+            Evidence.EXACT if wrong.any() else Evidence.SAMPLED,
+            ours=f"W = {queue[place]} > {bound[place]} = n + Q"
+            if wrong.any()
+            else f"never above in {len(queue)} batches",
+            paper="W_j <= W~_j for all j and b; W~_j is lost",
+            note="Given back as the chain of type j from n_j, on the arrivals in each batch and "
+            "the wait before it. A batch without the type is a stuck iteration, as in Lemma 2, and "
+            "here Algorithm 1 itself has one.",
+            witness=f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 "
+            f"to {ends[place]:.3g}"
+            if wrong.any()
+            else "",
+        )
+    )
+
+
+def _full_batches() -> Outcome:
+    """The other reading: W~ on a schedule of full batches of its own, from n."""
+    paths = _two_types(250)
+    by_batch = (paths.queue - paths.dominating).max(axis=(0, 1))
+    by_time = (paths.queue - paths.dominating_at_end).max(axis=(0, 1))
+    above = max(by_batch.max(), by_time.max()) > 0
+    return as_read(
+        Outcome(
+            verdict(not above),
+            Evidence.SAMPLED,
+            ours=f"W - W~ up to {by_batch[0]} and {by_batch[1]} (types 1, 2) after equally many "
+            f"batches, {by_time[0]} and {by_time[1]} at equal times",
+            paper="W_j <= W~_j for all j and b; W~_j is lost",
+            note="A reading of appendix E.3. The two schedules drift apart, so that what comes in "
+            "a batch of one is not what comes in the same batch of the other; no constant instead "
+            "of n mends that.",
+            witness=f"seed 0: {by_batch.max()} above" if above else "",
+        )
     )
 
 
@@ -88,17 +115,19 @@ def _lemma_6_buffer() -> Outcome:
 def _two_types_in_the_mean() -> Outcome:
     """The appendix's bound for negative drift, against Algorithm 1."""
     queue = _two_types(250).queue[:, 100:, 1].mean(axis=1)
-    mean, error = float(queue.mean()), float(queue.std(ddof=1)) / len(queue) ** 0.5
+    mean, wide = float(queue.mean()), margin(queue)
     bound = 40 + 36 / (2 * (40 - 36))
-    exceeds = mean - 6 * error > bound
-    return Outcome(
-        verdict(not exceeds),
-        Evidence.SAMPLED,
-        ours=f"{mean:.1f} ± {error:.1f}",
-        paper=f"E[W] <= n + Var(X) / (2 (n - E[X])) = {bound}",
-        note="10 runs, batches 101 to 250; ± one standard error, 6 of which are required. With "
-        f"2n - 1 the bound is {bound + 39}.",
-        witness="seed 0" if exceeds else "",
+    exceeds = mean - wide > bound
+    return as_read(
+        Outcome(
+            verdict(not exceeds),
+            Evidence.SAMPLED,
+            ours=f"{mean:.1f} ± {wide:.1f}",
+            paper=f"lost; given back as E[W] <= n + Var(X) / (2 (n - E[X])) = {bound}",
+            note=f"{queue.size} runs, batches 101 to 250; ± what chance exceeds one time in a "
+            f"million (Student). With 2n - 1 the bound is {bound + 39}.",
+            witness=f"seed 0: {mean:.1f}" if exceeds else "",
+        )
     )
 
 
@@ -119,11 +148,21 @@ _MIX = "two types, lambda Delta T = 2, 36 and n = 2, 40 (seed 0)"
 CLAIMS: tuple[Claim, ...] = (
     _lemma(
         "lemma-6",
-        "With several types each queue stays below its Lindley chain with a buffer of n.",
+        "With several types each queue stays below its chain, which is lost, given back as the "
+        "Lindley chain from n on the arrivals of each batch.",
         "Lemma 6",
         _lemma_6,
         "one run of five prompts",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
+    ),
+    _lemma(
+        "lemma-6.full-batches",
+        "With several types each queue stays below its chain, which is lost, read as the Lindley "
+        "chain from n on a schedule of full batches of its own.",
+        "Lemma 6; appendix E.3",
+        _full_batches,
+        f"{_MIX}, 10 runs of 250 batches",
+        expected=Verdict.UNDECIDED,
     ),
     _lemma(
         "lemma-6.buffer",
@@ -134,10 +173,11 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "appendix-b.negative-drift.two-types",
-        "Under Algorithm 1 with two types n + Var(X) / (2 (n - E[X])) bounds each mean queue.",
+        "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
+        "n + Var(X) / (2 (n - E[X])).",
         "appendix B, Case 2",
         _two_types_in_the_mean,
         f"{_MIX}, 10 runs of 250 batches",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
     ),
 )

@@ -1,7 +1,7 @@
 """WAIT, appendix B: Lemmas 4 and 5, what the queue of one type is on average.
 
 Laws of a few batches are computed exactly or in balls. Lemma 5's formula is lost; Lemmas 1 to 4,
-with the buffer n, give E[W_N] <= n + sqrt(n N), and with slack n + Var(X) / (2 (n - E[X])).
+with the buffer n, would give E[W_N] <= n + sqrt(n N), and with slack n + Var(X) / (2 (n - E[X])).
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.claims.outcomes import sampled
-from fluidkv.claims.wait.paper import wait
+from fluidkv.claims.wait.paper import as_read, wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -179,12 +179,16 @@ def _mean_bound(buffer: Callable[[int], int], most: int, batches: int, *, slack:
     return sampled(
         bad,
         f"below in balls, n = 1 ... {most}, N = 1 ... {batches}" if bad is None else seen,
-        f"E[W_N] <= n + {bound}",
+        f"lost; given back as E[W_N] <= n + {bound}",
         "With the buffer 2n - 1 it follows from Lemmas 1 to 4, with either drift."
         if bad is None
         else "The order in n and N stands, with the buffer 2n - 1 instead.",
         refuted=Evidence.BALL,
     )
+
+
+def _as_given(most: int, batches: int, *, slack: bool) -> Outcome:
+    return as_read(_mean_bound(lambda n: n, most, batches, slack=slack))
 
 
 def _lemma(
@@ -223,11 +227,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "lemma-5",
-        "At zero drift the mean queue after N batches is at most n + sqrt(nN).",
+        "At zero drift the mean queue after N batches has a bound that is lost, given back as "
+        "n + sqrt(nN).",
         "Lemma 5, with the buffer of Lemma 2",
-        lambda: _mean_bound(lambda n: n, 9, 4, slack=False),
+        lambda: _as_given(9, 4, slack=False),
         "Poisson(n), n = 1 ... 9, N = 1 ... 4",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
     ),
     _lemma(
         "lemma-5.buffer",
@@ -238,11 +243,12 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _lemma(
         "appendix-b.negative-drift",
-        "With slack the mean queue is at most n + Var(X) / (2 (n - E[X])).",
+        "With slack the mean queue has a bound that is lost, given back as "
+        "n + Var(X) / (2 (n - E[X])).",
         "appendix B, Case 2, with the buffer of Lemma 2",
-        lambda: _mean_bound(lambda n: n, 8, 6, slack=True),
+        lambda: _as_given(8, 6, slack=True),
         "Poisson(3n/4), n = 1 ... 8, N = 1 ... 6",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
     ),
     _lemma(
         "appendix-b.negative-drift.buffer",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.claims.outcomes import holds_for
 from fluidkv.claims.wait.nested_instances import LENGTHS, SYNTHETIC, synthetic
-from fluidkv.claims.wait.paper import wait
+from fluidkv.claims.wait.paper import as_read, wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -108,12 +108,13 @@ def _merged() -> Outcome:
         bad,
         ours=f"{tried} numbers of segments: the same, in balls",
         paper="(17) is (14) with merged types",
-        evidence=Evidence.BALL,
+        evidence=Evidence.SAMPLED,
         refuted=Evidence.BALL,
     )
 
 
 def _dominates(spare: int) -> Outcome:
+    """In the paper's figures thresholds, rates and outputs are not given: these are readings."""
     bad, tried, least = None, 0, []
     for load in LOADS:
         for design in _sweep(load, spare):
@@ -159,16 +160,16 @@ def _u_shape() -> Outcome:
 
 
 def _minimum() -> Outcome:
-    """The digits are lost; 10 is what the paper says it validates."""
+    """The digits are lost; section 6 has 10 bins. Near: within a factor of 2."""
     found = {float(load): best(_sweep(load, 1)).count for load in LOADS}
     least = {float(load): best(_sweep(load, 0)).count for load in LOADS}
     shown = ", ".join(f"{count} at load {load}" for load, count in found.items())
-    near = all(10 <= count <= 20 for count in found.values())
+    near = all(5 <= count <= 20 for count in found.values())
     return Outcome(
         Verdict.HOLDS if near else Verdict.UNDECIDED,
         Evidence.FLOAT,
         ours=f"{shown}; with the least thresholds {', '.join(map(str, least.values()))}",
-        paper="around two numbers that are lost; it validates 10",
+        paper="around a range and a choice whose numbers are lost; section 6 has 10 bins",
         note="It moves with the load, and the paper's distribution, clock and rates are not given: "
         "nothing here contradicts 10, and nothing makes it a rule.",
     )
@@ -227,6 +228,7 @@ def _floor() -> Outcome:
         paper="not given",
         note="Our own statement: (d + 1)(l + d/2) tokens for outputs of up to d, by whole "
         "thresholds. At such rates the curve is no U.",
+        evidence=Evidence.SAMPLED,
     )
 
 
@@ -248,7 +250,7 @@ def _third_term() -> Outcome:
         ours=f"{tails[0]:,.0f} tokens, and {steps[0]:,.0f} for each factor 10 of T or 1 / delta",
         paper="term 3 grows smoothly, logarithmically in T and 1 / delta",
         note="25 segments. N is T / d0 rounded down, here exactly.",
-        evidence=Evidence.FLOAT,
+        evidence=Evidence.SAMPLED,
         refuted=Evidence.FLOAT,
     )
 
@@ -264,16 +266,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.term-1-dominates",
-        "Term 1 dominates terms 2 and 3, with the least whole thresholds.",
+        "In (17) term 1 dominates terms 2 and 3, with the least whole thresholds.",
         "section 7.2, (i)",
-        lambda: _dominates(0),
+        lambda: as_read(_dominates(0)),
         kind="figure",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
         checked=_RANGE,
     ),
     wait(
         "section-7-2.term-1-dominates.one-to-spare",
-        "Term 1 dominates terms 2 and 3, with one prompt to spare in each line of (16).",
+        "In (17) term 1 dominates terms 2 and 3, with one prompt to spare in each line of (16).",
         "section 7.2, (i)",
         lambda: _dominates(1),
         kind="figure",
@@ -281,7 +283,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.u-shape",
-        "The total memory is U-shaped in the number of segments.",
+        "At loads 0.1, 0.5 and 0.8 the total memory (17) is U-shaped in the number of segments.",
         "section 7.2, (ii)",
         _u_shape,
         kind="figure",
@@ -289,7 +291,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.minimum",
-        "The least total is at 10 to 20 segments.",
+        "The least total is near the 10 segments that section 6 uses.",
         "section 7.2, (ii)",
         _minimum,
         kind="figure",
@@ -298,7 +300,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.minimum.rises",
-        "The best number of segments rises with the load.",
+        "From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.",
         "section 7.2 (our own)",
         _rises,
         kind="remark",
@@ -306,7 +308,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.third-term",
-        "Term 3 grows logarithmically in the horizon and in 1 / delta.",
+        "Term 3 of (17) grows logarithmically in the horizon and in 1 / delta.",
         "section 7.2, (iii)",
         _third_term,
         kind="figure",
@@ -314,7 +316,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.few-segments",
-        "Too few segments cannot be served, though the system can.",
+        "At loads 0.1, 0.5 and 0.8 too few segments have no thresholds that satisfy (16).",
         "section 7.2 (our own)",
         _few,
         kind="remark",
@@ -322,7 +324,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "section-7-2.floor",
-        "Whole thresholds hold (d + 1)(l + d/2) tokens at least, at any rate.",
+        "Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.",
         "section 7.2 (our own)",
         _floor,
         kind="remark",

@@ -11,7 +11,7 @@ from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.claims.outcomes import holds_for, sampled
 from fluidkv.claims.wait._systems import RANDOM, random_systems
 from fluidkv.claims.wait.nested_instances import INSTANCE, NESTED, SYNTHETIC, instance, synthetic
-from fluidkv.claims.wait.paper import wait
+from fluidkv.claims.wait.paper import as_read, wait
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -148,24 +148,36 @@ def _logarithmic() -> Outcome:
         None if same and fixed else ", ".join(map(str, steps)),
         ours=f"{steps[0].str(5, radius=False)} tokens for each factor 10 of T or 1 / delta",
         paper="the safety buffer grows logarithmically in T and 1 / delta",
-        evidence=Evidence.BALL,
+        evidence=Evidence.SAMPLED,
         refuted=Evidence.BALL,
     )
 
 
 def _modest() -> Outcome:
-    found = _bound(_BATCHES, _DELTA)
-    buffer = float(found.queue) + float(found.tail.mid())
-    small = found.tail + found.queue.numerator < found.batch.numerator
-    return holds_for(
-        None
-        if small
-        else f"n = {NESTED}, {_BATCHES} batches, delta = {_DELTA}: {found.batch} + {found.queue} + "
-        f"{found.tail.str(4, radius=False)}",
-        ours=f"a buffer of {buffer:.1f} tokens beside {found.batch}",
-        paper="modest beside the base memory, which dominates",
-        note="The least thresholds of the paper's own instance. *Typically* is the paper's word.",
-        refuted=Evidence.BALL,
+    """Whether term 1 is above terms 2 and 3 together: in all cases, in none, or in some."""
+    from fluidkv.claims.wait.nested_design import LOADS, best, swept
+
+    least = _bound(_BATCHES, _DELTA)
+    cases = {f"n = {NESTED}": (least.batch, float(least.queue) + float(least.tail.mid()))}
+    for load in LOADS:
+        system = synthetic(load)
+        for spare in (0, 1):
+            design = best(swept(system, spare=spare, counts=(5, 10, 25, 50)))
+            name = f"load {float(load)}, {spare} to spare"
+            cases[name] = (Fraction(design.batch), design.total - float(design.batch))
+    small = [name for name, (base, buffer) in cases.items() if buffer < base]
+    every = len(small) == len(cases)
+    worst = max(cases, key=lambda name: cases[name][1] / cases[name][0])
+    mixed = Verdict.UNDECIDED if small else Verdict.FAILS
+    return Outcome(
+        Verdict.HOLDS if every else mixed,
+        Evidence.SAMPLED,
+        ours=f"in {len(small)} of {len(cases)} cases; {worst}: a buffer of {cases[worst][1]:,.0f} "
+        f"tokens beside {float(cases[worst][0]):,.0f}",
+        paper="typically dominated by the base term; modest in practice",
+        note=f"{INSTANCE}; {SYNTHETIC}, at loads 0.1, 0.5 and 0.8 with the best of 5, 10, 25 and "
+        "50 segments. Typically and in practice are the paper's words, which single cases do not "
+        "refute.",
     )
 
 
@@ -175,23 +187,36 @@ def _types() -> Outcome:
     from fluidkv.wait.theory.fluid import fluid_equilibrium
     from fluidkv.wait.theory.nested import integer_nested_thresholds
 
-    counts, least, fluid = (10, 50, 250), [], []
+    counts, least, waiting, most = (10, 50, 250), [], [], 0.0
     for m in counts:
         system = synthetic(Fraction(1, 2), every=500 // m)
-        segments = Segments.of(system)
+        segments, fluid = Segments.of(system), fluid_equilibrium(system)
         found = integer_nested_thresholds(segments, system.base, system.per_kv_token)
         least.append(found.memory)
-        fluid.append(round(fluid_equilibrium(system).memory))
-    growth = [float(after / before) for before, after in pairwise(least)]
-    bad = [g > log(b) / log(a) for g, (a, b) in zip(growth, pairwise(counts), strict=True)]
+        most = float(max(fluid.per_stage))  # of the last, in the end
+        # real thresholds come down to r_k tau*: what they hold before each segment, at any rate
+        alive = [rate * fluid.iteration_time for rate in segments.rates[1:]]
+        waiting.append(sum(a * b for a, b in zip(segments.boundary_tokens, alive, strict=True)))
+    growth = [
+        [float(after / before) for before, after in pairwise(each)] for each in (least, waiting)
+    ]
+    logs = [log(b) / log(a) for a, b in pairwise(counts)]
+    bad = all(g > most for each in growth for g, most in zip(each, logs, strict=True))
     shown = ", ".join(f"{m}: {float(memory):,.0f}" for m, memory in zip(counts, least, strict=True))
-    return holds_for(
-        f"M^pi by number of types: {shown}; M* = {fluid[0]:,}" if all(bad) else None,
-        ours=f"five times the types, {growth[0]:.1f} and {growth[1]:.1f} times the least M^pi",
-        paper="the guarantees depend on the number of types weakly (logarithmically)",
-        note="Whole thresholds: n_k > p_k n_(k-1) with p_k near 1 keeps them nearly equal, and one "
-        "prompt at each stage is one in each segment. No whole thresholds have less. Segments of "
-        "several types are the way out (section 7.2).",
+    return as_read(
+        holds_for(
+            f"M^pi by number of types: {shown}" if bad else None,
+            ours=f"five times the types: {growth[0][0]:.1f} and {growth[0][1]:.1f} times the least "
+            f"M^pi of whole thresholds, {growth[1][0]:.1f} and {growth[1][1]:.1f} times what waits "
+            "before segments with real ones",
+            paper="guarantees depend weakly (logarithmically) on the number of types",
+            note="Read of the memory (14), a segment for each type. Whole thresholds at a low "
+            f"rate, n* = {most:.2g} at most with {counts[-1]}: one prompt at each stage is one in "
+            "each segment. At higher rates and with real ones term 2 is a sum over the "
+            "boundaries. The tail has ln(m - 1) in each. Which guarantee is meant is not said, and "
+            "section 7.2 merges types.",
+            evidence=Evidence.SAMPLED,
+        )
     )
 
 
@@ -282,7 +307,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "equation-13.concurrently",
-        "n_k is the most prompts that decode in segment k at once.",
+        "The threshold n_k is the most prompts that decode in segment k at once.",
         "below equation (13)",
         _concurrent,
         kind="equation",
@@ -291,7 +316,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "theorem-2.base-memory",
-        "M^pi is the equilibrium memory of the fluid model.",
+        "M^pi, the base memory of (14), is the equilibrium memory of the fluid model.",
         "below Theorem 2",
         _equilibrium,
         kind="remark",
@@ -300,7 +325,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "theorem-2.logarithmic",
-        "The safety buffer grows logarithmically in the horizon and in 1 / delta.",
+        "The safety buffer of (14) grows logarithmically in the horizon and in 1 / delta.",
         "below Theorem 2; section 7.2, (iii)",
         _logarithmic,
         kind="remark",
@@ -308,25 +333,26 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     wait(
         "theorem-2.modest-buffer",
-        "The safety buffer is modest beside the base memory.",
+        "The safety buffer of (14) is typically modest beside its base memory.",
         "below Theorem 2",
         _modest,
         kind="remark",
-        expected=Verdict.FAILS,
-        checked=INSTANCE,
+        expected=Verdict.UNDECIDED,
+        checked="the instance of Proposition 3, and six designs for a synthetic distribution",
     ),
     wait(
         "section-2-2.types",
-        "Guarantees depend on the number of types weakly, like its logarithm.",
+        "With a segment for each type the memory (14) depends on the number of types weakly, like "
+        "its logarithm.",
         "section 2.2; below Theorem 2",
         _types,
         kind="remark",
-        expected=Verdict.FAILS,
+        expected=Verdict.UNDECIDED,
         checked=f"{SYNTHETIC}; only each 50th, 10th, 2nd output; load 1/2",
     ),
     wait(
         "theorem-2.path-by-path",
-        "In each iteration the tokens held are at most those of a full batch, and of the queues.",
+        "In each iteration Nested WAIT holds at most the tokens of a full batch and of the queues.",
         "appendix C.4; Theorems 2 and 4",
         _pathwise,
         kind="theorem",

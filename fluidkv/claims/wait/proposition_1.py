@@ -14,10 +14,10 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fluidkv.claims.claim import Claim, Outcome
+from fluidkv.claims.claim import Claim, Kind, Outcome
 from fluidkv.claims.outcomes import holds_for, sampled
 from fluidkv.claims.wait.paper import wait
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -143,17 +143,23 @@ def _unlimited_memory() -> Outcome:
     )
     if not linear:
         raise ArithmeticError("the recursion is not linear in the number of the iteration")
-    clock: Any = sum(times)
-    latency = sum(times[-3:])
-    slow = latency**2 <= 30 * clock
-    seen = f"at most {float(latency):.0f} by T = {float(clock):.0f}"
+    bad, seen = None, []
+    for iteration in (25, 50, 100, 200, 400):
+        clock: Any = sum(times[:iteration])
+        latency = sum(times[iteration - 3 : iteration])
+        seen.append(f"{float(latency):.0f} by T = {float(clock):.0f}")
+        # 3 (3/5 k) and 3 k^2 / 10 in the limit: 10.8
+        if not 8 * clock <= latency**2 <= 30 * clock:
+            bad = bad or seen[-1]
     return holds_for(
-        f"l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch: {seen}" if slow else None,
-        ours="latency <= 5.5 sqrt(T)",
-        paper="grows linearly with time",
-        note="Section 3.1 and the proof know no memory. In iteration k all who came in the one "
-        "before are prefilled and the others decode: tau_k + 2/3 tau_(k-1) = k for every k, so "
-        "that tau_k <= k while t_k >= 3k(k+1)/10. The queue grows linearly in iterations only.",
+        bad,
+        ours=f"at most {', '.join(seen)}; latency <= 5.5 sqrt(T)",
+        paper="section 3 opens under a memory constraint, the proof has none",
+        note="Our own statement: l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch. In "
+        "iteration k all who came in the one before are prefilled and the others decode: "
+        "tau_k + 2/3 tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The "
+        "queue grows linearly in iterations only.",
+        evidence=Evidence.SAMPLED,
     )
 
 
@@ -164,17 +170,9 @@ def _proposition(
     check: Callable[[], Outcome],
     checked: str,
     *,
-    expected: Verdict = Verdict.HOLDS,
+    kind: Kind = "proposition",
 ) -> Claim:
-    return wait(
-        f"proposition-1.{id}",
-        statement,
-        place,
-        check,
-        kind="proposition",
-        expected=expected,
-        checked=checked,
-    )
+    return wait(f"proposition-1.{id}", statement, place, check, kind=kind, checked=checked)
 
 
 _RANGE = f"four policies, one prompt a unit of time to T = {_HORIZON}, l = 2, l' = 3, M = {_MEMORY}"
@@ -196,11 +194,11 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _proposition(
         "at-one.unlimited-memory",
-        "With a load of exactly 1 and no limit of memory mean latency grows linearly with time.",
-        "Proposition 1, as its proof has it",
+        "Without a memory limit latency at a load of exactly 1 can grow like the root of time.",
+        "beside Proposition 1 (our own)",
         _unlimited_memory,
-        "one system, arrivals as a constant flow",
-        expected=Verdict.FAILS,
+        "one system, arrivals as a constant flow, 25 to 400 iterations",
+        kind="remark",
     ),
     _proposition(
         "balanced-batch",
