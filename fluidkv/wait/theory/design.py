@@ -21,15 +21,26 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, WaitSystem, count, exact
-from fluidkv.wait.segments import Segments
-from fluidkv.wait.theory.nested import WholeClock, least_whole, segment_load
+from fluidkv.wait.model import (
+    Exact,
+    WaitSystem,
+    count,
+    exact,
+    finite,
+    plain,
+    probability,
+    several,
+    shown,
+)
+from fluidkv.wait.segments import Segments, double_costs
+from fluidkv.wait.theory.boundary_queue import eta
+from fluidkv.wait.theory.float_etas import MOST_PROMPTS, inverse_etas
+from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
+from fluidkv.wait.theory.nested import segment_load
 
 Cut = Literal["width", "share"]
-Floats = npt.NDArray[np.float64]
 
 _ROUNDS = 20  # of a local search; those seen end after two to six
 
@@ -73,21 +84,29 @@ class SegmentSweep:
     Fields:
         designs: those that can be served, by number of segments, each set of ends once.
         unserved: number of segments -> load, where that is 1 or more and no thresholds exist.
+        not_found: number of segments -> load, where that is below 1, but so near that the search
+            for the least thresholds was given up.
     """
 
     designs: tuple[SegmentDesign, ...]
     unserved: dict[int, Fraction]
+    not_found: dict[int, Fraction]
 
     @property
     def best(self) -> SegmentDesign:
         """The least total.
 
         Raises:
-            InputError: no number of segments can be served.
+            InputError: no number of segments can be served, or none has thresholds that were found.
         """
         if not self.designs:
-            lowest = min(self.unserved.values())
-            raise InputError("counts", list(self.unserved), f"a load below 1, not {float(lowest)}")
+            tried = sorted({*self.unserved, *self.not_found})
+            if self.not_found:
+                spare = shown(1 - min(self.not_found.values()))
+                allowed = f"a lower load: least thresholds not found at 1 - {spare}"
+            else:
+                allowed = f"a load below 1, not {shown(min(self.unserved.values()))}"
+            raise InputError("counts", tried, allowed)
         return min(self.designs, key=lambda design: design.total)
 
 
@@ -105,14 +124,15 @@ class SegmentProblem:
 
     def __init__(self, system: WaitSystem, horizon: Exact, delta: Exact) -> None:
         all_ends = Segments.of(system)
-        time, chance = exact("horizon", horizon, above=0), exact("delta", delta, above=0)
+        time, chance = exact("horizon", horizon, above=0), probability("delta", delta)
         if time < system.base:
-            raise InputError("horizon", str(time), f"at least d0 = {system.base}, one iteration")
-        if chance >= 1:
-            raise InputError("delta", str(chance), "a probability in (0, 1)")
+            allowed = f"at least d0 = {plain(system.base)}, one iteration"
+            raise InputError("horizon", str(plain(time)), allowed)
         self.input_length, self.outputs = all_ends.input_length, all_ends.ends
         self.per_kv_token = system.per_kv_token
-        self.log_events = math.log(time // system.base) - math.log(chance)  # of ln((L - 1) N/delta)
+        # ln(N / delta); logarithms of whole numbers, which may be beyond floats
+        log_chance = math.log(chance.numerator) - math.log(chance.denominator)
+        self.log_events = math.log(time // system.base) - log_chance
         self._alive = (*all_ends.rates, Fraction(0))  # rate of outputs longer than the k-th end
         self._clock = WholeClock.of(all_ends.rates, system.base, system.per_kv_token)
         self._whole = [int(rate * self._clock.unit) for rate in self._alive]
@@ -138,26 +158,43 @@ class SegmentProblem:
             raise InputError("cut", cut, "'width' or 'share'")
         return tuple(sorted({self.outputs[place] for place in found if place >= 0}))
 
-    def segments(self, ends: tuple[int, ...]) -> Segments:
-        """The segments with these ends."""
-        return Segments(self.input_length, ends, tuple(self._alive[i] for i in self._rows(ends)))
+    def segments(self, ends: Iterable[int]) -> Segments:
+        """The segments with these ends.
+
+        Raises:
+            InputError: ends that are not increasing output lengths, the longest one the last.
+        """
+        stops = self._stops(ends)
+        return Segments(self.input_length, stops, tuple(self._alive[i] for i in self._rows(stops)))
 
     def design(
-        self, ends: tuple[int, ...], extra: tuple[int, ...] | None = None
+        self, ends: Iterable[int], extra: Iterable[int] | None = None
     ) -> SegmentDesign | None:
-        """The least thresholds for these ends and their bound; None where there are none."""
-        spare = (0,) * len(ends) if extra is None else extra
-        rates = [self._whole[row] for row in self._rows(ends)]
-        costs = _double_costs(self.input_length, ends)
+        """The least thresholds for these ends and their bound; None where there are none.
+
+        Args:
+            ends: increasing output lengths, the longest one the last.
+            extra: e_k of `integer_nested_thresholds`, one a segment, at least 0; None: 0.
+
+        Returns:
+            None where the load is 1 or more, or so near that the search was given up.
+
+        Raises:
+            InputError: ends or extra that are not what is said here, or memory beyond floats.
+        """
+        stops = self._stops(ends)
+        spare = self._spare(len(stops), extra)
+        rates = [self._whole[row] for row in self._rows(stops)]
+        costs = double_costs(self.input_length, stops)
         load = self._clock.step * sum(r * s for r, s in zip(rates, costs, strict=True))
         if load >= self._clock.unit * self._clock.grid:
             return None
-        n = least_whole(rates, costs, self._clock, spare)
+        n = least_of_segments(rates, costs, self._clock, spare)
         if n is None:
             return None
-        held = [self.input_length + end for end in ends[:-1]]
-        return SegmentDesign(
-            segments=self.segments(ends),
+        held = [self.input_length + end for end in stops[:-1]]
+        found = SegmentDesign(
+            segments=self.segments(stops),
             thresholds=n,
             extra=spare,
             batch=Fraction(sum(k * s for k, s in zip(n, costs, strict=True)), 2),
@@ -165,6 +202,30 @@ class SegmentProblem:
             tail=self._tail(rates, n, held),
             load=Fraction(load, self._clock.unit * self._clock.grid),
         )
+        finite("tokens", found.batch + found.queue)
+        return found
+
+    def _stops(self, ends: Iterable[int]) -> tuple[int, ...]:
+        stops = tuple(count("ends", end) for end in several("ends", ends, "output lengths"))
+        known = set(self.outputs)
+        if any(b <= a for a, b in itertools.pairwise(stops)):
+            raise InputError("ends", list(stops), "increasing output lengths")
+        unknown = next((end for end in stops if end not in known), None)
+        if unknown is not None:
+            raise InputError("ends", unknown, "output lengths of the types")
+        if not stops or stops[-1] != self.outputs[-1]:
+            raise InputError(
+                "ends", list(stops), f"the longest output, {self.outputs[-1]}, as the last"
+            )
+        return stops
+
+    @staticmethod
+    def _spare(number: int, extra: Iterable[int] | None) -> tuple[int, ...]:
+        given = (0,) * number if extra is None else several("extra", extra, "one a segment")
+        spare = tuple(count("extra", each, least=0) for each in given)
+        if len(spare) != number:
+            raise InputError("extra", f"{len(spare)} of them", f"{number}, one a segment")
+        return spare
 
     def _rows(self, ends: tuple[int, ...]) -> list[int]:
         return [0, *(bisect_left(self.outputs, end) + 1 for end in ends[:-1])]
@@ -172,13 +233,16 @@ class SegmentProblem:
     def _tail(self, rates: list[int], n: tuple[int, ...], held: list[int]) -> float:
         if not held:
             return 0.0
-        # the drift may be far below a rounding of n: exact before it is a float
-        drift = [
-            (after * a - b * before) / a
-            for before, after, a, b in zip(n, n[1:], rates, rates[1:], strict=False)
-        ]
-        p = [b / a for a, b in itertools.pairwise(rates)]
-        inverse = inverse_etas(np.array(n[:-1]), np.array(p), np.array(n[1:]), np.array(drift))
+        queues = list(zip(n, n[1:], rates, rates[1:], strict=False))
+        if max(n) > MOST_PROMPTS:  # beyond what floats tell apart: certified, one by one
+            etas = (eta(before, Fraction(b, a), after) for before, after, a, b in queues)
+            inverse = [float(each.reciprocal.mid()) for each in etas]
+        else:
+            # shares, what they leave and the drift, each exact before it is a float
+            p = [b / a for _, _, a, b in queues]
+            q = [(a - b) / a for _, _, a, b in queues]
+            drift = [(after * a - b * before) / a for before, after, a, b in queues]
+            inverse = inverse_etas(*map(np.array, (n[:-1], p, q, n[1:], drift)))
         return float(np.dot(held, inverse)) * (self.log_events + math.log(len(held)))
 
 
@@ -194,25 +258,30 @@ def segment_designs(
 
     Args:
         system, horizon, delta: as `SegmentProblem`.
-        counts: numbers of segments; None: from 1 to the number of output lengths.
+        counts: numbers of segments, at least one; None: from 1 to the number of output lengths.
         cut: as `SegmentProblem.ends`.
 
     Raises:
-        InputError: as `SegmentProblem`, or a count out of range.
+        InputError: as `SegmentProblem`, or no count or one out of range.
     """
     problem = SegmentProblem(system, horizon, delta)
-    asked = range(1, len(problem.outputs) + 1) if counts is None else counts
+    possible = range(1, len(problem.outputs) + 1)
+    asked = possible if counts is None else several("counts", counts, "numbers of segments")
+    if not asked:
+        raise InputError("counts", [], "at least one number of segments")
     designs: dict[tuple[int, ...], SegmentDesign] = {}
     unserved: dict[int, Fraction] = {}
+    not_found: dict[int, Fraction] = {}
     for number in asked:
         ends = problem.ends(number, cut)
         found = designs.get(ends) or problem.design(ends)
         if found is None:
-            unserved[len(ends)] = segment_load(problem.segments(ends), system.per_kv_token)
+            load = segment_load(problem.segments(ends), system.per_kv_token)
+            (unserved if load >= 1 else not_found)[len(ends)] = load
         else:
             designs[ends] = found
     ordered = sorted(designs.values(), key=lambda design: design.count)
-    return SegmentSweep(tuple(ordered), unserved)
+    return SegmentSweep(tuple(ordered), unserved, not_found)
 
 
 def tightened(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
@@ -272,44 +341,3 @@ def _ends(problem: SegmentProblem, design: SegmentDesign, place: int) -> Iterato
             if low <= row < high:
                 yield (*ends[:place], problem.outputs[row], *ends[place + 1 :]), design.extra
         step *= 2
-
-
-def inverse_etas(n_prev: Floats, p: Floats, n: Floats, drift: Floats) -> Floats:
-    """1 / eta of many queues at once, in floats; 0 where eta is infinite.
-
-    Newton's steps from the right of the root, as in `boundary_queue`; where eta is small, f by its
-    first terms, since the logarithm would lose what is left of the drift.
-
-    Args:
-        n_prev, p, n: as `eta`, shape (queues,).
-        drift: n - p n_prev, above 0, computed exactly before it was rounded.
-    """
-    inverse = np.zeros(len(p))
-    finite = n < n_prev
-    n_prev, p, n, drift = (np.asarray(x, dtype=float)[finite] for x in (n_prev, p, n, drift))
-    q = 1 - p
-    x = -np.log(p) * n_prev / (n_prev - n)
-    for _ in range(200):  # a step halves x at worst; 2^-200 is beyond any drift
-        decay = np.exp(-x)
-        near = np.log1p(p * np.expm1(np.minimum(x, 1.0)))
-        log = np.where(x > 1, x + np.log(p + q * decay), near) - p * x
-        series = p * q * x**2 * (1 / 2 + x * ((1 - 2 * p) / 6 + x * (1 - 6 * p * q) / 24))
-        # the next term is at most x^5 / 120, 1e-9 of the first at 1e-3
-        f = n_prev * np.where(x < 1e-3, series, log) - drift * x
-        # p/(p + q e^-x) - p, times n_prev, less the drift: no large numbers cancel
-        slope = -n_prev * p * q * np.expm1(-x) / (p + q * decay) - drift
-        step = np.where(slope > 0, f / np.where(slope > 0, slope, 1.0), 0.0)
-        x = x - step
-        if np.all(np.abs(step) <= 1e-12 * x):
-            break
-    inverse[finite] = 1 / x
-    return inverse
-
-
-def _double_costs(input_length: int, ends: tuple[int, ...]) -> list[int]:
-    """2 S_k of each segment."""
-    starts = (0, *(end + 1 for end in ends[:-1]))
-    return [
-        (end - start + 1) * (2 * input_length + start + end)
-        for start, end in zip(starts, ends, strict=True)
-    ]

@@ -12,21 +12,16 @@ system, with equality where every output length ends a segment; it must be below
 Source: WAIT, sections 5.2 and 7.2 (equations 12, 13, 16).
 """
 
-import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, count, exact
-from fluidkv.wait.segments import Segments
-
-_MOST_WORK = 5_000_000
-"""Steps times segments after which the least thresholds are given up: some six seconds."""
-
-_BITS = 40  # of fractions of a prompt; to round them down costs a few more steps, nothing else
+from fluidkv.wait.model import Exact, count, exact, plain, several, shown
+from fluidkv.wait.segments import Segments, double_costs
+from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
 
 
 class Constraint(StrEnum):
@@ -144,8 +139,8 @@ def require_thinning(segments: Segments, thresholds: Iterable[Exact]) -> tuple[F
         k, short = broken[0].segment or 0, broken[0].short
         raise InputError(
             "thresholds",
-            _plain(n),
-            f"{Constraint.THINNING}: in segment {k}, more than {_shown(n[k - 1] + short)}",
+            [plain(each) for each in n],
+            f"{Constraint.THINNING}: in segment {k}, more than {shown(n[k - 1] + short)}",
         )
     return n
 
@@ -162,11 +157,11 @@ def require_nested(
     broken = check_nested(segments, n, base, per_kv_token)
     if broken and broken[0].constraint is Constraint.ARRIVALS:
         # A larger n_1 makes the batch longer as well, and the next segments too.
-        short = _shown(broken[0].short)
+        short = shown(broken[0].short)
         raise InputError(
             "thresholds",
-            _plain(n),
-            f"{Constraint.ARRIVALS}: arrivals in a full batch are {_shown(n[0] + broken[0].short)},"
+            [plain(each) for each in n],
+            f"{Constraint.ARRIVALS}: arrivals in a full batch are {shown(n[0] + broken[0].short)},"
             f" {short} above n_1 (or as many)",
         )
     return require_thinning(segments, n)
@@ -192,19 +187,21 @@ def integer_nested_thresholds(
     there is a least one below which nothing is feasible.
     """
     d0, d1 = _clock(base, per_kv_token)
-    spare = [0] * len(segments) if extra is None else [count("extra", e, least=0) for e in extra]
+    given = [0] * len(segments) if extra is None else several("extra", extra, "one a segment")
+    spare = [count("extra", e, least=0) for e in given]
     if len(spare) != len(segments):
         raise InputError("extra", f"{len(spare)} of them", f"{len(segments)}, one a segment")
     _require_load(segments, d1)
     clock = WholeClock.of(segments.rates, d0, d1)
     rates = [int(rate * clock.unit) for rate in segments.rates]
-    n = least_whole(rates, [int(2 * cost) for cost in segments.costs], clock, spare)
+    costs = double_costs(segments.input_length, segments.ends)
+    n = least_of_segments(rates, costs, clock, spare)
     if n is None:
         raise InputError(
             "rates",
-            f"{float(segments.rates[0]):.6g} prompts per unit of time",
+            f"{shown(segments.rates[0])} prompts per unit of time",
             f"less, for the least whole thresholds: not found at a load of 1 - "
-            f"{float(1 - segment_load(segments, d1)):.3g} with {len(segments)} segments",
+            f"{shown(1 - segment_load(segments, d1))} with {len(segments)} segments",
         )
     time = nested_time(segments, n, d0, d1)
     slack = (n[0] - segments.rates[0] * time, *_thinning_slack(segments, n))
@@ -217,87 +214,11 @@ def vector(segments: Segments, thresholds: Iterable[Exact]) -> tuple[Fraction, .
     Raises:
         InputError: a number that is not, or too many or few.
     """
-    n = tuple(exact("thresholds", each, above=0) for each in thresholds)
+    given = several("thresholds", thresholds, "one number a segment")
+    n = tuple(exact("thresholds", each, above=0) for each in given)
     if len(n) != len(segments):
         raise InputError("thresholds", f"{len(n)} of them", f"{len(segments)}, one a segment")
     return n
-
-
-@dataclass(frozen=True)
-class WholeClock:
-    """Rates and a clock in whole numbers, over common denominators: what makes a sweep fast.
-
-    Fields:
-        unit: rates are multiples of `1 / unit`.
-        grid: d0 and d1 / 2, and so Delta T, are multiples of `1 / grid`.
-        base, step: d0 and d1 / 2 in them.
-    """
-
-    unit: int
-    grid: int
-    base: int
-    step: int
-
-    @classmethod
-    def of(cls, rates: Iterable[Fraction], d0: Fraction, d1: Fraction) -> "WholeClock":
-        grid = math.lcm(d0.denominator, (d1 / 2).denominator)
-        unit = math.lcm(*(rate.denominator for rate in rates))
-        return cls(unit, grid, int(d0 * grid), int(d1 / 2 * grid))
-
-
-def least_whole(
-    rates: Sequence[int], costs: Sequence[int], clock: WholeClock, extra: Sequence[int]
-) -> tuple[int, ...] | None:
-    """`integer_nested_thresholds` in whole numbers; None: not found in the steps allowed.
-
-    Args:
-        rates: r_k times `clock.unit`.
-        costs: 2 S_k.
-        clock: denominators, d0 and d1; the load of the segments is below 1.
-        extra: what each line keeps to spare.
-
-    Times that stay below that of the least thresholds climb to it. Let n be the least ones,
-    T = Delta T(n) and t <= T. Then m_1 = floor(r_1 t) + 1 + e_1 and m_k = floor(p_k m_(k-1)) + 1 +
-    e_k are at most n, so u = Delta T(m) <= T. If r_1 u + e_1 < m_1, then m is a solution and m = n.
-    Otherwise u is a next t that raises m_1, and there is a better one. Whole numbers above
-    (a / b) n are 1 / b above it at least, so n_k >= r_k T + o_k with o_1 = e_1 and
-    o_k = p_k o_(k-1) + e_k + 1 / b_k, where b_k is the denominator of p_k. For any set A of
-    segments, that in A and n_k >= m_k elsewhere give
-
-        T >= (d0 + d1 (sum of m_k S_k, not in A) + d1 (sum of o_k S_k, in A))
-             / (1 - d1 sum of r_k S_k, in A).
-
-    A are those where r_k u + o_k is the larger. T is a multiple of `1 / grid`.
-    """
-    whole, load = clock.unit * clock.grid, sum(map(operator.mul, rates, costs))
-    offsets = _offsets(rates, extra)
-    time = -(-clock.base * whole // (whole - clock.step * load))  # d0 / (1 - load), rounded up
-    for _ in range(max(1, _MOST_WORK // len(rates))):
-        m = [rates[0] * time // whole + 1 + extra[0]]
-        for k in range(1, len(rates)):
-            m.append(rates[k] * m[-1] // rates[k - 1] + 1 + extra[k])
-        longer = clock.base + clock.step * sum(map(operator.mul, m, costs))
-        if rates[0] * longer < (m[0] - extra[0]) * whole:
-            return tuple(m)
-        moving = fixed = offset = 0
-        for rate, cost, n, above in zip(rates, costs, m, offsets, strict=True):
-            if (rate * longer << _BITS) >= ((n << _BITS) - above) * whole:
-                moving += rate * cost
-                offset += above * cost
-            else:
-                fixed += n * cost
-        rest = clock.base + clock.step * (fixed + (offset >> _BITS))
-        time = max(longer, -(-rest * whole // (whole - clock.step * moving)))
-    return None
-
-
-def _offsets(rates: Sequence[int], extra: Sequence[int]) -> list[int]:
-    """o_k times 2^_BITS, rounded down, so that denominators do not grow."""
-    offsets = [extra[0] << _BITS]
-    for before, rate, e in zip(rates, rates[1:], extra[1:], strict=False):
-        step = (1 << _BITS) // (before // math.gcd(before, rate))
-        offsets.append(offsets[-1] * rate // before + (e << _BITS) + step)
-    return offsets
 
 
 def _require_load(segments: Segments, d1: Fraction) -> None:
@@ -306,9 +227,9 @@ def _require_load(segments: Segments, d1: Fraction) -> None:
         rate = segments.rates[0]
         raise InputError(
             "rates",
-            f"{float(rate):.6g} prompts per unit of time",
-            f"below {float(rate / load):.6g} with these segments and d1: their load "
-            f"d1 sum(r S) is {float(load):.6g} and must be below 1",
+            f"{shown(rate)} prompts per unit of time",
+            f"below {shown(rate / load)} with these segments and d1: their load "
+            f"d1 sum(r S) is {shown(load)} and must be below 1",
         )
 
 
@@ -329,12 +250,3 @@ def _thinning(segments: Segments, n: tuple[Fraction, ...]) -> list[Broken]:
 
 def _clock(base: Exact, per_kv_token: Exact) -> tuple[Fraction, Fraction]:
     return exact("base", base, above=0), exact("per_kv_token", per_kv_token, least=0)
-
-
-def _plain(n: Iterable[Fraction]) -> list[int | str]:
-    return [each.numerator if each.denominator == 1 else str(each) for each in n]
-
-
-def _shown(value: Fraction) -> str:
-    """Whole numbers in full, others to six digits."""
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"

@@ -13,18 +13,14 @@ equilibrium, and one among the whole ones. Each needs the least memory of its ki
 Source: WAIT, section 4.2 (equation 11, Theorem 1).
 """
 
-import math
-import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, WaitSystem, exact
+from fluidkv.wait.model import Exact, WaitSystem, exact, plain, several, shown
 from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
-
-_MOST_WORK = 20_000_000
-"""Steps times types after which the least whole thresholds are given up: some ten seconds."""
+from fluidkv.wait.theory.least_whole import WholeClock, least_of_types
 
 
 @dataclass(frozen=True)
@@ -113,8 +109,8 @@ def integer_thresholds(
         least = fluid_equilibrium(system).memory
         fits = "fits, but whole prompts do not" if least <= room else "does not fit either"
         kind = "whole thresholds with slack" if strict else "whole thresholds"
-        needed = f"at least {_shown(found.memory)} tokens for {kind}; M* = {_shown(least)} {fits}"
-        raise InputError("capacity", _plain(room), needed)
+        needed = f"at least {shown(found.memory)} tokens for {kind}; M* = {shown(least)} {fits}"
+        raise InputError("capacity", plain(room), needed)
     return found
 
 
@@ -135,13 +131,13 @@ def check_thresholds(
     n, room = _vector(system, thresholds), _capacity(capacity)
     require_stable(system)
     checked = _record(system, n)
-    given = [_plain(each) for each in n]
+    given = [plain(each) for each in n]
     low = next((place for place, slack in enumerate(checked.slack) if slack < 0), None)
     if low is not None:
         raise InputError("thresholds", given, _too_low(system, checked, low))
     if room is not None and checked.memory > room:
-        most = f"sum n c of at most {_shown(room)} tokens, the capacity: "
-        over = f"{_shown(checked.memory)} exceeds it by {_shown(checked.memory - room)}"
+        most = f"sum n c of at most {shown(room)} tokens, the capacity: "
+        over = f"{shown(checked.memory)} exceeds it by {shown(checked.memory - room)}"
         raise InputError("thresholds", given, most + over)
     return checked
 
@@ -153,49 +149,26 @@ def _too_low(system: WaitSystem, checked: Thresholds, place: int) -> str:
     others = time - own * checked.thresholds[place]
     least = each.arrival_rate * others / (1 - each.arrival_rate * own)
     return (
-        f"at least {_shown(least)} for type {place + 1} ({each.input_length}:{each.output_length}) "
-        f"beside the others: arrivals in a full batch of {_shown(time)} exceed n by "
-        f"{_shown(-checked.slack[place])}"
+        f"at least {shown(least)} for type {place + 1} ({each.input_length}:{each.output_length}) "
+        f"beside the others: arrivals in a full batch of {shown(time)} exceed n by "
+        f"{shown(-checked.slack[place])}"
     )
 
 
 def _least_whole(system: WaitSystem, *, strict: bool) -> tuple[int, ...]:
-    """Times that stay below that of the least whole thresholds climb to it.
-
-    Let n be the least ones, T = Delta T(n) and t <= T. The least whole numbers m_j that are not
-    below (strict: that are above) lambda_j t are at most n_j, so u = Delta T(m) <= T. If no type
-    has more arrivals in u than m_j, then m satisfies (11) and m = n. Otherwise let A be the types
-    that have. Since n_j >= lambda_j T in A and n_j >= m_j elsewhere,
-
-        T >= (d0 + d1 sum of m_j c_j, not in A) / (1 - d1 sum of lambda_j c_j, in A) >= u > t.
-
-    That is the next t. For one type it is the last; where many types move together, it goes where
-    plain iteration goes in 1 / (1 - rho) steps. T is a multiple of `1 / grid`, and so is t here.
-    """
-    rate_unit = math.lcm(*(each.arrival_rate.denominator for each in system.types))
-    rates = [int(each.arrival_rate * rate_unit) for each in system.types]
+    given = [each.arrival_rate for each in system.types]
+    clock = WholeClock.of(given, system.base, system.per_kv_token)
+    rates = [int(rate * clock.unit) for rate in given]
     costs = [int(2 * each.lifetime_cost) for each in system.types]
-    half = system.per_kv_token / 2
-    grid = math.lcm(system.base.denominator, half.denominator)
-    base, step, unit = int(system.base * grid), int(half * grid), rate_unit * grid
-    time = math.ceil(fluid_equilibrium(system).iteration_time * grid)
-    for _ in range(max(1, _MOST_WORK // len(rates))):
-        # -(-a // b) is the ceiling of a / b.
-        n = [rate * time // unit + 1 if strict else -(-rate * time // unit) for rate in rates]
-        longer = base + step * sum(map(operator.mul, n, costs))
-        ahead = [rate * longer - unit * k for rate, k in zip(rates, n, strict=True)]
-        moving = [gap > 0 or (strict and gap == 0) for gap in ahead]
-        if not any(moving):
-            return tuple(n)
-        rest = base + step * sum(k * c for k, c, up in zip(n, costs, moving, strict=True) if not up)
-        load = step * sum(r * c for r, c, up in zip(rates, costs, moving, strict=True) if up)
-        time = -(-rest * unit // (unit - load))
-    raise InputError(
-        "arrival_rate",
-        f"{float(system.arrival_rate):.6g} prompts per unit of time",
-        f"less, for the least whole thresholds: not found at a load of 1 - "
-        f"{float(1 - system.load):.3g} with {len(rates)} types",
-    )
+    found = least_of_types(rates, costs, clock, strict=strict)
+    if found is None:
+        raise InputError(
+            "arrival_rate",
+            f"{shown(system.arrival_rate)} prompts per unit of time",
+            f"less, for the least whole thresholds: not found at a load of 1 - "
+            f"{shown(1 - system.load)} with {len(rates)} types",
+        )
+    return found
 
 
 def _record(system: WaitSystem, n: tuple[Exact, ...]) -> Thresholds:
@@ -216,7 +189,8 @@ def _memory(system: WaitSystem, n: tuple[Exact, ...]) -> Fraction:
 
 def _vector(system: WaitSystem, thresholds: Iterable[Exact]) -> tuple[Exact, ...]:
     """One exact number for each type, whole ones as int."""
-    given = [exact("thresholds", each, least=0) for each in thresholds]
+    numbers = several("thresholds", thresholds, "one number a type")
+    given = [exact("thresholds", each, least=0) for each in numbers]
     if len(given) != len(system.types):
         raise InputError("thresholds", f"{len(given)} of them", f"{len(system.types)}, one a type")
     return tuple(each.numerator if each.denominator == 1 else each for each in given)
@@ -224,12 +198,3 @@ def _vector(system: WaitSystem, thresholds: Iterable[Exact]) -> tuple[Exact, ...
 
 def _capacity(capacity: Exact | None) -> Fraction | None:
     return None if capacity is None else exact("capacity", capacity, above=0)
-
-
-def _plain(value: Exact) -> int | str:
-    return value.numerator if value.denominator == 1 else str(value)
-
-
-def _shown(value: Fraction) -> str:
-    """Whole numbers in full, others to six digits."""
-    return str(value.numerator) if value.denominator == 1 else f"{float(value):.6g}"

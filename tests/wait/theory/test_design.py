@@ -11,11 +11,11 @@ from fluidkv.wait.theory.boundary_queue import eta
 from fluidkv.wait.theory.bounds import theorem_2_memory
 from fluidkv.wait.theory.design import (
     SegmentProblem,
-    inverse_etas,
     moved,
     segment_designs,
     tightened,
 )
+from fluidkv.wait.theory.float_etas import inverse_etas
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.nested import integer_nested_thresholds
 
@@ -139,10 +139,16 @@ def test_float_etas_agree_with_the_balls():
         (50, Fraction(97, 100), 49),
         (400, Fraction(1, 1000), 399),  # eta beyond 700, where e^eta overflows
         (3, Fraction(1, 2), 3),
+        (10**15 + 1, 1 - Fraction(2, 10**15), 10**15),  # p is 1 but for ten roundings
+        (2**53, 1 - Fraction(3, 2**54), 2**53 - 1),  # p is 1 but for one and a half
+        (2**53, Fraction(1, 2), 2**52 + 1),
     ]
     n_prev, p, n = (np.array(column, dtype=float) for column in zip(*queues, strict=True))
-    drift = np.array([float(c - b * a) for a, b, c in queues])
-    found = inverse_etas(n_prev, p, n, drift)
+    q, drift = (
+        np.array([float(value) for value in values])
+        for values in ([1 - b for _, b, _ in queues], [c - b * a for a, b, c in queues])
+    )
+    found = inverse_etas(n_prev, p, q, n, drift)
     expected = [float(eta(*queue).reciprocal.mid()) for queue in queues]
     np.testing.assert_allclose(found, expected, rtol=1e-9)  # the series ends at 1e-9
 

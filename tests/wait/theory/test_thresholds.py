@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.theory import thresholds as module
+from fluidkv.wait.theory import least_whole
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import (
     batch_memory,
@@ -280,7 +280,7 @@ def test_a_search_that_is_too_long_says_so(monkeypatch):
     near = Fraction(10**6 - 1, 10**6)
     system = WaitSystem(types, 1, near / system.token_rate)
     assert satisfies(system, integer_thresholds(system).thresholds)
-    monkeypatch.setattr(module, "_MOST_WORK", 1)
+    monkeypatch.setattr(least_whole, "MOST_WORK", 1)
     with pytest.raises(InputError, match="not found at a load of 1 - 1e-06 with 5 types") as caught:
         integer_thresholds(system)
     assert "\n" not in str(caught.value)
