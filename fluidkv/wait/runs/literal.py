@@ -17,13 +17,14 @@ NO_LIMIT = 2**62
 """Iterations of a run that goes on as long as it can."""
 
 _EVERY_SO_OFTEN = 256  # iterations between two reports of progress
+_PREEMPT = COUNTS.index("preempt")
 
 
 class Outcome(NamedTuple):
     """One run, iteration by iteration.
 
     Fields:
-        counts: ordered as `reference.COUNTS`.
+        counts: ordered as `reference.COUNTS`. Evictions after the last iteration count in it.
         time: the clock at the end of each iteration.
         stuck: no batch can be formed any more, or batches go on for ever without completing a
             prompt.
@@ -58,9 +59,9 @@ def run_literally(
     time: list[float] = []
     stuck = False
     while len(rows) < iterations:
-        batch = engine.select()
+        batch = engine.select(horizon=horizon)
         stuck = batch is None
-        if batch is None or engine.now >= horizon:
+        if not batch:
             break
         rows.append(list(engine.execute(batch).values()))
         time.append(engine.now)
@@ -77,6 +78,8 @@ def run_literally(
             seen = state if len(rows).bit_count() == 1 or seen is None else seen
     if on_progress is not None:
         on_progress(len(rows) % _EVERY_SO_OFTEN)
+    if engine.lost:  # somebody was inside, so that there is a last iteration
+        rows[-1][_PREEMPT] += engine.lost
     counts = np.array(rows, np.int64).reshape(-1, len(COUNTS))
     return Outcome(counts, np.array(time), stuck, _prompts(engine))
 

@@ -14,6 +14,7 @@ Memory in an iteration is l + stage for each prompt in the batch, and l + stage 
 paused at `stage`: what it computed stays in the cache.
 """
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ COUNTS = (
     "paused",  # prompts that hold memory and are not in the batch
     "waiting",  # prompts that have come and hold no memory, after the batch was formed
     "joined",  # types (WAIT) or segments (Nested WAIT) in the batch
-    "preempt",  # evictions
+    "preempt",  # evictions since the iteration before
     "admit_new",  # prompts in the batch for their first prefill
     "admit_resumed",  # prompts in the batch for a prefill after an eviction
     "completed",  # prompts that computed their last stage
@@ -115,7 +116,8 @@ class WaitEngine:
     def step(self) -> dict[str, int] | None:
         """One iteration; its counts, keyed and ordered as `COUNTS`.
 
-        None: no batch can be formed any more, whether or not prompts are left.
+        None: no batch can be formed any more, whether or not prompts are left. Evictions on the
+        way to that have no iteration after them: they stay in `lost`.
         """
         batch = self.select()
         return None if batch is None else self.execute(batch)
@@ -128,12 +130,19 @@ class WaitEngine:
 
     # -------------------------------------------------------------------------------------- select
 
-    def select(self) -> list[Prompt] | None:
-        """The batch that fits, after waiting for it as long as must be; None if it never comes."""
+    def select(self, *, horizon: float = math.inf) -> list[Prompt] | None:
+        """The batch that fits, after waiting for it as long as must be.
+
+        None: it never comes. Empty: prompts would start at or after the horizon, for whom nobody
+        is evicted any more, and nobody asks whether they fit.
+        """
         while True:
             self.arrive()
             inside = len(self.inside)
-            batch = self.evict(self._batch())
+            batch = self._batch()
+            if batch and self.now >= horizon:
+                return []
+            batch = self.evict(batch)
             if batch:
                 return batch
             if len(self.inside) < inside:

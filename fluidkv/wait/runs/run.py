@@ -65,7 +65,9 @@ def run_policy(
         dimensions run, window and request.
         (run, window): the counts of `fluidkv.wait.runs.reference.COUNTS`, of which `held_tokens` is
         called `used_blocks` (blocks are of one token); levels (`LEVELS`) are means over a window,
-        flows sums. `peak_tokens`: the most that was held in an iteration. `time`: the clock at the
+        flows sums. `preempt` counts evictions before an iteration and, in the last one, those after
+        it, so that its sum is that of the prompts' `evictions`; nobody is evicted at or after the
+        horizon. `peak_tokens`: the most that was held in an iteration. `time`: the clock at the
         window's end. `completed_outputs`: output tokens of prompts that completed, which is what
         the paper's throughput counts; `new_outputs` counts each when it comes.
         (run, request): input_length, output_length, class_index, arrival, admitted, first_token

@@ -186,9 +186,11 @@ def test_how_runs_end():
     assert status(Wait([5]), horizon=2.0) == "STUCK"
 
 
-def test_a_horizon_in_time_is_one_for_each_run():
+@pytest.mark.parametrize("backend", ["jax", "reference"])
+def test_a_horizon_in_time_is_one_for_each_run(backend):
+    """The third iteration would start at 2."""
     table = Requests([1] * 9, [1] * 9, arrival=[float(n) for n in range(9)])
-    run = run_policy(table, Wait([1]), clock=TICK, horizon=[2.0, 2.5, None], backend="jax")
+    run = run_policy(table, Wait([1]), clock=TICK, horizon=[2.0, 2.5, None], backend=backend)
     assert run.iterations.values.tolist() == [2, 3, 9]
 
 
