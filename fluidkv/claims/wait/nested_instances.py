@@ -57,9 +57,13 @@ def synthetic(load: Fraction, *, every: int = 1) -> "WaitSystem":
 
 @cache
 def instance_runs(
-    thresholds: tuple[int, int], horizon: int, seed: int = 0, per_kv_token: Fraction = Fraction(0)
+    thresholds: tuple[int, int],
+    horizon: int,
+    seed: int = 0,
+    per_kv_token: Fraction = Fraction(0),
+    runs: int = RUNS,
 ) -> "xr.Dataset":
-    """`RUNS` runs of the instance; d0 = 1."""
+    """Runs of the instance; d0 = 1."""
     from fluidkv.wait.chain.simulate import simulate_chain
 
     return simulate_chain(
@@ -67,7 +71,7 @@ def instance_runs(
         thresholds,
         base=1,
         per_kv_token=per_kv_token,
-        runs=RUNS,
+        runs=runs,
         horizon=float(horizon),
         seed=seed,
     )

@@ -13,7 +13,6 @@ from fluidkv.claims.outcomes import verdict
 from fluidkv.claims.wait.nested_instances import (
     INSTANCE,
     NESTED,
-    RUNS,
     instance,
     instance_runs,
     mean_and_error,
@@ -21,6 +20,7 @@ from fluidkv.claims.wait.nested_instances import (
 from fluidkv.claims.wait.paper import wait
 from fluidkv.verdict import Evidence
 
+_RUNS = 4000
 _HORIZONS = (25, 100, 400)  # each four times the one before
 _CLOCK = Fraction(1, 18)  # d1: a load of 1/2 in the instance
 _NEAR = 0.15  # of an exponent: what the first horizon, which starts empty, takes off
@@ -31,7 +31,7 @@ def _lost(thresholds: tuple[int, int], per_kv_token: Fraction) -> list[tuple[flo
     """Prompts in the system at each horizon: mean and standard error."""
     found = []
     for horizon in _HORIZONS:
-        runs = instance_runs(thresholds, horizon, 0, per_kv_token)
+        runs = instance_runs(thresholds, horizon, 0, per_kv_token, _RUNS)
         found.append(mean_and_error(runs.arrived - runs.completed))
     return found
 
@@ -66,7 +66,7 @@ def _grows(
         Evidence.SAMPLED,
         ours=f"{shown} prompts at T = {', '.join(map(str, _HORIZONS))}: {grows}",
         paper=paper,
-        note=f"n = {thresholds}; {RUNS} runs (seed 0), ± one standard error. {note}".strip(),
+        note=f"n = {thresholds}; {_RUNS} runs (seed 0), ± one standard error. {note}".strip(),
         witness="" if found else f"T^{power:.2f}",
     )
 
@@ -82,7 +82,7 @@ def _theorem_2() -> Outcome:
 
 def _little() -> Outcome:
     """Mean number in the system, and with it the mean latency."""
-    runs = [instance_runs(NESTED, horizon, 0, Fraction(0)) for horizon in _HORIZONS]
+    runs = [instance_runs(NESTED, horizon, 0, Fraction(0), _RUNS) for horizon in _HORIZONS]
     found = [mean_and_error(each.in_system) for each in runs]
     # An empty start takes a / T off the mean: then the growth falls to a quarter at each step.
     steps = found[1][0] - found[0][0], found[2][0] - found[1][0]
