@@ -28,6 +28,7 @@ __all__ = [
     "Wait",
     "WaitSystem",
     "Workload",
+    "attained_blind_throughput",
     "attractors",
     "basins",
     "best_blind_throughput",
@@ -114,6 +115,7 @@ _HOMES = {
     "Wait": "wait.policy",
     "WaitSystem": "wait.model",
     "Workload": "workload",
+    "attained_blind_throughput": "wait.theory.best_blind",
     "attractors": "fluid.attractors",
     "basins": "fluid.basins",
     "best_blind_throughput": "wait.theory.best_blind",
@@ -244,7 +246,10 @@ if TYPE_CHECKING:
     from fluidkv.wait.runs.baselines import engine_requests
     from fluidkv.wait.runs.run import run_policy
     from fluidkv.wait.segments import Segments
-    from fluidkv.wait.theory.best_blind import best_blind_throughput
+    from fluidkv.wait.theory.best_blind import (
+        attained_blind_throughput,
+        best_blind_throughput,
+    )
     from fluidkv.wait.theory.bounds import theorem_2_memory
     from fluidkv.wait.theory.fluid import fluid_equilibrium
     from fluidkv.wait.theory.nested import integer_nested_thresholds

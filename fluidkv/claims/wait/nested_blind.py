@@ -1,8 +1,8 @@
 """WAIT, Proposition 5: what no policy reaches while it cannot foresee outputs.
 
 Bounds on the best of all policies that are blind to outputs, whatever they remember, proved in
-integers (`fluidkv.wait.theory.best_blind`). In them work never runs out: no policy on a server whose
-prompts come at random has more.
+integers (`fluidkv.wait.theory.best_blind`). In them work never runs out: no policy on a server
+whose prompts come at random has more.
 """
 
 from fractions import Fraction

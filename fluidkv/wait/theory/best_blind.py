@@ -1,74 +1,111 @@
-"""The best that any policy can do while it cannot foresee outputs: a decision problem, exactly.
+"""What no policy can exceed while it cannot foresee outputs, and what one attains; proved.
 
-Work never runs out, memory is M, and an output shows its length only by ending. A policy then
-chooses in each iteration how many prompts to start, to advance, to pause and to evict, stage by
-stage. What waits unseen is alike, so the state is how many prompts hold how many tokens, and the
-best long-run throughput is that of a semi-Markov decision process with finitely many states. A
-server whose prompts come at random can do no better: it can imitate any decision, but must also
-wait for work.
+Work never runs out, memory is M, and an output shows its length only by ending. A policy chooses in
+each iteration how many prompts to start, to advance, to pause and to evict. Prompts that have shown
+the same are alike, so that the state is how many of each kind are in memory: those that have
+computed stage s and are known to emit more than j tokens. An evicted prompt starts again, but what
+it has shown is still known: with j >= 1 it waits in a pool, which can grow without end.
 
-The optimum is found in floats by policy iteration and then proved in rationals: gain and relative
-values of the policy found solve its equations exactly, and no action improves on them.
+**At most.** Let every prompt that is put into pool j earn v_j, and every one that is taken from it
+cost v_j, though there be none. As pools start empty and are never in debt, this takes nothing from
+any policy in the long run, for whatever prices v >= 0; and the state is finite now. If g and
+numbers h, one a state, satisfy reward + v (put - taken) + E h(next) - h <= g time for every action
+in every state, no policy emits more than g per unit of time. On a server whose prompts come at
+random it is no more either: such a policy can be imitated, and idles besides.
+
+**Attained.** By a policy that forgets what the evicted have shown, with the reverse inequality for
+its own actions: a much smaller problem.
+
+Policies, prices and h are found in floats; both inequalities are then checked in integers.
 
 Source: ours, for WAIT, Propositions 3 and 5.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb
 
 import numpy as np
-from flint import fmpq, fmpq_mat
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import WaitSystem, count
+from fluidkv.wait.model import Exact, WaitSystem, count, exact
+from fluidkv.wait.theory.blind_problem import (
+    MOST_STATES,
+    Action,
+    Problem,
+    decision_problem,
+    few_states,
+    hazards_of,
+)
 
-MOST_STATES = 100
-"""Larger problems are refused: exact equations in that many unknowns take too long."""
-
-State = tuple[int, ...]
-"""Prompts that have computed stage s and no more, for s = 0, 1, ..., the longest output less 1."""
+_SCALE = 2**40  # h is rounded to whole parts of this many; g then moves in the twelfth digit
 
 
 @dataclass(frozen=True)
-class BestThroughput:
-    """The optimum, proved.
+class BlindThroughput:
+    """Bounds on the output tokens of completed prompts per unit of time; proved.
 
     Fields:
-        throughput: output tokens of completed prompts per unit of time; no policy has more.
-        per_iteration_base: the same in units of 1 / d0.
-        states, actions: size of the decision problem.
+        at_most: no policy that cannot foresee outputs has more.
+        attained: a policy has at least this.
+        prices: v_j for j = 1, 2, ...: the certificate's.
     """
 
-    throughput: Fraction
-    per_iteration_base: Fraction
-    states: int
-    actions: int
+    at_most: Fraction
+    attained: Fraction
+    prices: tuple[Fraction, ...]
 
 
-@dataclass(frozen=True)
-class _Action:
-    """One choice in one state: its duration, expected reward, and where it leads."""
-
-    duration: Fraction
-    reward: Fraction
-    leads_to: tuple[tuple[Fraction, State], ...]
-
-
-def best_blind_throughput(system: WaitSystem, capacity: int) -> BestThroughput:
-    """The largest long-run throughput of any policy that learns an output's length at its end.
+def best_blind_throughput(
+    system: WaitSystem, capacity: int, *, prices: Sequence[Exact] | None = None
+) -> BlindThroughput:
+    """Between what bounds is the best throughput without foresight?
 
     Args:
         system: types that share one input length; rates say how the outputs are distributed (how
             often prompts come does not matter: work never runs out).
         capacity: M, tokens.
+        prices: v_j for each j from 1 to the longest output less 1, at least 0; None: searched,
+            which takes several times as long. Any give a bound.
 
     Raises:
-        InputError: several input lengths, a memory that cannot hold the longest prompt, or a
-            problem of more than `MOST_STATES` states.
-        ArithmeticError: the policy found in floats is not the optimum, or not the only answer.
+        InputError: several input lengths, a memory that cannot hold the longest prompt, a problem
+            of more than `MOST_STATES` states, or prices that are not one for each j.
     """
+    input_length, hazards = _checked(system, capacity)
+    longest = len(hazards)
+    if prices is not None and len(prices) != longest - 1:
+        raise InputError("prices", f"{len(prices)} of them", f"{longest - 1}, one for each j")
+    if not few_states(input_length, longest, capacity):
+        raise InputError("capacity", capacity, f"a problem of at most {MOST_STATES} states")
+    clock = system.base, system.per_kv_token
+    problem = decision_problem(input_length, hazards, capacity, forgetful=False)
+    if prices is None:
+        chosen = _searched(problem, clock, longest)
+    else:
+        chosen = tuple(exact("prices", price, least=0) for price in prices)
+    _, values = _solve(problem, clock, chosen)
+    return BlindThroughput(
+        at_most=_at_most(problem, clock, chosen, _rounded(values)),
+        attained=attained_blind_throughput(system, capacity),
+        prices=chosen,
+    )
+
+
+def attained_blind_throughput(system: WaitSystem, capacity: int) -> Fraction:
+    """`BlindThroughput.attained` alone, in much less time.
+
+    Args, raises: as `best_blind_throughput`.
+    """
+    input_length, hazards = _checked(system, capacity)
+    clock = system.base, system.per_kv_token
+    problem = decision_problem(input_length, hazards, capacity, forgetful=True)
+    policy, values = _solve(problem, clock, (Fraction(0),) * (len(hazards) - 1))
+    return _attained(problem, clock, policy, _rounded(values))
+
+
+def _checked(system: WaitSystem, capacity: int) -> tuple[int, tuple[Fraction, ...]]:
+    """The common input length, and the hazards of outputs."""
     inputs = {each.input_length for each in system.types}
     if len(inputs) > 1:
         raise InputError("input_length", sorted(inputs), "one input length for all types")
@@ -77,196 +114,147 @@ def best_blind_throughput(system: WaitSystem, capacity: int) -> BestThroughput:
     if count("capacity", capacity) < input_length + longest:
         allowed = f"at least {input_length + longest} tokens, the largest prompt"
         raise InputError("capacity", capacity, allowed)
-    if _states(input_length, longest, capacity) > MOST_STATES:
+    if longest > MOST_STATES or not few_states(input_length, longest, capacity, forgetful=True):
         raise InputError("capacity", capacity, f"a problem of at most {MOST_STATES} states")
-    problem = _problem(system, input_length, _hazards(system, longest), capacity)
-    return _optimum(problem, system.base)
+    return input_length, hazards_of(system, longest)
 
 
-def _states(input_length: int, longest: int, capacity: int) -> int:
-    """Ways to hold at most the capacity in prompts of input_length + s tokens, s < longest."""
-    ways = [1] * (capacity + 1)  # for memory of at most so many tokens, with no stage at all
-    for size in range(input_length, input_length + longest):
-        for tokens in range(size, capacity + 1):
-            ways[tokens] += ways[tokens - size]
-    return ways[capacity]
+# --- policies and prices, in floats -------------------------------------------------------------
 
 
-def _hazards(system: WaitSystem, longest: int) -> tuple[Fraction, ...]:
-    """For each stage k = 1..longest: the share of those that reach it that end with it."""
-    found = []
-    for k in range(1, longest + 1):
-        reach = sum(t.arrival_rate for t in system.types if t.output_length >= k)
-        end = sum(t.arrival_rate for t in system.types if t.output_length == k)
-        found.append(Fraction(end) / Fraction(reach))
-    return tuple(found)
-
-
-# --- the decision problem -----------------------------------------------------------------------
-
-
-def _problem(
-    system: WaitSystem, input_length: int, hazards: tuple[Fraction, ...], capacity: int
-) -> dict[State, list[_Action]]:
-    """Every state that can be reached from an empty server, and what can be done there."""
-    empty = (0,) * len(hazards)
-    problem: dict[State, list[_Action]] = {}
-    frontier = [empty]
-    while frontier:
-        state = frontier.pop()
-        if state in problem:
-            continue
-        problem[state] = [
-            _action(system, input_length, hazards, *choice)
-            for choice in _choices(state, input_length, capacity)
+def _searched(
+    problem: Problem, clock: tuple[Fraction, Fraction], longest: int
+) -> tuple[Fraction, ...]:
+    """Prices out of a grid: one after the other, that with the lowest bound. Any are valid."""
+    prices = (Fraction(0),) * (longest - 1)
+    for place in range(longest - 1):
+        tried = [
+            (*prices[:place], Fraction(longest * step, 20), *prices[place + 1 :])
+            for step in range(11)
         ]
-        frontier += [next_ for action in problem[state] for _, next_ in action.leads_to]
-    return problem
+        prices = min(tried, key=lambda each: _bound(problem, clock, each))
+    return prices
 
 
-def _choices(
-    state: State, input_length: int, capacity: int
-) -> Iterator[tuple[int, tuple[int, ...], tuple[int, ...]]]:
-    """(starting, advancing by stage, pausing by stage) that fit; the rest is evicted."""
-
-    def stages(s: int, room: int) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], int]]:
-        if s == len(state):
-            yield (), (), room
-            return
-        for advancing in range(state[s] + 1):
-            for pausing in range(state[s] - advancing + 1):
-                left = room - advancing * (input_length + s + 1) - pausing * (input_length + s)
-                if left < 0:
-                    break
-                for rest_a, rest_p, end in stages(s + 1, left):
-                    yield (advancing, *rest_a), (pausing, *rest_p), end
-
-    for advancing, pausing, room in stages(0, capacity):
-        for starting in range(room // input_length + 1):
-            if starting or any(advancing):
-                yield starting, advancing, pausing
+def _bound(
+    problem: Problem, clock: tuple[Fraction, Fraction], prices: tuple[Fraction, ...]
+) -> float:
+    """The largest gain of any action, which is what will be proved."""
+    _, values = _solve(problem, clock, prices)
+    time, reward = _terms(problem, clock, prices)
+    here = np.repeat(values, np.diff([*problem.first, len(problem.actions)]))
+    return float(((reward + _expected(problem, values) - here) / time).max())
 
 
-def _action(
-    system: WaitSystem,
-    input_length: int,
-    hazards: tuple[Fraction, ...],
-    starting: int,
-    advancing: tuple[int, ...],
-    pausing: tuple[int, ...],
-) -> _Action:
-    tokens = starting * input_length
-    tokens += sum(n * (input_length + s + 1) for s, n in enumerate(advancing))
-    reward = sum(
-        (n * (s + 1) * ends for (s, n), ends in zip(enumerate(advancing), hazards, strict=True)),
-        Fraction(0),
-    )
-    # Survivors of stage s + 1 are binomial, independently by stage; at the last one all end.
-    ways: list[tuple[Fraction, State]] = [(Fraction(1), (starting + pausing[0],))]
-    for s, n in enumerate(advancing[:-1]):
-        ways = [
-            (p * comb(n, k) * (1 - hazards[s]) ** k * hazards[s] ** (n - k), (*held, k + further))
-            for p, held in ways
-            for k in range(n + 1)
-            for further in (pausing[s + 1],)
-        ]
-    likely = tuple((p, state) for p, state in ways if p)
-    return _Action(system.base + system.per_kv_token * tokens, reward, likely)
+def _terms(
+    problem: Problem, clock: tuple[Fraction, Fraction], prices: tuple[Fraction, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Time and reward of every action, what is put into pools paid."""
+    time = float(clock[0]) + float(clock[1]) * problem.tokens
+    return time, problem.reward + problem.put @ np.array([float(v) for v in prices])
 
 
-# --- its optimum --------------------------------------------------------------------------------
-
-
-def _optimum(problem: dict[State, list[_Action]], base: Fraction) -> BestThroughput:
-    places = {state: place for place, state in enumerate(problem)}
-    policy = [0] * len(problem)
-    while True:
-        gain, values = _evaluate_floats(problem, places, policy)
-        better = _improved(problem, places, policy, gain, values)
-        if better == policy:
+def _solve(
+    problem: Problem, clock: tuple[Fraction, Fraction], prices: tuple[Fraction, ...]
+) -> tuple[np.ndarray, np.ndarray]:
+    """The action of each state, and h, of a policy that no action improves on up to rounding."""
+    time, reward = _terms(problem, clock, prices)
+    spans = _spans(problem)  # begin with what computes most
+    policy = np.array([low + problem.tokens[low:high].argmax() for low, high in spans])
+    gain, values = _evaluated(problem, policy, time, reward)
+    for _ in range(100):
+        score = reward - gain * time + _expected(problem, values)
+        best = np.array([low + score[low:high].argmax() for low, high in spans])
+        better = score[best] > score[policy] + 1e-9  # equals are left alone, or it would not end
+        if not better.any():
             break
-        policy = better
-    proved = _prove(problem, places, policy)
-    return BestThroughput(
-        throughput=proved,
-        per_iteration_base=proved * base,
-        states=len(problem),
-        actions=sum(len(actions) for actions in problem.values()),
-    )
+        policy = np.where(better, best, policy)
+        gain, values = _evaluated(problem, policy, time, reward)
+    return policy, values
 
 
-def _evaluate_floats(
-    problem: dict[State, list[_Action]], places: dict[State, int], policy: list[int]
+def _spans(problem: Problem) -> list[tuple[int, int]]:
+    ends = [*problem.first[1:].tolist(), len(problem.actions)]
+    return list(zip(problem.first.tolist(), ends, strict=True))
+
+
+def _expected(problem: Problem, values: np.ndarray) -> np.ndarray:
+    """E h(next) of every action."""
+    return np.add.reduceat(problem.chance * values[problem.target], problem.begin)
+
+
+def _evaluated(
+    problem: Problem, policy: np.ndarray, time: np.ndarray, reward: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Gain and relative values of a policy: h = reward - gain duration + P h, h(first) = 0."""
-    size = len(problem)
+    """Gain and h of a policy: h = reward - gain time + E h(next), h of the empty server 0."""
+    size = problem.states
     matrix, right = np.zeros((size + 1, size + 1)), np.zeros(size + 1)
-    for (state, actions), chosen in zip(problem.items(), policy, strict=True):
-        row, action = places[state], actions[chosen]
+    for row, chosen in enumerate(policy):
+        action = problem.actions[chosen]
         matrix[row, row] += 1
-        matrix[row, size] = action.duration
-        right[row] = action.reward
-        for p, leads in action.leads_to:
-            matrix[row, places[leads]] -= p
+        for chance, place in action.ways:
+            matrix[row, place] -= chance / action.whole
+    matrix[:size, size], right[:size] = time[policy], reward[policy]
     matrix[size, 0] = 1
     found = np.linalg.lstsq(matrix, right, rcond=None)[0]
     return float(found[size]), found[:size]
 
 
-def _improved(
-    problem: dict[State, list[_Action]],
-    places: dict[State, int],
-    policy: list[int],
-    gain: float,
-    values: np.ndarray,
-) -> list[int]:
-    found = []
-    for actions, chosen in zip(problem.values(), policy, strict=True):
-        scores = [
-            float(a.reward)
-            - gain * float(a.duration)
-            + sum(float(p) * values[places[leads]] for p, leads in a.leads_to)
-            for a in actions
-        ]
-        best = int(np.argmax(scores))
-        # Rounding must not make it wander between equals; the proof below is exact in any case.
-        found.append(best if scores[best] > scores[chosen] + 1e-9 else chosen)
-    return found
+# --- the proof, in integers ---------------------------------------------------------------------
 
 
-def _prove(
-    problem: dict[State, list[_Action]], places: dict[State, int], policy: list[int]
+def _rounded(values: np.ndarray) -> list[int]:
+    return [round(float(value) * _SCALE) for value in values]
+
+
+def _at_most(
+    problem: Problem,
+    clock: tuple[Fraction, Fraction],
+    prices: tuple[Fraction, ...],
+    values: list[int],
 ) -> Fraction:
-    """The gain of the policy in rationals, once no action in any state improves on it."""
-    size = len(problem)
-    matrix, right = fmpq_mat(size + 1, size + 1), fmpq_mat(size + 1, 1)
-    for (state, actions), chosen in zip(problem.items(), policy, strict=True):
-        row, action = places[state], actions[chosen]
-        entries = {row: Fraction(1), size: action.duration}
-        for p, leads in action.leads_to:
-            entries[places[leads]] = entries.get(places[leads], Fraction(0)) - p
-        for column, value in entries.items():
-            matrix[row, column] = _fmpq(value)
-        right[row, 0] = _fmpq(action.reward)
-    matrix[size, 0] = fmpq(1)
-    try:
-        found = matrix.solve(right)
-    except ZeroDivisionError:
-        raise ArithmeticError("the policy found has several recurrent classes") from None
-    values = [_fraction(found[row, 0]) for row in range(size)]
-    gain = _fraction(found[size, 0])
-    for state, actions in problem.items():
-        for action in actions:
-            score = action.reward - gain * action.duration
-            score += sum(p * values[places[leads]] for p, leads in action.leads_to)
-            if score > values[places[state]]:
-                raise ArithmeticError(f"an action in state {state} improves on the policy found")
-    return gain
+    """The largest gain of any action in any state with these h: what no policy exceeds."""
+    best, per = 0, 1  # the largest so far is best / per
+    paid = {
+        put: sum((v * n for v, n in zip(prices, put, strict=True)), Fraction(0))
+        for put in {action.put for action in problem.actions}
+    }
+    for place, (low, high) in enumerate(_spans(problem)):
+        for action in problem.actions[low:high]:
+            gain, time = _gain(action, clock, action.reward + paid[action.put], values, place)
+            if gain * per > best * time:
+                best, per = gain, time
+    return Fraction(best, per)
 
 
-def _fmpq(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
+def _attained(
+    problem: Problem, clock: tuple[Fraction, Fraction], policy: np.ndarray, values: list[int]
+) -> Fraction:
+    """The least gain of a policy's own actions in the states that it reaches from the empty."""
+    reached, frontier = {0}, [0]
+    gains = []
+    while frontier:
+        place = frontier.pop()
+        action = problem.actions[policy[place]]
+        gains.append(Fraction(*_gain(action, clock, action.reward, values, place)))
+        new = {after for _, after in action.ways} - reached
+        reached |= new
+        frontier += new
+    return min(gains)
 
 
-def _fraction(value: fmpq) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
+def _gain(
+    action: Action,
+    clock: tuple[Fraction, Fraction],
+    reward: Fraction,
+    values: list[int],
+    place: int,
+) -> tuple[int, int]:
+    """(reward + E h(next) - h) / time as two integers: fractions would cancel at every step."""
+    base, each = clock
+    ahead = sum(chance * values[after] for chance, after in action.ways)
+    over = action.whole * _SCALE
+    change = ahead - action.whole * values[place]
+    gain = reward.numerator * over + change * reward.denominator
+    time = base.numerator * each.denominator + each.numerator * base.denominator * action.tokens
+    return gain * base.denominator * each.denominator, reward.denominator * over * time
