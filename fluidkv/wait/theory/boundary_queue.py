@@ -29,7 +29,7 @@ from fluidkv.wait.model import Exact, count, exact, plain, shown
 MOST_LEVEL = 400
 MOST_PROMPTS = 100_000
 MOST_BATCHES = 10**9
-"""Up to these `exceedance_probability` multiplies matrices: some ten seconds with all three."""
+"""Up to these `exceedance_probability` multiplies matrices: half a minute at the end."""
 
 _BITS = 96  # a root is known to 2^-64 of itself; the rest is room for f to have a sign beside it
 _MOST_BITS = 1 << 14

@@ -47,6 +47,60 @@ def test_every_broken_constraint_is_named_with_what_is_missing():
     assert broken == Broken(Constraint.ARRIVALS, 1, 2 * (1 + Fraction(20, 26)) - 2)
 
 
+def test_a_batch_may_fill_the_capacity():
+    # 24 + 35 tokens
+    assert check_nested(SMALL, (8, 5), 1, Fraction(1, 26), 59) == ()
+    (broken,) = check_nested(SMALL, (8, 5), 1, Fraction(1, 26), Fraction(117, 2))
+    assert broken == Broken(Constraint.MEMORY, None, Fraction(1, 2))
+
+
+def test_as_many_arrivals_as_a_batch_takes_are_too_many():
+    # r_1 Delta T = 2 (1 + 13 n d1) is 4 for n = 4, 2 with d1 = 1/26: (4, 2) is not above it
+    d1 = Fraction(1, 26)
+    assert 2 * nested_time(SMALL, (4, 2), 1, d1) == 4
+    assert check_nested(SMALL, (4, 2), 1, d1) == (
+        Broken(Constraint.ARRIVALS, 1, Fraction(0)),
+        Broken(Constraint.THINNING, 2, Fraction(0)),
+    )
+    with pytest.raises(InputError, match="arrivals in a full batch are 4, 0 above n_1"):
+        require_nested(SMALL, (4, 2), 1, d1)
+
+
+@pytest.mark.parametrize(
+    ("rates", "d0", "d1", "least"),
+    [
+        # one segment, stages 0 and 1 of one token in: S = 3. r Delta T = 2 + 6 n d1
+        ((2,), 1, Fraction(0), (3,)),  # 2 always: 2 is not above it
+        ((2,), 1, Fraction(1, 12), (5,)),  # 2 + n / 2 is 4 at 4
+        ((2, 1), 1, Fraction(0), (3, 2)),  # 3 / 2, then 2
+        ((4, 2), 1, Fraction(0), (5, 3)),
+        ((5, Fraction(5, 2)), 1, Fraction(0), (6, 4)),  # 3 is not above 6 / 2
+    ],
+)
+def test_least_thresholds_lie_above_whole_arrivals(rates, d0, d1, least):
+    segments = Segments(1, (1, 3)[: len(rates)], tuple(Fraction(rate) for rate in rates))
+    assert integer_nested_thresholds(segments, d0, d1).thresholds == least
+
+
+@pytest.mark.parametrize("bad", [None, 3, "12"])
+def test_what_is_no_sequence_is_refused(bad):
+    calls = [
+        lambda: peak_memory(SMALL, bad),
+        lambda: check_nested(SMALL, bad, 1, 0),
+        lambda: require_nested(SMALL, bad, 1, 0),
+    ]
+    for call in calls:
+        with pytest.raises(InputError, match=r"^thresholds: .* a sequence: "):
+            call()
+
+
+def test_a_huge_load_is_refused_in_one_line():
+    huge = Segments(1, (1,), (Fraction(10**5000),))
+    with pytest.raises(InputError, match=r"got '1e\+5000 prompts .* must be below 1") as caught:
+        integer_nested_thresholds(huge, 1, 1)
+    assert "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("thresholds", "said"),
     [((2, 2), "n_1 > r_1 Delta T"), ((8, 3), "segment 2, more than 4"), ((8,), "2, one a segment")],
@@ -108,6 +162,8 @@ def test_a_load_near_one_needs_no_long_climb():
 
 
 def test_a_load_of_one_is_refused_with_the_rate_that_could_be_served():
+    with pytest.raises(InputError, match=r"below 2 .* is 1 and must be below 1"):
+        integer_nested_thresholds(SMALL, 1, Fraction(1, 13))  # exactly 1
     with pytest.raises(InputError, match=r"below 1\.84615 .* 1\.08333 and must be below 1"):
         integer_nested_thresholds(SMALL, 1, Fraction(1, 12))
 
@@ -122,7 +178,7 @@ def test_merged_segments_carry_a_larger_load_than_the_system():
     assert system.load == Fraction(2 + 3 + 20, 100)
 
 
-@pytest.mark.parametrize("extra", [(1,), (0, -1)])
+@pytest.mark.parametrize("extra", [(1,), (0, -1), 1])
 def test_extra_is_one_whole_number_a_segment(extra):
     with pytest.raises(InputError, match=r"^extra: "):
         integer_nested_thresholds(SMALL, 1, Fraction(1, 26), extra=extra)

@@ -258,6 +258,8 @@ def test_a_load_of_1_is_refused(search):
         ([1.0], "thresholds: got 1.0; allowed: an integer or a Fraction of at least 0"),
         ([-1], "thresholds: got '-1'"),
         ([True], "thresholds: got True"),
+        (None, "thresholds: got None; allowed: a sequence: one number a type"),
+        (1, "thresholds: got 1; allowed: a sequence: one number a type"),
     ],
 )
 @pytest.mark.parametrize("function", [iteration_time, batch_memory, check_thresholds])
