@@ -10,6 +10,7 @@ Source: WAIT, section 2.2; section 7.1 (Theorem 3) for rates that change.
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import SupportsIndex
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,9 +18,15 @@ from numpy.random import Generator
 
 from fluidkv.errors import InputError
 from fluidkv.serving.requests import Requests
-from fluidkv.wait.model import WaitSystem
+from fluidkv.wait.model import WaitSystem, finite
 from fluidkv.wait.model import count as whole
+from fluidkv.wait.runs.inputs import floats, time_above_0
 
+MOST_PROMPTS = 10**7
+"""Of a table, at most: three seconds and 0.8 GB. Where rates change, those that are not kept count
+too; before a horizon, so many may come on average."""
+
+_ROUNDING = 1e-12  # of a sum of rates: that of some thousand types
 _AT_ONCE = 4096  # points drawn at a time: always as many, so that a longer run begins alike
 
 
@@ -29,17 +36,19 @@ class VaryingRates:
 
     Args:
         at: times, shape (time,), -> rates by type, shape (time, type), prompts per unit of time,
-            each at least 0.
+            each at least 0. It is asked for many times at once, maybe for none.
         most: the sum over types is never above this; finite, above 0.
 
     Raises:
-        InputError: `most` out of range.
+        InputError: `at` that cannot be called, or `most` out of range.
     """
 
     at: Callable[[Float[np.ndarray, " time"]], Float[np.ndarray, "time type"]]
     most: float
 
     def __post_init__(self) -> None:
+        if not callable(self.at):
+            raise InputError("at", self.at, "a function of times")
         most = self.most
         fine = isinstance(most, int | float) and not isinstance(most, bool) and 0 < most < math.inf
         if not fine:
@@ -51,19 +60,22 @@ class VaryingRates:
 
         Args:
             starts: when each piece starts; 0 first, increasing. The last one goes on for ever.
-            rates: (piece, type), prompts per unit of time, at least 0, not all 0.
+            rates: (piece, type), prompts per unit of time, at least 0; in the last piece not all 0
+                (as `fluidkv.wait.chain.rates.RateSteps` has it).
 
         Raises:
             InputError: starts that do not increase from 0, or rates out of range.
         """
-        begins, table = np.array(starts, np.float64), np.array(rates, np.float64)
+        begins = floats("starts", starts, "finite times that increase from 0")
+        table = floats("rates", rates, "a row of rates for each start, one rate a type")
         rising = begins.ndim == 1 and begins.size > 0 and begins[0] == 0
         if not (rising and np.isfinite(begins).all() and (np.diff(begins) > 0).all()):
-            raise InputError("starts", list(starts), "finite times that increase from 0")
+            raise InputError("starts", starts, "finite times that increase from 0")
         if table.ndim != 2 or len(table) != begins.size or table.shape[1] == 0:
             raise InputError("rates", f"shape {table.shape}", f"({begins.size}, types)")
-        if not (np.isfinite(table).all() and (table >= 0).all() and table.any()):
-            raise InputError("rates", rates, "finite rates of at least 0, one of them above")
+        if not (np.isfinite(table).all() and (table >= 0).all() and table[-1].any()):
+            allowed = "finite rates of at least 0, one of the last piece above"
+            raise InputError("rates", rates, allowed)
 
         def at(times: Float[np.ndarray, " time"]) -> Float[np.ndarray, "time type"]:
             return table[np.searchsorted(begins, times, side="right") - 1]
@@ -86,25 +98,33 @@ def poisson_prompts(
 
     Args:
         system: types and their rates; the class index of a prompt is its place among the types.
-        rng: a numpy generator or a seed. For many runs: one table for each seed.
+        rng: a numpy generator or a seed, at least 0. For many runs: one table for each seed.
         horizon: prompts come before this time; above 0.
-        count: so many prompts come; only with constant rates. Give one of the two.
+        count: so many prompts come; only with constant rates. Give one of the two. No more than
+            `MOST_PROMPTS` in either case.
         rates: rates that change, instead of those of the types.
 
     Raises:
         InputError: not one of `horizon` and `count`, a number out of range, rates of other types or
-            outside of what they promise, or a horizon before which nobody comes.
+            outside of what they promise, more prompts than `MOST_PROMPTS`, or a horizon before
+            which nobody comes.
     """
     if (horizon is None) == (count is None):
         raise InputError("horizon", horizon, "a time, or a count instead")
     if count is not None and rates is not None:
         raise InputError("count", count, "a horizon, where rates change: they may come to an end")
-    if count is not None:
-        whole("count", count)
-    elif isinstance(horizon, bool) or not 0 < float(horizon or 0) < math.inf:
-        raise InputError("horizon", horizon, "a finite time above 0")
-    generator = rng if isinstance(rng, Generator) else np.random.default_rng(rng)
-    times, types = _points(_rates(system, rates), generator, horizon, count)
+    size = None if count is None else whole("count", count)
+    until = math.inf if horizon is None else time_above_0("horizon", horizon)
+    generator = rng if isinstance(rng, Generator) else np.random.default_rng(_seed(rng))
+    own = _rates(system, rates)
+    if size is not None and size > MOST_PROMPTS:
+        raise InputError("count", count, f"at most {MOST_PROMPTS:,} prompts")
+    if horizon is not None and until > MOST_PROMPTS / own.most:
+        allowed = f"at most {MOST_PROMPTS / own.most:.6g}: {MOST_PROMPTS:,} prompts on average"
+        raise InputError("horizon", until, allowed)
+    times, types = _points(own, len(system.types), generator, until, size)
+    if size is not None and times.size < size:
+        raise InputError("count", count, f"at most the {times.size} that come at finite times")
     if not times.size:
         raise InputError("horizon", horizon, "a time before which somebody comes, with this seed")
     lengths = np.array([(each.input_length, each.output_length) for each in system.types])
@@ -112,12 +132,12 @@ def poisson_prompts(
 
 
 def _points(
-    rates: VaryingRates, rng: Generator, horizon: float | None, count: int | None
+    rates: VaryingRates, width: int, rng: Generator, horizon: float, count: int | None
 ) -> tuple[Float[np.ndarray, " prompt"], Int[np.ndarray, " prompt"]]:
     """Times and types."""
     parts: list[tuple[np.ndarray, np.ndarray]] = []
     found = 0
-    for times, types in _blocks(rates, rng, math.inf if horizon is None else horizon):
+    for times, types in _blocks(rates, width, rng, horizon):
         parts.append((times[types >= 0], types[types >= 0]))
         found += parts[-1][0].size
         if len(times) < _AT_ONCE or (count is not None and found >= count):
@@ -127,7 +147,7 @@ def _points(
 
 
 def _blocks(
-    rates: VaryingRates, rng: Generator, horizon: float
+    rates: VaryingRates, width: int, rng: Generator, horizon: float
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Points at rate `most`, with the type of each, -1 for one that is not kept.
 
@@ -135,30 +155,40 @@ def _blocks(
     """
     now = 0.0
     while True:
-        times = now + np.cumsum(rng.standard_exponential(_AT_ONCE)) / rates.most
+        with np.errstate(over="ignore"):  # at rates near 0 times may be infinite
+            times = now + np.cumsum(rng.standard_exponential(_AT_ONCE)) / rates.most
         now = times[-1]
         times = times[: np.searchsorted(times, horizon)]
         marks = rates.most * rng.random(_AT_ONCE)[: times.size]
-        upto = np.cumsum(_checked(rates, times), axis=1)
+        upto = np.cumsum(_checked(rates, times, width), axis=1)
         types = (marks[:, None] >= upto).sum(axis=1)
         yield times, np.where(types < upto.shape[1], types, -1)
 
 
 def _rates(system: WaitSystem, rates: VaryingRates | None) -> VaryingRates:
     if rates is None:
-        constant = [float(each.arrival_rate) for each in system.types]
+        constant = [finite("arrival_rate", each.arrival_rate) for each in system.types]
+        finite("arrival_rate", system.arrival_rate)
         return VaryingRates.steps([0], [constant])
-    types = np.asarray(rates.at(np.zeros(1))).shape
-    if types != (1, len(system.types)):
-        raise InputError("rates", f"shape {types} at one time", f"(1, {len(system.types)})")
+    if not isinstance(rates, VaryingRates):
+        raise InputError("rates", rates, "VaryingRates")
     return rates
 
 
-def _checked(rates: VaryingRates, times: np.ndarray) -> Float[np.ndarray, "time type"]:
-    found = np.asarray(rates.at(times), np.float64)
+def _seed(rng: object) -> int:
+    if isinstance(rng, bool) or not isinstance(rng, SupportsIndex) or rng.__index__() < 0:
+        raise InputError("rng", rng, "a numpy generator, or a seed of at least 0")
+    return rng.__index__()
+
+
+def _checked(rates: VaryingRates, times: np.ndarray, width: int) -> Float[np.ndarray, "time type"]:
+    shape = (times.size, width)
+    found = floats("rates", rates.at(times), f"numbers of shape {shape}")
+    if found.shape != shape:
+        raise InputError("rates", f"shape {found.shape} at {times.size} times", f"{shape}")
     total = found.sum(axis=1)
     # A sum in another order may be above it by rounding.
-    if not ((found >= 0).all() and (total <= rates.most * (1 + 1e-12)).all()):
+    if not ((found >= 0).all() and (total <= rates.most * (1 + _ROUNDING)).all()):
         worst = int(np.argmax(np.where(found.min(axis=1) < 0, np.inf, total)))
         raise InputError(
             "rates",

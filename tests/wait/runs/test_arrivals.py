@@ -101,6 +101,50 @@ def test_constant_steps_are_constant_rates():
     )
 
 
+@pytest.mark.parametrize("most", [{"horizon": 20.0}, {"count": 4096}])
+def test_no_more_is_drawn_than_is_needed(most):
+    """Where one block of points is enough, a generator goes on right after it."""
+    ours, block = np.random.default_rng(5), np.random.default_rng(5)
+    poisson_prompts(SYSTEM, rng=ours, **most)
+    block.standard_exponential(4096)
+    block.random(4096)
+    assert ours.random() == block.random()
+
+
+def test_rates_may_reach_their_most_and_only_by_rounding_more():
+    def table(total: float) -> int:
+        rates = VaryingRates(lambda t: np.full((t.size, 2), total / 2), most=3.0)
+        return len(poisson_prompts(SYSTEM, rng=0, horizon=9.0, rates=rates))
+
+    assert table(3.0) == table(3.0 * (1 + 1e-15)) > 0
+    with pytest.raises(InputError, match="at most 3"):
+        table(3.0 * (1 + 1e-9))
+
+
+def test_a_horizon_is_any_real_number():
+    for same in (5, np.int64(5), Fraction(5)):
+        table = poisson_prompts(SYSTEM, rng=3, horizon=same)  # pyright: ignore[reportArgumentType]
+        assert (
+            table.arrival.tolist() == poisson_prompts(SYSTEM, rng=3, horizon=5.0).arrival.tolist()
+        )
+
+
+@pytest.mark.parametrize(
+    ("rate", "argument"),
+    [
+        (10**400, "arrival_rate"),
+        (Fraction(1, 10**400), "arrival_rate"),
+        (Fraction(1, 10**310), "count"),  # a float holds it, and not when they come
+        (17 * 10**307, "arrival_rate"),  # a float holds each, and not their sum
+    ],
+)
+def test_rates_beyond_floats_are_refused(rate, argument):
+    system = WaitSystem([PromptType(rate, 7, 2), PromptType(rate, 9, 11)], 1, 0)
+    with pytest.raises(InputError) as refused:
+        poisson_prompts(system, rng=0, count=3)
+    assert refused.value.argument == argument
+
+
 @pytest.mark.parametrize(
     ("change", "argument"),
     [
@@ -109,7 +153,20 @@ def test_constant_steps_are_constant_rates():
         ({"horizon": 0.0}, "horizon"),
         ({"horizon": math.inf}, "horizon"),
         ({"horizon": 1e-9}, "horizon"),  # nobody comes
+        ({"horizon": "5"}, "horizon"),
+        ({"horizon": True}, "horizon"),
+        ({"horizon": 1j}, "horizon"),
+        ({"horizon": 10**400}, "horizon"),
+        ({"horizon": 1e7}, "horizon"),  # 35 million prompts
         ({"count": 0}, "count"),
+        ({"count": 10**12}, "count"),
+        ({"count": 3, "rng": -1}, "rng"),
+        ({"count": 3, "rng": "a"}, "rng"),
+        ({"count": 3, "rng": None}, "rng"),
+        ({"horizon": 3.0, "rates": [[1, 1]]}, "rates"),
+        ({"horizon": 3.0, "rates": VaryingRates(lambda t: np.ones((1, 1)), 3.0)}, "rates"),
+        ({"horizon": 3.0, "rates": VaryingRates(lambda t: np.ones((1, 2)), 3.0)}, "rates"),
+        ({"horizon": 3.0, "rates": VaryingRates(lambda t: "ab", 3.0)}, "rates"),  # pyright: ignore
         ({"count": 3, "rates": VaryingRates.steps([0], [[1, 1]])}, "count"),
         ({"horizon": 3.0, "rates": VaryingRates.steps([0], [[1, 1, 1]])}, "rates"),
         ({"horizon": 99.0, "rates": VaryingRates(lambda t: np.stack([t, t], 1), 3.0)}, "rates"),
@@ -118,7 +175,7 @@ def test_constant_steps_are_constant_rates():
 )
 def test_what_cannot_come_is_refused(change, argument):
     with pytest.raises(InputError) as refused:
-        poisson_prompts(SYSTEM, rng=0, **change)
+        poisson_prompts(SYSTEM, **({"rng": 0} | change))
     assert refused.value.argument == argument
 
 
@@ -130,6 +187,12 @@ def test_what_cannot_come_is_refused(change, argument):
         (lambda: VaryingRates.steps([0, 1], [[1]]), "rates"),
         (lambda: VaryingRates.steps([0], [[-1, 2]]), "rates"),
         (lambda: VaryingRates.steps([0], [[0, 0]]), "rates"),
+        (lambda: VaryingRates.steps([0, 1], [[1, 1], [0, 0]]), "rates"),
+        (lambda: VaryingRates.steps([0, 1], [[1, 1], [1]]), "rates"),
+        (lambda: VaryingRates.steps([0], [["1"]]), "rates"),  # pyright: ignore
+        (lambda: VaryingRates.steps(["a"], [[1]]), "starts"),  # pyright: ignore
+        (lambda: VaryingRates.steps(0, [[1]]), "starts"),  # pyright: ignore
+        (lambda: VaryingRates(3, 1.0), "at"),  # pyright: ignore
         (lambda: VaryingRates(lambda t: t, 0.0), "most"),
     ],
 )
