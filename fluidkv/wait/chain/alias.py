@@ -7,10 +7,12 @@ known exactly, and differs from the law that it stands for by less than one unit
 likeliest, which takes up what rounding down left over.
 """
 
-from collections.abc import Sequence
-from decimal import Decimal, localcontext
+from collections.abc import Iterable, Sequence
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
-from math import comb, isqrt
+from itertools import accumulate
+from math import isqrt
+from operator import mul
 
 import numpy as np
 from jaxtyping import UInt64
@@ -18,15 +20,18 @@ from jaxtyping import UInt64
 UNIT_BITS = 48  # of a threshold; the 16 others of a cell hold the alias
 MOST_COLUMNS = 2**16
 
+_DIGITS = 60
+"""Of masses: 2^16 products round off 1e-54 of a mass, 1e-34 of a unit of the finest tables."""
+
 
 def binomial_units(n: int, p: Fraction, bits: int) -> list[int]:
     """Units out of 2^bits of each outcome 0..n of Binomial(n, p)."""
-    yes, every = p.numerator, p.denominator
-    whole = every**n
-    return _rounded(
-        [((comb(n, k) * yes**k * (every - yes) ** (n - k)) << bits) // whole for k in range(n + 1)],
-        bits,
-    )
+    mode = min(n, int((n + 1) * p))
+    with localcontext(Context(prec=_DIGITS)):
+        odds = _decimal(p / (1 - p)) if p < 1 else Decimal(0)  # with p = 1, no outcome above n
+        above = _products(odds * (n - k) / (k + 1) for k in range(mode, n))
+        below = _products(k / odds / (n - k + 1) if odds else odds for k in range(mode, 0, -1))
+        return _units([*reversed(below), Decimal(1), *above], bits)
 
 
 def poisson_window(mean: float) -> tuple[int, int]:
@@ -43,16 +48,12 @@ def poisson_window(mean: float) -> tuple[int, int]:
 def poisson_units(mean: float, bits: int) -> list[int]:
     """Units out of 2^bits of each outcome of `poisson_window`."""
     first, size = poisson_window(mean)
-    found = []
-    with localcontext() as context:
-        context.prec = 60
+    mode = int(mean)
+    with localcontext(Context(prec=_DIGITS)):
         exact = Decimal(mean)
-        mass, scale = (-exact).exp(), Decimal(2**bits)
-        for k in range(first + size):
-            if k >= first:
-                found.append(int(mass * scale))
-            mass *= exact / (k + 1)
-    return _rounded(found, bits)
+        above = _products(exact / (k + 1) for k in range(mode, first + size - 1))
+        below = _products(k / exact for k in range(mode, first, -1))
+        return _units([*reversed(below), Decimal(1), *above], bits)
 
 
 def columns_for(outcomes: int) -> int:
@@ -88,7 +89,20 @@ def law(table: UInt64[np.ndarray, " column"]) -> list[int]:
     return units
 
 
-def _rounded(units: list[int], bits: int) -> list[int]:
-    likeliest = max(range(len(units)), key=units.__getitem__)
-    units[likeliest] += (1 << bits) - sum(units)
+def _decimal(value: Fraction) -> Decimal:
+    return Decimal(value.numerator) / Decimal(value.denominator)
+
+
+def _products(ratios: Iterable[Decimal]) -> list[Decimal]:
+    """Masses away from the mode, whose mass is 1: none is larger, and what underflows is 0."""
+    return list(accumulate(ratios, mul))
+
+
+def _units(masses: list[Decimal], bits: int) -> list[int]:
+    """In proportion to the masses, rounded down; the likeliest outcome takes up what is left."""
+    scale = Decimal(2**bits) / sum(masses)
+    units = [int(mass * scale) for mass in masses]
+    left = (1 << bits) - sum(units)
+    assert 0 <= left <= len(units), left
+    units[max(range(len(units)), key=units.__getitem__)] += left
     return units

@@ -18,7 +18,9 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from fluidkv.wait.chain.lanes import Form, Lanes
-from fluidkv.wait.chain.step import Chain, Step, empty, iterate, settle
+from fluidkv.wait.chain.state import Chain, Step, empty
+from fluidkv.wait.chain.step import iterate
+from fluidkv.wait.chain.waits import settle
 from fluidkv.wait.chain.words import run_keys
 
 Progress = Callable[[int, int], None]

@@ -122,6 +122,11 @@ def lanes_of(
         raise InputError("thresholds", list(thresholds), f"at most {MOST_TOKENS} tokens in a batch")
     if max(thresholds) >= alias.MOST_COLUMNS:
         raise InputError("thresholds", max(thresholds), f"below {alias.MOST_COLUMNS}")
+    factor = 1.0 if steps is None else max(steps.factors)
+    most = factor * float(sum(rates)) * (base + per_kv_token * float(full[-1]))
+    if not alias.poisson_window(min(most, 1e9))[1] < alias.MOST_COLUMNS:
+        allowed = f"at most 1e7 arrivals in an iteration of full lanes, not {most:.3g}"
+        raise InputError("thresholds", list(thresholds), allowed)
     means = float(rates[0]) * (base + per_kv_token * full)
     tables, columns, firsts = np.zeros(2, np.uint64), 0, [0] * len(each)
     if nested:
@@ -150,10 +155,6 @@ def _tables(
 ) -> tuple[UInt64[np.ndarray, " cell"], int, list[int]]:
     windows = [alias.poisson_window(mean) for mean in means]
     widest = max(*thresholds, *(size - 1 for _, size in windows)) + 1
-    if widest > alias.MOST_COLUMNS:
-        raise InputError(
-            "thresholds", list(thresholds), f"fewer than 1e7 arrivals an iteration, not {means[-1]}"
-        )
     columns = alias.columns_for(widest)
     bits = alias.UNIT_BITS + columns.bit_length() - 1
     units = [

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import isfinite
+from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
 
 import jax.numpy as jnp
@@ -37,7 +38,8 @@ class RateSteps:
         def __init__(self, times: Iterable[float], factors: Iterable[float]) -> None: ...
 
     def __post_init__(self) -> None:
-        times, factors = (tuple(map(float, each)) for each in (self.times, self.factors))
+        times = _floats("times", self.times, "numbers that increase, from 0")
+        factors = _floats("factors", self.factors, "numbers of at least 0")
         rising = all(a < b for a, b in pairwise(times))
         if not times or times[0] != 0 or not rising or not isfinite(times[-1]):
             raise InputError("times", list(times), "increasing, from 0")
@@ -47,6 +49,20 @@ class RateSteps:
             raise InputError("factors", list(factors), "at least 0, the last one above 0")
         object.__setattr__(self, "times", times)
         object.__setattr__(self, "factors", factors)
+
+
+def _floats(argument: str, values: object, allowed: str) -> tuple[float, ...]:
+    if not isinstance(values, Iterable):
+        raise InputError(argument, values, allowed)
+    found = []
+    for each in values:
+        if not isinstance(each, Real) or isinstance(each, bool):
+            raise InputError(argument, each, allowed)
+        try:
+            found.append(float(each))
+        except OverflowError:
+            raise InputError(argument, each, allowed) from None
+    return tuple(found)
 
 
 class Pieces(NamedTuple):

@@ -18,12 +18,20 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
+from fluidkv.wait.chain.checks import (
+    MOST_RUNS,
+    MOST_SEED,
+    above_0,
+    at_most,
+    check_growth,
+    listed,
+    thresholds_of,
+)
 from fluidkv.wait.chain.groups import Plan, run_groups
 from fluidkv.wait.chain.lanes import lanes_of, shapes
 from fluidkv.wait.chain.rates import RateSteps
-from fluidkv.wait.chain.step import Chain
-from fluidkv.wait.model import Exact, WaitSystem, count, exact
-from fluidkv.wait.policy import Wait
+from fluidkv.wait.chain.state import Chain
+from fluidkv.wait.model import Exact, WaitSystem, exact
 from fluidkv.wait.segments import Segments
 
 __all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
@@ -68,9 +76,10 @@ def simulate_chain(
         base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
         runs: how many; run i depends on `seed` and i alone.
         iterations: each run does so many, at most.
-        horizon: a run does iterations as long as its clock is before it, so that it ends at the
-            first end of an iteration at or after it.
-        seed: of all random numbers.
+        horizon: a run goes on as long as its clock is before it, looked at before the wait: it ends
+            at the first end of an iteration at or after the horizon, and its last iteration may
+            start after it, when it had to wait. (In `run_policy` no iteration starts then.)
+        seed: of all random numbers, below 2^63.
         rate_steps: rates that change in time, by a common factor: which share of prompts goes on
             from a segment stays. Shares that change are beyond counts, since who waits came at
             different times; run single prompts for that.
@@ -81,25 +90,31 @@ def simulate_chain(
 
     Returns:
         A dataset with dimensions run, lane (and iteration, for records; NaN after a run's end).
+        Of the records, `queue` and `time` are called `each_queue` and `each_time`, since these
+        names are taken; `wait`, `waited`, `joined` and the others have their own.
         Of a run: time (clock), iterations, stuck (iterations that waited first), idle_time,
         arrived, completed (prompts), output_tokens (emitted; the prefill emits none), in_system
         (prompts, mean over time; expected given all counts and the clock), peak_held (tokens, most
-        in an iteration), exceeded (start of the first iteration above `memory`; NaN: none).
+        in an iteration, the last one included), exceeded (start of the first iteration above
+        `memory`; NaN: none).
         Of a lane: queue (prompts that wait at the end), batches, mean_queue and max_queue (at the
         start of iterations, before waiting). Lanes are segments or types, in order.
 
     Raises:
-        InputError: a number outside of what is said here, neither `iterations` nor `horizon`, or
-            a clock that is missing or given twice.
+        InputError: a number outside of what is said here, neither `iterations` nor `horizon`, a
+            clock that is missing or given twice, thresholds of 2^16 or more, 1e7 arrivals or more
+            in an iteration, or a run in which a queue could outgrow 32 bits.
 
     Source: WAIT, Algorithms 1 and 2.
     """
     clock = _clock(model, base, per_kv_token)
-    levels = Wait(thresholds).thresholds
-    lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
-    if len(levels) != lanes:
-        raise InputError("thresholds", list(levels), f"{lanes}, one a type or segment")
+    levels = thresholds_of(model, thresholds)
     plan = _plan(seed, runs, iterations, horizon, memory, record)
+    if rate_steps is not None and not isinstance(rate_steps, RateSteps):
+        raise InputError("rate_steps", rate_steps, "RateSteps or None")
+    check_growth(
+        model, levels, clock.base, clock.per_kv_token, rate_steps, plan.iterations, plan.horizon
+    )
     timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
     with jax.enable_x64(True):
         form, numbers = lanes_of(
@@ -137,22 +152,20 @@ def _plan(
 ) -> Plan:
     if iterations is None and horizon is None:
         raise InputError("iterations", None, "a number, where there is no horizon")
-    if iterations is not None and count("iterations", iterations) > NO_HORIZON:
-        raise InputError("iterations", iterations, f"at most {NO_HORIZON}")
-    for name, value in (("horizon", horizon), ("memory", memory)):
-        if value is not None and not 0 < value < np.inf:
-            raise InputError(name, value, "a finite number above 0")
-    names = tuple(dict.fromkeys(record))
+    allowed = f"names out of {', '.join(CHAIN_RECORDS)}"
+    names = listed("record", record, allowed)
     for name in names:
-        if name not in CHAIN_RECORDS:
-            raise InputError("record", name, f"names out of {', '.join(CHAIN_RECORDS)}")
+        if not isinstance(name, str) or name not in CHAIN_RECORDS:
+            raise InputError("record", name, allowed)
     return Plan(
-        seed=count("seed", seed, least=0),
-        runs=count("runs", runs),
-        iterations=NO_HORIZON if iterations is None else iterations,
-        horizon=np.inf if horizon is None else float(horizon),
-        level=np.inf if memory is None else float(memory),
-        record=names,
+        seed=at_most("seed", seed, MOST_SEED, least=0),
+        runs=at_most("runs", runs, MOST_RUNS),
+        iterations=(
+            NO_HORIZON if iterations is None else at_most("iterations", iterations, NO_HORIZON)
+        ),
+        horizon=np.inf if horizon is None else above_0("horizon", horizon),
+        level=np.inf if memory is None else above_0("memory", memory),
+        record=tuple(dict.fromkeys(names)),
     )
 
 

@@ -398,4 +398,4 @@ def test_progress_adds_up_and_an_error_in_it_ends_the_run() -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        _chain(SEGMENTS, iterations=10**9, on_progress=interrupted)
+        _chain(SEGMENTS, iterations=10**8, on_progress=interrupted)

@@ -1,0 +1,135 @@
+"""What this room accepts: kinds of numbers, and runs whose counts fit into 32 bits."""
+
+from collections.abc import Iterable
+from math import inf, isfinite, nan
+from numbers import Real
+
+from fluidkv.errors import InputError
+from fluidkv.wait.chain.lanes import arrival_rates, shapes
+from fluidkv.wait.chain.rates import RateSteps
+from fluidkv.wait.model import WaitSystem, count
+from fluidkv.wait.policy import Wait
+from fluidkv.wait.segments import Segments
+
+MOST_SEED = 2**63 - 1
+MOST_RUNS = 2**31 - 1
+MOST_COUNT = 2**31 - 1
+"""Counts are kept in 32 bits."""
+
+
+def above_0(argument: str, value: object) -> float:
+    """The value as a float.
+
+    Raises:
+        InputError: no number, not finite, or not above 0.
+    """
+    found = _float(value)
+    if not 0 < found < inf:
+        raise InputError(argument, value, "a finite number above 0")
+    return found
+
+
+def probability(argument: str, value: object) -> float:
+    """The value as a float between 0 and 1, neither of them.
+
+    Raises:
+        InputError: something else.
+    """
+    found = _float(value)
+    if not 0 < found < 1:
+        raise InputError(argument, value, "a number between 0 and 1")
+    return found
+
+
+def at_most(argument: str, value: object, most: int, *, least: int = 1) -> int:
+    """The value as an int from `least` to `most`.
+
+    Raises:
+        InputError: something else.
+    """
+    found = count(argument, value, least=least)
+    if found > most:
+        raise InputError(argument, value, f"an integer from {least} to {most}")
+    return found
+
+
+def listed(argument: str, values: object, allowed: str) -> tuple:
+    """What an iterable holds.
+
+    Raises:
+        InputError: no iterable; `allowed` says what is.
+    """
+    if not isinstance(values, Iterable):
+        raise InputError(argument, values, allowed)
+    return tuple(values)
+
+
+def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int, ...]:
+    """The thresholds, one a type or segment.
+
+    Raises:
+        InputError: something else, or a model that is neither.
+    """
+    if not isinstance(model, (Segments, WaitSystem)):
+        raise InputError("model", model, "Segments or a WaitSystem")
+    lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
+    allowed = f"{lanes}, one a type or segment"
+    levels = Wait(listed("thresholds", thresholds, allowed)).thresholds
+    if len(levels) != lanes:
+        raise InputError("thresholds", list(levels), allowed)
+    return levels
+
+
+def check_growth(
+    model: Segments | WaitSystem,
+    thresholds: tuple[int, ...],
+    base: float,
+    per_kv_token: float,
+    steps: RateSteps | None,
+    iterations: int,
+    horizon: float,
+) -> None:
+    """Refuse a run in which a queue could outgrow 32 bits.
+
+    A lane joins whenever the lane before did and enough wait, so that its queue grows by no more
+    than what comes in an iteration of full lanes less its threshold. Random sums go beyond their
+    mean m by 10 sqrt(m) with a probability below 2^-65 (see `alias.poisson_window`).
+
+    Raises:
+        InputError: a number of iterations or a horizon beyond that.
+    """
+    each, rates = shapes(model, thresholds), [float(rate) for rate in arrival_rates(model)]
+    factor = 1.0 if steps is None else max(steps.factors)
+    full = base + per_kv_token * float(sum(lane.tokens(lane.span) for lane in each))
+    come = [factor * rate * full for rate in rates]
+    if isinstance(model, Segments):
+        shares = zip(thresholds[:-1], model.thinning, strict=True)
+        come += [n * float(share) for n, share in shares]
+    done = float(min(iterations, horizon / base + 1))
+
+    def most(after: float) -> float:
+        """Of any queue after so many iterations."""
+        return max(
+            after * max(mean - n, 0) + 10 * (mean * after) ** 0.5 + 31 + n + mean
+            for mean, n in zip(come, thresholds, strict=True)
+        )
+
+    arrivals = factor * max(rates) * (horizon + full)
+    by_time = arrivals + 10 * arrivals**0.5 + 31 + max(thresholds) if isfinite(horizon) else inf
+    if min(most(done), by_time) <= MOST_COUNT:
+        return
+    argument, value = ("horizon", horizon) if isfinite(horizon) else ("iterations", iterations)
+    grown = f"{min(most(done), by_time):.2g}"
+    raise InputError(
+        argument, value, f"so few that no queue can pass {MOST_COUNT}; here one could reach {grown}"
+    )
+
+
+def _float(value: object) -> float:
+    """NaN where the value is no real number."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer or a Fraction beyond floats
+        return inf
