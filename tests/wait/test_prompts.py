@@ -198,6 +198,7 @@ def test_thousands_of_classes_take_no_second():
         ({"ends": [4, 8]}, r"^ends: got \[4, 8\]; allowed: increasing .* 9$"),
         ({"ends": [9, 9]}, r"^ends: got \[9, 9\]"),
         ({"ends": [0, 9]}, r"^ends: got 0; allowed: an integer of at least 1$"),
+        ({"ends": 9}, r"^ends: got 9; allowed: a sequence: increasing outputs$"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message):

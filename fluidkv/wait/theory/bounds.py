@@ -187,6 +187,7 @@ def theorem_2_memory(
 
     Raises:
         InputError: thresholds that break (12), or a number out of range.
+        ArithmeticError: as `eta`, at a drift that is too small.
     """
     given = several("thresholds", thresholds, "integers of at least 1")
     n = tuple(count("thresholds", each) for each in given)

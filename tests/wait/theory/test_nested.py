@@ -74,6 +74,8 @@ def test_as_many_arrivals_as_a_batch_takes_are_too_many():
         ((2,), 1, Fraction(1, 12), (5,)),  # 2 + n / 2 is 4 at 4
         ((2, 1), 1, Fraction(0), (3, 2)),  # 3 / 2, then 2
         ((4, 2), 1, Fraction(0), (5, 3)),
+        # S = 3 and 7: (3, 2) makes 2 (1 + 23/46) = 3 exactly; (4, 3) makes 2 (1 + 33/46)
+        ((2, 1), 1, Fraction(1, 46), (4, 3)),
         ((5, Fraction(5, 2)), 1, Fraction(0), (6, 4)),  # 3 is not above 6 / 2
     ],
 )
