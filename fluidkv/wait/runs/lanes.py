@@ -39,17 +39,15 @@ from jaxtyping import Float, Int
 from fluidkv.errors import InputError
 from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
-
-MOST_TOKENS = 2**53
-"""All prompts together hold fewer, so that a float holds every sum of tokens exactly."""
+from fluidkv.wait.runs.reference import MOST_TOKENS
 
 
 class Lane(NamedTuple):
     """One lane, by prompt and by run. Arrays by run have an entry for b = 0 too: no run yet.
 
     Fields:
-        start: its first stage.
-        threshold: n, prompts that each run takes in.
+        start: its first stage; where no prompt gets there, the one after the last there is.
+        threshold: n, prompts that each run takes in; one more than there are, where it is more.
         follows: prompts come out of the lane before; False: from outside.
         prompts: rows of the table, in the order in which they come to the lane.
         last: the last stage of each prompt in this lane.
@@ -105,17 +103,20 @@ def lanes_of(requests: Requests, policy: Policy) -> list[Lane]:
 
 
 def _types(requests: Requests, policy: Wait) -> list[Lane]:
-    lanes = []
+    lanes, never = [], len(requests) + 1
     for index, threshold in enumerate(policy.thresholds):
         rows = np.flatnonzero(requests.class_index == index)
         ends = requests.output_length[rows]
-        lanes.append(_lane(requests, rows, requests.arrival[rows], threshold, ends))
+        lanes.append(_lane(requests, rows, requests.arrival[rows], min(threshold, never), ends))
     return lanes
 
 
 def _segments(requests: Requests, policy: NestedWait) -> Iterable[Lane]:
     rows, come = np.arange(len(requests)), requests.arrival
-    for start, end, threshold in zip(policy.starts, policy.ends, policy.thresholds, strict=True):
+    # What a policy says may be beyond 64 bits; above these, no number makes a difference.
+    longest, never = int(requests.output_length.max()), len(requests) + 1
+    for first, final, n in zip(policy.starts, policy.ends, policy.thresholds, strict=True):
+        start, end, threshold = min(first, longest + 1), min(final, longest), min(n, never)
         ends = np.minimum(requests.output_length[rows], end)
         lane = _lane(requests, rows, come, threshold, ends, start=start)
         yield lane

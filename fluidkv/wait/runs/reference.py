@@ -18,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import SupportsIndex
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
@@ -41,6 +42,11 @@ COUNTS = (
     "recomputed_tokens",  # of these, what an eviction had lost
 )
 """What an iteration counts, in this order; all integers."""
+
+
+MOST_TOKENS = 2**53
+"""Memories and all prompts together hold fewer, so that a float holds every sum of tokens exactly.
+"""
 
 
 @dataclass(eq=False)
@@ -109,6 +115,7 @@ class WaitEngine:
             self.requests.arrival,
         )
         rows = zip(*(column.tolist() for column in columns), strict=True)
+        self._longest = int(self.requests.output_length.max())
         self.all = [Prompt(index, *row) for index, row in enumerate(rows)]
 
     # ------------------------------------------------------------------------------- one iteration
@@ -173,10 +180,11 @@ class WaitEngine:
         """Up to n_k prompts at each stage of the segments before the first that lacks prompts."""
         inventory = Counter(prompt.stage for prompt in (*self.inside, *self.waiting))
         limit: dict[int, int] = {}  # stage -> most prompts of it in the batch
+        last = self._longest
         for start, end, n in zip(policy.starts, policy.ends, policy.thresholds, strict=True):
             if inventory[start] < n:
                 break
-            limit |= dict.fromkeys(range(start, end + 1), n)
+            limit |= dict.fromkeys(range(start, min(end, last) + 1), n)
         taken = Counter[int]()
         batch = []
         for prompt in (*self.inside, *self.waiting):
@@ -289,5 +297,8 @@ def check_run(
         raise InputError("ends", list(policy.ends), f"a last end of at least {longest} outputs")
     if capacity is not None:
         largest = int((requests.input_length + requests.output_length).max())
-        if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < largest:
+        whole = isinstance(capacity, SupportsIndex) and not isinstance(capacity, bool)
+        if not whole or capacity < largest:
             raise InputError("capacity", capacity, f"at least {largest} tokens, the largest prompt")
+        if capacity >= MOST_TOKENS:
+            raise InputError("capacity", capacity, "fewer than 2^53 tokens; None: not limited")

@@ -13,6 +13,7 @@ from fluidkv.serving.requests import Requests
 from fluidkv.wait.model import count
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.history import counts_of, times_of
+from fluidkv.wait.runs.inputs import time_above_0
 from fluidkv.wait.runs.lanes import lanes_of
 from fluidkv.wait.runs.literal import NO_LIMIT, Outcome, run_literally
 from fluidkv.wait.runs.reference import COUNTS, check_run
@@ -54,7 +55,7 @@ def run_policy(
             which evicts (see `reference.WaitEngine`) and is some hundred times as slow.
         horizon: no iteration starts at or after this time; above 0. None: none.
         iterations: at most so many. None: as many as there can be.
-        every: length of a window; one record a window.
+        every: length of a window; one record a window. At most 2^62.
         keep_requests: record each prompt's times too.
         backend: "reference" is the literal engine, "jax" the fast one; they agree bit by bit, times
             included. "auto" takes the literal one for very little work, and where it must.
@@ -86,9 +87,9 @@ def run_policy(
     Source: WAIT, Algorithms 1 and 2; sections 2 and 4.3 for what is measured.
     """
     columns = _columns(requests, policy, clock, capacity, horizon)
-    runs = [_Run(*row) for row in zip(*columns.values(), strict=True)]
-    _check(runs, iterations, every, backend)
-    limit = NO_LIMIT if iterations is None else int(iterations)
+    every, limit = _windows(every, iterations)
+    runs = [_checked(_Run(*row)) for row in zip(*columns.values(), strict=True)]
+    _check(runs, backend)
     tell = _Progress(on_progress)
     literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
     way = _Way(limit, keep_requests, backend, tell)
@@ -96,7 +97,7 @@ def run_policy(
     for outcome in _literal(runs, way) if literal else _fast(runs, way):
         records.append(record_of(outcome, every))
         tell.served(records[-1].served)
-    tables, policies, clocks, capacities, _ = columns.values()
+    tables, policies, clocks, capacities, _ = (list(column) for column in zip(*runs, strict=True))
     return as_dataset(records, tables, policies, capacities, clocks[0].unit, every)
 
 
@@ -109,7 +110,7 @@ class _Run(NamedTuple):
 
     @property
     def until(self) -> float:
-        return math.inf if self.horizon is None else float(self.horizon)
+        return math.inf if self.horizon is None else self.horizon
 
 
 class _Progress:
@@ -219,23 +220,33 @@ def _columns(
     return {name: col * size if len(col) == 1 else col for name, col in columns.items()}
 
 
-def _check(runs: list[_Run], iterations: int | None, every: int, backend: str) -> None:
+def _windows(every: int, iterations: int | None) -> tuple[int, int]:
+    """The length of a window, and the most iterations."""
+    size = count("every", every)
+    if size > NO_LIMIT:
+        raise InputError("every", every, "at most 2^62 iterations")
+    return size, NO_LIMIT if iterations is None else min(count("iterations", iterations), NO_LIMIT)
+
+
+def _checked(run: _Run) -> _Run:
+    """The run with plain numbers."""
+    for name, value, kind, called in (
+        ("requests", run.requests, Requests, "Requests"),
+        ("policy", run.policy, Wait | NestedWait, "Wait or NestedWait"),
+        ("clock", run.clock, IterationClock, "an IterationClock"),
+    ):
+        if not isinstance(value, kind):
+            raise InputError(name, value, called)
+    check_run(run.requests, run.policy, run.clock, run.capacity)
+    horizon, capacity = run.horizon, run.capacity
+    return run._replace(
+        horizon=None if horizon is None else time_above_0("horizon", horizon, infinite=True),
+        capacity=None if capacity is None else int(capacity),
+    )
+
+
+def _check(runs: list[_Run], backend: str) -> None:
     if backend not in ("auto", "jax", "reference"):
         raise InputError("backend", backend, "'auto', 'jax' or 'reference'")
-    count("every", every)
-    if iterations is not None:
-        count("iterations", iterations)
-    for run in runs:
-        for name, value, kind, called in (
-            ("requests", run.requests, Requests, "Requests"),
-            ("policy", run.policy, Wait | NestedWait, "Wait or NestedWait"),
-            ("clock", run.clock, IterationClock, "an IterationClock"),
-        ):
-            if not isinstance(value, kind):
-                raise InputError(name, value, called)
-        number = isinstance(run.horizon, int | float) and not isinstance(run.horizon, bool)
-        if run.horizon is not None and not (number and run.horizon > 0):
-            raise InputError("horizon", run.horizon, "a time above 0, or None")
-        check_run(run.requests, run.policy, run.clock, run.capacity)
     if len({run.clock.unit for run in runs}) > 1:
         raise InputError("clock", "several units", "one unit for all runs")

@@ -1,6 +1,7 @@
 """One call for many runs: the fast engine against the literal one, results, ends, refusals."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -267,6 +268,38 @@ def test_prompts_that_evict_each_other_for_ever_are_stuck():
     assert longer.running.values[0, :known].tolist() == run.running.values[0].tolist()
 
 
+# --------------------------------------------------------------------------------- large numbers
+
+
+@pytest.mark.parametrize("backend", ["jax", "reference"])
+@pytest.mark.parametrize(
+    ("huge", "large"),
+    [
+        (Wait([2, 10**30, 2]), Wait([2, 10**4, 2])),
+        (NestedWait([3, 8, 10**30], [8, 4, 10**30]), NestedWait([3, 8, 20], [8, 4, 10**4])),
+        (NestedWait([20, 10**30, 10**31], [8, 4, 1]), NestedWait([20], [8])),
+    ],
+    ids=["threshold", "segment", "no prompt gets there"],
+)
+def test_numbers_beyond_64_bits_are_as_good_as_large_ones(huge, large, backend):
+    table = poisson_prompts(SYSTEM, rng=4, count=120)
+    options: dict[str, Any] = {"clock": SYSTEM.clock, "backend": backend}
+    found = run_policy(table, huge, **options, iterations=10**30, horizon=10**30)
+    xr.testing.assert_identical(found, run_policy(table, large, **options))
+
+
+@pytest.mark.parametrize("backend", ["jax", "reference"])
+def test_numpy_numbers_are_numbers(backend):
+    table = Requests([1] * 9, [1] * 9, arrival=[float(n) for n in range(9)])
+
+    def run(kind: Any) -> xr.Dataset:
+        numbers = {"capacity": 50, "horizon": 5, "iterations": 4, "every": 2}
+        options: dict[str, Any] = {name: kind(value) for name, value in numbers.items()}
+        return run_policy(table, Wait([1]), clock=TICK, backend=backend, **options)
+
+    xr.testing.assert_identical(run(int), run(np.int64))
+
+
 # -------------------------------------------------------------------------------------- refusals
 
 
@@ -276,12 +309,18 @@ def test_prompts_that_evict_each_other_for_ever_are_stuck():
         ({"backend": "cuda"}, "backend"),
         ({"every": 0}, "every"),
         ({"every": None}, "every"),
+        ({"every": 10**30}, "every"),
         ({"iterations": 0}, "iterations"),
         ({"iterations": True}, "iterations"),
         ({"horizon": 0.0}, "horizon"),
         ({"horizon": float("nan")}, "horizon"),
         ({"horizon": "1"}, "horizon"),
+        ({"horizon": True}, "horizon"),
+        ({"horizon": 10**400}, "horizon"),
         ({"capacity": 2}, "capacity"),
+        ({"capacity": "4"}, "capacity"),
+        ({"capacity": 9.0}, "capacity"),
+        ({"capacity": 10**30}, "capacity"),
         ({"policy": "WAIT"}, "policy"),
         ({"policy": [Wait([1])] * 2, "clock": [TICK] * 3}, "policy"),
         ({"requests": []}, "requests"),
