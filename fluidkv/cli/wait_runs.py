@@ -28,6 +28,8 @@ def print_runs(answer: WaitAnswer, runs: Comparison, load: Load, console: Consol
         words.paragraph(console, ahead(runs))
     room, balance = words.tokens(answer.capacity), words.short(answer.equilibrium.throughput)
     none = " -: no prompt completed." if any("-" in row for row in table[1:]) else ""
+    if any(sum(each.evictions) for each in runs.policies if each.name.startswith("FCFS")):
+        none += " TTFT: under FCFS without the evicted."
     words.paragraph(
         console,
         f"Second halves, means over runs. Tokens: output {words.per(load)}, of completed prompts; "

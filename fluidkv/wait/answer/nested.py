@@ -202,7 +202,8 @@ def _delta(bound: MemoryBound, delta: Fraction, capacity: Fraction) -> float | N
     events = len(bound.etas) * bound.batches
     if not events or bound.tail == 0:  # no boundary, or none where a queue can grow
         return 0.0
-    chance = events * math.exp(-float(left) / tail * math.log(events / delta))
+    certainty = math.log(events * delta.denominator) - math.log(delta.numerator)
+    chance = events * math.exp(-float(left) / tail * certainty)
     return math.nextafter(chance, math.inf) if chance < 1 else None
 
 

@@ -45,7 +45,8 @@ class PolicyRuns:
         name: of the policy.
         throughput: output tokens of completed prompts, per unit of time.
         latency_mean, latency_p99: from arrival to last token, of prompts that completed.
-        ttft_mean, ttft_p99: from arrival to first token, of prompts that had it.
+        ttft_mean, ttft_p99: from arrival to first token, of prompts that had it; under FCFS without
+            those that were evicted, unless they emit one token only.
         evictions: in the whole run.
         peak_memory: most tokens held, in the whole run.
         left: prompts that had come and were not done at the end.
@@ -225,10 +226,8 @@ def _row(
     time = run.time.values
     last, finished = run.last_token.values[:size], run.finished.values[:size].astype(bool)
     first = run.first_token.values[:size]
-    if "running_in" in run:  # the baselines' engine: its second token is the paper's first
-        place = np.searchsorted(time[~np.isnan(time)], first)
-        later = np.append(time[~np.isnan(time)], np.nan)
-        first = np.where(np.isnan(first), np.nan, later[np.minimum(place + 1, later.size - 1)])
+    if "running_in" in run:
+        first = _second_token(run, first)  # of the baselines' engine: the paper's first
     done = finished & (last <= until)
     seen = done & (last > half)
     started = (first > half) & (first <= until)
@@ -249,3 +248,20 @@ def _mean_and_tail(values: np.ndarray) -> tuple[float, float]:
     if not values.size:
         return math.nan, math.nan
     return float(values.mean()), float(np.quantile(values, 0.99))
+
+
+def _second_token(run: xr.Dataset, first: np.ndarray) -> np.ndarray:
+    """When the engine's second token came: an iteration after the first, or with the last.
+
+    NaN where it did not come, and where it is not known: a prompt that was evicted computes its
+    first token again, and the engine does not say when the second followed.
+    """
+    size = first.size
+    time = run.time.values[~np.isnan(run.time.values)]
+    place = np.searchsorted(time, first)
+    following = np.append(time, np.nan)[np.minimum(place + 1, time.size)]
+    outputs, evicted = (run[name].values[:size] for name in ("output_length", "evictions"))
+    following = np.where(np.isnan(first) | (evicted > 0), np.nan, following)
+    of_two = outputs == 2
+    last = np.where(run.finished.values[:size].astype(bool), run.last_token.values[:size], np.nan)
+    return np.where(of_two, last, following)

@@ -167,6 +167,17 @@ def test_own_segments_and_thresholds_of_nested_wait():
         study(TWO, 30, unknown_lengths=True, thresholds=(7, 4))
 
 
+def test_who_was_evicted_has_no_first_token_before_its_last():
+    """One output each, in the memory of three: whoever completes has its first and last at once."""
+    system = WaitSystem([PromptType(Fraction(3, 2), 1, 1)], 1, 0)
+    found = study(system, 6, simulate=True, seeds=2, duration=300).runs
+    assert found is not None
+    running_first = found.policies[2]
+    assert min(running_first.evictions) > 0
+    assert running_first.ttft_mean == pytest.approx(running_first.latency_mean)
+    assert running_first.ttft_p99 == pytest.approx(running_first.latency_p99)
+
+
 def test_runs_have_the_paper_s_units():
     """One prompt type, l = l' = 1: every completed prompt counts one token, the first its last."""
     system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 100))
@@ -217,6 +228,14 @@ def test_time_inside_is_the_mean_from_prefill_to_last_stage():
     iteration = float(found.chosen.iteration_time)
     # Some 1,500 batches at rate 3/2: five of them span 3.3 +- 0.04 on average.
     assert inside.mean() - iteration == pytest.approx(float(found.latency_at_least[0]), rel=0.06)
+
+
+def test_longest_outputs_need_every_stage_but_the_first_of_each_segment():
+    """(span - 1) n / r over the segments: 1 stage less of 2, and of 1."""
+    found = study(TWO, 200, unknown_lengths=True, segment_ends=(1, 2), thresholds=(7, 4)).nested
+    assert found is not None
+    rates = found.chosen.segments.rates
+    assert found.chosen.latency_at_least == 1 * 7 / rates[0] + 0 * 4 / rates[1]
 
 
 def test_a_load_with_few_prompts_an_iteration_is_not_for_wait():
