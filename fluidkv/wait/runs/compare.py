@@ -5,6 +5,10 @@ hold l + k tokens while stage k of a prompt is computed, and all are measured al
 two times, prompts by when they came. So a policy is not better off because it holds prompts back
 until the run ends: who is not served counts with the time that it has waited so far.
 
+`fluidkv.wait.answer.runs` measures otherwise, and its latencies are not to be set beside these: a
+prompt belongs there to the half of the run in which it completed, and who did not complete has no
+latency; here it belongs to the window in which it came. It also measures first tokens.
+
 Source: WAIT, sections 2.5 (metrics) and 6 (what is compared).
 """
 
@@ -112,7 +116,7 @@ def compare(
         raise InputError("contenders", contenders, "at least one policy")
     columns: dict[str, list[Any]] = {
         "requests": _column(requests, Requests),
-        "capacity": _column(capacity, int),
+        "capacity": _column(capacity, int | np.integer),
         "window": [window] if isinstance(window[0], int | float) else list(window),
         **{name: _column(value, Contender) for name, value in contenders.items()},
     }
