@@ -3,7 +3,8 @@
 The expected output that is still to come for prompts in the system is what a run is behind the
 fluid model: by Wald's identity, throughput* E[time] - E[output] is its mean where a run ends at the
 end of an iteration. It is a function of the counts at the end, so that arrivals, whose noise is
-larger than the gap, do not enter.
+larger than the gap, do not enter. Output is counted when it is emitted; Theorem 1 counts that of
+completed prompts only.
 
 Source: WAIT, Theorems 1 and 2.
 """
@@ -17,6 +18,14 @@ from jaxtyping import Float
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.wait.chain.checks import (
+    MOST_SEED,
+    above_0,
+    at_most,
+    listed,
+    probability,
+    thresholds_of,
+)
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact, WaitSystem, count
@@ -30,10 +39,13 @@ RESAMPLES = 1000
 class GapStudy:
     """The throughput gap over horizons T, 2T, ...: `zeta` times a first one.
 
+    Output is every token emitted, those of prompts that are not done among them; Theorem 1 counts
+    the tokens of completed prompts, so that its gap is larger, by what unfinished prompts have had.
+
     Fields:
         zetas: by how much the horizon is longer.
-        gap, gap_error: throughput* minus output a unit of time, from the work left in the system,
-            and its standard error.
+        gap, gap_error: throughput* minus tokens emitted a unit of time, from the work left in the
+            system, and its standard error.
         plain, plain_error: the same from the outputs themselves.
         latency: mean time in the system of a prompt, by Little's law (in the system over rate).
         exponent: b of gap ~ zeta^b by weighted least squares of the logarithms.
@@ -71,22 +83,26 @@ def throughput_gap(
 
     Args:
         model, thresholds, base, per_kv_token, seed, on_progress: of `simulate_chain`.
-        zetas: at least two that are fitted.
+        zetas: at least two different ones that are fitted.
         horizon: T, to which zeta = 1 runs.
         runs: to each horizon.
         fit_from: smaller zetas do not enter the fit.
         confidence: of the exponent's interval.
 
     Raises:
-        InputError: as `simulate_chain`, or too few zetas.
+        InputError: as `simulate_chain`, too few zetas, or runs that are so alike, or so few, that a
+            gap or its error is 0, which no line through logarithms can be fitted to.
 
     Source: WAIT, section 4.3: scaling rates and speeds is scaling the horizon.
     """
-    levels, scales = tuple(thresholds), np.array(sorted(zetas), np.float64)
+    levels, horizon = thresholds_of(model, thresholds), above_0("horizon", horizon)
+    given = listed("zetas", zetas, "numbers above 0")
+    scales = np.array(sorted(above_0("zetas", zeta) for zeta in given))
     fitted = scales >= fit_from
-    if fitted.sum() < 2 or not (scales > 0).all():
-        raise InputError("zetas", scales.tolist(), f"at least two from {fit_from}, above 0")
-    _check_confidence(confidence)
+    if np.unique(scales[fitted]).size < 2:
+        raise InputError("zetas", scales.tolist(), f"at least two different ones from {fit_from}")
+    confidence, runs = probability("confidence", confidence), count("runs", runs, least=2)
+    seed = at_most("seed", seed, MOST_SEED // len(scales) - 1, least=0)
     rate = float(sum(arrival_rates(model)))
     best = rate * (_mean_outputs(model))
     left, time, plain, latency = [], [], [], []
@@ -96,9 +112,9 @@ def throughput_gap(
             levels,
             base=base,
             per_kv_token=per_kv_token,
-            runs=count("runs", runs, least=2),
+            runs=runs,
             horizon=float(zeta * horizon),
-            seed=count("seed", seed, least=0) * len(scales) + index,
+            seed=seed * len(scales) + index,
             on_progress=on_progress,
         )
         left.append(remaining_outputs(model, levels, found))
@@ -107,11 +123,14 @@ def throughput_gap(
         latency.append(float(found.in_system.mean()) / rate)
     random = np.random.default_rng(seed)
     gap, error = _ratio(left, time)
+    _check_fit(scales, gap, error, fitted)
     slopes = [_slope(scales, gap, error, fitted)]
     for _ in range(RESAMPLES):
         rows = [random.integers(len(one), size=len(one)) for one in left]
         again = [[one[row] for one, row in zip(each, rows, strict=True)] for each in (left, time)]
-        slopes.append(_slope(scales, *_ratio(*again), fitted))
+        resampled = _ratio(*again)
+        _check_fit(scales, *resampled, fitted)
+        slopes.append(_slope(scales, *resampled, fitted))
     tail = (1 - confidence) / 2
     low, high = np.quantile(slopes[1:], [tail, 1 - tail])
     return GapStudy(
@@ -153,7 +172,8 @@ class OverflowFrequency:
         interval: Clopper and Pearson's, for the probability: exact whatever it is.
         confidence: of the interval.
         delta: what a bound claims the probability to be at most; None: nothing.
-        peak: most tokens held in any run.
+        peak: most tokens held in any run, also in an iteration that starts after the horizon (a
+            run's last one, when it had to wait), which `exceeded` leaves out.
     """
 
     exceeded: int
@@ -195,9 +215,9 @@ def overflow_frequency(
 
     Source: WAIT, Theorem 2.
     """
-    _check_confidence(confidence)
-    if delta is not None and not 0 < delta < 1:
-        raise InputError("delta", delta, "a number between 0 and 1")
+    confidence, horizon = probability("confidence", confidence), above_0("horizon", horizon)
+    if delta is not None:
+        delta = probability("delta", delta)
     found = simulate_chain(
         segments,
         thresholds,
@@ -257,6 +277,8 @@ def _slope(zetas: np.ndarray, gap: np.ndarray, error: np.ndarray, fitted: np.nda
     return float(np.sum(w * x * y) / np.sum(w * x * x))
 
 
-def _check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise InputError("confidence", confidence, "a number between 0 and 1")
+def _check_fit(zetas: np.ndarray, gap: np.ndarray, error: np.ndarray, fitted: np.ndarray) -> None:
+    for zeta, value, off in zip(zetas[fitted], gap[fitted], error[fitted], strict=True):
+        if not (value > 0 and off > 0):
+            allowed = f"more or longer runs: a gap of {value:.3g} +- {off:.3g} has no fit"
+            raise InputError("zetas", float(zeta), allowed)

@@ -8,6 +8,7 @@ copy of the paper; they are given back here from the proofs.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -15,10 +16,13 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.wait.chain.checks import at_most, listed, thresholds_of
 from fluidkv.wait.chain.lanes import Shape, shapes
 from fluidkv.wait.model import WaitSystem, count
-from fluidkv.wait.policy import Wait
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
+
+MOST = 2**63 - 1
+"""Of counts and seeds: 64 bits."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +50,17 @@ def coupled_paths(threshold: int, arrivals: ArrayLike, *, floor: int | None = No
         floor: where W~ starts and is held up; None: n, as the proofs have it.
 
     Raises:
-        InputError: arrivals that are not whole numbers of at least 0.
+        InputError: arrivals that are not whole numbers of at least 0, or whose sums could pass
+            2^63 - 1.
 
     Source: WAIT, Lemmas 1, 2, 7 and 9.
     """
-    path = queue_path(arrivals, threshold)
-    low = threshold if floor is None else count("floor", floor, least=0)
-    above = low + lindley_path(np.asarray(arrivals) - threshold)
+    x, n = _whole(arrivals), count("threshold", threshold)
+    path = queue_path(x, n)
+    low = n if floor is None else count("floor", floor, least=0)
+    if max(int(x.max()), n) * x.shape[-1] + low > MOST:
+        raise InputError("arrivals", int(x.max()), f"sums of batches of at most {MOST}")
+    above = low + lindley_path(x - n)
     return CoupledPaths(path.queue, path.stuck, above)
 
 
@@ -60,9 +68,9 @@ def poisson_arrivals(
     mean: float, *, runs: int, batches: int, seed: int = 0
 ) -> Int[np.ndarray, "run batch"]:
     """X ~ Poisson(mean) for each batch: arrivals in Delta T."""
-    if not 0 <= mean < np.inf:
-        raise InputError("mean", mean, "a finite number of at least 0")
-    return np.random.default_rng(seed).poisson(mean, (runs, batches))
+    if not isinstance(mean, Real) or isinstance(mean, bool) or not 0 <= mean <= 2**62:
+        raise InputError("mean", mean, "a number from 0 to 2^62")
+    return _random(seed).poisson(float(mean), _shape(runs, batches))
 
 
 def binomial_arrivals(
@@ -75,11 +83,16 @@ def binomial_arrivals(
         share: p, one for all batches or one for each. With the same seed a larger share never has
             fewer arrivals, batch by batch: both are quantiles at the same uniform numbers.
     """
-    shares = np.broadcast_to(np.asarray(share, np.float64), (batches,))
+    size, shape = count("size", size), _shape(runs, batches)
+    allowed = f"numbers from 0 to 1, one or {batches}, one a batch"
+    try:
+        shares = np.broadcast_to(np.asarray(share, np.float64), shape[1:])
+    except (TypeError, ValueError):
+        raise InputError("share", share, allowed) from None
     if not ((shares >= 0) & (shares <= 1)).all():
-        raise InputError("share", share, "numbers from 0 to 1, one or one a batch")
-    u = np.random.default_rng(seed).random((runs, batches))
-    out = np.empty((runs, batches), np.int64)
+        raise InputError("share", share, allowed)
+    u = _random(seed).random(shape)
+    out = np.empty(shape, np.int64)
     for p in np.unique(shares):
         below = stats.binom.cdf(np.arange(size), size, p)  # the last outcome takes the rest
         where = shares == p
@@ -129,18 +142,20 @@ def type_paths(
 
     Source: WAIT, Lemma 6 and appendix E.3.
     """
-    levels = Wait(thresholds).thresholds
-    lows = levels if floor is None else tuple(count("floor", low, least=0) for low in floor)
-    for name, values in (("thresholds", levels), ("floor", lows)):
-        if len(values) != len(system.types):
-            raise InputError(name, list(values), f"{len(system.types)}, one a type")
+    levels, seed = thresholds_of(system, thresholds), at_most("seed", seed, MOST, least=0)
+    allowed = f"{len(levels)}, one a type"
+    given = levels if floor is None else listed("floor", floor, allowed)
+    lows = tuple(count("floor", low, least=0) for low in given)
+    if len(lows) != len(levels):
+        raise InputError("floor", list(lows), allowed)
+    batches = count("batches", batches)
     lanes = shapes(system, levels)
     full_time = system.clock.duration(sum(lane.tokens(lane.span) for lane in lanes), 0)
     n, low = np.array(levels), np.array(lows)
     ends, joined, queues, above, then = [], [], [], [], []
     for run in range(count("runs", runs)):
         came = _Arrivals(system, np.random.default_rng([seed, run]))
-        end, who, queue = _real(system, lanes, came, count("batches", batches))
+        end, who, queue = _real(system, lanes, came, batches)
         times = np.arange(max(batches, int(end[-1] / full_time)) + 1) * full_time
         x = np.diff([came.until(time) for time in times], axis=0)
         path = np.empty((len(times), len(n)), np.int64)
@@ -156,6 +171,25 @@ def type_paths(
         np.array(ends), np.array(joined), np.array(queues), full_time,
         np.array(above), np.array(then),
     )  # fmt: skip
+
+
+def _whole(arrivals: ArrayLike) -> np.ndarray:
+    """As int64: differences of unsigned numbers would wrap."""
+    x = np.asarray(arrivals)
+    whole = x.ndim > 0 and x.size > 0 and np.issubdtype(x.dtype, np.integer)
+    if not whole or (x < 0).any() or int(x.max()) > MOST:
+        raise InputError(
+            "arrivals", arrivals, f"whole numbers from 0 to {MOST}, at least one batch"
+        )
+    return x.astype(np.int64)
+
+
+def _shape(runs: int, batches: int) -> tuple[int, int]:
+    return count("runs", runs), count("batches", batches)
+
+
+def _random(seed: int) -> np.random.Generator:
+    return np.random.default_rng(at_most("seed", seed, MOST, least=0))
 
 
 class _Arrivals:

@@ -5,11 +5,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.asymptotics import overflow_frequency, remaining_outputs, throughput_gap
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.requests import Requests
+from fluidkv.wait.chain import asymptotics
+from fluidkv.wait.chain.asymptotics import (
+    _check_fit,
+    _ratio,
+    _slope,
+    overflow_frequency,
+    remaining_outputs,
+    throughput_gap,
+)
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.policy import NestedWait
+from fluidkv.wait.runs.reference import WaitEngine
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 
@@ -65,15 +78,107 @@ def test_frequencies_come_with_exact_intervals() -> None:
     assert always.peak == never.peak
 
 
+@pytest.mark.parametrize(
+    ("model", "left"),
+    [
+        # Spans 3 and 4; who ends segment 1 expects 1/4 of 4 tokens more. Before segment 1 3 tokens
+        # each, after its stage 0 3, after stage 1 2; before segment 2 4, then 3, 2, 1.
+        (Segments(2, (2, 6), (Fraction(4), Fraction(1))), [7 * 3 + 5 * 3 + 4 + 2 * 5, 25 + 2 * 6]),
+        # The same spans as types; prompts of the first expect 2 tokens, of the second 3.
+        (
+            WaitSystem([PromptType(4, 3, 2), PromptType(4, 3, 3)], 1, 0),
+            [7 * 2 + 5 * 2 + 3 + 2 * 5, 5 * 3 + 2 * 6],
+        ),
+    ],
+    ids=["segments", "types"],
+)
+def test_what_is_left_is_counted_to_the_token(model: Segments | WaitSystem, left: list) -> None:
+    state = xr.Dataset(
+        {
+            "queue": (("run", "lane"), [[7, 1], [0, 0]]),
+            "batches": (("run", "lane"), [[1, 2], [9, 9]]),  # filling, full
+        }
+    )
+    assert remaining_outputs(model, (5, 2), state).tolist() == left
+
+
+def test_ratios_and_slopes_of_known_numbers() -> None:
+    above = [np.array([1.0, 3, 1, 3]), np.array([2.0, 4])]
+    ratio, error = _ratio(above, [np.full(4, 2.0), np.array([1.0, 3])])
+    assert ratio.tolist() == [1, 1.5]
+    assert error == pytest.approx([(4 / 3) ** 0.5 / 2 / 2, 0.5**0.5 / 2**0.5 / 2])
+    # Logarithms (0, 0), (1, -1), (2, -1) with weights 1, 4, 9; the first point is not fitted.
+    zetas, gap = np.exp([-9.0, 0, 1, 2]), np.exp([5.0, 0, -1, -1])
+    error = gap / [7, 1, 2, 3]
+    assert _slope(zetas, gap, error, zetas >= 1) == pytest.approx(-11 / 38)
+
+
+def test_an_interval_leaves_half_of_the_rest_on_each_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    slopes = iter(range(1001))
+    monkeypatch.setattr(asymptotics, "_slope", lambda *_: next(slopes))
+    study = throughput_gap(
+        SEGMENTS, THRESHOLDS, (1, 2), **CLOCK, horizon=20.0, runs=40, confidence=0.9
+    )
+    assert study.exponent == 0
+    assert study.interval == pytest.approx((50.95, 950.05))  # of 1, 2, ..., 1000
+
+
+def test_latency_is_that_of_single_prompts() -> None:
+    study = throughput_gap(SEGMENTS, THRESHOLDS, (1, 2), **CLOCK, horizon=150.0, runs=128)
+    literal = []
+    for seed in range(8):
+        random = np.random.default_rng(seed)
+        arrival = np.cumsum(random.exponential(1 / 6, 2400))
+        outputs = np.where(random.random(2400) < 1 / 3, 3, 1)  # 2 of 6 go on to segment 2
+        engine = WaitEngine(
+            Requests(3, outputs, arrival=arrival),
+            NestedWait(SEGMENTS.ends, THRESHOLDS),
+            IterationClock(1.0, 1 / 600),
+        )
+        while engine.now < 300:
+            engine.step()
+        spent = [
+            min(p.last_token_at if p.finished else engine.now, engine.now) - p.arrival
+            for p in engine.all
+            if p.arrival < engine.now
+        ]
+        literal.append(sum(spent) / (6 * engine.now))
+    # Five errors of 8 runs; the error of 128 is a fourth of it.
+    error = np.std(literal, ddof=1) / 8**0.5
+    assert error < 0.05 * study.latency[1]
+    assert abs(np.mean(literal) - study.latency[1]) < 5 * error
+
+
+def test_an_excess_after_the_horizon_is_not_counted() -> None:
+    """The first batch waits for 9 prompts of 3 tokens each, far longer than the horizon."""
+    kwargs: dict[str, Any] = {**CLOCK, "runs": 128, "capacity": 26}
+    after = overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, horizon=1e-6)
+    assert (after.exceeded, after.peak) == (0, 27.0)
+    assert overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, horizon=1e3).exceeded == 128
+
+
 def test_bad_input_is_named() -> None:
     cases: tuple[tuple[str, dict[str, Any]], ...] = (
         ("zetas", {"zetas": (1,)}),
         ("zetas", {"zetas": (1, 2), "fit_from": 2}),
         ("confidence", {"zetas": (1, 2), "confidence": 1.0}),
+        ("confidence", {"zetas": (1, 2), "confidence": "a"}),
+        ("horizon", {"zetas": (1, 2), "horizon": "a"}),
+        ("seed", {"zetas": (1, 2), "seed": 10**30}),
+        ("zetas", {"zetas": (1, 1)}),
+        ("zetas", {"zetas": (1, 2), "runs": 2}),  # some resamples are one run twice: no error
     )
     for argument, changed in cases:
+        kwargs: dict[str, Any] = CLOCK | {"horizon": 1.0} | changed
         with pytest.raises(InputError) as raised:
-            throughput_gap(SEGMENTS, THRESHOLDS, **CLOCK, horizon=1.0, **changed)
+            throughput_gap(SEGMENTS, THRESHOLDS, **kwargs)
         assert raised.value.argument == argument
     with pytest.raises(InputError):
         overflow_frequency(SEGMENTS, THRESHOLDS, **CLOCK, horizon=1.0, capacity=9, delta=0.0)
+
+
+@pytest.mark.parametrize(("gap", "error"), [(0.0, 0.1), (0.1, 0.0)])
+def test_no_line_is_fitted_through_a_gap_or_error_of_0(gap: float, error: float) -> None:
+    zetas = np.array([1.0, 2.0])
+    with pytest.raises(InputError, match="no fit"):
+        _check_fit(zetas, np.array([0.2, gap]), np.array([0.1, error]), zetas > 0)

@@ -1,9 +1,11 @@
 """Coupled paths: the runs are real, the draws are shared, and what the proofs leave out shows."""
 
 from fractions import Fraction
+from typing import cast
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from fluidkv.errors import InputError
 from fluidkv.serving.requests import Requests
@@ -42,6 +44,35 @@ def test_a_larger_share_never_has_fewer_arrivals() -> None:
         seen = some[:, shares == share]
         error = (12 * share * (1 - share) / seen.size) ** 0.5
         assert abs(seen.mean() - 12 * share) < 5 * error  # by chance once in 1.7e6 seeds
+
+
+def test_binomial_arrivals_are_quantiles_at_the_seed_s_uniform_numbers() -> None:
+    u = np.random.default_rng(7).random((30, 20))
+    drawn = binomial_arrivals(12, 0.3, runs=30, batches=20, seed=7)
+    assert drawn.tolist() == stats.binom.ppf(u, 12, 0.3).astype(int).tolist()
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64, np.int8])
+def test_paths_are_the_same_from_every_kind_of_whole_number(kind: type) -> None:
+    paths = coupled_paths(4, np.array([[3, 3, 3, 7]], kind), floor=0)
+    assert paths.dominating.tolist() == [[0, 0, 0, 3]]
+    assert paths.queue.tolist() == [[3, 6, 5, 8]]
+
+
+class _AtGivenTimes(_Arrivals):
+    """Five prompts at 0 and three at 1/2."""
+
+    def _more(self, j: int) -> None:
+        self.times[j] = np.array([0.0] * 5 + [0.5] * 3 + [1e9] * 9)
+
+
+def test_a_full_time_that_ends_with_the_batch_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fluidkv.wait.chain.coupled._Arrivals", _AtGivenTimes)
+    system = WaitSystem([PromptType(1, 3, 1)], 1, 0)  # each batch takes 1, as does a full one
+    paths = type_paths(system, (1,), runs=1, batches=3, floor=(0,))
+    assert paths.end.tolist() == [[1.0, 2.0, 3.0]]
+    assert paths.dominating.tolist() == [[[2], [1], [0]]]
+    assert paths.dominating_at_end.tolist() == paths.dominating.tolist()
 
 
 def test_runs_of_several_types_are_those_of_the_literal_engine() -> None:
@@ -84,6 +115,14 @@ def test_bad_input_is_named() -> None:
     for argument, call in (
         ("mean", lambda: poisson_arrivals(-1.0, runs=1, batches=1)),
         ("share", lambda: binomial_arrivals(3, [0.5, 1.5], runs=1, batches=2)),
+        ("share", lambda: binomial_arrivals(3, [0.5, 0.5], runs=1, batches=3)),
+        ("size", lambda: binomial_arrivals(-1, 0.5, runs=1, batches=3)),
+        ("size", lambda: binomial_arrivals(cast(int, 2.5), 0.5, runs=1, batches=3)),
+        ("mean", lambda: poisson_arrivals(1e30, runs=1, batches=1)),
+        ("runs", lambda: poisson_arrivals(1.0, runs=-1, batches=1)),
+        ("seed", lambda: type_paths(SYSTEM, (3, 2), runs=1, batches=1, seed=-1)),
+        ("arrivals", lambda: coupled_paths(4, np.array([[2**63]], np.uint64))),
+        ("arrivals", lambda: coupled_paths(4, np.array([[2**62, 2**62]]))),
         ("thresholds", lambda: type_paths(SYSTEM, (3,), runs=1, batches=1)),
         ("floor", lambda: type_paths(SYSTEM, (3, 2), runs=1, batches=1, floor=(1,))),
     ):

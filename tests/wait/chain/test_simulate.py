@@ -188,6 +188,38 @@ def test_the_first_excess_is_dated() -> None:
     assert np.isnan(never.exceeded).all()
 
 
+def test_a_level_that_is_reached_is_not_exceeded() -> None:
+    peak = float(_chain(SEGMENTS, runs=4, iterations=200).peak_held.max())
+    for level, dated in ((peak, False), (peak - 1, True)):
+        found = _chain(SEGMENTS, runs=4, iterations=200, memory=level)
+        assert bool(found.exceeded.notnull().any()) == dated
+
+
+def test_the_mean_number_in_the_system_is_that_of_the_recorded_arrivals() -> None:
+    """Who waits with w - 1 others comes, expected, at the w-th parts of the wait."""
+    found = _chain(SEGMENTS, runs=2, iterations=230, record=CHAIN_RECORDS)
+    for run in (0, 1):
+        one = found.isel(run=run)
+        rows = (one.wait.values, one.waited.values, one.entered.values)
+        draws = [Draws(float(w), _ints(c), _ints(e)) for w, c, e in zip(*rows, strict=True)]
+        literal = chain_reference(SEGMENTS, NESTED, SYSTEM.clock, draws)
+        inside, area = 0, 0.0
+        for draw, count in zip(draws, literal, strict=True):
+            duration = 0.5 + count.kv_tokens / 500
+            waited, came = draw.waited[0], draw.entered[0]
+            area += draw.wait * (inside + (waited - 1) / 2)
+            area += duration * (inside + waited + came / 2)
+            inside += waited + came - count.completed
+        assert float(one.in_system * one.time) == pytest.approx(area, rel=1e-12)
+
+
+def test_waits_drawn_together_count_those_who_wait() -> None:
+    one = _chain(SEGMENTS, runs=3, iterations=1)
+    n, duration = NESTED[0], 0.5 + 3 * NESTED[0] / 500
+    area = one.idle_time * (n - 1) / 2 + duration * (n + (one.arrived - n) / 2)
+    np.testing.assert_allclose(one.in_system * one.time, area, rtol=1e-12)
+
+
 def test_waits_drawn_together_take_as_long_as_one_by_one() -> None:
     """Fails for right samplers once in 1e6 seeds."""
     together = _chain(SEGMENTS, runs=128, iterations=30)
@@ -208,6 +240,27 @@ def test_binomial_tables_hold_the_law(n: int, p: Fraction) -> None:
         mass = comb(n, k) * p**k * (1 - p) ** (n - k) if k <= n else 0
         # Rounded down by less than a unit; the likeliest outcome took up all that was lost.
         assert -1 < units - mass * whole < n + 1
+
+
+def test_tables_of_a_large_mean_have_its_mean_and_variance() -> None:
+    mean, bits = 5_000_000, 64
+    first, _ = alias.poisson_window(mean)
+    units = alias.poisson_units(mean, bits)
+    assert sum(units) == 2**bits
+    off = [first + i - mean for i in range(len(units))]
+    # Each of 45,000 outcomes, 22,500 away at most, is a unit of 2^-64 off at most: by 6e-11 and,
+    # squared, 2e-6.
+    assert abs(sum(u * d for u, d in zip(units, off, strict=True)) / 2**bits) < 1e-10
+    spread = sum(u * d * d for u, d in zip(units, off, strict=True)) / 2**bits
+    assert abs(spread - mean) < 1e-5
+
+
+def test_binomial_tables_of_the_largest_threshold_take_no_time() -> None:
+    n, p = 65_534, Fraction(59, 60)
+    units = alias.binomial_units(n, p, 64)  # over a minute in exact integers
+    assert sum(units) == 2**64
+    mean = Fraction(sum(k * u for k, u in enumerate(units)), 2**64)
+    assert abs(mean - n * p) < 1e-9  # 65,535 outcomes, as far away, a unit each: 2.4e-10
 
 
 @pytest.mark.parametrize("mean", [0.3, 7.5, 640.0])
@@ -355,6 +408,13 @@ def test_rate_steps_measure_time_by_the_factor() -> None:
 # ---------------------------------------------------------------------------------------- refusals
 
 
+def _fast(rate: int) -> Segments:
+    return Segments(1, (2,), (Fraction(rate),))
+
+
+_FAST = WaitSystem([PromptType(10**10, 1, 1)], 1, 0)
+
+
 @pytest.mark.parametrize(
     ("changed", "argument"),
     [
@@ -369,7 +429,23 @@ def test_rate_steps_measure_time_by_the_factor() -> None:
         ({"iterations": 0}, "iterations"),
         ({"horizon": -1.0}, "horizon"),
         ({"memory": float("inf")}, "memory"),
+        ({"thresholds": 3}, "thresholds"),
+        ({"horizon": "a"}, "horizon"),
+        ({"horizon": True}, "horizon"),
+        ({"memory": "a"}, "memory"),
         ({"runs": 0}, "runs"),
+        ({"runs": -1}, "runs"),
+        ({"seed": 10**30}, "seed"),
+        ({"rate_steps": ((0,), (1,))}, "rate_steps"),
+        ({"record": 3}, "record"),
+        # 3e9 would come, and 2e10: more than 32 bits hold. Then more than a draw searches.
+        ({"model": _fast(10**6), "thresholds": (1,), "base": 1, "iterations": 3000}, "iterations"),
+        (
+            {"model": _fast(10**6), "thresholds": (1,), "iterations": None, "horizon": 3e3},
+            "horizon",
+        ),
+        ({"model": _FAST, "thresholds": (1,), "iterations": 2}, "iterations"),
+        ({"model": _fast(10**8), "thresholds": (1,), "iterations": 2}, "thresholds"),
         ({"seed": -1}, "seed"),
         ({"record": ("stages",)}, "record"),
     ],
@@ -381,9 +457,21 @@ def test_bad_input_is_named(changed: dict[str, Any], argument: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("times", "factors"), [((1,), (1,)), ((0, 0), (1, 1)), ((0, 1), (1,)), ((0,), (0,)), ((), ())]
+    ("times", "factors"),
+    [
+        ((1,), (1,)),
+        ((0, 0), (1, 1)),
+        ((0, 1), (1,)),
+        ((0,), (0,)),
+        ((), ()),
+        (None, (1,)),
+        ("ab", (1,)),
+        ((0,), None),
+        ((0,), ("a",)),
+        ((0,), (10**400,)),
+    ],
 )
-def test_bad_rate_steps_are_named(times: tuple[float, ...], factors: tuple[float, ...]) -> None:
+def test_bad_rate_steps_are_named(times: Any, factors: Any) -> None:
     with pytest.raises(InputError):
         RateSteps(times, factors)
 
