@@ -124,12 +124,12 @@ def test_outputs_of_the_trace() -> None:
 @pytest.mark.usefixtures("trace")
 def test_the_bound_over_segments() -> None:
     """Least at 11, not defined below 5, and a tail above the batch at 18."""
-    data = figure_17.data((1, 4, 5, 11, 18, 30))
-    assert array(data, "0.count").tolist() == [5, 11, 18, 30]
+    data = figure_17.data((1, 4, 5, 10, 11, 18, 30))
+    assert array(data, "0.count").tolist() == [5, 10, 11, 18, 30]
     terms = sum(array(data, f"0.{name}") for name in ("batch", "queue", "tail"))
     assert array(data, "0.total") == pytest.approx(terms, rel=1e-12)
-    assert array(data, "0.total").argmin() == 1
-    assert array(data, "0.tail")[2] > array(data, "0.batch")[2]
+    assert array(data, "0.total").argmin() == 2
+    assert array(data, "0.tail")[3] > array(data, "0.batch")[3]
     assert (array(data, "0.tightened") <= array(data, "0.total")).all()
     assert (array(data, "1.tail") >= array(data, "0.tail")).all()  # less delta, more tail
     _drawn(figure_17.FIGURE, data)
