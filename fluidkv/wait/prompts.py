@@ -139,11 +139,12 @@ def _last_outputs(
         return given
     if bins is None:
         return None
-    number = min(count("bins", bins), longest)  # more are all empty
-    if cut == "width":
-        width = -(-longest // number)
-        return [width * k for k in range(1, number + 1)]
-    return _quantiles(pairs, weights, number)
+    number = count("bins", bins)
+    if cut == "share":
+        return _quantiles(pairs, weights, number)
+    number = min(number, longest)  # more are all empty
+    width = -(-longest // number)
+    return [width * k for k in range(1, number + 1)]
 
 
 def _quantiles(pairs: Sequence[Pair], weights: Sequence[int], number: int) -> list[int]:
@@ -153,6 +154,7 @@ def _quantiles(pairs: Sequence[Pair], weights: Sequence[int], number: int) -> li
         by_output[output] += weight
     outputs = sorted(by_output)
     reached = list(accumulate(by_output[output] for output in outputs))
+    number = min(number, reached[-1])  # with as many as prompts, each output ends one
     least = (-(-k * reached[-1] // number) for k in range(1, number + 1))
     return sorted({outputs[bisect_left(reached, weight)] for weight in least})
 

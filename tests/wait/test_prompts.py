@@ -145,6 +145,7 @@ def test_width_that_does_not_divide_is_rounded_up_and_empty_bins_vanish():
         ([7, 7, 7, 8], 4, [7, 8]),
         ([1, 50, 50, 90], 3, [50, 90]),
         ([3], 5, [3]),
+        ([1, 1, 1, 1, 1, 1, 2, 2, 3], 5, [1, 2, 3]),  # more bins than outputs
     ],
 )
 def test_bins_of_equal_share_end_with_the_output_that_reaches_the_share(outputs, bins, last):
