@@ -3,6 +3,8 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+# Tests on as many processes as there are cores; a file stays on one, its fixtures are made once.
+WORKERS := -n auto --maxprocesses 8 --dist loadfile
 
 export MPLBACKEND := Agg
 export PYTHONHASHSEED := 0
@@ -32,10 +34,10 @@ study: $(VENV)/.base  ## set up, then judge an embedded workload (writes build/s
 	$(BIN)/fluidkv study --preset sharegpt --capacity 41408 --out build/study
 
 test: $(VENV)/.dev lint  ## set up, then lint, types, tests, theorem checks, notebooks
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(WORKERS)
 
 thorough: $(VENV)/.dev lint  ## the same with the deeper checks (minutes)
-	$(BIN)/python -m pytest --thorough
+	$(BIN)/python -m pytest $(WORKERS) --thorough
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
