@@ -1,6 +1,7 @@
 """Rules that hold in every test: strict JAX, seeded Hypothesis, outside data optional."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import jax
@@ -32,6 +33,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "thorough" in item.keywords:
             item.add_marker(skip)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compiled_code_is_let_go() -> Iterator[None]:
+    """Each compilation maps pages for ever; a process may hold 65,530 maps, then XLA crashes."""
+    yield
+    jax.clear_caches()
 
 
 # What tests read of the real traces. One that is missing skips them all: a test that picked what

@@ -173,7 +173,7 @@ def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
 
 
 def test_gaps_fall_as_the_theorem_says() -> None:
-    data = gap.data((1, 8, 32), 10, 1)
+    data = gap.data((1, 8, 32), 10, 1, 1)
     assert scalar(data, "slack.exponent") == pytest.approx(-1, abs=0.05)
     assert scalar(data, "nested.exponent") == pytest.approx(-1, abs=0.05)
     assert scalar(data, "zero.exponent") > -0.95  # bends towards -0.5 with the horizon

@@ -146,6 +146,52 @@ def throughput_gap(
     )
 
 
+@dataclass(frozen=True)
+class RootFit:
+    """gap = root / sqrt(zeta) + reciprocal / zeta, by weighted least squares.
+
+    The first term is Theorem 1's where batches have no slack, the second what it costs to fill the
+    empty system once. An exponent fitted to their sum lies between -1 and -1/2.
+
+    Fields:
+        root, root_error: tokens a unit of time, and its standard error.
+        reciprocal, reciprocal_error: as well.
+        p_value: of the chi-square of what is left; a small one says that two terms do not do.
+    """
+
+    root: float
+    root_error: float
+    reciprocal: float
+    reciprocal_error: float
+    p_value: float
+
+
+def root_fit(study: GapStudy, fit_from: float = 0.0) -> RootFit:
+    """The two terms of a gap, from zetas of at least `fit_from`.
+
+    Raises:
+        InputError: fewer than three different zetas, or a gap whose error is 0.
+
+    Source: WAIT, Theorem 1, and the first batches.
+    """
+    fitted = study.zetas >= fit_from
+    zetas, gap, error = study.zetas[fitted], study.gap[fitted], study.gap_error[fitted]
+    if np.unique(zetas).size < 3:
+        raise InputError("zetas", study.zetas.tolist(), f"at least three from {fit_from:g}")
+    _check_fit(study.zetas, study.gap, study.gap_error, fitted)
+    terms = np.stack([zetas**-0.5, 1 / zetas], axis=1) / error[:, None]
+    covariance = np.linalg.inv(terms.T @ terms)
+    root, reciprocal = covariance @ terms.T @ (gap / error)
+    misfit = np.sum((gap / error - terms @ [root, reciprocal]) ** 2)
+    return RootFit(
+        float(root),
+        float(covariance[0, 0] ** 0.5),
+        float(reciprocal),
+        float(covariance[1, 1] ** 0.5),
+        float(stats.chi2.sf(misfit, len(zetas) - 2)),
+    )
+
+
 def remaining_outputs(
     model: Segments | WaitSystem, thresholds: tuple[int, ...], found: xr.Dataset
 ) -> Float[np.ndarray, " run"]:

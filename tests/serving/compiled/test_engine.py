@@ -44,6 +44,14 @@ ORACLES = Path(
     os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
 )
 
+
+@pytest.fixture
+def compiled_code_is_let_go_at_once():
+    """As in conftest.py, but after each test, where more is compiled than a process may hold."""
+    yield
+    jax.clear_caches()
+
+
 # Every answer that is compiled in shows here; each line is a compilation of some seconds.
 SOME = (
     RESTART,
@@ -120,6 +128,7 @@ def test_every_row_and_request_equals_the_literal_engine(rules, data):
 
 
 @pytest.mark.thorough
+@pytest.mark.usefixtures("compiled_code_is_let_go_at_once")
 @pytest.mark.parametrize("rules", ALL, ids=label)
 @settings(max_examples=50)  # of 110 sets of rules; each compiles for seconds
 @given(data=st.data())

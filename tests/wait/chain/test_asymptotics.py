@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import optimize
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
@@ -17,6 +18,7 @@ from fluidkv.wait.chain.asymptotics import (
     _slope,
     overflow_frequency,
     remaining_outputs,
+    root_fit,
     throughput_gap,
 )
 from fluidkv.wait.chain.simulate import simulate_chain
@@ -65,7 +67,41 @@ def test_at_the_equilibrium_the_gap_falls_like_one_over_the_root_of_the_horizon(
     )
     assert study.interval[0] < -0.5 < study.interval[1]
     assert study.interval[1] - study.interval[0] < 0.06
+    fit = root_fit(study, fit_from=10)
+    assert fit.p_value > 0.001
+    assert fit.root > 30 * fit.root_error
     assert study.latency[-1] / study.latency[3] == pytest.approx(10**0.5, rel=0.15)
+
+
+def study_of(gap: np.ndarray, zetas: np.ndarray, error: np.ndarray) -> asymptotics.GapStudy:
+    return asymptotics.GapStudy(zetas, gap, error, gap, error, gap, -0.5, (-0.6, -0.4), 0.95)
+
+
+def test_two_terms_are_found_with_their_errors() -> None:
+    """Equal to scipy's curve_fit on noise, and the first terms on none."""
+    zetas = np.array([0.1, 1, 10, 100, 1000])
+    error = 0.01 * zetas**-0.7
+    exact = study_of(3 / np.sqrt(zetas) + 2 / zetas, zetas, error)
+    found = root_fit(exact)
+    assert (found.root, found.reciprocal) == (pytest.approx(3), pytest.approx(2))
+    assert found.p_value == pytest.approx(1)
+    noisy = exact.gap + error * np.random.default_rng(0).normal(size=5)
+    noisy[0] = 99.0  # not fitted
+
+    def model(zeta: np.ndarray, root: float, reciprocal: float) -> np.ndarray:
+        return root / np.sqrt(zeta) + reciprocal / zeta
+
+    values, covariance = optimize.curve_fit(
+        model, zetas[1:], noisy[1:], sigma=error[1:], absolute_sigma=True
+    )
+    found = root_fit(study_of(noisy, zetas, error), fit_from=1)
+    assert [found.root, found.reciprocal] == pytest.approx(values.tolist(), rel=1e-6)
+    errors = [found.root_error, found.reciprocal_error]
+    assert errors == pytest.approx(np.sqrt(np.diag(covariance)).tolist(), rel=1e-4)
+    assert 0.001 < found.p_value < 0.999
+    assert root_fit(study_of(noisy, zetas, error)).p_value < 1e-9
+    with pytest.raises(InputError, match="at least three from 100"):
+        root_fit(exact, 100)
 
 
 def test_frequencies_come_with_exact_intervals() -> None:
