@@ -61,6 +61,7 @@ __all__ = [
     "mode_starts",
     "nearby_starts",
     "neighbourhood",
+    "overflow_frequency",
     "perturbed_starts",
     "poisson",
     "poisson_prompts",
@@ -88,6 +89,7 @@ __all__ = [
     "study_system",
     "survival_weights",
     "theorem_2_memory",
+    "throughput_gap",
     "time_to_collapse",
     "uniform_starts",
     "verify",
@@ -148,6 +150,7 @@ _HOMES = {
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
     "neighbourhood": "exact.mixed.neighbourhood",
+    "overflow_frequency": "wait.chain.overflow",
     "perturbed_starts": "fluid",
     "poisson": "serving.arrivals",
     "poisson_prompts": "wait.runs.arrivals",
@@ -175,6 +178,7 @@ _HOMES = {
     "study_system": "study",
     "survival_weights": "exact.survival",
     "theorem_2_memory": "wait.theory.bounds",
+    "throughput_gap": "wait.chain.gap",
     "time_to_collapse": "serving.metastability.times",
     "uniform_starts": "fluid",
     "verify": "claims",
@@ -238,6 +242,8 @@ if TYPE_CHECKING:
     from fluidkv.traces import Trace, preset, read_trace
     from fluidkv.verdict import Evidence, Stability, Verdict
     from fluidkv.wait.answer.study import wait_study
+    from fluidkv.wait.chain.gap import throughput_gap
+    from fluidkv.wait.chain.overflow import overflow_frequency
     from fluidkv.wait.chain.simulate import simulate_chain
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import NestedWait, Wait

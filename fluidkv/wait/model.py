@@ -175,7 +175,7 @@ def count(argument: str, value: object, *, least: int = 1) -> int:
     return value.__index__()
 
 
-def several(argument: str, values: object, what: str) -> tuple[Any, ...]:
+def several(argument: str, values: Any, what: str) -> tuple[Any, ...]:
     """The items of a sequence, whose kind is checked one by one elsewhere.
 
     Args:
@@ -188,7 +188,7 @@ def several(argument: str, values: object, what: str) -> tuple[Any, ...]:
     """
     if not isinstance(values, str | bytes):
         try:
-            items = iter(values)  # type: ignore[call-overload]
+            items = iter(values)
         except TypeError:
             pass
         else:

@@ -1,6 +1,9 @@
 """What the figures of WAIT say, on fewer and shorter runs where the full ones are slow."""
 
+import csv
+from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from fluidkv.figures.render import draw
 from fluidkv.figures.wait import (
     MODULES,
     _azure,
+    _segments,
     _server,
     _sweeps,
     figure_7,
@@ -19,22 +23,19 @@ from fluidkv.figures.wait import (
     figure_13,
     figure_14,
     figure_15,
+    figure_16,
     figure_17,
+    figure_18,
     gap,
     overflow,
     policies,
     wrong_inputs,
 )
+from fluidkv.figures.wait._segments import Panel
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import check_thresholds
 
-
-@pytest.fixture
-def trace() -> None:
-    try:
-        _azure.trace()
-    except MissingInput as missing:
-        pytest.skip(str(missing))
+FIGURES = Path(__file__).parents[2] / "figures"
 
 
 def _drawn(figure: Figure, data: Data) -> None:
@@ -92,7 +93,7 @@ def test_nested_wait_is_ahead_where_the_others_evict() -> None:
     _drawn(figure_11.FIGURE, data)
 
 
-@pytest.mark.usefixtures("trace")
+@pytest.mark.usefixtures("traces_dir")
 def test_ten_outputs_above_capacity() -> None:
     data = figure_13.data((130,), 8.0, (4.0, 7.0))
     assert scalar(data, "full") < 130
@@ -102,7 +103,7 @@ def test_ten_outputs_above_capacity() -> None:
     _drawn(figure_13.FIGURE, data)
 
 
-@pytest.mark.usefixtures("trace")
+@pytest.mark.usefixtures("traces_dir")
 def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
     data = figure_14.data((1,), 40.0, (15.0, 30.0))
     assert array(data, "segment_memory") > 5 * scalar(data, "capacity")
@@ -111,7 +112,7 @@ def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
     _drawn(figure_14.FIGURE, data)
 
 
-@pytest.mark.usefixtures("trace")
+@pytest.mark.usefixtures("traces_dir")
 def test_outputs_of_the_trace() -> None:
     data = figure_15.data()
     for name in ("share", "cost"):
@@ -121,10 +122,11 @@ def test_outputs_of_the_trace() -> None:
     _drawn(figure_15.FIGURE, data)
 
 
-@pytest.mark.usefixtures("trace")
+@pytest.mark.usefixtures("traces_dir")
 def test_the_bound_over_segments() -> None:
     """Least at 11, not defined below 5, and a tail above the batch at 18."""
-    data = figure_17.data((1, 4, 5, 10, 11, 18, 30))
+    panels = [Panel(100, 1, Fraction(1, 10)), Panel(100, 1, Fraction(1, 1000))]  # of figure 17
+    data = _segments.data(tuple(panels), (1, 4, 5, 10, 11, 18, 30))
     assert array(data, "0.count").tolist() == [5, 10, 11, 18, 30]
     terms = sum(array(data, f"0.{name}") for name in ("batch", "queue", "tail"))
     assert array(data, "0.total") == pytest.approx(terms, rel=1e-12)
@@ -133,6 +135,17 @@ def test_the_bound_over_segments() -> None:
     assert (array(data, "0.tightened") <= array(data, "0.total")).all()
     assert (array(data, "1.tail") >= array(data, "0.tail")).all()  # less delta, more tail
     _drawn(figure_17.FIGURE, data)
+
+
+@pytest.mark.parametrize(("figure", "least"), [(figure_16, 3), (figure_17, 11), (figure_18, 4)])
+def test_titles_name_where_the_committed_bound_is_least(figure: ModuleType, least: int) -> None:
+    lines = (FIGURES / f"{figure.FIGURE.id}.csv").read_text(encoding="utf-8").splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    assert len(rows) > 30
+    for panel in "01":
+        best = min(rows, key=lambda row: float(row[f"{panel}.total"] or "inf"))
+        assert float(best[f"{panel}.count"]) == least
+    assert f"at {least} segments" in figure.FIGURE.title
 
 
 def test_without_the_trace_its_figures_say_so(

@@ -17,7 +17,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from xarray import Dataset
 
-    from fluidkv.wait.chain.asymptotics import GapStudy
+    from fluidkv.wait.chain.gap import GapStudy
 
 _FIRST = 50  # the shortest horizon, in iterations of the equilibrium
 _ZETAS = (1, 4, 16, 64)
@@ -29,7 +29,7 @@ _N = (2, 2)
 
 @cache
 def _study(case: str) -> "GapStudy":
-    from fluidkv.wait.chain.asymptotics import throughput_gap
+    from fluidkv.wait.chain.gap import throughput_gap
 
     return throughput_gap(
         two_types(case),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
 from fluidkv.figures.wait import _azure
 
@@ -44,6 +44,20 @@ class Panel:
         return f"{self.rate}/s, T = {self.horizon} h, delta = {float(self.delta):g}"
 
 
+def segments_figure(number: int, title: str, *panels: Panel) -> Figure:
+    """The paper's figure of this number, of two sides."""
+    return Figure(
+        id=f"wait_figure_{number}",
+        title=title,
+        source=f"WAIT, Figure {number} and section 7.2 (equation 17)",
+        parameters=_parameters(panels),
+        size=(9.5, 4.0),
+        data=lambda: data(panels),
+        draw=lambda data, canvas: _draw(data, canvas, title, panels),
+        caption=lambda data: f"{_setting(data)} {_told(data, panels)}",
+    )
+
+
 def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
     """Terms in tokens, "I.count", "I.batch", "I.queue", "I.tail", "I.total" of each panel I.
 
@@ -70,7 +84,7 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
     return {**found, "left_out": _azure.left_out()}
 
 
-def draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) -> None:
+def _draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) -> None:
     canvas.suptitle(title, x=0.01, ha="left")
     axes = canvas.subplots(1, len(panels), sharey=True)
     for index, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
@@ -102,7 +116,7 @@ def draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) ->
     canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
 
 
-def told(data: Data, panels: tuple[Panel, ...]) -> str:
+def _told(data: Data, panels: tuple[Panel, ...]) -> str:
     """What each panel shows, in numbers."""
     parts = []
     for index, panel in enumerate(panels):
@@ -125,7 +139,7 @@ def told(data: Data, panels: tuple[Panel, ...]) -> str:
     return ". ".join(parts) + "."
 
 
-def setting(data: Data) -> str:
+def _setting(data: Data) -> str:
     return (
         f"{_azure.TOLD}: outputs of 1 to 500 tokens ({scalar(data, 'left_out'):.1%} longer ones "
         f"left out), inputs of {INPUT}; segments end at equal distances; thresholds are the least "
@@ -136,7 +150,7 @@ def setting(data: Data) -> str:
     )
 
 
-def parameters(panels: tuple[Panel, ...]) -> dict[str, object]:
+def _parameters(panels: tuple[Panel, ...]) -> dict[str, object]:
     return {
         "trace": _azure.FILE,
         "input_length": INPUT,

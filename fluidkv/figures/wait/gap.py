@@ -39,7 +39,7 @@ def data(
     Scalars: "KEY.exponent", "KEY.low", "KEY.high" (95 %), "KEY.throughput" (throughput*); of
     `root_fit` without slack "zero.root", "zero.reciprocal" and "zero.p_value".
     """
-    from fluidkv.wait.chain.asymptotics import root_fit, throughput_gap
+    from fluidkv.wait.chain.gap import root_fit, throughput_gap
     from fluidkv.wait.segments import Segments
     from fluidkv.wait.theory.bounds import theorem_1_gap
     from fluidkv.wait.theory.fluid import fluid_equilibrium

@@ -1,13 +1,12 @@
 """What this room accepts: kinds of numbers, and runs whose counts fit into 32 bits."""
 
-from collections.abc import Iterable
 from math import inf, isfinite, nan
 from numbers import Real
 
 from fluidkv.errors import InputError
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
 from fluidkv.wait.chain.rates import RateSteps
-from fluidkv.wait.model import WaitSystem, count
+from fluidkv.wait.model import WaitSystem, count, several
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.segments import Segments
 
@@ -53,17 +52,6 @@ def at_most(argument: str, value: object, most: int, *, least: int = 1) -> int:
     return found
 
 
-def listed(argument: str, values: object, allowed: str) -> tuple:
-    """What an iterable holds.
-
-    Raises:
-        InputError: no iterable; `allowed` says what is.
-    """
-    if not isinstance(values, Iterable):
-        raise InputError(argument, values, allowed)
-    return tuple(values)
-
-
 def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int, ...]:
     """The thresholds, one a type or segment.
 
@@ -74,7 +62,7 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
         raise InputError("model", model, "Segments or a WaitSystem")
     lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
     allowed = f"{lanes}, one a type or segment"
-    levels = Wait(listed("thresholds", thresholds, allowed)).thresholds
+    levels = Wait(several("thresholds", thresholds, allowed)).thresholds
     if len(levels) != lanes:
         raise InputError("thresholds", list(levels), allowed)
     return levels

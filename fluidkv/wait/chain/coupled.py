@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.checks import at_most, listed, thresholds_of
+from fluidkv.wait.chain.checks import at_most, thresholds_of
 from fluidkv.wait.chain.lanes import Shape, shapes
-from fluidkv.wait.model import WaitSystem, count
+from fluidkv.wait.model import WaitSystem, count, several
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
 MOST = 2**63 - 1
@@ -144,7 +144,7 @@ def type_paths(
     """
     levels, seed = thresholds_of(system, thresholds), at_most("seed", seed, MOST, least=0)
     allowed = f"{len(levels)}, one a type"
-    given = levels if floor is None else listed("floor", floor, allowed)
+    given = levels if floor is None else several("floor", floor, allowed)
     lows = tuple(count("floor", low, least=0) for low in given)
     if len(lows) != len(levels):
         raise InputError("floor", list(lows), allowed)

@@ -24,14 +24,13 @@ from fluidkv.wait.chain.checks import (
     above_0,
     at_most,
     check_growth,
-    listed,
     thresholds_of,
 )
 from fluidkv.wait.chain.groups import Plan, run_groups
 from fluidkv.wait.chain.lanes import lanes_of, shapes
 from fluidkv.wait.chain.rates import RateSteps
 from fluidkv.wait.chain.state import Chain
-from fluidkv.wait.model import Exact, WaitSystem, exact
+from fluidkv.wait.model import Exact, WaitSystem, exact, several
 from fluidkv.wait.segments import Segments
 
 __all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
@@ -153,7 +152,7 @@ def _plan(
     if iterations is None and horizon is None:
         raise InputError("iterations", None, "a number, where there is no horizon")
     allowed = f"names out of {', '.join(CHAIN_RECORDS)}"
-    names = listed("record", record, allowed)
+    names = several("record", record, allowed)
     for name in names:
         if not isinstance(name, str) or name not in CHAIN_RECORDS:
             raise InputError("record", name, allowed)

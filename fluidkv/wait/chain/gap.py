@@ -1,4 +1,4 @@
-"""What WAIT loses over long horizons, and how often memory is exceeded: measured over many runs.
+"""What WAIT loses over long horizons, measured over many runs.
 
 The expected output that is still to come for prompts in the system is what a run is behind the
 fluid model: by Wald's identity, throughput* E[time] - E[output] is its mean where a run ends at the
@@ -6,7 +6,7 @@ end of an iteration. It is a function of the counts at the end, so that arrivals
 larger than the gap, do not enter. Output is counted when it is emitted; Theorem 1 counts that of
 completed prompts only.
 
-Source: WAIT, Theorems 1 and 2.
+Source: WAIT, Theorem 1.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,13 +22,12 @@ from fluidkv.wait.chain.checks import (
     MOST_SEED,
     above_0,
     at_most,
-    listed,
     probability,
     thresholds_of,
 )
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
 from fluidkv.wait.chain.simulate import simulate_chain
-from fluidkv.wait.model import Exact, WaitSystem, count
+from fluidkv.wait.model import Exact, WaitSystem, count, several
 from fluidkv.wait.segments import Segments
 
 RESAMPLES = 1000
@@ -96,7 +95,7 @@ def throughput_gap(
     Source: WAIT, section 4.3: scaling rates and speeds is scaling the horizon.
     """
     levels, horizon = thresholds_of(model, thresholds), above_0("horizon", horizon)
-    given = listed("zetas", zetas, "numbers above 0")
+    given = several("zetas", zetas, "numbers above 0")
     scales = np.array(sorted(above_0("zetas", zeta) for zeta in given))
     fitted = scales >= fit_from
     if np.unique(scales[fitted]).size < 2:
@@ -206,86 +205,6 @@ def remaining_outputs(
         within = inside * lane.span - inside * (inside + 1) / 2
         total += lane.threshold * (within + inside * after[k])
     return total
-
-
-@dataclass(frozen=True)
-class OverflowFrequency:
-    """How many of some runs exceeded a memory, and what that says of the probability.
-
-    Fields:
-        exceeded, runs: counts.
-        frequency: of the two.
-        interval: Clopper and Pearson's, for the probability: exact whatever it is.
-        confidence: of the interval.
-        delta: what a bound claims the probability to be at most; None: nothing.
-        peak: most tokens held in any run, also in an iteration that starts after the horizon (a
-            run's last one, when it had to wait), which `exceeded` leaves out.
-    """
-
-    exceeded: int
-    runs: int
-    frequency: float
-    interval: tuple[float, float]
-    confidence: float
-    delta: float | None
-    peak: float
-
-    @property
-    def refuted(self) -> bool:
-        """Whether the interval lies above delta."""
-        return self.delta is not None and self.interval[0] > self.delta
-
-
-def overflow_frequency(
-    segments: Segments,
-    thresholds: Iterable[int],
-    *,
-    base: Exact,
-    per_kv_token: Exact,
-    horizon: float,
-    capacity: float,
-    delta: float | None = None,
-    runs: int = 10_000,
-    seed: int = 0,
-    confidence: float = 0.99,
-    on_progress: Callable[[int, int], None] | None = None,
-) -> OverflowFrequency:
-    """How often Nested WAIT exceeds `capacity` in an iteration that starts before `horizon`.
-
-    Args:
-        delta: probability that a bound allows; recorded beside the result.
-        others: of `simulate_chain`.
-
-    Raises:
-        InputError: as `simulate_chain`, or a probability that is none.
-
-    Source: WAIT, Theorem 2.
-    """
-    confidence, horizon = probability("confidence", confidence), above_0("horizon", horizon)
-    if delta is not None:
-        delta = probability("delta", delta)
-    found = simulate_chain(
-        segments,
-        thresholds,
-        base=base,
-        per_kv_token=per_kv_token,
-        runs=runs,
-        horizon=horizon,
-        seed=seed,
-        memory=capacity,
-        on_progress=on_progress,
-    )
-    exceeded = int((found.exceeded < horizon).sum())
-    interval = stats.binomtest(exceeded, runs).proportion_ci(confidence, method="exact")
-    return OverflowFrequency(
-        exceeded,
-        runs,
-        exceeded / runs,
-        (float(interval.low), float(interval.high)),
-        confidence,
-        delta,
-        float(found.peak_held.max()),
-    )
 
 
 def _outputs_after(model: Segments | WaitSystem) -> list[float]:

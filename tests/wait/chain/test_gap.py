@@ -1,4 +1,4 @@
-"""Gaps and frequencies: the identity behind them, and what they must be where that is known."""
+"""Gaps: the identity behind them, and what they must be where that is known."""
 
 from fractions import Fraction
 from typing import Any
@@ -11,12 +11,12 @@ from scipy import optimize
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.requests import Requests
-from fluidkv.wait.chain import asymptotics
-from fluidkv.wait.chain.asymptotics import (
+from fluidkv.wait.chain import gap as gaps
+from fluidkv.wait.chain.gap import (
+    GapStudy,
     _check_fit,
     _ratio,
     _slope,
-    overflow_frequency,
     remaining_outputs,
     root_fit,
     throughput_gap,
@@ -73,8 +73,8 @@ def test_at_the_equilibrium_the_gap_falls_like_one_over_the_root_of_the_horizon(
     assert study.latency[-1] / study.latency[3] == pytest.approx(10**0.5, rel=0.15)
 
 
-def study_of(gap: np.ndarray, zetas: np.ndarray, error: np.ndarray) -> asymptotics.GapStudy:
-    return asymptotics.GapStudy(zetas, gap, error, gap, error, gap, -0.5, (-0.6, -0.4), 0.95)
+def study_of(gap: np.ndarray, zetas: np.ndarray, error: np.ndarray) -> GapStudy:
+    return GapStudy(zetas, gap, error, gap, error, gap, -0.5, (-0.6, -0.4), 0.95)
 
 
 def test_two_terms_are_found_with_their_errors() -> None:
@@ -102,16 +102,6 @@ def test_two_terms_are_found_with_their_errors() -> None:
     assert root_fit(study_of(noisy, zetas, error)).p_value < 1e-9
     with pytest.raises(InputError, match="at least three from 100"):
         root_fit(exact, 100)
-
-
-def test_frequencies_come_with_exact_intervals() -> None:
-    kwargs: dict[str, Any] = {**CLOCK, "horizon": 30.0, "runs": 128}
-    never = overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, capacity=1e5, delta=0.01)
-    assert (never.exceeded, never.refuted) == (0, False)
-    assert never.interval == pytest.approx((0.0, 1 - 0.005 ** (1 / 128)))  # Clopper, Pearson at 0
-    always = overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, capacity=10, delta=0.9)
-    assert (always.frequency, always.refuted) == (1.0, True)
-    assert always.peak == never.peak
 
 
 @pytest.mark.parametrize(
@@ -151,7 +141,7 @@ def test_ratios_and_slopes_of_known_numbers() -> None:
 
 def test_an_interval_leaves_half_of_the_rest_on_each_side(monkeypatch: pytest.MonkeyPatch) -> None:
     slopes = iter(range(1001))
-    monkeypatch.setattr(asymptotics, "_slope", lambda *_: next(slopes))
+    monkeypatch.setattr(gaps, "_slope", lambda *_: next(slopes))
     study = throughput_gap(
         SEGMENTS, THRESHOLDS, (1, 2), **CLOCK, horizon=20.0, runs=40, confidence=0.9
     )
@@ -183,14 +173,6 @@ def test_latency_is_that_of_single_prompts() -> None:
     assert abs(np.mean(literal) - study.latency[1]) < 5 * error
 
 
-def test_an_excess_after_the_horizon_is_not_counted() -> None:
-    """The first batch waits for 9 prompts of 3 tokens each, far longer than the horizon."""
-    kwargs: dict[str, Any] = {**CLOCK, "runs": 128, "capacity": 26}
-    after = overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, horizon=1e-6)
-    assert (after.exceeded, after.peak) == (0, 27.0)
-    assert overflow_frequency(SEGMENTS, THRESHOLDS, **kwargs, horizon=1e3).exceeded == 128
-
-
 def test_bad_input_is_named() -> None:
     cases: tuple[tuple[str, dict[str, Any]], ...] = (
         ("zetas", {"zetas": (1,)}),
@@ -207,8 +189,6 @@ def test_bad_input_is_named() -> None:
         with pytest.raises(InputError) as raised:
             throughput_gap(SEGMENTS, THRESHOLDS, **kwargs)
         assert raised.value.argument == argument
-    with pytest.raises(InputError):
-        overflow_frequency(SEGMENTS, THRESHOLDS, **CLOCK, horizon=1.0, capacity=9, delta=0.0)
 
 
 @pytest.mark.parametrize(("gap", "error"), [(0.0, 0.1), (0.1, 0.0)])
