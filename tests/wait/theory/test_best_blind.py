@@ -57,7 +57,7 @@ def test_bounds_hold_whatever_was_found_in_floats(
     rng = np.random.default_rng(0)
 
     def worse(*args: object) -> tuple[np.ndarray, np.ndarray]:
-        policy, values = solve(*args)  # type: ignore[arg-type]
+        policy, values = solve(*args)  # type: ignore[arg-type] (passed on as they came)
         return policy, values + rng.normal(0, 1e-7, values.shape)
 
     monkeypatch.setattr(best_blind, "_solve", worse)
