@@ -11,8 +11,8 @@ import pytest
 import typer
 
 import fluidkv
-from fluidkv.claims.ledger import select
 from fluidkv.cli import app, main
+from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
 
 ROOT = Path(__file__).parents[1]
