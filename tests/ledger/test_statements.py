@@ -49,8 +49,8 @@ def test_the_first_counterexample_is_the_witness() -> None:
     result = run(_declared(3))
     assert not result.as_expected
     assert result.outcome is not None
-    found = result.outcome
-    assert (found.verdict, found.witness, found.ours) == (Verdict.FAILS, "1 + 3", "a counterexample")
+    assert result.outcome.verdict is Verdict.FAILS
+    assert (result.outcome.witness, result.outcome.ours) == ("1 + 3", "a counterexample")
     assert run(_declared(3, expected=Verdict.FAILS)).as_expected
 
 
