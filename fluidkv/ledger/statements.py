@@ -40,10 +40,19 @@ class Statements:
     Args:
         paper: first word of their ids, "congestion".
         name: short name in their sources, "Congestion".
+        origin, evidence: of those that say no other.
     """
 
-    def __init__(self, paper: str, name: str) -> None:
+    def __init__(
+        self,
+        paper: str,
+        name: str,
+        *,
+        origin: Origin = Origin.PRINTED,
+        evidence: Evidence = Evidence.EXACT,
+    ) -> None:
         self._paper, self._name = paper, name
+        self._origin, self._evidence = origin, evidence
         self._claims: list[Claim] = []
 
     def __iter__(self) -> Iterator[Claim]:
@@ -56,8 +65,8 @@ class Statements:
         statement: str,
         *,
         expected: Verdict = Verdict.HOLDS,
-        evidence: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        evidence: Evidence | None = None,
+        origin: Origin | None = None,
         kind: Kind | None = None,
         checked: str = "the printed case",
     ) -> Callable[[Check], Check]:
@@ -81,8 +90,8 @@ class Statements:
                     checked=checked,
                     check=check,
                     expected=expected,
-                    evidence=evidence,
-                    origin=origin,
+                    evidence=evidence or self._evidence,
+                    origin=origin or self._origin,
                 )
             )
             return check
@@ -101,8 +110,9 @@ class Statements:
         note: str = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        origin: Origin | None = None,
         kind: Kind | None = None,
+        lost: bool = False,
     ) -> Callable[[Predicate], Predicate]:
         """Declare a claim on a predicate that holds in every case of a range, or fails in one.
 
@@ -110,14 +120,17 @@ class Statements:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
             refuted: how well a counterexample is known.
+            lost: it rests on a formula or a setting that the text has lost: a counterexample then
+                leaves it undecided.
             id, place, statement, expected, origin, kind: as in `claim`.
         """
         held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
+        failed = Verdict.UNDECIDED if lost else Verdict.FAILS
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:
                 bad = cases.counterexample(predicate)
-                found = Verdict.HOLDS if bad is None else Verdict.FAILS
+                found = Verdict.HOLDS if bad is None else failed
                 as_recorded = found is expected
                 surprise = "no counterexample" if bad is None else "a counterexample"
                 return Outcome(

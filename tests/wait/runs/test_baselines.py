@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.papers.wait.fcfs_examples import (
+from fluidkv.papers.wait.instances.fcfs import (
     PROPOSITION_3,
     PROPOSITION_3_MEMORY,
     Counts,

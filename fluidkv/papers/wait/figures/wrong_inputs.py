@@ -7,8 +7,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import GREY
-from fluidkv.papers.wait.figures import _server, _sweeps, policies
-from fluidkv.papers.wait.figures._sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.figures import policies, server, sweeps
+from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +30,7 @@ def data(
     seconds: float = _SECONDS,
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
-    """As `_sweeps.sweep`, under "rates." over the true rate by that believed and under "lengths."
+    """As `sweeps.sweep`, under "rates." over the true rate by that believed and under "lengths."
     over the true outputs by those believed, with geometric outputs of the believed means last.
 
     "wait_least_free" and "nested_free": the same without a limit on memory, for its peak.
@@ -44,7 +44,7 @@ def data(
     lengths.append(point(_RANDOM, 1.0, None))
     found: dict[str, np.ndarray | float] = {}
     for name, points in (("rates", rates), ("lengths", lengths)):
-        swept = _sweeps.sweep(points, clock=_server.clock(), capacity=policies.memory())
+        swept = sweeps.sweep(points, clock=server.clock(), capacity=policies.memory())
         found |= {f"{name}.{key}": value for key, value in swept.items()}
     return found
 
@@ -124,7 +124,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
                 for name in ("rates", "lengths")
                 for key in _KEYS
             )
-            _sweeps.count_scale(axes[0, column], most)
+            sweeps.count_scale(axes[0, column], most)
         elif measure == "latency_p99":
             axes[0, column].set_yscale("log")
             plain_ticks(axes[0, column])

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-from fluidkv.papers.wait.figures import _azure
+from fluidkv.papers.wait.figures import azure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -72,7 +72,7 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
 
     found: dict[str, np.ndarray | float] = {}
     for index, panel in enumerate(panels):
-        system = _azure.mix(INPUT).scaled(panel.rate)
+        system = azure.mix(INPUT).scaled(panel.rate)
         designs = segment_designs(system, 3600 * panel.horizon, panel.delta, counts=counts)
         for name in ("count", "batch", "queue", "tail", "total"):
             values = [float(getattr(design, name)) for design in designs.designs]
@@ -81,7 +81,7 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
         better = [tightened(problem, design).total for design in designs.designs]
         found[f"{index}.tightened"] = np.array(better)
         found[f"{index}.equilibrium"] = float(fluid_equilibrium(system).memory)
-    return {**found, "left_out": _azure.left_out()}
+    return {**found, "left_out": azure.left_out()}
 
 
 def _draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) -> None:
@@ -141,7 +141,7 @@ def _told(data: Data, panels: tuple[Panel, ...]) -> str:
 
 def _setting(data: Data) -> str:
     return (
-        f"{_azure.TOLD}: outputs of 1 to 500 tokens ({scalar(data, 'left_out'):.1%} longer ones "
+        f"{azure.TOLD}: outputs of 1 to 500 tokens ({scalar(data, 'left_out'):.1%} longer ones "
         f"left out), inputs of {INPUT}; segments end at equal distances; thresholds are the least "
         "whole ones that satisfy (16) (violet: improved by a "
         "local search over the sum); the clock is Vidur's, 9.93 ms and 0.1656 us a token. The "
@@ -152,7 +152,7 @@ def _setting(data: Data) -> str:
 
 def _parameters(panels: tuple[Panel, ...]) -> dict[str, object]:
     return {
-        "trace": _azure.FILE,
+        "trace": azure.FILE,
         "input_length": INPUT,
         "panels": [
             {"rate_per_s": p.rate, "horizon_h": p.horizon, "delta": str(p.delta)} for p in panels

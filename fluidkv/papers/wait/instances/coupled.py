@@ -154,7 +154,7 @@ def type_paths(
     n, low = np.array(levels), np.array(lows)
     ends, joined, queues, above, then = [], [], [], [], []
     for run in range(count("runs", runs)):
-        came = _Arrivals(system, np.random.default_rng([seed, run]))
+        came = ArrivalTimes(system, np.random.default_rng([seed, run]))
         end, who, queue = _real(system, lanes, came, batches)
         times = np.arange(max(batches, int(end[-1] / full_time)) + 1) * full_time
         x = np.diff([came.until(time) for time in times], axis=0)
@@ -192,7 +192,7 @@ def _random(seed: int) -> np.random.Generator:
     return np.random.default_rng(at_most("seed", seed, MOST, least=0))
 
 
-class _Arrivals:
+class ArrivalTimes:
     """Poisson arrivals of each type, drawn as far as they are asked for."""
 
     def __init__(self, system: WaitSystem, random: np.random.Generator) -> None:
@@ -220,7 +220,7 @@ class _Arrivals:
 
 
 def _real(
-    system: WaitSystem, lanes: list[Shape], came: _Arrivals, batches: int
+    system: WaitSystem, lanes: list[Shape], came: ArrivalTimes, batches: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n = np.array([lane.threshold for lane in lanes])
     had = np.zeros(len(lanes), np.int64)  # batches of each type

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data
-from fluidkv.papers.wait.figures import _server
-from fluidkv.papers.wait.figures._sweeps import Point, sweep
+from fluidkv.papers.wait.figures import server
+from fluidkv.papers.wait.figures.sweeps import Point, sweep
 
 if TYPE_CHECKING:
     from fluidkv.wait.model import WaitSystem
@@ -24,7 +24,7 @@ def data(
     seconds: float,
     window: tuple[float, float],
 ) -> Data:
-    """As `_sweeps.sweep`, over prompts a second.
+    """As `sweeps.sweep`, over prompts a second.
 
     Args:
         full: types, at any rates.
@@ -49,7 +49,7 @@ def data(
             contenders["nested"] = least
         tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
         points.append(Point(float(rate), tables, contenders, window))
-    return sweep(points, clock=_server.clock(), capacity=memory)
+    return sweep(points, clock=server.clock(), capacity=memory)
 
 
 def least_nested(system: "WaitSystem", memory: int) -> "NestedWait | None":
@@ -61,7 +61,7 @@ def least_nested(system: "WaitSystem", memory: int) -> "NestedWait | None":
 
     segments = Segments.of(system)
     try:
-        found = integer_nested_thresholds(segments, _server.BASE, _server.PER_KV_TOKEN)
+        found = integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
     except InputError:  # a load of the segments of 1 or more
         return None
     return NestedWait(segments.ends, found.thresholds) if found.memory <= memory else None

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.figures.figure import Data, scalar
-from fluidkv.papers.wait.figures import _server
-from fluidkv.papers.wait.figures._sweeps import Point, sweep
+from fluidkv.papers.wait.figures import server
+from fluidkv.papers.wait.figures.sweeps import Point, sweep
 
 LENGTHS = ((60, 20), (60, 40), (60, 80))
 PER_STAGE = (8, 4, 2)
@@ -21,14 +21,14 @@ def data(
     seconds: float = SECONDS,
     window: tuple[float, float] = WINDOW,
 ) -> Data:
-    """As `_sweeps.sweep`, over prompts a second; "load" is the part of the full rate."""
+    """As `sweeps.sweep`, over prompts a second; "load" is the part of the full rate."""
     from fluidkv.wait.policy import Wait
     from fluidkv.wait.runs.arrivals import poisson_prompts
     from fluidkv.wait.runs.compare import Contender, Served
     from fluidkv.wait.theory.fluid import fluid_equilibrium
     from fluidkv.wait.theory.thresholds import integer_thresholds
 
-    full = _server.full_system(LENGTHS, PER_STAGE)
+    full = server.full_system(LENGTHS, PER_STAGE)
     memory = int(fluid_equilibrium(full).memory)  # a whole number of tokens, by `PER_STAGE`
     points = []
     for load in loads:
@@ -43,7 +43,7 @@ def data(
             contenders["wait_least"] = Wait(int(n) for n in least.thresholds)
         tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
         points.append(Point(float(system.arrival_rate), tables, contenders, window))
-    found = sweep(points, clock=_server.clock(), capacity=memory)
+    found = sweep(points, clock=server.clock(), capacity=memory)
     return {**found, "load": np.array(loads)}
 
 
@@ -53,7 +53,7 @@ def told(data: Data) -> str:
         "The paper's types, rates, lengths and batch limits are lost. Chosen: inputs of 60, "
         "outputs of 20, 40 and 80 tokens, rates 4 : 2 : 1, one memory for all policies, "
         f"{scalar(data, 'capacity'):,.0f} tokens, that 8, 4 and 2 prompts at every stage fill. "
-        f"{_server.CLOCK_TOLD}. {len(SEEDS)} draws of Poisson arrivals; lines are means, bands "
+        f"{server.CLOCK_TOLD}. {len(SEEDS)} draws of Poisson arrivals; lines are means, bands "
         "the range; who is not served by the end counts with the time so far. Throughputs within "
         "1 % of each other differ by what was in the system at the ends of the window."
     )
@@ -64,7 +64,7 @@ def parameters(loads: tuple[float, ...]) -> dict[str, object]:
         "lengths": [list(pair) for pair in LENGTHS],
         "per_stage": list(PER_STAGE),
         "parts_of_full_rate": list(loads),
-        "clock": [float(_server.BASE), float(_server.PER_KV_TOKEN)],
+        "clock": [float(server.BASE), float(server.PER_KV_TOKEN)],
         "seconds": SECONDS,
         "window_s": list(WINDOW),
         "seeds": list(SEEDS),

@@ -1,0 +1,2 @@
+from . import coupled as coupled
+from . import fcfs as fcfs
