@@ -15,16 +15,18 @@ import fluidkv
 
 PACKAGE = Path(fluidkv.__file__).parent
 
-BASE = {"errors", "files", "verdict", "workload"}
+BASE = {"text", "errors", "reading", "files", "verdict", "workload"}
 READERS = {"traces", "measured"}
 PAPERS = {"wait", "prefix", "cacheopt", "tokenpd"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
-    "files": {"errors"},
-    "verdict": {"errors"},
-    "workload": {"errors"},
+    "text": set(),
+    "errors": {"text"},
+    "reading": {"text", "errors"},
+    "files": {"text", "errors"},
+    "verdict": {"text", "errors"},
+    "workload": {"text", "errors"},
     "exact": BASE,
     "fluid": BASE,
     "serving": BASE | {"exact", "fluid"},

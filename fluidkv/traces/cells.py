@@ -76,10 +76,11 @@ def seconds(record: Record, column: str, *, unit: int = 0) -> Decimal:
     Raises:
         BadRow: not a number, or beyond MAX_TIME_S.
     """
-    value = _WIDE.scaleb(Decimal(number(record, column)), unit)
-    if value.copy_abs() > MAX_TIME_S:
+    written = Decimal(number(record, column))
+    # Compared as it is written: a number as large as Decimal holds cannot be scaled, nor its bound.
+    if written.copy_abs() > MAX_TIME_S * 10**-unit:
         raise BadRow(f"{column}: more than {MAX_TIME_S} seconds, not a time in this unit")
-    return value
+    return _WIDE.scaleb(written, unit)
 
 
 def date_time(record: Record, column: str) -> Decimal:
