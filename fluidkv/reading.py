@@ -2,6 +2,7 @@
 InputError. Pipes and devices, which may never end, are refused.
 """
 
+import csv
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,9 @@ from typing import Any, TextIO
 from fluidkv.errors import InputError
 
 PLAIN = "an uncompressed UTF-8 text file"
+
+BROKEN = "broken quotes"
+"""What is wrong with a row of CSV that has no cells; a cell of more than 131,072 characters too."""
 
 _MAGIC = {
     b"\x1f\x8b": "gzip",
@@ -60,6 +64,33 @@ def lines(text: TextIO, path: Path, argument: str = "source") -> Iterator[str]:
         if "\0" in line:
             raise InputError(argument, str(path), f"{PLAIN} (this is a binary file)")
         yield line
+
+
+def csv_rows(
+    text: TextIO, path: Path, argument: str = "source"
+) -> Iterator[tuple[int, list[str] | None]]:
+    """(line where it begins, cells) of each row, header first; None where a row is `BROKEN`.
+
+    Blank lines are no rows. A quoted cell may run over several lines.
+
+    Raises:
+        InputError: as `lines`; a quote that never closes.
+    """
+    reader = csv.reader(lines(text, path, argument), strict=True)
+    while True:
+        before = reader.line_num
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if reader.line_num - before > 1:
+                # The rest of the file may be inside this cell: nobody knows how many rows it ate.
+                allowed = f"cells whose quotes close (line {before + 1}: {error})"
+                raise InputError(argument, str(path), allowed) from None
+            cells = None
+        if cells is None or len(cells) > 1 or "".join(cells).strip():
+            yield before + 1, cells
 
 
 def json_object(path: Path, allowed: str, argument: str = "source") -> dict[str, Any]:

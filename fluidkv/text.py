@@ -1,4 +1,10 @@
-"""Text from outside made fit to be shown: nothing in it steers a terminal or cannot be encoded."""
+"""Text from outside: what is a number in it, and how it is shown."""
+
+import re
+
+NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+"""A decimal number. `float` and `Decimal` would also take 1_000, nan and the digits of any script.
+There is one way to match each text, so that a long one cannot make the match slow."""
 
 
 def printable(text: str) -> str:

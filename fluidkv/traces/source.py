@@ -1,15 +1,13 @@
 """Text out of a file, record by record; whatever is not readable text is an InputError."""
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator
 from decimal import Decimal
 from pathlib import Path
-from typing import TextIO
 
 from fluidkv.errors import InputError
-from fluidkv.reading import PLAIN, lines, reading
+from fluidkv.reading import BROKEN, PLAIN, csv_rows, lines, reading
 from fluidkv.traces.format import BadRow, Format, Record, folded, listed
 
 # A `[` that opens objects or arrays, or stands alone; not a section `[name]` of a settings file.
@@ -38,8 +36,8 @@ def is_json(path: Path) -> bool:
 def csv_header(path: Path) -> tuple[str, ...]:
     """Column names, each on one line; none where the first line is not a row of CSV."""
     with reading(path) as text:
-        _, cells = next(_csv_rows(text, path), (0, []))
-    return tuple(" ".join(name.split()) for name in cells) if isinstance(cells, list) else ()
+        _, cells = next(csv_rows(text, path), (0, None))
+    return tuple(" ".join(name.split()) for name in cells or ())
 
 
 def csv_records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow]]:
@@ -52,14 +50,14 @@ def csv_records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow
         InputError: as `reading`; a column that is missing or stands twice; a quote never closed.
     """
     with reading(path) as text:
-        rows = _csv_rows(text, path)
+        rows = csv_rows(text, path)
         _, header = next(rows, (0, []))
-        if isinstance(header, BadRow):
-            raise InputError("source", str(path), f"a {form.layout.value} ({header.what})")
+        if header is None:
+            raise InputError("source", str(path), f"a {form.layout.value} ({BROKEN})")
         where = _column_indices(path, header, form)
         for line, cells in rows:
-            if isinstance(cells, BadRow):
-                yield line, cells
+            if cells is None:
+                yield line, BadRow(BROKEN)
             elif len(cells) < len(header):
                 yield line, BadRow("fewer cells than the header")
             elif len(cells) > len(header):
@@ -84,25 +82,6 @@ def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
                 raise InputError("source", str(path), allowed)
             first = False
             yield number, _json_object(line)
-
-
-def _csv_rows(text: TextIO, path: Path) -> Iterator[tuple[int, list[str] | BadRow]]:
-    reader = csv.reader(lines(text, path), strict=True)
-    while True:
-        before = reader.line_num
-        try:
-            cells: list[str] | BadRow = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if reader.line_num - before > 1:
-                # The rest of the file may be inside this cell: nobody knows how many rows it ate.
-                allowed = f"cells whose quotes close (line {before + 1}: {error})"
-                raise InputError("source", str(path), allowed) from None
-            cells = BadRow("broken quotes")
-        is_blank = not isinstance(cells, BadRow) and len(cells) < 2 and not "".join(cells).strip()
-        if not is_blank:
-            yield before + 1, cells
 
 
 def _column_indices(path: Path, header: list[str], form: Format) -> dict[str, int]:
