@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.claims.congestion.mixed._thresholds import SHARES, coprime_pairs
-from fluidkv.claims.congestion.mixed.log_chart import charted, remainder
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
+from fluidkv.papers.congestion.claims.mixed._thresholds import SHARES, coprime_pairs
+from fluidkv.papers.congestion.claims.mixed.log_chart import charted, remainder
 
 
 @pytest.mark.parametrize("p", SHARES)

@@ -33,8 +33,8 @@ from fluidkv.errors import InputError
 from fluidkv.text import printable
 
 if TYPE_CHECKING:
+    from fluidkv.answers.study import StudyResult
     from fluidkv.measured import Measurement, Timeseries
-    from fluidkv.study import StudyResult
     from fluidkv.traces import LoadReport
     from fluidkv.workload import System, Workload
 
@@ -191,7 +191,7 @@ def study(
     system = _system(workload, tokens, source, report)
     series, measurement = _measurement(measured, span)
     with _progress("certifying the equilibrium, simulating perturbed starts", quiet=json_):
-        from fluidkv.study import study_system
+        from fluidkv.answers.study import study_system
 
         result = study_system(
             system,
@@ -242,8 +242,8 @@ def verify(
 
     Exits with 1 if an outcome differs from the one on record.
     """
-    from fluidkv.claims import verify as verify_claims
     from fluidkv.cli.summary import print_claim, print_tally
+    from fluidkv.papers.ledger import verify as verify_claims
 
     console = Console(highlight=False)
     show = None if json_ else (lambda result: print_claim(result, console))
@@ -262,7 +262,7 @@ def figure(
     out: Annotated[str, typer.Option(metavar="DIR", help="Where to write.")] = "figures",
 ) -> None:
     """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
-    from fluidkv.figures import figures, render
+    from fluidkv.papers.figures import figures, render
 
     if ids and all_:
         raise InputError("--all", " ".join(ids), "either figure ids or --all")

@@ -51,7 +51,7 @@ def atlas(
     if len(set(shares)) < len(shares):
         raise InputError("--share", " ".join(share or []), "shares that all differ")
 
-    from fluidkv.exact.mixed.atlas import TENTHS, threshold_atlas
+    from fluidkv.exact.mixed.thresholds.atlas import TENTHS, threshold_atlas
 
     console = Console(stderr=True, highlight=False)
     with console.status("certifying (Ctrl-C stops)") as status:
@@ -81,7 +81,7 @@ def write(found: "xr.Dataset", folder: Path) -> list[str]:
 
 def _table(found: "xr.Dataset") -> str:
     """A row for each pair and share; no value where there is none."""
-    from fluidkv.exact.mixed.atlas import NO_PAIR, NO_THRESHOLD
+    from fluidkv.exact.mixed.thresholds.atlas import NO_PAIR, NO_THRESHOLD
 
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")

@@ -17,7 +17,6 @@ import numpy as np
 import fluidkv
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data, Figure, MissingInput
-from fluidkv.figures.registry import select
 from fluidkv.figures.style import RC
 from fluidkv.files import require_writable, write_together
 
@@ -39,24 +38,6 @@ class Rendered:
     files: tuple[str, ...] = ()
     data_sha256: str = ""
     skipped: str = ""
-
-
-def render(
-    ids: Iterable[str] | None = None,
-    out_dir: str | Path = "figures",
-    *,
-    on_skip: Callable[[str, str], None] | None = None,
-) -> list[Rendered]:
-    """Write figures of the registry and bring the manifest up to date.
-
-    Args:
-        ids: None writes all.
-        out_dir, on_skip: as in `write_figures`.
-
-    Raises:
-        InputError: an unknown id; a folder as in `write_figures`.
-    """
-    return write_figures(select(ids), out_dir, on_skip=on_skip)
 
 
 def write_figures(
