@@ -1,6 +1,7 @@
 """What a sweep found, as plain values."""
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,12 @@ from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate
+
+
+_FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
+"""(engine, flag) -> the first version that we know to have it: vLLM's pull request 44594 brought the
+watermark after 0.24.0, and 0.33.0 is the one that our records are of.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +147,20 @@ class Recommendation:
             if name in known
         )
 
+    def needs(self, index: int, version: str | None) -> tuple[tuple[str, str], ...]:
+        """(flag, first version known to have it) for the flags that an older server lacks.
+
+        Args:
+            version: of the server, "0.19.0"; None, or one that is no list of numbers: not known.
+        """
+        there = _numbers(version)
+        return tuple(
+            (flag, first)
+            for flag, _ in self.flags(index)
+            for known, first in _FIRST_KNOWN.items()
+            if known == (self.engine.name, flag) and there and there < _numbers(first)
+        )
+
     def without_flag(self, index: int) -> tuple[str, ...]:
         """Knobs that differ from now and have no flag in this engine."""
         changed = self.settings[index].changed(self.settings[0])
@@ -203,6 +224,12 @@ class Recommendation:
                 for name, column in self.table.data_vars.items()
             },
         }
+
+
+def _numbers(version: str | None) -> tuple[int, ...]:
+    """The numbers that a version begins with: () for none."""
+    found = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
 def _number(value: float) -> float | None:

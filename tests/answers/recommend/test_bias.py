@@ -156,3 +156,28 @@ def test_a_log_of_other_requests_is_refused(tmp_path):
     other = replace(log, input_lengths=rng.integers(20, 200, 50))
     with pytest.raises(InputError, match=r"^log: got '50 requests'"):
         _advice(tmp_path, "vllm", log=other)
+
+
+@pytest.mark.parametrize(
+    ("version", "needed"),
+    [
+        ("0.19.0", (("--watermark", "0.33.0"),)),
+        ("0.9.2.dev1+g12", (("--watermark", "0.33.0"),)),
+        ("0.33.0", ()),
+        ("1.0", ()),
+        (None, ()),
+        ("main", ()),
+    ],
+)
+def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, needed):
+    found = recommend_settings(
+        preset("alpaca"),
+        4_000,
+        requests=300,
+        runs=1,
+        candidates=ONE,
+        slos=[Slo("preemptions", 1e9)],
+    )
+    (index,) = [i for i, s in enumerate(found.settings) if s.watermark]
+    assert found.needs(index, version) == needed
+    assert found.needs(0, version) == ()
