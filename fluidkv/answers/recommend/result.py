@@ -24,10 +24,9 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate
 
-
 _FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
-"""(engine, flag) -> the first version that we know to have it: vLLM's pull request 44594 brought the
-watermark after 0.24.0, and 0.33.0 is the one that our records are of.
+"""(engine, flag) -> the first version that we know to have it. Pull request 44594 of vLLM brought the
+watermark after 0.24.0; our records are of 0.33.0.
 """
 
 
