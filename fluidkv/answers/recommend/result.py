@@ -25,8 +25,9 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate
 
 _FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
-"""(engine, flag) -> the first version that we know to have it. Pull request 44594 of vLLM brought the
-watermark after 0.24.0; our records are of 0.33.0.
+"""(engine, flag) -> the first version that we know to have it.
+
+Pull request 44594 of vLLM brought the watermark after 0.24.0; our records are of 0.33.0.
 """
 
 

@@ -171,12 +171,7 @@ def test_a_log_of_other_requests_is_refused(tmp_path):
 )
 def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, needed):
     found = recommend_settings(
-        preset("alpaca"),
-        4_000,
-        requests=300,
-        runs=1,
-        candidates=ONE,
-        slos=[Slo("preemptions", 1e9)],
+        preset("alpaca"), 4_000, demand=Demand(clients=5), requests=20, runs=1, candidates=ONE
     )
     (index,) = [i for i, s in enumerate(found.settings) if s.watermark]
     assert found.needs(index, version) == needed
