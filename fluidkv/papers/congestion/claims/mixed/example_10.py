@@ -11,7 +11,7 @@ from fluidkv.ledger.outcomes import (
     rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import example
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import example
 from fluidkv.papers.congestion.paper import congestion
 from fluidkv.verdict import Evidence, Verdict
 

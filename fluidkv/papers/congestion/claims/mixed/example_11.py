@@ -15,8 +15,8 @@ from fluidkv.ledger.outcomes import (
     rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import BETA, example, rational
 from fluidkv.papers.congestion.claims.mixed.example_10 import modulus_squared
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import BETA, example, rational
 from fluidkv.papers.congestion.paper import congestion
 from fluidkv.verdict import Evidence, Verdict
 

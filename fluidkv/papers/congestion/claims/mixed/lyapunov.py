@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import decimal, holds_for, rounds_to, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import (
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
     BETA,
     HALF,
     RANGE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import (
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
     HALF,
     RANGE,
     SAMPLE,
