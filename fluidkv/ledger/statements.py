@@ -103,8 +103,8 @@ class Statements:
         place: str,
         statement: str,
         *,
-        ours: Text,
-        paper: str,
+        ours: Text = "in all {count} cases",
+        paper: str = "as stated",
         note: Text = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
@@ -116,7 +116,8 @@ class Statements:
         Args:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
-                "{count}" in `ours` becomes the number of cases that were tried.
+                "{count}" in `ours` becomes the number of cases that were tried. Where both would
+                say the statement again, leave them out.
             refuted: how well a counterexample is known.
             id, place, statement, expected, origin, kind: as in `claim`.
         """

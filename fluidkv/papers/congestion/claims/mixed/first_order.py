@@ -38,8 +38,6 @@ _FAMILIES = Range(
     "equation-12.erosion",
     _BELOW_12,
     "Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf.",
-    ours="rho(l0) > rho at the next longer input > rho_inf in every case",
-    paper="finite input length erodes the spectral gap",
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:
     """By disjoint certified brackets."""
@@ -87,8 +85,6 @@ def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     "equation-12.criterion.required",
     _BELOW_12,
     "Stability requires (l0 + n)(1 - rho_inf) >= 1.",
-    ours="(l0_min + n)(1 - rho) >= 1 in every case",
-    paper="stability requires it",
     note="Printed with a sign for 'about, or more', to first order.",
 )
 def _required(a: int, n: int, p: Fraction) -> bool:

@@ -31,8 +31,6 @@ _MIXES = Range(
     lambda: [(lengths,) for lengths in (*pairs(), *_TUPLES)],
     name=lambda lengths: f"lengths {lengths}",
 )
-_SYMBOLIC = "Symbolic in all but the lengths."
-_AGREE = {"ours": "no difference for {count} sets of lengths", "note": _SYMBOLIC}
 
 _WORKLOADS = Range(
     "5 tuples of two to four lengths, three rows of inputs each, shares 1 : 2 : ...",
@@ -76,9 +74,7 @@ def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
     _WORKLOADS,
     "equation-8",
     "equation (8)",
-    "At x* = M / sum p_k C_k, C_k = l1_k (l0_k + (l1_k + 1)/2), memory is full and the state stays.",
-    ours="by the literal model: M tokens, no eviction, the same state after an iteration",
-    paper="x* = M / sum p_k C_k",
+    "At x* = M / sum p_k C_k, C_k = l1_k (l0_k + (l1_k + 1)/2), memory is full and nothing moves.",
 )
 def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     shares, capacity = _shares(len(lengths)), Fraction(701, 3)
@@ -86,7 +82,7 @@ def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     system = System(Workload(tuple(RequestClass(*row) for row in rows)), capacity)
     rate = capacity / sum(p * n * (l0 + Fraction(n + 1, 2)) for l0, n, p in rows)
     state = [[p * rate] * n for _, n, p in rows]
-    step = exact.iterate(system, state)
+    step = exact.iterate(system, state)  # the literal model
     return (
         exact.memory_used(system, state) == capacity
         and not any(map(any, step.evicted))
@@ -108,8 +104,6 @@ def _symbols(lengths: Sequence[int]) -> tuple[list[Any], list[Any]]:
     "equation-11",
     "equation (11) and the closed form of B.9",
     "(1 - z) A(z) = -R z^d + sum of p_k r_k z^(d - l1_k), for any ratios of inputs.",
-    paper="(1 - z) A = -R z^d + sum of p r z^(d-l)",
-    **_AGREE,
 )
 def _equation_11(lengths: tuple[int, ...]) -> bool:
     import sympy
@@ -125,8 +119,6 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
     "equation-28",
     "equation (28)",
     "For two classes and a common input, (10) is (28).",
-    paper="(28)",
-    **_AGREE,
 )
 def _equation_28(a: int, n: int) -> bool:
     import sympy
@@ -141,8 +133,6 @@ def _equation_28(a: int, n: int) -> bool:
     "equation-29",
     "equation (29)",
     "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n.",
-    paper="(1 - z) A = -z^n + p z^(n-a) + q",
-    **_AGREE,
 )
 def _equation_29(a: int, n: int) -> bool:
     import sympy
@@ -157,8 +147,6 @@ def _equation_29(a: int, n: int) -> bool:
     "equation-30",
     "equation (30) and the display of B(z)",
     "F = (l0 + 1) A + B, B = (n - 1) A - z A' and F = (l0 + n) A - z A' for lengths a < n.",
-    paper="F = (l0+1) A + B = (l0 + l1_2) A - z A'",
-    **_AGREE,
 )
 def _equation_30(a: int, n: int) -> bool:
     import sympy
@@ -180,9 +168,7 @@ def _equation_30(a: int, n: int) -> bool:
     "equation-30.all-classes",
     "B.8.2",
     "F = (l0 + d) A - z A' for any number of classes with a common input.",
-    paper="F = (l0 + d) A - z A'",
     kind="equation",
-    **_AGREE,
 )
 def _all_classes(lengths: tuple[int, ...]) -> bool:
     import sympy
@@ -198,8 +184,6 @@ def _all_classes(lengths: tuple[int, ...]) -> bool:
     "equation-34",
     "equation (34)",
     "(1 - z) A(z) = -z^d + sum of p_k z^(d - l1_k) for any number of classes.",
-    paper="(1 - z) A = -z^d + sum of p z^(d-l)",
-    **_AGREE,
 )
 def _equation_34(lengths: tuple[int, ...]) -> bool:
     import sympy

@@ -230,8 +230,6 @@ def _remainder(p: Fraction) -> Seen | str:
     "lemma-29.no-islands",
     "Lemma 29",
     "No window of stability lies below the threshold.",
-    ours="exactly one window in every case, all lengths from l0_min on",
-    paper="none",
 )
 def _no_islands(a: int, n: int, p: Fraction) -> bool | str:
     stable = threshold(a, n, p).stable_windows
@@ -253,7 +251,6 @@ def range_violation(a: int, n: int, p: Fraction) -> Case | None:
     "Lemma 29",
     "F is unstable at every input length with Delta_n + C n Delta_n^2 <= eps <= 1/n.",
     ours="unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on",
-    paper="unstable for Delta + C n Delta^2 <= eps <= 1/n",
     note="Not one stable length lies on the wrong side: Re d > 0 moves the crossing to "
     "eps < Delta.",
 )
@@ -270,8 +267,6 @@ def _range(a: int, n: int, p: Fraction) -> bool:
     "lemma-29.product",
     "Lemma 29, C.22",
     "A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q.",
-    ours="1 - eps (n-1) and q",
-    paper="1 - eps (n-1) and q",
 )
 def _product(a: int, n: int, p: Fraction, l0: int) -> bool:
     """V_s / (l0 + n) are the coefficients of A - eps z A', by (30)."""

@@ -115,8 +115,6 @@ def _cubic(family: str) -> Seen | str:
     "proposition-4.harder.close-lengths",
     _BELOW,
     "Stability is harder when the two decode lengths are close.",
-    ours="l0_min never falls as a grows",
-    paper="harder for theta near 1",
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
@@ -224,8 +222,6 @@ def _long_requests_rare(a: int, n: int) -> Seen | bool:
     "proposition-4.harder.short-requests-rare",
     _BELOW,
     "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
-    ours="l0_min at p = 1/10 is above that at p = 1/2 for every pair",
-    paper="harder",
 )
 def _short_requests_rare(a: int, n: int) -> bool:
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)
