@@ -115,10 +115,7 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
 
 
 @CLAIMS.over(
-    ALL_PAIRS,
-    "equation-28",
-    "equation (28)",
-    "For two classes and a common input, (10) is (28).",
+    ALL_PAIRS, "equation-28", "equation (28)", "For two classes and a common input, (10) is (28)."
 )
 def _equation_28(a: int, n: int) -> bool:
     import sympy

@@ -100,10 +100,7 @@ def _mean(mix: "exact.LengthMix") -> Fraction:
 
 
 @CLAIMS.over(
-    _PAIRS,
-    "lemma-10",
-    "Lemma 10",
-    "All roots of (1 - z) A(z) lie in the closed unit disk.",
+    _PAIRS, "lemma-10", "Lemma 10", "All roots of (1 - z) A(z) lie in the closed unit disk."
 )
 def _none_outside(mix: "exact.LengthMix") -> bool:
     """(1 - z) A has g roots on the unit circle, all of z^g - 1, and the others inside."""
@@ -126,10 +123,7 @@ def _circle_is_cyclic(mix: "exact.LengthMix") -> bool:
 
 
 @CLAIMS.over(
-    _PAIRS,
-    "lemma-12",
-    "Lemma 12 and its proof",
-    "A(1) = q l1_2 + p l1_1, so 1 is not a root of A.",
+    _PAIRS, "lemma-12", "Lemma 12 and its proof", "A(1) = q l1_2 + p l1_1, so 1 is not a root of A."
 )
 def _not_one(mix: "exact.LengthMix") -> bool:
     return Fraction(int(_limit(mix)(1)), mix.limit.denominator) == _mean(mix) > 0
