@@ -14,9 +14,6 @@ from fluidkv.figures.render import draw
 from fluidkv.papers.wait.figures import (
     MODULES,
     azure,
-    segments,
-    server,
-    sweeps,
     figure_7,
     figure_8,
     figure_11,
@@ -29,6 +26,9 @@ from fluidkv.papers.wait.figures import (
     gap,
     overflow,
     policies,
+    segments,
+    server,
+    sweeps,
     wrong_inputs,
 )
 from fluidkv.papers.wait.figures.segments import Panel

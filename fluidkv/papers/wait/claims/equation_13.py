@@ -17,7 +17,7 @@ from fluidkv.verdict import Verdict
 if TYPE_CHECKING:
     from fluidkv.wait.model import WaitSystem
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _ONE_INPUT = Range(f"{RANDOM.words}; one input, load 1/2", one_input)
 
@@ -47,10 +47,8 @@ def _printed(segments: "wait.Segments", thresholds: tuple[int, ...]) -> Fraction
     "equation-13",
     "equations (13) and (17)",
     "n_k prompts at each stage of every segment hold the tokens that (13) says.",
-    ours="stage by stage",
     paper="sum of n_k (l'_k - l'_(k-1)) (l + (l'_k + l'_(k-1) + 1) / 2)",
     note="With l'_0 = -1, so that segment 1 has stage 0; also for outputs that share a segment.",
-    origin=Origin.READING,
 )
 def _peak(system: "WaitSystem", ends: tuple[int, ...]) -> bool | str:
     cut = wait.Segments.of(system, ends)
@@ -65,6 +63,7 @@ def _peak(system: "WaitSystem", ends: tuple[int, ...]) -> bool | str:
     "The threshold n_k is the most prompts that decode in segment k at once.",
     expected=Verdict.FAILS,
     checked="n_1 = 1, l' = 2",
+    origin=Origin.PRINTED,
 )
 def _concurrent() -> Outcome:
     """One segment of stages 0, 1, 2 with n = 1; three prompts come at once."""
@@ -100,7 +99,6 @@ def _concurrent() -> Outcome:
     "(wait.equation-13). It is M* at equality (wait.theorem-2.base-memory.equality); whether (12) "
     "is strict is lost.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     kind="remark",
     lost=True,
 )
@@ -116,9 +114,7 @@ def _base_memory(system: "WaitSystem") -> bool | str:
     "theorem-2.base-memory.equality",
     "below Theorem 2",
     "With equality in (12), n_k = r_k tau*, the base memory M^pi is M*.",
-    ours="equal, in rationals",
     paper="the equilibrium memory from the fluid model",
-    origin=Origin.READING,
     kind="remark",
 )
 def _at_equality(system: "WaitSystem") -> bool | str:
@@ -138,7 +134,6 @@ def _at_equality(system: "WaitSystem") -> bool | str:
     "segment and all after it.",
     ours="the same lines are broken, each written out from the rates of the types",
     paper=LOST,
-    origin=Origin.READING,
 )  # fmt: skip
 def _merged_lines(system: "WaitSystem", ends: tuple[int, ...], draw: Random) -> bool | str:
     cut = wait.Segments.of(system, ends)

@@ -22,7 +22,7 @@ from fluidkv.papers.wait.paper import statements
 if TYPE_CHECKING:
     import sympy
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _SYMBOLIC = "all values"
 
@@ -50,6 +50,7 @@ def _same(ours: Any, printed: Any, said: str) -> Outcome:
     "section 2.3",
     "A batch that holds more tokens does more token-iterations per unit of time.",
     checked=_SYMBOLIC,
+    origin=Origin.PRINTED,
 )
 def _fuller_is_faster() -> Outcome:
     import sympy
@@ -90,11 +91,9 @@ _ENGINES = Range(
     "equation-1",
     "equation (1)",
     "An iteration lasts d0, and d1 for each unit of KV cache of the prompts in its batch.",
-    ours="each iteration of the literal engine, counted prompt by prompt",
     paper="fixed overhead, and a time cost per unit of KV cache memory",
     note="A prompt in prefill counts its l, one that computes its k-th token l + k. Clocks are "
     "doubles, compared to 1e-12 of the time so far.",
-    origin=Origin.READING,
 )
 def _equation_1(system: "wait.WaitSystem") -> bool | str:
     engine = _engine(system)
@@ -118,7 +117,6 @@ def _equation_1(system: "wait.WaitSystem") -> bool | str:
     paper="at most M at all times, eviction last in, first out",
     note="M is that of the largest prompt, and half again. A paused prompt at stage k holds "
     "l + k - 1.",
-    origin=Origin.READING,
 )
 def _equation_2(system: "wait.WaitSystem") -> bool | str:
     largest = max(each.input_length + each.output_length for each in system.types)
@@ -153,7 +151,6 @@ def _equation_2(system: "wait.WaitSystem") -> bool | str:
     ours="at most 2 tokens behind, in each iteration",
     paper="we count throughput only after prompt completion",
     note="So over a horizon T the two ways to count differ by O(1 / T).",
-    origin=Origin.READING,
 )  # fmt: skip
 def _equation_3(case: str, seed: int) -> bool | str:
     system, n = two_types(case), (2, 2)
@@ -194,7 +191,6 @@ def _equilibrium_of_one() -> "dict[str, Any]":
     "equation-4",
     "equation (4)",
     "In balance n prompts a stage hold n (l'+1)(l + l'/2) tokens.",
-    origin=Origin.READING,
     checked=_SYMBOLIC,
 )
 def _equation_4() -> Outcome:
@@ -210,7 +206,6 @@ def _equation_4() -> Outcome:
     "equation-5",
     "equation (5)",
     "Arrivals equal completions at M* = d0 lambda c / (1 - d1 lambda c).",
-    origin=Origin.READING,
     checked=_SYMBOLIC,
 )
 def _equation_5() -> Outcome:
@@ -224,6 +219,7 @@ def _equation_5() -> Outcome:
     "below equation (5)",
     "The batch of the equilibrium grows without bound as the load tends to 1.",
     checked=_SYMBOLIC,
+    origin=Origin.PRINTED,
 )
 def _unbounded() -> Outcome:
     import sympy
@@ -240,7 +236,6 @@ def _unbounded() -> Outcome:
     "equation-6",
     "equation (6)",
     "The throughput of the equilibrium is n* l' / tau* = lambda l'.",
-    origin=Origin.READING,
     checked=_SYMBOLIC,
 )
 def _equation_6() -> Outcome:
@@ -256,7 +251,6 @@ def _equation_6() -> Outcome:
     "With many types, memory, iteration time and throughput in balance are (8) to (10).",
     ours="in rationals, against the equations that define the balance",
     paper="n_j = lambda_j tau*, (8), (9), (10)",
-    origin=Origin.READING,
 )
 def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
     found = wait.fluid_equilibrium(system)
@@ -287,7 +281,6 @@ def _equations_of_many(system: "wait.WaitSystem") -> bool | str:
     ours="(l' + 1) lambda tau*, in rationals: n* is what each stage has of it",
     paper="equilibrium number of active prompts, distributed evenly across all stages",
     note="The symbols of Table 1 are lost. Sections 3.2 and 4 use n* for one stage.",
-    origin=Origin.READING,
 )
 def _active(system: "wait.WaitSystem") -> bool | str:
     found = wait.fluid_equilibrium(system)
@@ -303,7 +296,6 @@ def _active(system: "wait.WaitSystem") -> bool | str:
     "proposition-3.equilibrium",
     "proof of Proposition 3",
     "Two types with l = 1, l' = 1 and 2 at equal rates have n* = 1 and 1 at M* = 9.",
-    origin=Origin.READING,
     checked="d0 = 1/2, 1/5, 1/10 of tau*",
 )
 def _instance_3() -> Outcome:
@@ -316,6 +308,7 @@ def _instance_3() -> Outcome:
     "example-2.equilibrium",
     "Example 2",
     "With l = l' = 1 and four arrivals an iteration the equilibrium holds 12 units.",
+    origin=Origin.PRINTED,
 )
 def _instance_2() -> Outcome:
     found = wait.fluid_equilibrium(hello())

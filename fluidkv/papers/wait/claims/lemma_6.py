@@ -15,7 +15,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     import numpy as np
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _MIX = "two types, lambda Delta T = 2, 36 and n = 2, 40 (seed 0), 10 runs of 250 batches"
 _BELOW = "W_j <= W~_j for all j and b; W~_j is lost"
@@ -56,8 +56,8 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     "With several types each queue stays below its chain, which is lost, given back as the "
     "Lindley chain from n on the arrivals of each batch.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     checked="one run of five prompts",
+    evidence=Evidence.EXACT,
 )
 def _lemma_6() -> Outcome:
     queue, chain, ends = _five_prompts()
@@ -88,8 +88,6 @@ def _lemma_6() -> Outcome:
     "With several types each queue stays below its chain, which is lost, read as the Lindley "
     "chain from n on a schedule of full batches of its own.",
     expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_MIX,
 )
 def _full_batches() -> Outcome:
@@ -116,8 +114,6 @@ def _full_batches() -> Outcome:
     "lemma-6.buffer",
     "Lemma 6, another constant",
     "With several types each queue stays below its Lindley chain with a buffer of 2n - 1.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"{_MIX}; the five prompts of wait.lemma-6",
 )
 def _lemma_6_buffer() -> Outcome:
@@ -147,8 +143,6 @@ def _lemma_6_buffer() -> Outcome:
     "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
     "n + Var(X) / (2 (n - E[X])).",
     expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     kind="lemma",
     checked=_MIX,
 )

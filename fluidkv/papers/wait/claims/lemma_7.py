@@ -16,7 +16,7 @@ from fluidkv.verdict import Verdict
 if TYPE_CHECKING:
     import numpy as np
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _SIZES, _MOST_ARRIVALS, _LONGEST = (1, 2, 3), 4, 5
 _PATHS = Range(
@@ -64,7 +64,6 @@ def above(n: int, length: int, buffer: int, *, outside: bool = False) -> bool | 
     note="A queue of n - 1 is stuck and still takes all that comes. With 2 n instead, both "
     "cases of the proof go through.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     lost=True,
 )
 def _as_given(n: int, length: int) -> bool | str:
@@ -76,10 +75,8 @@ def _as_given(n: int, length: int) -> bool | str:
     "lemma-7.buffer",
     "Lemma 7",
     "The queue before a segment is at most 2 n - 1 above the Lindley chain.",
-    ours="at most 2 n - 1 + Q",
     paper="the coupled process dominates",
     note="Paths up to that length; longer ones by induction: a queue below n is at most n - 1.",
-    origin=Origin.READING,
 )
 def _dominates(n: int, length: int) -> bool | str:
     return above(n, length, 2 * n - 1)
@@ -93,7 +90,6 @@ def _dominates(n: int, length: int) -> bool | str:
     ours="arrivals n - 1 and n make a queue of 2 n - 1, and Q = 0",
     paper="not given",
     note="Our own statement; binomial arrivals do so wherever n_(k-1) >= n_k.",
-    origin=Origin.READING,
     kind="remark",
 )
 def _least(n: int) -> bool | str:
@@ -108,10 +104,8 @@ def _least(n: int) -> bool | str:
     "Lemma 7 and appendix C.4",
     "Who waits beside a segment's next batch is at most n - 1 above the Lindley chain: (14) "
     "needs no more.",
-    ours="at most n - 1 + Q",
     paper="n_k and what the tail adds",
     note="W - n if W >= n, else W: who holds memory beside the batch.",
-    origin=Origin.READING,
 )
 def _outside(n: int, length: int) -> bool | str:
     return above(n, length, n - 1, outside=True)
@@ -126,7 +120,6 @@ def _outside(n: int, length: int) -> bool | str:
     paper="a safety buffer of n",
     note="Our own statement: a form in which a buffer of n is enough and both cases of the "
     "proof go through. Its mean is at most n + E[X] + Var / (2 |drift|).",
-    origin=Origin.READING,
     kind="remark",
 )
 def _before_arrivals(n: int, length: int) -> bool | str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _PAIRS = Range(
     "n = 1, 2, 3; all pairs of paths of 4 batches of up to 2, one below the other",
@@ -61,7 +61,6 @@ def _dominated(n: int, buffer: int) -> bool | str:
     paper="a coupled process that is lost; given back as n + Q*",
     note="A queue of n - 1 is stuck and still takes all that comes.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     lost=True,
 )
 def _as_given(n: int) -> bool | str:
@@ -76,7 +75,6 @@ def _as_given(n: int) -> bool | str:
     ours="Q rises with the arrivals, and W <= 2 n - 1 + Q*",
     paper="the time-invariant process dominates",
     note="W itself does not rise: with n = 2 one more arrival may let the batch go.",
-    origin=Origin.READING,
 )
 def _buffer(n: int) -> bool | str:
     return _dominated(n, 2 * n - 1)
@@ -101,10 +99,8 @@ def _batches() -> "Iterator[tuple[list[Fraction], Fraction]]":
     "lemma-9.thinned",
     "appendix D.2",
     "Who goes on, each with a share of at most p*, is dominated by Binomial(n, p*).",
-    ours="P(X > x) <= P(X* > x), in rationals",
     paper="X is dominated by Binomial(n_(k-1), p*)",
     note="p* is the largest share at any time: who waits together may have come at any.",
-    origin=Origin.READING,
 )
 def _thinned(shares: list[Fraction], worst: Fraction) -> bool | str:
     """Sums of coins with p_i <= p* against Binomial(n, p*): P(X > x), exactly."""
@@ -131,7 +127,6 @@ def _varying() -> "Iterator[tuple[int, int, list[Fraction]]]":
     ours="in balls; below the root E e^(eta (X - n)) < 1, above it > 1",
     paper="the unique positive solution, the smallest, hence the largest memory bound",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
     from flint import arb
@@ -146,7 +141,7 @@ def _equation_21(n_prev: int, n: int, shares: list[Fraction]) -> bool | str:
         return (1 - p + p * x.exp()) ** n_prev * (-n * x).exp()
 
     unique = mean(smallest * arb("0.999")) < 1 and mean(smallest * arb("1.001")) > 1
-    balls = [wait.eta(n_prev, share, n).ball for share in shares if share < worst]
+    balls = [wait.eta(n_prev, share, n).ball for share in shares if share != worst]
     ordered = all(ball is not None and ball > smallest for ball in balls)
     least = Fraction(8) * (n - worst * n_prev) / n_prev
     bounded = smallest >= wait.to_ball(least)

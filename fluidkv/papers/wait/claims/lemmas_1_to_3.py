@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _MOST_N, _LONGEST = 4, 5
-_READING = Origin.READING
 
 
 @cache
@@ -73,10 +72,8 @@ def _below(n: int, paths: "np.ndarray", queue: "np.ndarray", bound: "np.ndarray"
     "lemma-1",
     "Lemma 1",
     "The queue after N batches is what came less n for each batch that was not stuck.",
-    ours="equal on each path",
     paper="E[W_N] = N E[X] - n (N - E[stuck])",
     note="Path by path, so in the mean under any law; the state transition, summed, is a proof.",
-    origin=_READING,
 )
 def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
     """Queue, stuck iterations and identity, each batch written out."""
@@ -103,7 +100,6 @@ def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
     "W = 2n - 1, Q = 0. With 2n instead, Case 2 of the proof goes through: W + X < n + X <= "
     "W~ + X - n.",
     expected=Verdict.UNDECIDED,
-    origin=_READING,
     lost=True,
 )
 def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
@@ -116,11 +112,9 @@ def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
     "lemma-2.buffer",
     "Lemma 2, another constant",
     "The queue stays below the Lindley chain with a buffer of 2n - 1.",
-    ours="W <= 2n - 1 + Q on each path",
     paper="W <= W~ for all b; W~ and its buffer are lost",
     note="By induction: stuck, W' <= n - 1 + X <= 2n - 1 + Q' as Q' >= X - n; else W and Q change "
     "alike.",
-    origin=_READING,
 )
 def _buffer(n: int, paths: "np.ndarray") -> bool | str:
     bound = 2 * n - 1 + wait.lindley_path(paths - n)
@@ -136,7 +130,6 @@ def _buffer(n: int, paths: "np.ndarray") -> bool | str:
     ours="1, 3, 5, 7 for n = 1, 2, 3, 4",
     paper="lost",
     note="2n - 1: arrivals n - 1, then n.",
-    origin=_READING,
 )  # fmt: skip
 def _least_buffer(n: int) -> bool | str:
     paths = _paths(n, _LONGEST)
@@ -149,11 +142,9 @@ def _least_buffer(n: int) -> bool | str:
     "lemma-2.arrivals-on-top",
     "Lemma 2, read so that its proof goes through",
     "The queue stays below W~, where W~' = max(W~ - n, n) + X from W~ = n.",
-    ours="W <= W~ on each path",
     paper="W <= W~ for all b",
     note="With W~' = max(W~ - n, n) + X, W~_0 = n. Both printed cases go through, word for word; "
     "but this W~ may exceed n + Q by X, up to 2n + Q.",
-    origin=_READING,
 )
 def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
     import numpy as np
@@ -170,11 +161,9 @@ def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
     "lemma-2.algorithm-1",
     "Lemma 2, for the algorithm instead of the appendix's chain",
     "Under Algorithm 1 with one type, the Lindley chain from a buffer of n is above the queue.",
-    ours="W <= n + Q after each batch",
     paper="W <= n + Q, with X the arrivals during a batch",
     note="Algorithm 1 waits for the n-th prompt and no longer, so that W' = max(W - n, 0) + X, "
     "which is Q + X <= n + Q'. The appendix lets a stuck iteration last a whole batch.",
-    origin=_READING,
 )
 def _algorithm_1(seed: int) -> bool | str:
     """One type under Algorithm 1 itself, prompt by prompt; no two come at once."""
@@ -209,9 +198,7 @@ def _by_step(steps: "np.ndarray") -> "np.ndarray":
     "lemma-3",
     "Lemma 3",
     "The Lindley chain after N steps is the largest of S_N - S_k over k <= N.",
-    ours="equal on each path",
     paper="max over k of S_N - S_k",
-    origin=_READING,
 )
 def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
     import numpy as np
@@ -229,10 +216,8 @@ def _lemma_3(n: int, paths: "np.ndarray") -> bool | str:
     "lemma-3.reversed",
     "below Lemma 3",
     "By time reversal the Lindley chain has the law of the maximum of its walk.",
-    ours="on each path equal to the maximum over the path reversed",
     paper="max of S_k, reversed in time",
     note="Independent steps are as likely in either order.",
-    origin=_READING,
 )
 def _reversed(n: int, paths: "np.ndarray") -> bool | str:
     steps = paths - n

@@ -18,7 +18,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from flint import arb
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _BITS = 128
 _STEPS = 6  # of the walks of Lemma 4 with exact laws
@@ -42,9 +42,7 @@ _LAWS = {
     "lemma-4",
     "Lemma 4",
     "The mean maximum of a walk is the sum of E[S_k^+] / k.",
-    ours="equal, in rationals",
     paper="E[max of S_k] = sum of E[S_k^+] / k",
-    origin=Origin.READING,
 )
 def _lemma_4(name: str) -> bool | str:
     """E[max(0, S_1, ..., S_N)] against the sum, from all paths."""
@@ -115,7 +113,6 @@ def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
     ours="equal to 1e-30, in balls",
     paper="E[max of S_k] = sum of E[S_k^+] / k",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _lemma_4_poisson(n: int) -> bool | str:
     from flint import arb
@@ -136,10 +133,8 @@ def _lemma_4_poisson(n: int) -> bool | str:
     "lemma-4.cauchy-schwarz",
     "below Lemma 4",
     "E[S_k^+] is at most sqrt(kn)/2 at zero drift, so that the mean maximum is below sqrt(nN).",
-    ours="below sqrt(kn)/2, sums below sqrt(nN), in balls",
     paper="E[S_k^+] <= sqrt(kn)/2, E[max] <= sqrt(nN)",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _cauchy_schwarz(n: int) -> bool | str:
     from flint import arb
@@ -223,7 +218,6 @@ _FOLLOWS = "With the buffer 2n - 1 it follows from Lemmas 1 to 4, with either dr
     note=_ORDER,
     expected=Verdict.UNDECIDED,
     refuted=Evidence.BALL,
-    origin=Origin.READING,
     lost=True,
 )
 def _lemma_5(n: int, b: int) -> bool | str:
@@ -235,11 +229,9 @@ def _lemma_5(n: int, b: int) -> bool | str:
     "lemma-5.buffer",
     "Lemma 5, another constant",
     "At zero drift the mean queue after N batches is at most 2n - 1 + sqrt(nN).",
-    ours="below, in balls",
     paper="lost; given back as E[W_N] <= n + sqrt(nN)",
     note=_FOLLOWS,
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _lemma_5_buffer(n: int, b: int) -> bool | str:
     return _below(n, Fraction(n), b, 4, 2 * n - 1 + _root(n, b))
@@ -263,7 +255,6 @@ def _slack(n: int, b: int, buffer: int) -> bool | str:
     note=_ORDER,
     expected=Verdict.UNDECIDED,
     refuted=Evidence.BALL,
-    origin=Origin.READING,
     kind="lemma",
     lost=True,
 )
@@ -276,11 +267,9 @@ def _negative_drift(n: int, b: int) -> bool | str:
     "appendix-b.negative-drift.buffer",
     "appendix B, Case 2, another constant",
     "With slack the mean queue is at most 2n - 1 + Var(X) / (2 (n - E[X])).",
-    ours="below, in balls",
     paper="lost; given back as E[W_N] <= n + Var(X) / (2 (n - E[X]))",
     note=_FOLLOWS,
     refuted=Evidence.BALL,
-    origin=Origin.READING,
     kind="lemma",
 )
 def _negative_drift_buffer(n: int, b: int) -> bool | str:

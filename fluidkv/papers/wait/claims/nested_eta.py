@@ -15,7 +15,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from flint import arb
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 Queue = tuple[int, Fraction, int]
 """(n_(k-1), p, n_k)."""
@@ -54,7 +54,6 @@ def _shown(n_prev: int, p: Fraction, n: int) -> str:
     "Lemma 8",
     "Equation (20) has exactly one positive root eta where p_k n_(k-1) < n_k < n_(k-1).",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_GRID.words,
 )
 def _root() -> Outcome:
@@ -81,7 +80,6 @@ def _root() -> Outcome:
     "Lemma 8; Theorem 2",
     "The root eta of (20) exists whenever the thresholds satisfy (12).",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
 )
 def _root_under_12() -> Outcome:
     """n = (1, 1): 1 - p + p e^x < e^x for every x > 0, as (1 - p)(1 - e^x) < 0."""
@@ -113,11 +111,9 @@ def _pairs() -> Iterator[tuple[Queue, Queue]]:
     "lemma-8.increasing",
     "Lemma 8",
     "The root eta of (20) rises with n_k - p_k n_(k-1), if n_(k-1) is fixed.",
-    ours="in balls: eta rises with n_k and falls with p",
     paper="strictly increasing in n_k - p_k n_(k-1)",
     note="With n_(k-1) fixed, as appendix E.5 has the rest. Of others the drift alone orders none.",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _increasing(less: Queue, more: Queue) -> bool | str:
     return _ball(less) < _ball(more) or f"{_shown(*less)}; {_shown(*more)}"
@@ -128,11 +124,9 @@ def _increasing(less: Queue, more: Queue) -> bool | str:
     "lemma-8.lower-bound",
     "Lemma 8, equation (22)",
     "The root eta of (20) is at least 8 (n_k - p_k n_(k-1)) / n_(k-1).",
-    ours="in balls",
     paper="eta >= 8 (n_k - p_k n_(k-1)) / n_(k-1)",
     note="As given back; it is Hoeffding's.",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _lower(n_prev: int, p: Fraction, n: int) -> bool | str:
     least = 8 * (n - p * n_prev) / n_prev
@@ -151,7 +145,6 @@ def _lower(n_prev: int, p: Fraction, n: int) -> bool | str:
     ours="the ratio of both tends to 1, to 1e-11 at a drift of 9e-11 prompts",
     paper="eta is near 2 (n_k - p_k n_(k-1)) / (n_(k-1) p_k (1 - p_k)) for small drift",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
     kind="lemma",
 )  # fmt: skip
 def _small_drift(critical: Fraction) -> bool | str:
@@ -173,7 +166,6 @@ def _small_drift(critical: Fraction) -> bool | str:
     "With the root eta of (20), e^(eta S) of the walk S is a martingale from 1.",
     evidence=Evidence.SAMPLED,
     kind="lemma",
-    origin=Origin.READING,
     checked="n_(k-1) = 2, n_k = 1, p = 1/4, 1/3, 2/5, where the root has a closed form",
 )
 def _martingale() -> Outcome:
@@ -210,11 +202,9 @@ def _looseness(queue: Queue, level: int, batches: int) -> "arb":
     "appendix-c-4.doob",
     "appendix C.4",
     "A boundary queue's chain reaches x in N batches with probability N e^(-eta x) at most.",
-    ours="in balls, never below the chance",
     paper="P(a queue reaches x in N batches) <= N e^(-eta x)",
     note="The chance is that of the Lindley chain, from powers of a matrix.",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
     kind="equation",
 )  # fmt: skip
 def _doob(queue: Queue, level: int, batches: int) -> bool | str:
@@ -228,7 +218,6 @@ def _doob(queue: Queue, level: int, batches: int) -> bool | str:
     "For n_(k-1) = 10, p = 1/2, n_k = 6 and N = 1e6 the bound N e^(-eta x) is 3.6 to 3.8 times "
     "the chance.",
     evidence=Evidence.BALL,
-    origin=Origin.READING,
     kind="remark",
     checked="x = 20, 30, 60",
 )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fluidkv import wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
-from fluidkv.papers.wait.instances.exceeded import counted
+from fluidkv.papers.wait.instances.measured import counted
 from fluidkv.papers.wait.instances.nested import (
     FOUR_CLOCK,
     INSTANCE,
@@ -29,7 +29,7 @@ from fluidkv.verdict import Evidence
 if TYPE_CHECKING:
     import numpy as np
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _DELTAS = ((1, Fraction(1, 10)), (2, Fraction(1, 100)))  # seed, delta: runs of their own
 
@@ -86,8 +86,6 @@ def _frequency(case: _Case, seed: int, delta: Fraction) -> None:
         f"theorem-2.frequency.{case.name}.delta-{delta.numerator}-{delta.denominator}",
         "Theorem 2",
         f"The memory (14) is exceeded by the horizon with probability {delta} at most.",
-        evidence=Evidence.SAMPLED,
-        origin=Origin.READING,
         checked=f"{case.said}: {RUNS} runs (seed {seed})",
     )
     def _check() -> Outcome:
@@ -102,8 +100,6 @@ def _looseness(case: _Case) -> None:
         f"theorem-2.frequency.{case.name}.looseness",
         "beside Theorem 2 (our own)",
         "Less memory than (14) would have been exceeded no more often than delta.",
-        evidence=Evidence.SAMPLED,
-        origin=Origin.READING,
         kind="remark",
         checked=f"{case.said}: {RUNS} runs for each delta",
     )

@@ -18,7 +18,7 @@ from fluidkv.papers.wait.instances.systems import proposition_3
 from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _RULE = "Newcomers that do not fit wait, then the last admitted is evicted and starts again."
 _PLACE = "beside Theorem 2 (our own)"
@@ -76,7 +76,6 @@ def _found(most: int = 3) -> list[Dead]:
     "theorem-2.short-memory.stops",
     _PLACE,
     "With less memory than M^pi, Nested WAIT may stop for ever while prompts wait.",
-    origin=Origin.READING,
     kind="remark",
     checked="n_1, n_2 <= 3, from M = 3 on",
 )
@@ -99,7 +98,6 @@ def _stops() -> Outcome:
     "theorem-2.short-memory.circles",
     _PLACE,
     "With less memory than M^pi, Nested WAIT may also run for ever and complete nothing.",
-    origin=Origin.READING,
     kind="remark",
     checked="n_1, n_2 <= 3, from M = 3 on",
 )
@@ -118,7 +116,6 @@ def _circles() -> Outcome:
     _PLACE,
     "With M = M^pi Nested WAIT was not seen to stop, or to run and complete nothing, for ever.",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     kind="remark",
     checked="n_1, n_2 <= 3, M = 3 to M^pi",
 )
@@ -142,7 +139,6 @@ def _enough() -> Outcome:
     _PLACE,
     "With M = M* Nested WAIT evicts and falls below the best blind policy.",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     kind="remark",
     checked=f"{INSTANCE}: 6 runs of 600 d0",
 )

@@ -12,12 +12,13 @@ from math import log
 from fluidkv import wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
+from fluidkv.papers.wait.instances.measured import first_queue
 from fluidkv.papers.wait.instances.nested import INSTANCE, NESTED, instance, instance_runs
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _RUNS = 4000
 _HORIZONS = (25, 100, 400)  # each four times the one before
@@ -74,8 +75,6 @@ def _grows(
     "theorem-2.throughput",
     "Theorem 2",
     "With thresholds that satisfy (12) the throughput gap vanishes as the horizon grows.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_RANGE,
 )
 def _theorem_2() -> Outcome:
@@ -91,8 +90,6 @@ def _theorem_2() -> Outcome:
     "theorem-2.latency",
     "Theorem 2; appendix C.3",
     "With thresholds that satisfy (12) mean latency stays bounded.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_RANGE,
 )
 def _little() -> Outcome:
@@ -113,6 +110,18 @@ def _little() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "appendix-c-1.mean-queue",
+    "appendix C.1",
+    "The mean queue before segment 1 is at most n_1 + Var / (2 |drift|) of Poisson(r_1 Delta T).",
+    kind="lemma",
+    checked=_RANGE,
+)
+def _first_segment() -> Outcome:
+    runs = instance_runs(NESTED, _HORIZONS[-1], 0, Fraction(0), _RUNS)
+    return first_queue(runs, "Rates stay.")
+
+
 def _broken(name: str, statement: str, n: tuple[int, int], power: float) -> None:
     """A claim about thresholds that break a line of (12), or meet it."""
 
@@ -120,8 +129,6 @@ def _broken(name: str, statement: str, n: tuple[int, int], power: float) -> None
         f"equation-12.{name}",
         "equation (12)",
         statement,
-        evidence=Evidence.SAMPLED,
-        origin=Origin.READING,
         checked=_RANGE,
     )
     def _check() -> Outcome:
@@ -158,8 +165,6 @@ _broken(
     "equation-12.arrivals.not-necessary",
     "equation (12) (our own)",
     "The first line of (12), n_1 > r_1 Delta T, is sufficient and not necessary.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     kind="remark",
     checked=f"the instance with d1 = {_CLOCK}, to {_HORIZONS[-1]} d0",
 )

@@ -24,7 +24,7 @@ from fluidkv.verdict import Evidence
 if TYPE_CHECKING:
     from xarray import Dataset
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 MEMORY = 28  # l = 2, l' = 3: c = 14, two prompts a stage
 _HORIZON = 400
@@ -61,7 +61,7 @@ def _growth(load: Fraction) -> Outcome:
     system = _system(load)
     most = 1 / (14 * (system.per_kv_token + system.base / MEMORY))  # completions a unit of time
     share = (1 - most) / 2  # of T, that prompts spend in the system by T on average, at least
-    bad, seen = None, []
+    bad, seen = None if share > 0 else "all who come can be served", []
     for name, run in _runs(load).items():
         done, time = run.completed.values[0].cumsum(), run.time.values[0]
         wrong = done > float(most) * time + _ROUNDING
@@ -90,6 +90,7 @@ def _growth(load: Fraction) -> Outcome:
     "With a load of 5/4 mean latency grows linearly with time.",
     evidence=Evidence.SAMPLED,
     checked=_RANGE,
+    origin=Origin.PRINTED,
 )
 def _above_one() -> Outcome:
     return _growth(Fraction(5, 4))
@@ -100,7 +101,6 @@ def _above_one() -> Outcome:
     "Proposition 1",
     "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_RANGE,
 )
 def _at_one() -> Outcome:
@@ -129,7 +129,6 @@ def _recursion(iterations: int) -> list[Fraction]:
     "iteration k all who came in the one before are prefilled and the others decode: "
     "tau_k + 2/3 tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The "
     "queue grows linearly in iterations only.",
-    origin=Origin.READING,
     kind="remark",
 )
 def _unlimited_memory(iteration: int) -> bool | str:
@@ -150,7 +149,6 @@ def _unlimited_memory(iteration: int) -> bool | str:
     "proposition-1.balanced-batch",
     "proof of Proposition 1",
     "In a balanced batch of any size at least lambda d0 more arrive than complete.",
-    origin=Origin.READING,
     checked="all values",
 )
 def _balanced_batch() -> Outcome:

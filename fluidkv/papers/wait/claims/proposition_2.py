@@ -16,7 +16,7 @@ from fluidkv.papers.wait.instances.three import HORIZON, RUNS, three_runs
 from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
-CLAIMS = statements()
+CLAIMS = statements(evidence=Evidence.SAMPLED)
 
 _ROUNDING = 1e-9  # of clocks below 1000, whose sums round at 1e-12
 
@@ -25,7 +25,6 @@ _ROUNDING = 1e-9  # of clocks below 1000, whose sums round at 1e-12
     "proposition-2",
     "Proposition 2",
     "No policy has a mean throughput above sum of lambda l'.",
-    evidence=Evidence.SAMPLED,
     checked=f"WAIT and FCFS on the instance of Proposition 3, {RUNS} runs to T = {HORIZON}",
 )
 def _proposition_2() -> Outcome:
@@ -86,7 +85,6 @@ def _work_done(memory: int) -> str | None:
     "proposition-2.less-memory",
     "section 4, first paragraph",
     "With less memory than M* no policy comes near the throughput sum of lambda l'.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.READING,
     kind="proposition",
     checked=f"{RANDOM.words}; FCFS at M = 8 on the instance of Proposition 3",

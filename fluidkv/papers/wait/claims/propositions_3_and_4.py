@@ -24,7 +24,7 @@ from fluidkv.verdict import Evidence
 if TYPE_CHECKING:
     from flint import arb
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING)
 
 _ROUNDING = 1e-9  # of clocks below 1000, whose sums round at 1e-12
 _GROWING = f"± at the end what chance exceeds one time in a million (Student), {RUNS} runs"
@@ -35,7 +35,6 @@ _GROWING = f"± at the end what chance exceeds one time in a million (Student), 
     "proof of Proposition 3",
     "In the instance of Proposition 3 finitely many arrival counts alone avoid an overflow within "
     "two iterations.",
-    origin=Origin.READING,
     checked="all counts",
 )
 def _safe_arrivals() -> Outcome:
@@ -81,7 +80,6 @@ for each in FCFS:
         "Proposition 3",
         f"FCFS at M = M* loses a part of the throughput that does not vanish ({each}).",
         evidence=Evidence.SAMPLED,
-        origin=Origin.READING,
         checked=WORDS,
     )(lambda policy=each: _gap(policy))
 
@@ -91,7 +89,6 @@ for each in FCFS:
     "Proposition 3, more",
     "With newcomers first FCFS comes to complete nobody at all.",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=WORDS,
 )
 def _absorbed() -> Outcome:
@@ -125,7 +122,6 @@ def _tight() -> "wait.WaitSystem":
     "proposition-4.instance",
     "Proposition 4",
     "l = l' = 1 with lambda tau* = 1 has M* = 3, at which one prompt a unit of time completes.",
-    origin=Origin.READING,
     checked="d0 = 1/2, d1 = 1/6",
 )
 def _instance() -> Outcome:
@@ -154,7 +150,6 @@ def _expected_above(time: int) -> "arb":
     "all: at most M/(c(d0 + d1 M)) = lambda complete in a unit of time. With l' = 1 the first "
     "token is the last.",
     refuted=Evidence.BALL,
-    origin=Origin.READING,
 )
 def _least_in_system(time: int) -> bool | str:
     """At M* = 3, l = l' = 1, at most T complete by T."""
@@ -174,7 +169,6 @@ def _least_in_system(time: int) -> bool | str:
     "Proposition 4",
     "At M = M* no policy completes more than lambda a unit of time on any path.",
     evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"WAIT and FCFS on the instance above, {RUNS} runs each to T = 200",
 )
 def _no_policy_is_faster() -> Outcome:

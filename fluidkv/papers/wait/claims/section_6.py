@@ -23,7 +23,9 @@ CLAIMS = statements()
 _SEEDS, _WINDOW = range(2), (0.6, 1.6)  # of draws; seconds
 _CLOCK = "Vidur's clock of an A100 (9.93 ms and 0.1656 us a token)"
 _KNOWN = f"inputs of 15, outputs of 5, 10 and 20, n = 4, 2, 1 fill M; {_CLOCK}; 2 draws of 1.6 s"
-_UNKNOWN = f"inputs of 10, outputs of 5 and 10, M for 4 of each at a stage; {_CLOCK}; 2 draws of 1.6 s"
+_UNKNOWN = (
+    f"inputs of 10, outputs of 5 and 10, M for 4 of each at a stage; {_CLOCK}; 2 draws of 1.6 s"
+)
 _LENGTHS = {  # of a setting: inputs and outputs, prompts at each stage that fill the memory
     "known": (((15, 5), (15, 10), (15, 20)), (4, 2, 1)),
     "unknown": (((10, 5), (10, 10)), (4, 4)),
@@ -166,7 +168,6 @@ def _nested_high() -> Outcome:
     "section 6.1",
     "Thresholds in proportion to the rates satisfy (11) from the equilibrium's on: K n* does if "
     "and only if K >= 1, in K M*.",
-    ours="in rationals",
     paper="thresholds by share of a batch size limit, aligning with Algorithm 1; lost",
     origin=Origin.READING,
     kind="remark",
@@ -210,7 +211,6 @@ def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     "section 6.2",
     "Decode lengths of 1 to 500 in ten bins of 50 are ten segments, and stage k is in segment "
     "k / 50, rounded up.",
-    ours="each stage",
     paper="10 bins of 50 tokens each: [1-50], [51-100], ...",
     kind="remark",
 )

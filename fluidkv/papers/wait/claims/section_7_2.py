@@ -29,7 +29,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from flint import arb
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 
 _LIGHT = Fraction(1, 100)
 _WORDS = f"{SYNTHETIC}; loads {', '.join(str(float(load)) for load in LOADS)}"
@@ -61,7 +61,6 @@ def _written_out(design: "wait.SegmentDesign") -> "arb":
     "theorem-4.merged",
     "Theorem 4, equation (17)",
     "The memory (17) of merged types is (14) on their segments.",
-    ours="the same, in balls",
     paper="(17) is (14) with merged types",
     refuted=Evidence.BALL,
     origin=Origin.READING,
@@ -111,7 +110,6 @@ def dominates(spare: int) -> Outcome:
     "In (17) term 1 dominates terms 2 and 3, with the least whole thresholds.",
     expected=Verdict.UNDECIDED,
     evidence=Evidence.FLOAT,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=_WORDS,
 )
@@ -123,8 +121,6 @@ def _least_dominates() -> Outcome:
     "section-7-2.term-1-dominates.one-to-spare",
     "section 7.2, (i)",
     "In (17) term 1 dominates terms 2 and 3, with one prompt to spare in each line of (16).",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=_WORDS,
 )
@@ -139,8 +135,6 @@ def _spare_dominates() -> Outcome:
     "section-7-2.u-shape",
     "section 7.2, (ii)",
     "At loads 0.1, 0.5 and 0.8 the total memory (17) is U-shaped in the number of segments.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=_WORDS,
 )
@@ -190,7 +184,6 @@ def _near_ten(loads: Sequence[Fraction]) -> Outcome:
     "section 6 uses.",
     expected=Verdict.UNDECIDED,
     evidence=Evidence.FLOAT,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=_WORDS,
 )
@@ -202,8 +195,6 @@ def _minimum() -> Outcome:
     "section-7-2.minimum.half-load",
     "section 7.2, (ii)",
     "At load 1/2 the least total is between 5 and 20 segments, near the 10 that section 6 uses.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=f"{SYNTHETIC}; load 1/2",
 )
@@ -215,7 +206,6 @@ def _minimum_at_half() -> Outcome:
     "section-7-2.minimum.rises",
     "section 7.2 (our own)",
     "From load 0.1 to 0.5 to 0.8 the number of segments with the least memory (17) rises.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.READING,
     kind="remark",
     checked=_WORDS,
@@ -239,8 +229,6 @@ def _rises() -> Outcome:
     "section-7-2.third-term",
     "section 7.2, (iii)",
     "Term 3 of (17) grows logarithmically in the horizon and in 1 / delta.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.REPRODUCTION,
     kind="figure",
     checked=f"{SYNTHETIC}; load 1/2; T = 1e3 to 1e5 s, delta = 1e-2 to 1e-4",
 )
@@ -278,6 +266,7 @@ def _third_term() -> Outcome:
     origin=Origin.READING,
     kind="remark",
     checked=f"{_WORDS}; 1 to 40 segments",
+    evidence=Evidence.EXACT,
 )
 def _few() -> Outcome:
     """Loads of the segments; no whole or real thresholds satisfy (16) where they are 1 or more."""
@@ -306,7 +295,6 @@ def _few() -> Outcome:
     "section-7-2.floor",
     "section 7.2 (our own)",
     "Whole thresholds of Nested WAIT hold (d + 1)(l + d/2) tokens at least, at any rate.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.READING,
     kind="remark",
     checked=f"{SYNTHETIC}; load 0.01 and {_WORDS.split(';')[1].strip()}",

@@ -7,34 +7,17 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 from math import comb
-from typing import TYPE_CHECKING
 
 from fluidkv import wait
-from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.wait.instances.nested import (
-    INSTANCE,
-    NESTED,
-    PIECE,
-    RUNS,
-    four_types,
-    instance,
-    instance_runs,
-    varying_runs,
-)
-from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
+from fluidkv.papers.wait.instances.nested import four_types
 from fluidkv.papers.wait.paper import LOST, statements
 from fluidkv.verdict import Evidence, Verdict
 
-if TYPE_CHECKING:
-    from xarray import Dataset
-
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 # --- the first segment --------------------------------------------------------------------------
-
-_HORIZON = 100
 
 
 @CLAIMS.over(
@@ -44,11 +27,9 @@ _HORIZON = 100
     "appendix C.1",
     "The queue before segment 1 is at most n_1 above the Lindley chain of what comes in each "
     "batch.",
-    ours="W_1 <= n_1 + Q after each batch",
     paper=LOST,
     note="Each batch of Algorithm 2 takes n_1 from this queue, so that W' = max(W - n_1, 0) + X "
     "<= n_1 + Q': here a buffer of n_1 is enough, whatever the later segments do.",
-    origin=Origin.READING,
     kind="lemma",
 )  # fmt: skip
 def _first_segment(seed: int) -> bool | str:
@@ -66,50 +47,6 @@ def _first_segment(seed: int) -> bool | str:
         queue.append(len(engine.waiting))
     wrong = np.array(queue) > 7 + wait.lindley_path(np.array(came) - 7)
     return not wrong.any() or f"seed {seed}, batch {int(wrong.argmax()) + 1}"
-
-
-def _first_mean(runs: "Dataset", note: str) -> Outcome:
-    """Of the queue before segment 1 as batches begin, against n_1 + Kingman's term."""
-    n, arrivals = NESTED[0], instance().rates[0] * wait.nested_time(instance(), NESTED, 1, 0)
-    bound = n + wait.kingman(arrivals - n, arrivals)
-    mean, error = mean_and_error(runs.mean_queue.values[:, 0])
-    above = mean - ERRORS * error > bound
-    return Outcome(
-        verdict(not above),
-        Evidence.SAMPLED,
-        ours=f"{mean:.3f} ± {error:.3f}, at most {bound}",
-        paper=f"{LOST}; given back as n_1 + Var / (2 |drift|)",
-        note=f"n = {NESTED}, {RUNS} runs to T = {_HORIZON}, ± one standard error, {ERRORS} of "
-        f"which are allowed. {note}",
-        witness=f"{mean:.3f}" if above else "",
-    )
-
-
-@CLAIMS.claim(
-    "appendix-c-1.mean-queue",
-    "appendix C.1",
-    "The mean queue before segment 1 is at most n_1 + Var / (2 |drift|) of Poisson(r_1 Delta T).",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
-    kind="lemma",
-    checked=INSTANCE,
-)
-def _mean_of_first() -> Outcome:
-    return _first_mean(instance_runs(NESTED, _HORIZON), "Rates stay.")
-
-
-@CLAIMS.claim(
-    "appendix-d-1.mean-queue",
-    "appendix D.1",
-    "With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) "
-    "at the worst of them.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
-    kind="lemma",
-    checked=f"{INSTANCE}, rates halved for every other {PIECE} d0",
-)
-def _varying_mean_of_first() -> Outcome:
-    return _first_mean(varying_runs(_HORIZON), f"Rates halved for every other {PIECE} d0.")
 
 
 # --- later segments -----------------------------------------------------------------------------
@@ -166,7 +103,6 @@ def _mean_below(n_prev: int, n: int, p: Fraction, buffer: int) -> bool | str:
     note="Long-run means exceed it too: with X = 3 always and n = 4 the queue goes round "
     "3, 6, 5, 4: 4.5 in the mean.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     kind="equation",
     lost=True,
 )
@@ -179,9 +115,7 @@ def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     "appendix-c-2.mean-queue.buffer",
     "appendix C.2, below Lemma 7",
     "The mean queue before a segment is at most 2 n - 1 + Var / (2 |drift|).",
-    ours="in rationals",
     paper="a bound that is finite for each segment",
-    origin=Origin.READING,
     kind="equation",
 )
 def _mean_of_two(n_prev: int, n: int, p: Fraction) -> bool | str:

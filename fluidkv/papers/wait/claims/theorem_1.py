@@ -18,7 +18,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from xarray import Dataset
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _FIRST = 50  # the shortest horizon, in iterations of the equilibrium
 _ZETAS = (1, 4, 16, 64)
@@ -132,8 +132,6 @@ def _theorem(id: str, place: str, statement: str):
         f"theorem-1.{id}",
         place,
         statement,
-        evidence=Evidence.SAMPLED,
-        origin=Origin.READING,
         kind="theorem",
         checked=_LONG,
     )
@@ -198,8 +196,6 @@ def _slack_latency() -> Outcome:
     "below Proposition 4",
     "The latency of a type depends exclusively on its own lambda Delta T and n.",
     expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     kind="theorem",
     checked=_LONG,
 )

@@ -5,7 +5,7 @@ from fractions import Fraction
 from fluidkv import serving, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
-from fluidkv.papers.wait.instances.exceeded import counted
+from fluidkv.papers.wait.instances.measured import counted, first_queue
 from fluidkv.papers.wait.instances.nested import (
     INSTANCE,
     NESTED,
@@ -18,7 +18,7 @@ from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.paper import as_read, statements
 from fluidkv.verdict import Evidence, Verdict
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _LONG, _ENDS = 300, (100, 300)  # horizons after as many high pieces as low ones
 _DELTA = Fraction(1, 10)
@@ -31,8 +31,6 @@ _DELTA = Fraction(1, 10)
     "Theorem 3",
     "With rates that change by a common factor, (14) with the worst rates is exceeded with "
     "probability 1/10 at most.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"{INSTANCE}: {RUNS} runs (seed 3)",
 )
 def _common_factor() -> Outcome:
@@ -46,8 +44,6 @@ def _common_factor() -> Outcome:
     "Theorem 3",
     "With rates that change by a common factor, thresholds for the worst rates let the throughput "
     "gap vanish as the horizon grows.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to each of T = {_ENDS[0]}, {_ENDS[1]}",
 )
 def _gap() -> Outcome:
@@ -73,8 +69,6 @@ def _gap() -> Outcome:
     "Theorem 3; appendix D.3",
     "With rates that change by a common factor, thresholds for the worst rates keep the mean "
     "latency bounded.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"{INSTANCE}: {RUNS} runs (seed 3) to each of T = {_ENDS[0]}, {_ENDS[1]}",
 )
 def _latency() -> Outcome:
@@ -94,6 +88,18 @@ def _latency() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "appendix-d-1.mean-queue",
+    "appendix D.1",
+    "With rates that change, the mean queue before segment 1 is at most n_1 + Var / (2 |drift|) "
+    "at the worst of them.",
+    kind="lemma",
+    checked=f"{INSTANCE}: {RUNS} runs (seed 3) to T = {_LONG}",
+)
+def _first_segment() -> Outcome:
+    return first_queue(varying_runs(_LONG), f"Rates halved for every other {PIECE} d0.")
+
+
 # --- shares that change -------------------------------------------------------------------------
 
 _RATES = ((1, 1), (Fraction(1, 2), 1))  # (short, long) in turn: 2 in all, or two thirds long
@@ -106,8 +112,6 @@ _THRESHOLDS = (5, 4)  # with the least ones, (3, 3), the queue before segment 2 
     "Theorem 3",
     "With rates and shares that change, (14) with the worst of both is exceeded with "
     f"probability {_DELTA} at most.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"l = 1, outputs 1 and 2: {_TABLES} runs of single prompts, {_HORIZON} d0",
 )
 def _shares() -> Outcome:
@@ -173,7 +177,6 @@ def _window_shares() -> set[Fraction]:
     "window of Delta T.",
     expected=Verdict.UNDECIDED,
     evidence=Evidence.BALL,
-    origin=Origin.READING,
     kind="theorem",
     checked="one pattern of continuous rates",
 )

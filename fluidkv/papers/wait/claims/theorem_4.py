@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fluidkv import wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
-from fluidkv.papers.wait.instances.exceeded import counted
+from fluidkv.papers.wait.instances.measured import counted
 from fluidkv.papers.wait.instances.nested import FOUR_CLOCK, four_types
 from fluidkv.papers.wait.instances.statistics import ERRORS, mean_and_error
 from fluidkv.papers.wait.paper import statements
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from xarray import Dataset
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _ENDS, _THRESHOLDS = (4, 8), (8, 5)
 _RUNS = {60: 200, 240: 50}  # horizon -> runs
@@ -58,8 +58,6 @@ def _runs(horizon: int) -> "Dataset":
     "Theorem 4",
     "With two outputs in each segment the memory (17) is exceeded by the horizon with probability "
     "1/10 at most.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=f"{_RANGE}, 200 to T = 60 (seeds 0 to 199)",
 )
 def _frequency() -> Outcome:
@@ -105,8 +103,6 @@ def _inside(horizon: int) -> "tuple[np.ndarray, np.ndarray]":
     "theorem-4.throughput",
     "Theorem 4",
     "With two outputs in each segment the throughput gap vanishes as the horizon grows.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_ORDERS,
 )
 def _throughput() -> Outcome:
@@ -119,8 +115,6 @@ def _throughput() -> Outcome:
     "theorem-4.latency",
     "Theorem 4",
     "With two outputs in each segment mean latency stays bounded.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked=_ORDERS,
 )
 def _latency() -> Outcome:

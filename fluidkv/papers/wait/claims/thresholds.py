@@ -24,7 +24,7 @@ from fluidkv.verdict import Evidence, Verdict
 if TYPE_CHECKING:
     from xarray import Dataset
 
-CLAIMS = statements()
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 _CASES = Range("two types, n = 2, 2, in balance and with slack", lambda: TWO_TYPES)
 
@@ -65,7 +65,6 @@ def _outperforms(tables: "list[serving.Requests]", note: str) -> Outcome:
     "remark-1",
     "Remark 1",
     "With more load than can be served, WAIT outperforms FCFS on the server of Example 2.",
-    evidence=Evidence.SAMPLED,
     origin=Origin.REPRODUCTION,
     checked=f"n = 4, M = 12; more prompts than can be served are there at 0; to T = {_UNTIL}",
 )
@@ -83,7 +82,6 @@ def _remark_1() -> Outcome:
     "With Poisson arrivals above what can be served WAIT outperforms FCFS as well, from an empty "
     "server of Example 2.",
     expected=Verdict.UNDECIDED,
-    evidence=Evidence.SAMPLED,
     origin=Origin.REPRODUCTION,
     checked=f"n = 4, M = 12, six prompts come in a unit of time to T = {_UNTIL} (seeds 0 to 3)",
 )
@@ -110,7 +108,6 @@ def _remark_1_poisson() -> Outcome:
     ours="n* with equality in each system; whatever else satisfies (11) is above it",
     paper="the equilibrium policy is equality",
     note="Delta T >= d0 + rho Delta T for whatever satisfies (11), so Delta T >= tau*, n >= n*.",
-    origin=Origin.READING,
 )  # fmt: skip
 def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     least = wait.minimal_thresholds(system)
@@ -135,9 +132,7 @@ def _least(system: "wait.WaitSystem", draw: Random) -> bool | str:
     "equation-11.below",
     "equation (11)",
     "With one type, thresholds below the equilibrium take in fewer prompts than come.",
-    ours="n / Delta T(n) < lambda",
     paper="(11)",
-    origin=Origin.READING,
 )  # fmt: skip
 def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
     n = share * wait.fluid_equilibrium(system).per_stage[0]
@@ -156,7 +151,6 @@ def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
     "whole prompts. With n* well below 1 the least memory is c, many times M*. Not an error: (11) "
     "has a line for the memory of its own.",
     expected=Verdict.UNDECIDED,
-    origin=Origin.READING,
     lost=True,
 )  # fmt: skip
 def _whole(load: Fraction) -> bool | str:
@@ -179,7 +173,6 @@ def _whole(load: Fraction) -> bool | str:
     "longer.",
     ours="the longest iteration of the literal engine is Delta T = d0 + d1 sum of n c",
     paper="processing time for a full batch, constant across batches",
-    origin=Origin.READING,
 )  # fmt: skip
 def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
     import numpy as np
@@ -212,8 +205,6 @@ def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
     "theorem-1.memory",
     "Theorem 1 and below it",
     "WAIT never holds more than sum of n c.",
-    evidence=Evidence.SAMPLED,
-    origin=Origin.READING,
     checked="25 random systems, 150 prompts each",
 )
 def _memory() -> Outcome:
@@ -245,9 +236,9 @@ def _memory() -> Outcome:
     "section-4-3.scaling",
     "section 4.3",
     "Rates and speeds times zeta run the same iterations as a horizon times zeta.",
-    ours="equal in every iteration, times too",
     paper="equivalent",
     kind="remark",
+    origin=Origin.PRINTED,
 )  # fmt: skip
 def _scaling(zeta: int, case: str) -> bool | str:
     import numpy as np
@@ -316,7 +307,6 @@ def _paths_are_below(case: str) -> bool:
     paper="analyze each type separately and sum the resulting bounds",
     note="Paths are coupled (wait.section-4-4.coupled-paths). Delta T in (11) bounds them.",
     refuted=Evidence.FLOAT,
-    origin=Origin.READING,
     kind="remark",
 )
 def _decoupled(case: str) -> bool:
@@ -327,9 +317,9 @@ def _decoupled(case: str) -> bool:
     "section-4-4.coupled-paths",
     "section 4.4 (our own)",
     "Batches themselves are not decoupled: beside another type a batch lasts longer.",
-    origin=Origin.READING,
     kind="remark",
     checked="n = 1, 1 and one prompt of each type of Proposition 3 at 0",
+    evidence=Evidence.EXACT,
 )
 def _coupled() -> Outcome:
     import numpy as np
