@@ -119,7 +119,6 @@ class Statements:
         refuted: Evidence = Evidence.EXACT,
         origin: Origin | None = None,
         kind: Kind | None = None,
-        lost: bool = False,
     ) -> Callable[[Predicate], Predicate]:
         """Declare a claim on a predicate that holds in every case of a range, or fails in one.
 
@@ -129,12 +128,12 @@ class Statements:
                 "{count}" in `ours` becomes the number of cases that were tried. Where both would
                 say the statement again, leave them out.
             refuted: how well a counterexample is known.
-            lost: it rests on a formula or a setting that the text has lost: a counterexample then
-                leaves it undecided.
-            id, place, statement, expected, origin, kind: as in `claim`.
+            expected: as in `claim`. Where it is undecided, since something that the statement
+                rests on is not in the text, a counterexample leaves it so.
+            id, place, statement, origin, kind: as in `claim`.
         """
         held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
-        failed = Verdict.UNDECIDED if lost else Verdict.FAILS
+        failed = Verdict.UNDECIDED if expected is Verdict.UNDECIDED else Verdict.FAILS
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:

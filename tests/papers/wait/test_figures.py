@@ -27,11 +27,11 @@ from fluidkv.papers.wait.figures import (
     overflow,
     policies,
     segments,
-    server,
     sweeps,
     wrong_inputs,
 )
 from fluidkv.papers.wait.figures.segments import Panel
+from fluidkv.papers.wait.instances import server
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import check_thresholds
 

@@ -4,9 +4,10 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fluidkv.papers.wait.claims import lemma_7, nested_short_memory, section_7_2
+from fluidkv.papers.wait.claims import lindley, nested_short_memory, section_7_2
 from fluidkv.papers.wait.instances import designs as made
 from fluidkv.traces import read_trace
 from fluidkv.verdict import Verdict
@@ -39,12 +40,12 @@ def test_least_thresholds_let_the_tail_dominate_on_the_trace_too(traces_dir: Pat
     assert not all(map(made.dominated, designs))
 
 
-@pytest.mark.parametrize(("n", "buffer"), [(1, 0), (2, 2), (3, 4)])
-def test_a_smaller_buffer_is_caught(n: int, buffer: int) -> None:
-    found = [lemma_7.above(n, length, buffer) for length in (1, 2)]
-    assert found[0] is True or n == 1
-    assert found[1] is not True
-    assert all(lemma_7.above(n, length, 2 * n - 1) is True for length in (1, 2, 3))
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_a_smaller_buffer_is_caught(n: int) -> None:
+    paths = np.array([[n - 1, n], [n, n]])
+    found = [lindley.above_chain(n, paths, buffer, "Q") for buffer in (2 * n - 2, 2 * n - 1)]
+    assert found[0] == f"n={n}, arrivals {n - 1}, {n}: W = {2 * n - 1} > {2 * n - 2} = Q"
+    assert found[1] is True
 
 
 def test_memory_of_a_full_batch_lets_the_dead_instances_live() -> None:

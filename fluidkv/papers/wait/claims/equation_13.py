@@ -100,7 +100,6 @@ def _concurrent() -> Outcome:
     "is strict is lost.",
     expected=Verdict.UNDECIDED,
     kind="remark",
-    lost=True,
 )
 def _base_memory(system: "WaitSystem") -> bool | str:
     cut = wait.Segments.of(system)

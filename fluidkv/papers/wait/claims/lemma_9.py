@@ -31,7 +31,7 @@ def _below() -> "tuple[np.ndarray, np.ndarray]":
     import numpy as np
 
     x = np.array(list(product(range(3), repeat=4)))
-    return x, (x[:, None] <= x[None]).all(axis=-1)
+    return x, np.all(x[:, None] <= x[None], axis=-1)
 
 
 def _dominated(n: int, buffer: int) -> bool | str:
@@ -61,7 +61,6 @@ def _dominated(n: int, buffer: int) -> bool | str:
     paper="a coupled process that is lost; given back as n + Q*",
     note="A queue of n - 1 is stuck and still takes all that comes.",
     expected=Verdict.UNDECIDED,
-    lost=True,
 )
 def _as_given(n: int) -> bool | str:
     return _dominated(n, n)

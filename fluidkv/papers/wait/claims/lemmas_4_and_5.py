@@ -218,7 +218,6 @@ _FOLLOWS = "With the buffer 2n - 1 it follows from Lemmas 1 to 4, with either dr
     note=_ORDER,
     expected=Verdict.UNDECIDED,
     refuted=Evidence.BALL,
-    lost=True,
 )
 def _lemma_5(n: int, b: int) -> bool | str:
     return _below(n, Fraction(n), b, 4, n + _root(n, b))
@@ -256,7 +255,6 @@ def _slack(n: int, b: int, buffer: int) -> bool | str:
     expected=Verdict.UNDECIDED,
     refuted=Evidence.BALL,
     kind="lemma",
-    lost=True,
 )
 def _negative_drift(n: int, b: int) -> bool | str:
     return _slack(n, b, n)

@@ -62,7 +62,8 @@ def fate(thresholds: tuple[int, int], capacity: int) -> Dead | None:
 @cache
 def _found(most: int = 3) -> list[Dead]:
     """By capacity, then by thresholds; M from the largest prompt to M^pi = 3 n_1 + 3 n_2."""
-    sizes = sorted(product(range(1, most + 1), repeat=2), key=lambda n: (sum(n), n))
+    upto = range(1, most + 1)
+    sizes = sorted(product(upto, upto), key=lambda n: (sum(n), n))
     tried = (
         fate(n, capacity)
         for capacity in range(3, 6 * most + 1)

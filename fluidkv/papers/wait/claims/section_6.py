@@ -11,7 +11,7 @@ from fluidkv import wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import sampled
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.wait.figures import server
+from fluidkv.papers.wait.instances import server
 from fluidkv.papers.wait.instances.served import FCFS, outputs, serve
 from fluidkv.papers.wait.instances.statistics import mean_and_error
 from fluidkv.papers.wait.instances.systems import RANDOM, one_input, random_systems
@@ -195,7 +195,6 @@ def _proportional(system: "wait.WaitSystem", k: Fraction) -> bool | str:
     expected=Verdict.UNDECIDED,
     origin=Origin.READING,
     kind="remark",
-    lost=True,
 )  # fmt: skip
 def _nested_proportional(system: "wait.WaitSystem") -> bool | str:
     cut, time = wait.Segments.of(system), wait.fluid_equilibrium(system).iteration_time

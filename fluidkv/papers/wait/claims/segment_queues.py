@@ -104,7 +104,6 @@ def _mean_below(n_prev: int, n: int, p: Fraction, buffer: int) -> bool | str:
     "3, 6, 5, 4: 4.5 in the mean.",
     expected=Verdict.UNDECIDED,
     kind="equation",
-    lost=True,
 )
 def _mean_as_given(n_prev: int, n: int, p: Fraction) -> bool | str:
     return _mean_below(n_prev, n, p, n)

@@ -151,7 +151,6 @@ def _below(system: "wait.WaitSystem", share: Fraction) -> bool | str:
     "whole prompts. With n* well below 1 the least memory is c, many times M*. Not an error: (11) "
     "has a line for the memory of its own.",
     expected=Verdict.UNDECIDED,
-    lost=True,
 )  # fmt: skip
 def _whole(load: Fraction) -> bool | str:
     system = hello(1, base=1 - load, per_kv_token=load / 3)  # tau* = 1, n* = 1

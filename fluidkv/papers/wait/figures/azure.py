@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import MissingInput
-from fluidkv.papers.wait.figures.server import BASE, PER_KV_TOKEN
+from fluidkv.papers.wait.instances.server import BASE, PER_KV_TOKEN
 
 if TYPE_CHECKING:
     from fluidkv.traces import Trace

@@ -4,7 +4,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, array, scalar
-from fluidkv.papers.wait.figures import azure, nested, server, sweeps
+from fluidkv.papers.wait.figures import azure, nested, sweeps
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from fluidkv.wait.policy import NestedWait

@@ -5,8 +5,8 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.figures.figure import Data, scalar
-from fluidkv.papers.wait.figures import server
 from fluidkv.papers.wait.figures.sweeps import Point, sweep
+from fluidkv.papers.wait.instances import server
 
 LENGTHS = ((60, 20), (60, 40), (60, 80))
 PER_STAGE = (8, 4, 2)

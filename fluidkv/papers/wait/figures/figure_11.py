@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.papers.wait.figures import nested, server, sweeps
+from fluidkv.papers.wait.figures import nested, sweeps
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

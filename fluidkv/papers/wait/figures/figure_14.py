@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.papers.wait.figures import azure, server, sweeps
+from fluidkv.papers.wait.figures import azure, sweeps
 from fluidkv.papers.wait.figures.conversations import MEMORY
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

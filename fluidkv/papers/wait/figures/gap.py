@@ -7,7 +7,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREEN, ORANGE
-from fluidkv.papers.wait.figures import policies, server
+from fluidkv.papers.wait.figures import policies
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -5,8 +5,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data
-from fluidkv.papers.wait.figures import server
 from fluidkv.papers.wait.figures.sweeps import Point, sweep
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from fluidkv.wait.model import WaitSystem

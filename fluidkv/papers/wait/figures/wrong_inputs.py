@@ -7,8 +7,9 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import GREY
-from fluidkv.papers.wait.figures import policies, server, sweeps
+from fluidkv.papers.wait.figures import policies, sweeps
 from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,9 +1,11 @@
-"""WAIT, appendix B: Lemmas 1 to 3, the queue of one type batch by batch, on all short paths.
+"""WAIT, Lemmas 1 to 3 and 7: a queue batch by batch against Lindley's chain, on all short paths.
 
-The formulas are lost; they are given back as follows. W' = W + X - n if W >= n, else W + X (a stuck
-iteration), from 0. Q' = max(Q + X - n, 0), from 0: the Lindley chain, which Lemma 2 starts "with a
-safety buffer". How large it is, is lost. Read as n, the chain does not dominate; from 2n - 1 on it
-does, and with 2n the two printed cases of the proof go through as they stand.
+Lemmas 1 to 3 speak of one type and Poisson arrivals, Lemma 7 of the queue before a segment and
+binomial ones; on paths they are one. The formulas are lost; they are given back as follows.
+W' = W + X - n if W >= n, else W + X (a stuck iteration), from 0. Q' = max(Q + X - n, 0), from 0:
+the Lindley chain, which Lemmas 2 and 7 start "with a safety buffer". How large it is, is lost. Read
+as n, the chain does not dominate; from 2n - 1 on it does, and with 2n the two printed cases of the
+proofs go through as they stand.
 """
 
 from functools import cache
@@ -28,21 +30,25 @@ _MOST_N, _LONGEST = 4, 5
 
 
 @cache
-def _paths(n: int, batches: int) -> "np.ndarray":
-    """Every sequence of so many arrivals of 0 to 2n: shape (path, batch), the smallest first."""
+def _paths(most: int, batches: int) -> "np.ndarray":
+    """Every sequence of so many arrivals of 0 to most: shape (path, batch), the smallest first."""
     import numpy as np
 
-    found = np.array(list(product(range(2 * n + 1), repeat=batches)), np.int64)
+    found = np.array(list(product(range(most + 1), repeat=batches)), np.int64)
     return found[np.lexsort([*found.T[::-1], found.sum(axis=1)])]
 
 
-def _all_paths() -> "Iterator[tuple[int, np.ndarray]]":
-    for n, batches in product(range(1, _MOST_N + 1), range(1, _LONGEST + 1)):
-        yield n, _paths(n, batches)
+def _sizes(most_n: int) -> "Iterator[tuple[int, int]]":
+    return product(range(1, most_n + 1), range(1, _LONGEST + 1))
 
 
 _PATHS = Range(
-    f"all arrivals of 0 ... 2n a batch, n = 1 ... {_MOST_N}, up to {_LONGEST} batches", _all_paths
+    f"all arrivals of 0 ... 2n a batch, n = 1 ... {_MOST_N}, up to {_LONGEST} batches",
+    lambda: ((n, _paths(2 * n, batches)) for n, batches in _sizes(_MOST_N)),
+)
+_SEGMENTS = Range(
+    f"n = 1, 2, 3; all paths of up to {_LONGEST} batches that bring up to 4 each",
+    lambda: ((n, _paths(4, batches)) for n, batches in _sizes(3)),
 )
 
 
@@ -89,22 +95,45 @@ def _lemma_1(n: int, paths: "np.ndarray") -> bool | str:
     )
 
 
+_LOST = "W <= W~ for all b; W~ and its buffer are lost"
+_STUCK = (
+    "A queue of n - 1 is stuck and still takes all that comes: X = n, and then W = 2n - 1, Q = 0. "
+    "With 2n instead, Case 2 of the proof goes through: W + X < n + X <= W~ + X - n."
+)
+_INDUCTION = (
+    "By induction: stuck, W' <= n - 1 + X <= 2n - 1 + Q' as Q' >= X - n; else W and Q change alike."
+)
+
+
+def above_chain(n: int, paths: "np.ndarray", buffer: int, said: str) -> bool | str:
+    """Whether the queue stays at or below the buffer + Q; else the first path where it does not."""
+    bound = buffer + wait.lindley_path(paths - n)
+    return _below(n, paths, wait.queue_path(paths, n).queue, bound, said)
+
+
 @CLAIMS.over(
     _PATHS,
     "lemma-2",
     "Lemma 2",
     "The queue stays below the Lindley chain from a buffer that is lost, given back as n.",
     ours="W > n + Q",
-    paper="W <= W~ for all b; W~ and its buffer are lost",
-    note="Given back as the Lindley chain from n. A stuck queue of n - 1 takes X = n, and then "
-    "W = 2n - 1, Q = 0. With 2n instead, Case 2 of the proof goes through: W + X < n + X <= "
-    "W~ + X - n.",
+    paper=_LOST,
+    note=_STUCK,
     expected=Verdict.UNDECIDED,
-    lost=True,
+)
+@CLAIMS.over(
+    _SEGMENTS,
+    "lemma-7",
+    "Lemma 7",
+    "The queue before a segment is below a coupled process that is lost, given back as the "
+    "Lindley chain from n.",
+    ours="W > n + Q",
+    paper=_LOST,
+    note=_STUCK,
+    expected=Verdict.UNDECIDED,
 )
 def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
-    bound = n + wait.lindley_path(paths - n)
-    return _below(n, paths, wait.queue_path(paths, n).queue, bound, "n + Q")
+    return above_chain(n, paths, n, "n + Q")
 
 
 @CLAIMS.over(
@@ -112,13 +141,19 @@ def _buffer_of_n(n: int, paths: "np.ndarray") -> bool | str:
     "lemma-2.buffer",
     "Lemma 2, another constant",
     "The queue stays below the Lindley chain with a buffer of 2n - 1.",
-    paper="W <= W~ for all b; W~ and its buffer are lost",
-    note="By induction: stuck, W' <= n - 1 + X <= 2n - 1 + Q' as Q' >= X - n; else W and Q change "
-    "alike.",
+    paper=_LOST,
+    note=_INDUCTION,
+)
+@CLAIMS.over(
+    _SEGMENTS,
+    "lemma-7.buffer",
+    "Lemma 7",
+    "The queue before a segment is at most 2 n - 1 above the Lindley chain.",
+    paper=_LOST,
+    note=_INDUCTION,
 )
 def _buffer(n: int, paths: "np.ndarray") -> bool | str:
-    bound = 2 * n - 1 + wait.lindley_path(paths - n)
-    return _below(n, paths, wait.queue_path(paths, n).queue, bound, "2n - 1 + Q")
+    return above_chain(n, paths, 2 * n - 1, "2n - 1 + Q")
 
 
 @CLAIMS.over(
@@ -132,9 +167,45 @@ def _buffer(n: int, paths: "np.ndarray") -> bool | str:
     note="2n - 1: arrivals n - 1, then n.",
 )  # fmt: skip
 def _least_buffer(n: int) -> bool | str:
-    paths = _paths(n, _LONGEST)
+    paths = _paths(2 * n, _LONGEST)
     needed = int((wait.queue_path(paths, n).queue - wait.lindley_path(paths - n)).max())
     return needed == 2 * n - 1 or f"n={n}: {needed}"
+
+
+@CLAIMS.over(
+    Range("n = 1..49", lambda: range(1, 50)),
+    "lemma-7.least-buffer",
+    "Lemma 7 (our own)",
+    "No Lindley chain from less than 2 n - 1 stays above the queue before a segment.",
+    ours="arrivals n - 1 and n make a queue of 2 n - 1, and Q = 0",
+    paper="not given",
+    note="Our own statement; binomial arrivals do so wherever n_(k-1) >= n_k.",
+    kind="remark",
+)
+def _least_of_segment(n: int) -> bool | str:
+    x = [n - 1, n]
+    over = wait.queue_path(x, n).queue[-1] - wait.lindley_path([each - n for each in x])[-1]
+    return bool(over == 2 * n - 1) or f"n = {n}"
+
+
+@CLAIMS.over(
+    _SEGMENTS,
+    "lemma-7.outside",
+    "Lemma 7 and appendix C.4",
+    "Who waits beside a segment's next batch is at most n - 1 above the Lindley chain: (14) "
+    "needs no more.",
+    paper="n_k and what the tail adds",
+    note="W - n if W >= n, else W: who holds memory beside the batch.",
+)
+def _outside(n: int, paths: "np.ndarray") -> bool | str:
+    bound = n - 1 + wait.lindley_path(paths - n)
+    return _below(n, paths, wait.queue_path(paths, n).outside, bound, "n - 1 + Q")
+
+
+_ON_TOP = (
+    "With W~' = max(W~ - n, n) + X, W~_0 = n. Both printed cases go through, word for word; but "
+    "this W~ may exceed n + Q by X, up to 2n + Q. Its mean is at most n + E[X] + Var / (2 |drift|)."
+)
 
 
 @CLAIMS.over(
@@ -142,9 +213,17 @@ def _least_buffer(n: int) -> bool | str:
     "lemma-2.arrivals-on-top",
     "Lemma 2, read so that its proof goes through",
     "The queue stays below W~, where W~' = max(W~ - n, n) + X from W~ = n.",
-    paper="W <= W~ for all b",
-    note="With W~' = max(W~ - n, n) + X, W~_0 = n. Both printed cases go through, word for word; "
-    "but this W~ may exceed n + Q by X, up to 2n + Q.",
+    paper=_LOST,
+    note=_ON_TOP,
+)
+@CLAIMS.over(
+    _SEGMENTS,
+    "lemma-7.buffer-before-arrivals",
+    "proof of Lemma 7 (our own)",
+    "A coupled process from n dominates if it is held up at n before a batch's arrivals are added.",
+    paper="a safety buffer of n",
+    note=f"Our own statement. {_ON_TOP}",
+    kind="remark",
 )
 def _arrivals_on_top(n: int, paths: "np.ndarray") -> bool | str:
     import numpy as np
