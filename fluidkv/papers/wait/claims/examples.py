@@ -23,7 +23,7 @@ _MEMORY, _ARRIVALS = 12, 4
 _LOW, _HIGH = 3, Fraction(7, 2)  # "3-3.5 completions per iteration"
 _RUNS, _LONG = 100, 2000  # of random arrivals: runs, iterations
 _RULES = {"new-first": "newcomers first", "running-first": "decodes first"}
-_ENDLESS = "four arrivals an iteration, for ever"
+_ENDLESS = "four arrivals per iteration, for ever"
 
 
 # --- the narrative ------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ def _played(waiting: int, decoding: int, *, new_first: bool) -> "instances.fcfs.
 @CLAIMS.claim(
     "example-1.balanced",
     "Example 1",
-    "Four prefills and four decodes take 12 units, with 4 completions an iteration.",
+    "Four prefills and four decodes take 12 units, with 4 completions per iteration.",
 )
 def _balanced() -> Outcome:
     played = _played(4, 4, new_first=True)
@@ -156,7 +156,7 @@ def _runs(rule: str) -> "tuple[float, float]":
     "example-1.unstable",
     "Example 1, last paragraph",
     "The server with M = M* can become unstable under first come, first served.",
-    checked="four arrivals an iteration, for ever, from 273 starts",
+    checked="four arrivals per iteration, for ever, from 273 starts",
 )
 def _unstable() -> Outcome:
     """Starts of up to 20 waiting and 12 decoding, with constant arrivals."""
@@ -172,6 +172,21 @@ def _unstable() -> Outcome:
             f"{rule} first: {g} of {of} starts grow" for rule, (g, of) in counts.items()
         ),
         paper="triggers this cascade, making the system unstable",
+    )
+
+
+def _with_random_arrivals(rule: str) -> Outcome:
+    mean, error = _runs(rule)
+    inside = _LOW - ERRORS * error <= mean <= float(_HIGH) + ERRORS * error
+    alternates = " A long queue alternates as under constant arrivals, at 3."
+    return Outcome(
+        verdict(inside),
+        Evidence.SAMPLED,
+        ours=f"{mean:.3f} ± {error:.3f} per iteration",
+        paper="approximately 3-3.5",
+        note=f"{_RUNS} runs of {_LONG} iterations, the first half left out; ± one standard error, "
+        f"{ERRORS} of which are allowed.{alternates if rule == 'running-first' else ''}",
+        witness="" if inside else f"seed 1: {mean:.3f}",
     )
 
 
@@ -201,7 +216,7 @@ def _under(rule: str) -> None:
     @CLAIMS.claim(
         f"example-2.completions.{rule}",
         "Example 2, last paragraph",
-        f"The cycle completes approximately 3 to 3.5 prompts an iteration ({said}).",
+        f"The cycle completes approximately 3 to 3.5 prompts per iteration ({said}).",
         expected=missed,
         origin=Origin.READING,
         checked=_ENDLESS,
@@ -210,7 +225,7 @@ def _under(rule: str) -> None:
         found = _fate(rule).throughput
         return holds_for(
             None if _LOW <= found <= _HIGH else f"iterations 1 to 12 complete {_first(rule)}",
-            ours=f"{found} an iteration in the long run",
+            ours=f"{found} per iteration in the long run",
             paper="approximately 3-3.5",
             note="Constant arrivals. In the end newcomers take all memory in each iteration and "
             "evict those of the one before."
@@ -221,25 +236,14 @@ def _under(rule: str) -> None:
     @CLAIMS.claim(
         f"example-2.completions.{rule}.poisson",
         "Example 2, last paragraph",
-        f"With Poisson arrivals 3 to 3.5 complete in an iteration as well ({said}).",
+        f"With Poisson arrivals 3 to 3.5 complete per iteration as well ({said}).",
         expected=missed,
         evidence=Evidence.SAMPLED,
         origin=Origin.READING,
         checked=f"Poisson(4) arrivals, {_RUNS} runs of {_LONG} iterations (seed 1)",
     )
     def _random() -> Outcome:
-        mean, error = _runs(rule)
-        inside = _LOW - ERRORS * error <= mean <= float(_HIGH) + ERRORS * error
-        return Outcome(
-            verdict(inside),
-            Evidence.SAMPLED,
-            ours=f"{mean:.3f} ± {error:.3f} an iteration",
-            paper="approximately 3-3.5",
-            note=f"{_RUNS} runs of {_LONG} iterations, the first half left out; ± one standard "
-            f"error, {ERRORS} of which are allowed."
-            + ("" if new_first else " A long queue alternates as under constant arrivals, at 3."),
-            witness="" if inside else f"seed 1: {mean:.3f}",
-        )
+        return _with_random_arrivals(rule)
 
     @CLAIMS.claim(
         f"example-2.loss.{rule}",

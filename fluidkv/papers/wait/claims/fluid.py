@@ -307,7 +307,7 @@ def _instance_3() -> Outcome:
 @CLAIMS.claim(
     "example-2.equilibrium",
     "Example 2",
-    "With l = l' = 1 and four arrivals an iteration the equilibrium holds 12 units.",
+    "With l = l' = 1 and four arrivals per iteration the equilibrium holds 12 units.",
     origin=Origin.PRINTED,
 )
 def _instance_2() -> Outcome:

@@ -30,7 +30,9 @@ MEMORY = 28  # l = 2, l' = 3: c = 14, two prompts a stage
 _HORIZON = 400
 _POLICIES = ("WAIT, n = 1", "WAIT, n = 2", "FCFS, new first", "FCFS, running first")
 _ROUNDING = 1e-9  # of a clock of 400 units, whose sums round at 1e-13 each
-_RANGE = f"four policies, one prompt a unit of time to T = {_HORIZON}, l = 2, l' = 3, M = {MEMORY}"
+_RANGE = (
+    f"four policies, one prompt per unit of time to T = {_HORIZON}, l = 2, l' = 3, M = {MEMORY}"
+)
 
 
 def _system(load: Fraction) -> "wait.WaitSystem":
@@ -39,7 +41,7 @@ def _system(load: Fraction) -> "wait.WaitSystem":
 
 @cache
 def _runs(load: Fraction) -> "dict[str, Dataset]":
-    """Each policy on one prompt a unit of time, up to the horizon."""
+    """Each policy on one prompt per unit of time, up to the horizon."""
     import numpy as np
 
     system, size = _system(load), _HORIZON
@@ -59,7 +61,7 @@ def _growth(load: Fraction) -> Outcome:
     import numpy as np
 
     system = _system(load)
-    most = 1 / (14 * (system.per_kv_token + system.base / MEMORY))  # completions a unit of time
+    most = 1 / (14 * (system.per_kv_token + system.base / MEMORY))  # completions per unit of time
     share = (1 - most) / 2  # of T, that prompts spend in the system by T on average, at least
     bad, seen = None if share > 0 else "all who come can be served", []
     for name, run in _runs(load).items():

@@ -1,6 +1,6 @@
 """WAIT, Proposition 2: what no policy exceeds.
 
-At M tokens a batch does at most M / (d0 + d1 M) token-iterations in a unit of time, which at M = M*
+At M tokens a batch does at most M / (d0 + d1 M) token-iterations per unit of time, which at M = M*
 is just what comes, sum of lambda c. Below M* less is done than comes, whatever a policy foresees.
 """
 

@@ -1,6 +1,6 @@
 """WAIT, Propositions 3 and 4: what FCFS loses, what latency cannot avoid.
 
-At M tokens a batch does at most M / (d0 + d1 M) token-iterations in a unit of time, which at M = M*
+At M tokens a batch does at most M / (d0 + d1 M) token-iterations per unit of time, which at M = M*
 is just what comes, sum of lambda c: the work left is above a walk without drift, under every
 policy, whatever it foresees.
 """
@@ -121,7 +121,7 @@ def _tight() -> "wait.WaitSystem":
 @CLAIMS.claim(
     "proposition-4.instance",
     "Proposition 4",
-    "l = l' = 1 with lambda tau* = 1 has M* = 3, at which one prompt a unit of time completes.",
+    "l = l' = 1 with lambda tau* = 1 has M* = 3, at which one prompt per unit of time completes.",
     checked="d0 = 1/2, d1 = 1/6",
 )
 def _instance() -> Outcome:
@@ -147,7 +147,7 @@ def _expected_above(time: int) -> "arb":
     ours="E[prompts in the system] is at least 0.3678 sqrt(T)",
     paper="latency and TTFT at least of order sqrt(T)",
     note="In balls; sqrt(1/2pi) = 0.3989 by Stirling. For every policy, also one that foresees "
-    "all: at most M/(c(d0 + d1 M)) = lambda complete in a unit of time. With l' = 1 the first "
+    "all: at most M/(c(d0 + d1 M)) = lambda complete per unit of time. With l' = 1 the first "
     "token is the last.",
     refuted=Evidence.BALL,
 )
@@ -167,7 +167,7 @@ def _least_in_system(time: int) -> bool | str:
 @CLAIMS.claim(
     "proposition-4.runs",
     "Proposition 4",
-    "At M = M* no policy completes more than lambda a unit of time on any path.",
+    "At M = M* no policy completes more than lambda per unit of time on any path.",
     evidence=Evidence.SAMPLED,
     checked=f"WAIT and FCFS on the instance above, {RUNS} runs each to T = 200",
 )

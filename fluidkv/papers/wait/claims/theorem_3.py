@@ -205,7 +205,7 @@ def _windows() -> Outcome:
         ours="with the largest share at any time, here 1, it is dominated",
         paper="(15) speaks of arrivals accumulated over Delta T; the formula of p* is lost",
         note="Rates are continuous: each rises evenly to "
-        f"{4 * _MEAN} a unit of time and falls again in its half. In every window of one unit "
+        f"{4 * _MEAN} per unit of time and falls again in its half. In every window of one unit "
         f"half are long, and {2 * _MEAN} < n_1 come. This reading fails; read as the largest "
         "share at any time it holds (wait.lemma-9.thinned).",
         evidence=Evidence.SAMPLED,

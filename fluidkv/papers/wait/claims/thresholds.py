@@ -83,7 +83,7 @@ def _remark_1() -> Outcome:
     "server of Example 2.",
     expected=Verdict.UNDECIDED,
     origin=Origin.REPRODUCTION,
-    checked=f"n = 4, M = 12, six prompts come in a unit of time to T = {_UNTIL} (seeds 0 to 3)",
+    checked=f"n = 4, M = 12, six prompts come per unit of time to T = {_UNTIL} (seeds 0 to 3)",
 )
 def _remark_1_poisson() -> Outcome:
     tables = [wait.poisson_prompts(hello(6), rng=seed, horizon=_UNTIL) for seed in range(4)]

@@ -140,7 +140,7 @@ class Fate(NamedTuple):
 
     @property
     def throughput(self) -> Fraction:
-        """Completions an iteration in the long run."""
+        """Completions per iteration in the long run."""
         return Fraction(self.completed, self.period)
 
 

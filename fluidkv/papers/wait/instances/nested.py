@@ -29,7 +29,7 @@ def instance() -> "wait.Segments":
 
 
 def four() -> "wait.Segments":
-    """Four segments: l = 4, outputs 2, 4, 6 and 8 at equal rates, eight come in a unit of time."""
+    """Four segments: l = 4, outputs 2, 4, 6 and 8 at equal rates, eight come per unit of time."""
     return wait.Segments(4, (2, 4, 6, 8), tuple(Fraction(rate) for rate in (8, 6, 4, 2)))
 
 
