@@ -129,7 +129,9 @@ def test_a_rate_limit_is_no_flag(capsys):
     text = shown(capsys, *options)
     words = " ".join(text.split())
     # x* = 400 / 252.5 (tests/test_recommend.py); an iteration lasts 10 ms
-    assert "0.25 admissions an iteration (16% of x*), 25 a second at 10 ms an iteration" in words
+    assert (
+        "0.25 admissions per iteration (16% of x*), 25 per second at 10 ms per iteration" in words
+    )
     assert "no flag: put a rate limiter in front" in words
 
 
@@ -272,7 +274,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
 
 def test_help_is_not_broken_twice_in_80_columns():
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
-    text = inspect.getdoc(import_module("fluidkv.cli.recommend").recommend)
+    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend").recommend)
     assert text
     assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
 
@@ -303,7 +305,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     assert 0.005 < found["clock"]["base"] < 0.05  # an RTX 4090 and 8 billion parameters: tens of ms
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
     assert "prefix caching on" in words
-    assert "0.02 s an iteration" in words
+    assert "0.02 s per iteration" in words
     own = answer(
         capsys,
         *options,

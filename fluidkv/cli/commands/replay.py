@@ -1,0 +1,155 @@
+"""`fluidkv replay`: a measured run, predicted from its requests and a clock from half of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from fluidkv.cli import arguments
+from fluidkv.cli.options import RUN, SERVER, Json, option, out, text_option
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.replay import Replay
+    from fluidkv.figures.figure import Figure
+
+_OPTIONS = {  # of the function -> of the command line
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "engine": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--max-num-seqs",
+    "points": "--fit",
+    "source": "SOURCE",
+}
+_HALVES = ("first", "second")
+_LARGEST = 2**30 - 1  # of a capacity in tokens, as the limits of an engine have it
+
+
+_COUNT = {"least": 1, "most": _LARGEST}
+_AS_LOGGED = r"\[default: as meta.json says]"
+
+
+_Source = Annotated[
+    str,
+    typer.Argument(
+        help="Log folder of a vLLM run: requests.jsonl, timeseries.csv and, for the server's "
+        "settings, meta.json."
+    ),
+]
+_Fit = Annotated[
+    str,
+    text_option(
+        "--fit",
+        "Half of the run that the clock is fitted to: first or second.",
+        metavar="HALF",
+        panel=RUN,
+    ),
+]
+_Engine = Annotated[
+    str | None,
+    text_option(
+        "--engine",
+        r"Rules to replay with. \[default: vllm, or as meta.json says]",
+        metavar="NAME",
+        panel=SERVER,
+    ),
+]
+_Capacity = Annotated[
+    int | None,
+    option(
+        "--capacity",
+        arguments.whole_number,
+        f"KV tokens that requests can hold. {_AS_LOGGED}",
+        metavar="TOKENS",
+        panel=SERVER,
+        **_COUNT,
+    ),
+]
+_BlockSize = Annotated[
+    int | None,
+    option(
+        "--block-size",
+        arguments.whole_number,
+        f"Tokens of a KV block. {_AS_LOGGED}",
+        metavar="TOKENS",
+        panel=SERVER,
+        **_COUNT,
+    ),
+]
+_MaxNumSeqs = Annotated[
+    int | None,
+    option(
+        "--max-num-seqs",
+        arguments.whole_number,
+        r"Cap on running requests. \[default: as meta.json says, or none]",
+        panel=SERVER,
+        **_COUNT,
+    ),
+]
+_MaxNumBatchedTokens = Annotated[
+    int | None,
+    option(
+        "--max-num-batched-tokens",
+        arguments.whole_number,
+        r"Most tokens of an iteration. \[default: as meta.json says, or no limit]",
+        metavar="TOKENS",
+        panel=SERVER,
+        **_COUNT,
+    ),
+]
+
+
+def replay(
+    source: _Source,
+    fit: _Fit = "first",
+    engine: _Engine = None,
+    capacity: _Capacity = None,
+    block_size: _BlockSize = None,
+    max_num_seqs: _MaxNumSeqs = None,
+    max_num_batched_tokens: _MaxNumBatchedTokens = None,
+    out: Annotated[Path | None, out("tables, replay.nc, replay.json and a figure")] = None,
+    json_: Json = False,
+) -> None:
+    """What half of a measured run says of the other half.
+
+    The log's requests, at their own times, go through the engine's rules; the
+    duration of an iteration is fitted on one half. Predicted against measured, for
+    the other half: running, waiting, KV in use, tokens per second and latencies.
+
+    [bold]fluidkv replay LOG_FOLDER[/bold]
+    """
+    if fit not in _HALVES:
+        raise InputError("--fit", fit, "first or second")
+    from fluidkv.answers.replay import as_dict, replay_log
+    from fluidkv.cli.commands.replay_text import say_replay
+
+    with progress("replaying the log"), arguments.as_options(_OPTIONS):
+        found = replay_log(
+            source,
+            fit=fit,
+            engine=engine,
+            capacity=capacity,
+            block_size=block_size,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+        )
+    give(
+        lambda: as_dict(found),
+        lambda page: say_replay(page, found),
+        as_json=json_,
+        out=out,
+        name="replay.json",
+        beside=lambda: _beside(found),
+    )
+
+
+def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.papers.vllm.figures.replay_measured import replay_figure
+
+    files = {name: table.encode() for name, table in tables(found).items()}
+    files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
+    return files, [replay_figure(found)]

@@ -1,0 +1,374 @@
+"""`fluidkv wait`: how many requests to let in, and when, so that memory never overflows."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fluidkv.cli import arguments
+from fluidkv.cli.options import RUN, SERVER, WHO, Format, Json, Preset, Source, option, out
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import requests_of
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.wait.load import Load
+    from fluidkv.answers.wait.study import WaitAnswer
+    from fluidkv.wait.model import PromptType
+
+_POLICY = "The policy"
+_LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean nothing
+_MOST_THRESHOLD, _MOST_SEEDS, _MOST_TYPES = 10**9, 1000, 200
+_ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
+_TIME = "a time above 0, in the unit of --d0"
+_TYPE = "RATE:IN:OUT, such as 0.5:128:256: a rate above 0, lengths whole and at least 1"
+_OPTIONS = {  # of the functions -> of the command line
+    "base": "--d0",
+    "bins": "--bins",
+    "capacity": "--capacity",
+    "clock": "--clock",
+    "delta": "--delta",
+    "duration": "--run-time",
+    "ends": "--segment",
+    "horizon": "--horizon",
+    "input_length": "--unknown-lengths",
+    "per_kv_token": "--d1",
+    "rate": "--rate",
+    "segment_ends": "--segment",
+    "seeds": "--seeds",
+    "thresholds": "--threshold",
+    "types": "--type",
+}
+
+
+def _at_least_zero(argument: str, text: str) -> Fraction:
+    allowed = "a time of at least 0, such as 1e-6"
+    value = arguments.exact_number(argument, text, allowed)
+    if value < 0:
+        raise InputError(argument, text, allowed)
+    return value
+
+
+_Type = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="RATE:IN:OUT",
+        help="A prompt type: prompts per unit of time, input and output tokens; repeatable.",
+        rich_help_panel=WHO,
+    ),
+]
+_Rate = Annotated[
+    Fraction | None,
+    option(
+        "--rate",
+        arguments.positive_number,
+        r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]",
+        metavar="R",
+        panel=WHO,
+        allowed=_ABOVE_ZERO,
+    ),
+]
+_Bins = Annotated[
+    int | None,
+    option(
+        "--bins",
+        arguments.whole_number,
+        "Bins of outputs, each of them a type. "
+        r"\[default: of 10, 20, 40, 80, 160 the first to add less than 10% output]",
+        panel=WHO,
+        least=1,
+        most=1000,
+    ),
+]
+_Capacity = Annotated[
+    Fraction | None,
+    option(
+        "--capacity",
+        arguments.capacity,
+        "KV capacity.",
+        metavar="TOKENS",
+        panel=SERVER,
+        whole="a whole number of KV tokens",
+    ),
+]
+_D0 = Annotated[
+    Fraction | None,
+    option(
+        "--d0",
+        arguments.positive_number,
+        "Time that an iteration takes without tokens.",
+        metavar="TIME",
+        panel=SERVER,
+        allowed=_ABOVE_ZERO,
+    ),
+]
+_D1 = Annotated[
+    Fraction | None,
+    option(
+        "--d1",
+        _at_least_zero,
+        "Time that each KV token in the batch adds to it.",
+        metavar="TIME",
+        panel=SERVER,
+    ),
+]
+_Clock = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Named d0 and d1: vidur-llama3-8b-a100, iteration.",
+        rich_help_panel=SERVER,
+    ),
+]
+_UnknownLengths = Annotated[
+    bool,
+    typer.Option(
+        "--unknown-lengths",
+        help="Outputs are not known when prompts come: use Nested WAIT.",
+        rich_help_panel=_POLICY,
+    ),
+]
+_Threshold = Annotated[
+    list[int] | None,
+    option(
+        "--threshold",
+        arguments.whole_number,
+        "Check your own thresholds: prompts to wait for, one for each type or segment, in order.",
+        panel=_POLICY,
+        least=1,
+        most=_MOST_THRESHOLD,
+    ),
+]
+_Segment = Annotated[
+    list[int] | None,
+    option(
+        "--segment",
+        arguments.whole_number,
+        "Check your own segments: the last output of one; repeatable. With --unknown-lengths.",
+        metavar="END",
+        panel=_POLICY,
+        least=1,
+        most=_LONGEST,
+    ),
+]
+_Delta = Annotated[
+    Fraction | None,
+    option(
+        "--delta",
+        arguments.share,
+        "Probability of an overflow before the horizon. With --unknown-lengths. "
+        r"\[default: 0.01]",
+        metavar="P",
+        panel=_POLICY,
+        allowed="a probability strictly between 0 and 1, such as 0.01",
+    ),
+]
+_Horizon = Annotated[
+    Fraction | None,
+    option(
+        "--horizon",
+        arguments.positive_number,
+        r"Time up to which bounds hold. \[default: 1,000,000 d0]",
+        metavar="TIME",
+        panel=_POLICY,
+        allowed=_TIME,
+    ),
+]
+_Simulate = Annotated[
+    bool,
+    typer.Option(help="Run the policy and FCFS on the same prompts.", rich_help_panel=RUN),
+]
+_Seeds = Annotated[
+    int,
+    option(
+        "--seeds",
+        arguments.whole_number,
+        "Number of runs of each policy.",
+        panel=RUN,
+        least=1,
+        most=_MOST_SEEDS,
+    ),
+]
+_RunTime = Annotated[
+    Fraction | None,
+    option(
+        "--run-time",
+        arguments.positive_number,
+        r"Time that each run lasts. \[default: some seconds of work]",
+        metavar="TIME",
+        panel=RUN,
+        allowed=_TIME,
+    ),
+]
+
+
+def wait(
+    source: Source = None,
+    type_: _Type = None,
+    preset: Preset = None,
+    rate: _Rate = None,
+    bins: _Bins = None,
+    format_: Format = None,
+    capacity: _Capacity = None,
+    d0: _D0 = None,
+    d1: _D1 = None,
+    clock: _Clock = None,
+    unknown_lengths: _UnknownLengths = False,
+    threshold: _Threshold = None,
+    segment: _Segment = None,
+    delta: _Delta = None,
+    horizon: _Horizon = None,
+    simulate: _Simulate = True,
+    seeds: _Seeds = 3,
+    run_time: _RunTime = None,
+    out: Annotated[Path | None, out("wait.json and figures", "--output")] = None,
+    json_: Json = False,
+) -> None:
+    """How many requests to let in, and when, so that KV memory never overflows?
+
+    Says whether any scheduler can keep up, what memory the balanced state holds,
+    the admission thresholds of WAIT (or Nested WAIT, where outputs are not known)
+    and the memory that they need, then runs them beside first come, first served.
+
+    [bold]fluidkv wait --type 1:1:1 --type 1:1:2 --d0 0.1 --d1 0.1 --capacity 9[/bold]
+    """
+    if capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    arguments.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
+    arguments.only_with("--delta", delta, "--unknown-lengths", unknown_lengths)
+    arguments.exactly_one(source=source, type=type_, preset=preset)
+    arguments.only_with("--rate", rate, "SOURCE or --preset", not type_)
+    arguments.only_with("--bins", bins, "SOURCE or --preset", not type_)
+    arguments.only_with("--format", format_, "SOURCE", source)
+    base, per_kv_token, unit = _clock(d0, d1, clock)
+    load = (
+        _of_types(type_, base, per_kv_token, unit)
+        if type_
+        else _of_requests(
+            source, preset, format_, base, per_kv_token, rate, bins, common_input=unknown_lengths
+        )
+    )
+    options: dict[str, Any] = {
+        "unknown_lengths": unknown_lengths,
+        "delta": delta,
+        "horizon": horizon,
+        "thresholds": threshold or None,
+        "segment_ends": segment or None,
+        "simulate": simulate,
+        "seeds": seeds,
+        "duration": run_time,
+    }
+    answer = _answer(load, capacity, options, own_segments=bool(segment or threshold))
+    from fluidkv.cli.commands.wait_text import say_wait
+
+    def beside():
+        from fluidkv.figures.answers.wait import wait_figures
+
+        return {}, wait_figures(answer, unit=load.unit)
+
+    give(
+        answer.as_dict,
+        lambda page: say_wait(page, answer, load),
+        as_json=json_,
+        out=out,
+        name="wait.json",
+        beside=beside,
+    )
+
+
+def _answer(
+    load: "Load", capacity: Fraction, options: dict[str, Any], *, own_segments: bool
+) -> "WaitAnswer":
+    from fluidkv.answers.wait.study import wait_study
+
+    rates = "--type" if load.binned is None else "--rate"
+    names = {**_OPTIONS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
+    with progress("computing thresholds") as line, arguments.as_options(names):
+        answer = wait_study(load, capacity, on_progress=line.show, **options)
+    error = answer.not_simulated
+    if error is None:
+        return answer
+    name = names.get(error.argument, error.argument)
+    return replace(answer, not_simulated=InputError(name, error.value, error.allowed))
+
+
+def _words(values: list[int] | None) -> str | None:
+    return " ".join(map(str, values)) if values else None
+
+
+def _clock(
+    d0: Fraction | None, d1: Fraction | None, clock: str | None
+) -> tuple[Fraction, Fraction, str]:
+    """d0, d1 and their unit."""
+    if clock is None:
+        if d0 is None or d1 is None:
+            missing = "--d0" if d0 is None else "--d1"
+            raise InputError(missing, "none", "a time, or --clock for both")
+        return d0, d1, ""
+    if d0 is not None or d1 is not None:
+        raise InputError("--clock", clock, "either --clock, or --d0 and --d1")
+    from fluidkv.serving.clock import CLOCKS
+
+    if clock not in CLOCKS:
+        raise InputError("--clock", clock, f"one of {', '.join(CLOCKS)}")
+    found = CLOCKS[clock]
+    # The decimals that the clock was written with, not the doubles beside them.
+    base, per_kv_token = Fraction(repr(found.base)), Fraction(repr(found.per_kv_token))
+    return base, per_kv_token, "s" if found.unit == "s" else ""
+
+
+def _of_types(texts: list[str], base: Fraction, per_kv_token: Fraction, unit: str) -> "Load":
+    from fluidkv.answers.wait.load import Load
+    from fluidkv.wait.model import WaitSystem
+
+    if len(texts) > _MOST_TYPES:
+        raise InputError("--type", f"{len(texts)} types", f"at most {_MOST_TYPES}")
+    types = [_type(text) for text in texts]
+    try:
+        return Load(WaitSystem(types, base, per_kv_token), unit)
+    except InputError as error:  # the same lengths twice
+        raise InputError("--type", error.value, error.allowed) from None
+
+
+def _type(text: str) -> "PromptType":
+    from fluidkv.wait.model import PromptType
+
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise InputError("--type", text, _TYPE)
+    rate = arguments.exact_number("--type", parts[0], _TYPE)
+    fine = all(re.fullmatch(r"[0-9]{1,7}", part.strip()) and int(part) for part in parts[1:])
+    if rate <= 0 or not fine:
+        raise InputError("--type", text, _TYPE)
+    return PromptType(rate, int(parts[1]), int(parts[2]))
+
+
+def _of_requests(
+    source: str | None,
+    preset: str | None,
+    format_: str | None,
+    base: Fraction,
+    per_kv_token: Fraction,
+    rate: Fraction | None,
+    bins: int | None,
+    *,
+    common_input: bool,
+) -> "Load":
+    from fluidkv.answers.wait.load import binned_load
+
+    requests, report = requests_of(source, None, preset, format_)
+    with arguments.as_options(_OPTIONS):
+        return binned_load(
+            requests,
+            base,
+            per_kv_token,
+            rate=rate,
+            bins=bins,
+            common_input=common_input,
+            read="" if report is None else report.summary().splitlines()[0],
+        )
