@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
@@ -25,9 +25,9 @@ from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
 from fluidkv.cli.commands.wait import wait
+from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
-
-INTERRUPTED = 130
+from fluidkv.text import printable
 
 app = typer.Typer(
     name="fluidkv",
@@ -49,22 +49,11 @@ for _panel, _commands in _PANELS.items():
         app.command(rich_help_panel=_panel)(_command)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    0; 1 if a claim differs from the record; 2 for bad input; 130 if interrupted.
-    """
-    code = _run(argv)
-    if code == INTERRUPTED and argv is None and "jaxlib" in sys.modules:
-        # Compiled runs go on in threads of XLA; taking the interpreter down under them crashes.
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(code)
-    return code
-
-
-def _run(argv: Sequence[str] | None) -> int:
+def run(argv: Sequence[str] | None) -> int:
+    """What `fluidkv.cli.main` does, handlers of signals apart."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
+            stream.reconfigure(errors="backslashreplace")
     try:
         words = None if argv is None else list(argv)
         code = app(args=words, prog_name="fluidkv", standalone_mode=False)
@@ -74,7 +63,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return _refuse(str(error))
     except TyperException as error:
         message = " ".join(error.format_message().split())
-        return _refuse(message) if message else BAD_INPUT  # no command: the help was printed
+        return _refuse(printable(message)) if message else BAD_INPUT  # no command: help is printed
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except (BrokenPipeError, SystemExit):  # the reader of a pipe has seen enough; typer exits then

@@ -11,6 +11,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from fluidkv.text import printable
+
 FIRST_S, EVERY_S = 10.0, 30.0
 _TICK_S = 0.5  # of the seconds on a terminal
 _CLEAN = "\r\x1b[2K"
@@ -20,7 +22,7 @@ class Progress:
     """What is being done, as `show` was told last."""
 
     def __init__(self, doing: str) -> None:
-        self._doing = doing
+        self._doing = printable(doing)
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -29,7 +31,7 @@ class Progress:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def show(self, doing: str) -> None:
-        self._doing = doing
+        self._doing = printable(doing)
 
     def aside(self) -> None:
         """Make room for a line on standard output, which may be the same terminal."""

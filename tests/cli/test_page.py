@@ -73,6 +73,19 @@ def test_nothing_is_markup(capsys):
     assert "[/cell]" in shown
 
 
+def test_controls_from_outside_are_spelled_out(capsys):
+    name = "\x1b]0;title\x07 \u202e \r"
+    page = Page()
+    page.title(name, name)
+    page.line(name)
+    page.paragraph(name)
+    page.rows([(name, name)])
+    page.table((name, "b"), [(name, name)])
+    shown = capsys.readouterr().out
+    assert shown.replace("\n", "").isprintable()
+    assert "\\x1b]0;title\\x07" in shown
+
+
 def test_a_table_that_is_cut_shows_where(capsys):
     rows = [(str(n), "x" * n) for n in range(1, 8)]
     Page().table(("n", "text"), ends(rows, 4))

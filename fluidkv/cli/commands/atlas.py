@@ -2,7 +2,6 @@
 
 import csv
 import io
-import os
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,16 +40,16 @@ def atlas(
         ),
     ] = None,
     workers: Annotated[
-        int | None,
+        int,
         option(
             "--workers",
             arguments.whole_number,
-            r"Number of processes, at most one for each core. \[default: the cores]",
+            "Number of processes; more than the machine has cores are not used.",
             panel=RUN,
             least=1,
             most=MOST_WORKERS,
         ),
-    ] = None,
+    ] = 2,
 ) -> None:
     """Certified l0_min of every pair of decode lengths up to N, at several shares.
 
@@ -60,9 +59,6 @@ def atlas(
     [bold]fluidkv atlas --out atlas --longest 20[/bold]
     """
     pairs = longest * (longest - 1) // 2
-    # all start at once, and one without a pair or a core would only wait
-    cores = os.cpu_count() or 1
-    processes = min(pairs, cores, workers or cores)
     shares = share or []
     if len(set(shares)) < len(shares):
         raise InputError("--share", " ".join(map(str, shares)), "shares that all differ")
@@ -73,7 +69,7 @@ def atlas(
         found = threshold_atlas(
             longest,
             shares or TENTHS,
-            workers=processes,
+            workers=workers,
             on_progress=lambda done, _: line.show(f"certified {done:,} of {pairs:,} pairs"),
         )
     names = write(found, out)

@@ -76,7 +76,11 @@ def _source(load: Load) -> list[Row]:
     )
     return [
         *rows,
-        ("rate", f"{short(load.rate)} {'prompt' if load.rate == 1 else 'prompts'} per second ({load.rate_from})"),
+        (
+            "rate",
+            f"{short(load.rate)} prompt{'' if load.rate == 1 else 's'} per second "
+            f"({load.rate_from})",
+        ),
         ("binned", errors),
     ]
 

@@ -1,10 +1,15 @@
-"""A page of text, 80 columns wide: titles, labelled rows, tables. Nothing in it is markup."""
+"""A page of text, 80 columns wide: titles, labelled rows, tables.
+
+Nothing in it is markup, and controls that come from outside are spelled out.
+"""
 
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from rich.console import Console
 from rich.text import Text
+
+from fluidkv.text import printable
 
 WIDTH = 80
 _LABEL = 14  # columns of the labels of rows, with the blanks behind them
@@ -21,7 +26,7 @@ class Page:
 
     def line(self, text: Said = "", style: str = "") -> None:
         """One line, which is not wrapped."""
-        text = text if isinstance(text, Text) else Text(text)
+        text = _text(text)
         text.rstrip()
         self._console.print(text, style=style, soft_wrap=True)
 
@@ -33,7 +38,7 @@ class Page:
 
     def title(self, text: str, rest: str = "") -> None:
         """A bold line, and in it what is not bold."""
-        self.paragraph(Text(text, "bold") + Text(rest))
+        self.paragraph(Text(printable(text), "bold") + _text(rest))
 
     def heading(self, text: str, rest: str = "") -> None:
         self.line()
@@ -46,7 +51,7 @@ class Page:
         for label, text in rows:
             for place, line in enumerate(self._wrapped(text, WIDTH - room)):
                 name = "" if place else label
-                self.line(Text(f"{name:<{room}}", "dim") + line)
+                self.line(Text(f"{printable(name):<{room}}", "dim") + line)
 
     def table(self, header: Sequence[str], rows: Iterable[Sequence[str] | None]) -> None:
         """The first column to the left, others to the right; None: rows that are left out."""
@@ -60,8 +65,13 @@ class Page:
             self.line((" " * gap).join([first, *rest]), "" if place else "dim")
 
     def _wrapped(self, text: Said, width: int) -> list[Text]:
-        text = text if isinstance(text, Text) else Text(text)
+        text = _text(text)
         return list(text.wrap(self._console, width, overflow="fold")) or [Text()]
+
+
+def _text(said: Said) -> Text:
+    """Of text that may come from outside: no markup, and nothing that moves a terminal."""
+    return said if isinstance(said, Text) else Text(printable(said))
 
 
 def ends(rows: Sequence[T], most: int) -> list[T | None]:
