@@ -17,6 +17,7 @@ LARGEST_NUMBER = 10**15
 _LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
 _CLASS = "IN:OUT or IN:OUT:SHARE, such as 128:256 or 128:256:1/2"
+_ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
 _SHARE = "a share strictly between 0 and 1, such as 1/2 or 0.5"
 
 
@@ -34,14 +35,14 @@ def exact_number(argument: str, text: str, allowed: str) -> Fraction:
     return values[0] / values[1] if len(values) == 2 else values[0]
 
 
-def positive_number(argument: str, text: str, allowed: str) -> Fraction:
+def positive_number(argument: str, text: str, allowed: str = _ABOVE_ZERO) -> Fraction:
     value = exact_number(argument, text, allowed)
     if value <= 0:
         raise InputError(argument, text, allowed)
     return value
 
 
-def whole_number(argument: str, text: str, *, least: int, most: int = _LARGEST_WHOLE) -> int:
+def whole_number(argument: str, text: str, *, least: int = 1, most: int = _LARGEST_WHOLE) -> int:
     allowed = f"a whole number from {least} to {most if most == _LARGEST_WHOLE else f'{most:,}'}"
     if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= most:
         raise InputError(argument, text, allowed)
@@ -152,7 +153,7 @@ def exactly_one(**given: object) -> None:
 def only_with(option: str, value: object, other: str, there: object) -> None:
     """Refuse an option that means nothing without another."""
     if value is not None and not there:
-        raise InputError(option, value, f"together with {other}")
+        raise InputError(option, str(value), f"together with {other}")
 
 
 @contextmanager

@@ -6,7 +6,6 @@ line, before the command begins.
 
 from collections.abc import Callable
 from fractions import Fraction
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,28 +21,27 @@ PRESETS = "alpaca, bookcorpus, sharegpt"
 
 
 def option(
-    name: str,
-    reads: Callable[..., Any],
-    help: str,
-    *,
-    metavar: str = "N",
-    panel: str | None = None,
-    **limits: Any,
+    spec: str, reads: Callable[..., Any], help: str, panel: str | None = None, **limits: Any
 ) -> Any:
-    """An option whose text `reads(name, text, **limits)` turns into a value."""
-    return typer.Option(
-        name, parser=_parser(name, reads, limits), help=help, metavar=metavar, rich_help_panel=panel
-    )
+    """An option whose text `reads(name, text, **limits)` turns into a value; `str` leaves it text.
+
+    Args:
+        spec: its name, other names, and behind them the name of its value: "--rate R".
+    """
+    *names, metavar = spec.split()
+    parser = None if reads is str else _parser(names[0], reads, limits)
+    return typer.Option(*names, parser=parser, help=help, metavar=metavar, rich_help_panel=panel)
+
+
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
 
 
 def argument(name: str, reads: Callable[..., Any], help: str, **limits: Any) -> Any:
-    """Likewise an argument without a name of its own."""
-    return typer.Argument(parser=_parser(name, reads, limits), help=help, metavar=name)
-
-
-def text_option(name: str, help: str, *, metavar: str, panel: str | None = None) -> Any:
-    """An option that stays text."""
-    return typer.Option(name, help=help, metavar=metavar, rich_help_panel=panel)
+    """As `option`, without a name of its own."""
+    parser = None if reads is str else _parser(name, reads, limits)
+    return typer.Argument(parser=parser, help=help, metavar=name)
 
 
 class _RefusedError(TyperException):
@@ -62,77 +60,32 @@ def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Cal
     return parse
 
 
-# --- who asks -----------------------------------------------------------------------------------
-
-_CLASSES = text_option(
-    "--class", "A request class; repeatable.", metavar="IN:OUT[:SHARE]", panel=WHO
-)
+_CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.", WHO)
 Classes = Annotated[list[str], _CLASSES]
 MaybeClasses = Annotated[list[str] | None, _CLASSES]
-OneClass = Annotated[
-    list[str], text_option("--class", "The one request class.", metavar="IN:OUT", panel=WHO)
-]
-Source = Annotated[
-    str | None,
-    typer.Argument(help="Trace file or log folder; the format is found from the content."),
-]
-Preset = Annotated[
-    str | None,
-    text_option("--preset", f"A synthetic workload: {PRESETS}.", metavar="NAME", panel=WHO),
-]
-Format = Annotated[
-    str | None,
-    text_option(
-        "--format",
-        "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, vidur, "
-        "vllm-bench.",
-        metavar="NAME",
-        panel=WHO,
-    ),
-]
-
-# --- the server ---------------------------------------------------------------------------------
-
-Capacity = Annotated[
-    Fraction,
-    option("--capacity", read.capacity, "KV capacity.", metavar="TOKENS", panel=SERVER),
-]
+OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.", WHO)]
+_TRACE = "Trace file or log folder; the format is found from the content."
+Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
+_PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
+Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
+_FORMATS = (
+    "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, vidur, "
+    "vllm-bench."
+)
+Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
+Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.", SERVER)]
+LOGGED = "KV capacity. It may be left out for a log folder that names it."
 LoggedCapacity = Annotated[
-    Fraction | None,
-    option(
-        "--capacity",
-        read.capacity,
-        "KV capacity. It may be left out for a log folder that names it.",
-        metavar="TOKENS",
-        panel=SERVER,
-    ),
+    Fraction | None, option("--capacity TOKENS", read.capacity, LOGGED, SERVER)
 ]
-
-# --- the answer ---------------------------------------------------------------------------------
-
-Json = Annotated[
-    bool,
-    typer.Option("--json", help="Print only JSON on standard output.", rich_help_panel=OUTPUT),
-]
+Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
 
 
-def out(what: str, *names: str) -> Any:
+def out(what: str, names: str = "--out") -> Any:
     """The option `--out`, a folder that can be written."""
-    return typer.Option(
-        "--out",
-        *names,
-        parser=_parser("--out", read.writable_folder, {}),
-        help=f"Write {what} into this folder.",
-        metavar="DIR",
-        rich_help_panel=OUTPUT,
-    )
+    return option(f"{names} DIR", read.writable_folder, f"Write {what} into this folder.", OUTPUT)
 
 
-def seed(of: str, most: int | None = None) -> Any:
+def seed(of: str, most: int = 2**63 - 1) -> Any:
     """The option `--seed`."""
-    limits = {} if most is None else {"most": most}
-    help = f"Seed of {of}."
-    return option("--seed", read.whole_number, help, panel=RUN, least=0, **limits)
-
-
-Folder = Path | None
+    return option("--seed N", read.whole_number, f"Seed of {of}.", RUN, least=0, most=most)

@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv.ledger.claim import Claim, Origin, Outcome
 from fluidkv.papers.ledger import ledger
 from fluidkv.verdict import Evidence, Verdict
 
@@ -77,6 +78,63 @@ def test_every_option_says_what_it_is(name, capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert not re.findall(r"  (?:Of|That|In|More|Up to) [a-z].*", shown)
     assert "  [default" not in re.sub(r"\S +\[default", "", shown)
+
+
+def _claims(*kinds: tuple[Origin, Verdict]) -> tuple[Claim, ...]:
+    def check(verdict: Verdict) -> Outcome:
+        return Outcome(verdict, Evidence.EXACT, ours="1", paper="2")
+
+    return tuple(
+        Claim(
+            id=f"test.number-{n}",
+            kind="example",
+            statement="A claim.",
+            source="nowhere",
+            checked="one case",
+            check=partial(check, verdict),
+            expected=verdict,
+            origin=origin,
+        )
+        for n, (origin, verdict) in enumerate(kinds)
+    )
+
+
+def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
+    """Only what is printed can be an error of a paper."""
+    fails, holds = Verdict.FAILS, Verdict.HOLDS
+    claims = _claims(
+        *[(Origin.PRINTED, fails)] * 2,
+        (Origin.PRINTED, holds),
+        (Origin.READING, fails),
+        (Origin.REPRODUCTION, fails),
+        *[(Origin.PREDICTION, fails)] * 3,
+        (Origin.PREDICTION, Verdict.UNDECIDED),
+    )
+    monkeypatch.setattr(import_module("fluidkv.papers.ledger"), "select", lambda ids: claims)
+    assert main(["verify", "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()).endswith(
+        "9 claims: 1 hold, 7 fail, 1 undecided; all as on record what fails: 2 errors of a paper "
+        "as printed, 1 reading or statement of ours, 1 reproduction not met, 3 predictions missed"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+def test_verify_in_processes_has_the_order_of_the_ledger():
+    """As a user runs it; in a process of its own, for others are started from that."""
+    ids = ["congestion.equation-4", "congestion.example-2", "wait.equation-4"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidkv", "verify", *ids, "--jobs", "2", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answered = [each["id"] for each in json.loads(done.stdout)]
+    fronts = tuple(f"{front}." for front in ids)
+    asked = [claim.id for claim in ledger() if f"{claim.id}.".startswith(fronts)]
+    assert answered == asked
+    assert len({claim.split(".")[0] for claim in asked}) == 2
 
 
 @pytest.mark.parametrize("argv", [["verify", "nothing"], ["figure", "nothing"], ["nothing"]])

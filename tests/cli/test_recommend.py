@@ -194,6 +194,25 @@ def test_an_engine_without_a_watermark_says_so(capsys):
     assert "sglang 0.5.23 has no such flag" in err
 
 
+def test_a_watermark_of_zero_alone_is_not_told_that_there_is_no_flag(capsys):
+    options = [*TWO, "--requests", "104", "--runs", "1", "--watermark", "0", "--max-num-seqs", "12"]
+    words = " ".join(shown(capsys, *options).split())
+    assert "has no flag for it" not in words
+    assert "not tried: no other than the one that is set now" in words
+
+
+def test_the_frontier_counts_what_it_shows(capsys):
+    """What is set now is shown, too, where others beat it."""
+    options = [*QUICK, "--clients", "25", "--now", "max_num_seqs=3", "--slo", "preemptions=0"]
+    text = shown(capsys, *options)
+    (heading,) = (line for line in text.splitlines() if line.startswith("Frontier: "))
+    on_it, all_of_it = map(int, re.findall(r"\d+", heading)[:2])
+    assert on_it <= all_of_it
+    table = text.split(heading)[1].split("> pick")[0].strip().splitlines()[1:]
+    others = re.search(r"and (\d+) other", heading)
+    assert len(table) == on_it + (int(others[1]) if others else 0)
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [

@@ -378,7 +378,7 @@ def test_files_appear_together(capsys, tmp_path):
         ([*TWO, "--capacity", "0"], "--capacity: got '0'"),
         ([*TWO, "--capacity", "9.5"], "--capacity: got '9.5'; allowed: a whole number"),
         ([*TWO[4:], "--preset", "nope", "--capacity", "9"], "--preset: got 'nope'"),
-        ([*NINE, "--delta", "0.1"], "--delta: got '0.1'; allowed: together with --unknown"),
+        ([*NINE, "--delta", "0.1"], "--delta: got '1/10'; allowed: together with --unknown"),
         ([*NINE, "--run-time", "1e9"], "--run-time: got 1000000000; allowed: at most 60,000 with"),
         ([*NINE, "--run-time", "1e-5"], "--run-time: got 1e-05; allowed: a time before which"),
         ([*TWO, "--capacity", "2"], "--capacity: got 2; allowed: at least 3 tokens"),

@@ -1,7 +1,6 @@
 """What the folder of a measured run says about its server, where nobody says otherwise."""
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from fluidkv.answers.recommend.frontier import Setting
 from fluidkv.errors import InputError
@@ -9,7 +8,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.traces import bench_capacity
-from fluidkv.traces.vllm_log import TICKS_FILE, read_vllm_log
+from fluidkv.traces.vllm_log import TICKS_FILE, log_folder, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 
 
@@ -40,7 +39,7 @@ def read_server(source: str) -> LoggedServer:
     capacity = bench_capacity(source)
     if settings.blocks is not None and settings.block_size is not None:
         capacity = settings.blocks * settings.block_size
-    folder = Path(source)
+    folder = log_folder(source)
     if not (folder / TICKS_FILE).is_file():
         return LoggedServer(capacity, settings, None, "")
     try:

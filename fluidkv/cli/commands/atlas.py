@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.options import RUN, option, out
 from fluidkv.cli.output import refuse_folder, say_written
 from fluidkv.cli.page.page import Page
@@ -20,33 +20,23 @@ if TYPE_CHECKING:
 LONGEST = 200  # decode length: the work grows like its fifth power, and is hours there
 MOST_WORKERS = 256
 NAME = "threshold_atlas"
+_SHARES = r"Share of the shorter length; repeatable. \[default: 1/10, 2/10 ... 9/10]"
 
 
 def atlas(
     out: Annotated[Path, out("threshold_atlas.nc and threshold_atlas.csv")],
     longest: Annotated[
         int,
-        option(
-            "--longest", arguments.whole_number, "Longest decode length.", least=2, most=LONGEST
-        ),
+        option("--longest N", read.whole_number, "Longest decode length.", least=2, most=LONGEST),
     ] = 60,
-    share: Annotated[
-        list[Fraction] | None,
-        option(
-            "--share",
-            arguments.share,
-            r"Share of the shorter length; repeatable. \[default: 1/10, 2/10 ... 9/10]",
-            metavar="P",
-        ),
-    ] = None,
+    share: Annotated[list[Fraction] | None, option("--share P", read.share, _SHARES)] = None,
     workers: Annotated[
         int,
         option(
-            "--workers",
-            arguments.whole_number,
+            "--workers N",
+            read.whole_number,
             "Number of processes; more than the machine has cores are not used.",
-            panel=RUN,
-            least=1,
+            RUN,
             most=MOST_WORKERS,
         ),
     ] = 2,

@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fluidkv.cli import arguments
-from fluidkv.cli.options import Capacity, Json, OneClass, option
+from fluidkv.cli import arguments as read
+from fluidkv.cli.options import Capacity, Json, OneClass, flag, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import percent, short
 from fluidkv.cli.page.page import Page, Row, ends
@@ -26,6 +24,10 @@ HORIZON, EXACT_HORIZON = 10_000, 2_000
 # faster than the square of iterations: 3,000 that do not settle took two minutes (1000:20).
 MOST_MASSES, EXACT_MOST_ITERATIONS = 10_000_000, 5_000
 
+_HORIZONS = (
+    f"Horizon, at most {MOST_MASSES:,} over OUT, {EXACT_MOST_ITERATIONS:,} with --exact. "
+    rf"\[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]"
+)
 _START = "masses such as 5/2,2,17/10, one a decode stage"
 _ROWS = 40  # of the table of phases; --json lists all
 
@@ -35,27 +37,17 @@ def cascade(
     capacity: Capacity,
     start: Annotated[
         str,
-        typer.Option(
-            metavar="X,X,...",
-            help="Requests in each decode stage, decimals or fractions; they must fill memory.",
+        option(
+            "--start X,X,...",
+            str,
+            "Requests in each decode stage, decimals or fractions; they must fill memory.",
         ),
     ],
-    exact: Annotated[
-        bool, typer.Option("--exact", help="Compute in rationals instead of float64.")
-    ] = False,
+    exact: Annotated[bool, flag("--exact", "Compute in rationals instead of float64.")] = False,
     iterations: Annotated[
-        int | None,
-        option(
-            "--iterations",
-            arguments.whole_number,
-            f"Horizon, at most {MOST_MASSES:,} over OUT, {EXACT_MOST_ITERATIONS:,} with --exact. "
-            rf"\[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]",
-            least=1,
-        ),
+        int | None, option("--iterations N", read.whole_number, _HORIZONS)
     ] = None,
-    project: Annotated[
-        bool, typer.Option("--project", help="Scale a start that does not fill memory.")
-    ] = False,
+    project: Annotated[bool, flag("--project", "Scale a start that does not fill memory.")] = False,
     json_: Json = False,
 ) -> None:
     """How does a server of equal requests collapse from a given state?
@@ -65,9 +57,9 @@ def cascade(
 
     [bold]fluidkv cascade --class 2:3 --capacity 24 --start 5/2,2,17/10 --exact[/bold]
     """
-    workload = arguments.one_class(class_)
+    workload = read.one_class(class_)
     horizon = _horizon(iterations, workload.longest_decode, exact)
-    masses = [arguments.exact_number("--start", part, _START) for part in start.split(",")]
+    masses = [read.exact_number("--start", part, _START) for part in start.split(",")]
 
     from fluidkv.workload import System
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.options import Capacity, Json, OneClass, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, percent, short
@@ -27,20 +27,18 @@ def equilibria(
     gaps: Annotated[
         tuple | None,
         option(
-            "--gaps",
-            arguments.whole_numbers,
+            "--gaps G,G,...",
+            read.whole_numbers,
             "Only the cycle with these predecessor gaps.",
-            metavar="G,G,...",
             allowed="whole numbers, such as 4,1,3,1",
         ),
     ] = None,
     level: Annotated[
         tuple | None,
         option(
-            "--level",
-            arguments.whole_numbers,
+            "--level I",
+            read.whole_numbers,
             "Only cycles with this many empty stages.",
-            metavar="I",
             allowed="one whole number, such as 2",
         ),
     ] = None,
@@ -54,7 +52,7 @@ def equilibria(
 
     [bold]fluidkv equilibria --class 5:9 --capacity 1000 --gaps 4,1,3,1[/bold]
     """
-    workload = arguments.one_class(class_)
+    workload = read.one_class(class_)
     if level is not None and len(level) != 1:
         raise InputError("--level", ",".join(map(str, level)), "one whole number, such as 2")
 

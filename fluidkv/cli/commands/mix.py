@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.options import SERVER, Classes, Json, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, modes_grow, percent, short
@@ -26,7 +26,7 @@ _SHOWN = 44  # columns for the classes of a node
 
 def _imbalance(argument: str, text: str) -> Fraction:
     allowed = "a number of at least 1, such as 1.2 or 6/5"
-    value = arguments.exact_number(argument, text, allowed)
+    value = read.exact_number(argument, text, allowed)
     if value < 1:
         raise InputError(argument, text, allowed)
     return value
@@ -37,31 +37,28 @@ def mix(
     nodes: Annotated[
         int,
         option(
-            "--nodes",
-            arguments.whole_number,
+            "--nodes N",
+            read.whole_number,
             "Number of nodes, which all have the same KV capacity.",
-            panel=SERVER,
-            least=1,
+            SERVER,
             most=MOST_NODES,
         ),
     ],
     capacity: Annotated[
         Fraction | None,
         option(
-            "--capacity",
-            arguments.capacity,
+            "--capacity TOKENS",
+            read.capacity,
             "KV capacity of each node. With it the rates are known.",
-            metavar="TOKENS",
-            panel=SERVER,
+            SERVER,
         ),
     ] = None,
     max_imbalance: Annotated[
         Fraction | None,
         option(
-            "--max-imbalance",
+            "--max-imbalance R",
             _imbalance,
             "Leave out partitions whose fullest node is above R times the mean load.",
-            metavar="R",
         ),
     ] = None,
     json_: Json = False,
@@ -88,7 +85,7 @@ def mix(
 def _workload(texts: list[str]) -> "Workload":
     if len(texts) > MOST_CLASSES:
         raise InputError("--class", f"{len(texts)} classes", f"at most {MOST_CLASSES}")
-    workload = arguments.request_classes(texts)
+    workload = read.request_classes(texts)
     for text, c in zip(texts, workload.classes, strict=True):
         if c.decode_length > LONGEST:
             raise InputError("--class", text, f"a decode length of at most {LONGEST}")

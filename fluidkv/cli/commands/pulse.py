@@ -3,7 +3,7 @@
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.options import Capacity, Json, argument, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, exact, percent, short
@@ -21,28 +21,16 @@ _TWO = "two different decode lengths, such as 2 4"
 
 def pulse(
     lengths: Annotated[
-        list[int],
-        argument("LENGTH", arguments.whole_number, "Two decode lengths.", least=1, most=LONGEST),
+        list[int], argument("LENGTH", read.whole_number, "Two decode lengths.", most=LONGEST)
     ],
     input_: Annotated[
         int,
         option(
-            "--input",
-            arguments.whole_number,
-            "Input length of both.",
-            metavar="TOKENS",
-            least=1,
-            most=arguments.LARGEST_NUMBER,
+            "--input TOKENS", read.whole_number, "Input length of both.", most=read.LARGEST_NUMBER
         ),
     ],
     share: Annotated[
-        Fraction,
-        option(
-            "--share",
-            arguments.share,
-            "Share of the first length, such as 1/2 or 0.5.",
-            metavar="P",
-        ),
+        Fraction, option("--share P", read.share, "Share of the first length, such as 1/2 or 0.5.")
     ],
     capacity: Capacity,
     json_: Json = False,

@@ -7,25 +7,10 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands import recommend_values as values
-from fluidkv.cli.options import (
-    RUN,
-    SERVER,
-    WHO,
-    Format,
-    Json,
-    MaybeClasses,
-    Preset,
-    Source,
-    option,
-    out,
-    seed,
-    text_option,
-)
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import requests_of
@@ -40,10 +25,7 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _TRIED = "What to try and to ask for"
-_COUNT = {"least": 1, "most": values.LARGEST_COUNT}
-_ENGINES = (
-    "vllm, vllm-0.11, sglang, trtllm-max-utilization, trtllm-no-evict, vidur-sarathi, restart"
-)
+_LARGEST = values.LARGEST_COUNT
 _ABOVE_ZERO = "a finite number above 0"
 _OPTIONS = {  # of the function -> of the command line
     "admission_rate": "--rate-cap",
@@ -64,193 +46,102 @@ _OPTIONS = {  # of the function -> of the command line
 }
 
 
+_RATE_HELP = "Poisson arrivals per second; per iteration without --clock."
 _Rate = Annotated[
     Fraction | None,
-    option(
-        "--rate",
-        arguments.positive_number,
-        "Poisson arrivals per second; per iteration without --clock.",
-        metavar="R",
-        panel=WHO,
-        allowed=_ABOVE_ZERO,
-    ),
+    opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO, allowed=_ABOVE_ZERO),
 ]
+_CLIENTS = "Number of clients, each with one request at a time."
 _Clients = Annotated[
-    int | None,
-    option(
-        "--clients",
-        arguments.whole_number,
-        "Number of clients, each with one request at a time.",
-        panel=WHO,
-        **_COUNT,
-    ),
+    int | None, opt.option("--clients N", read.whole_number, _CLIENTS, opt.WHO, most=_LARGEST)
 ]
-_Replay = Annotated[
-    bool,
-    typer.Option(
-        "--replay",
-        help="Take the trace at its own times, as a trace with a --clock is taken anyway.",
-        rich_help_panel=WHO,
-    ),
-]
+_REPLAY = "Take the trace at its own times, as a trace with a --clock is taken anyway."
+_Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
+_SPEED = "Replay the trace X times as fast."
 _Speed = Annotated[
-    Fraction,
-    option(
-        "--speed",
-        arguments.positive_number,
-        "Replay the trace X times as fast.",
-        metavar="X",
-        panel=WHO,
-        allowed=_ABOVE_ZERO,
-    ),
+    Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
 ]
+_WHOLE = "a whole number of tokens"
 _Capacity = Annotated[
     Fraction | None,
-    option(
-        "--capacity",
-        arguments.capacity,
-        "KV capacity. It may be left out for a log folder that names it.",
-        metavar="TOKENS",
-        panel=SERVER,
-        whole="a whole number of tokens",
-    ),
+    opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
 ]
-_Engine = Annotated[
-    str, text_option("--engine", f"Rules: {_ENGINES}.", metavar="NAME", panel=SERVER)
-]
-_Clock = Annotated[
-    str | None,
-    text_option(
-        "--clock",
-        "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of "
-        "prefill; or a name, such as vidur-llama3-8b-a100. "
-        r"\[default: fitted to a log folder, else time in iterations]",
-        metavar="D0[:D1[:D2]]",
-        panel=SERVER,
-    ),
-]
-_Now = Annotated[
-    list[str] | None,
-    text_option(
-        "--now",
-        "How the server is set: watermark, max_num_seqs, rate_cap; repeatable. "
-        r"\[default: 0 and no caps]",
-        metavar="KNOB=VALUE",
-        panel=SERVER,
-    ),
-]
-_BlockSize = Annotated[
+_ENGINES = (
+    "Rules: vllm, vllm-0.11, sglang, trtllm-max-utilization, trtllm-no-evict, vidur-sarathi, "
+    "restart."
+)
+_Engine = Annotated[str, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_CLOCK = (
+    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
+    "or a name, such as vidur-llama3-8b-a100. "
+    r"\[default: fitted to a log folder, else time in iterations]"
+)
+_Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2]]", str, _CLOCK, opt.SERVER)]
+_NOW = (
+    r"How the server is set: watermark, max_num_seqs, rate_cap; repeatable. \[default: 0 and no "
+    "caps]"
+)
+_Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
+_BLOCK = r"Tokens of a KV block. \[default: the engine's]"
+_Block = Annotated[
     int | None,
-    option(
-        "--block-size",
-        arguments.whole_number,
-        r"Tokens of a KV block. \[default: the engine's]",
-        metavar="TOKENS",
-        panel=SERVER,
-        **_COUNT,
-    ),
+    opt.option("--block-size TOKENS", read.whole_number, _BLOCK, opt.SERVER, most=_LARGEST),
 ]
-_MaxNumBatchedTokens = Annotated[
+_BUDGET = r"Most tokens of an iteration. \[default: no limit]"
+_Budget = Annotated[
     int | None,
-    option(
-        "--max-num-batched-tokens",
-        arguments.whole_number,
-        r"Most tokens of an iteration. \[default: no limit]",
-        metavar="TOKENS",
-        panel=SERVER,
-        **_COUNT,
+    opt.option(
+        "--max-num-batched-tokens TOKENS", read.whole_number, _BUDGET, opt.SERVER, most=_LARGEST
     ),
 ]
-_Slo = Annotated[
-    list[str] | None,
-    text_option(
-        "--slo",
-        "What must hold in every run, such as ttft_p99=2s or preemption_rate=0; repeatable.",
-        metavar="METRIC=BOUND",
-        panel=_TRIED,
-    ),
-]
-_Watermark = Annotated[
-    str | None,
-    text_option(
-        "--watermark", "Watermarks to try, each in [0, 1).", metavar="W,W,...", panel=_TRIED
-    ),
-]
-_MaxNumSeqs = Annotated[
-    str | None,
-    text_option(
-        "--max-num-seqs",
-        "Caps on running requests to try.",
-        metavar="N,N,...",
-        panel=_TRIED,
-    ),
-]
-_RateCap = Annotated[
-    str | None,
-    text_option(
-        "--rate-cap",
-        "Admissions per iteration to try, such as 1/2.",
-        metavar="R,R,...",
-        panel=_TRIED,
-    ),
-]
-_ClientCap = Annotated[
-    str | None,
-    text_option(
-        "--client-cap",
-        "Other numbers of clients to try, with --clients.",
-        metavar="N,N,...",
-        panel=_TRIED,
-    ),
-]
+_SLO = "What must hold in every run, such as ttft_p99=2s or preemption_rate=0; repeatable."
+_Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _TRIED)]
+_MARKS = "Watermarks to try, each in [0, 1)."
+_Watermark = Annotated[str | None, opt.option("--watermark W,W,...", str, _MARKS, _TRIED)]
+_SEQS = "Caps on running requests to try."
+_Seqs = Annotated[str | None, opt.option("--max-num-seqs N,N,...", str, _SEQS, _TRIED)]
+_RATES = "Admissions per iteration to try, such as 1/2."
+_RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _TRIED)]
+_OTHERS = "Other numbers of clients to try, with --clients."
+_ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
+_EACH = (
+    "Number of requests in each run; of a replay the first N, and on. "
+    r"\[default: 200 to 2,000]"
+)
 _Requests = Annotated[
-    int | None,
-    option(
-        "--requests",
-        arguments.whole_number,
-        "Number of requests in each run; of a replay the first N, and on. "
-        r"\[default: 200 to 2,000]",
-        panel=RUN,
-        **_COUNT,
-    ),
+    int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, most=_LARGEST)
 ]
-_Runs = Annotated[
-    int,
-    option(
-        "--runs",
-        arguments.whole_number,
-        "Number of runs of each setting, each with other requests.",
-        panel=RUN,
-        **_COUNT,
-    ),
-]
+_RUNS = "Number of runs of each setting, each with other requests."
+_Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)]
 
 
 def recommend(
-    source: Source = None,
-    class_: MaybeClasses = None,
-    preset: Preset = None,
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
     rate: _Rate = None,
     clients: _Clients = None,
     replay: _Replay = False,
     speed: _Speed = 1,
-    format_: Format = None,
+    format_: opt.Format = None,
     capacity: _Capacity = None,
     engine: _Engine = "vllm",
     clock: _Clock = None,
     now: _Now = None,
-    block_size: _BlockSize = None,
-    max_num_batched_tokens: _MaxNumBatchedTokens = None,
+    block_size: _Block = None,
+    max_num_batched_tokens: _Budget = None,
     slo: _Slo = None,
     watermark: _Watermark = None,
-    max_num_seqs: _MaxNumSeqs = None,
+    max_num_seqs: _Seqs = None,
     rate_cap: _RateCap = None,
     client_cap: _ClientCap = None,
     requests: _Requests = None,
     runs: _Runs = 4,
-    seed: Annotated[int, seed("the first run", most=2**62)] = 0,
-    out: Annotated[Path | None, out("JSON, a table of all that was tried, and a figure")] = None,
-    json_: Json = False,
+    seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
+    out: Annotated[
+        Path | None, opt.out("JSON, a table of all that was tried, and a figure")
+    ] = None,
+    json_: opt.Json = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
 
@@ -261,9 +152,9 @@ def recommend(
 
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
-    arguments.exactly_one(source=source, **{"class": class_}, preset=preset)
-    arguments.only_with("--format", format_, "SOURCE", source)
-    arguments.only_with("--client-cap", client_cap, "--clients", clients)
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    read.only_with("--format", format_, "SOURCE", source)
+    read.only_with("--client-cap", client_cap, "--clients", clients)
     from fluidkv.answers.recommend.logged import ServerSettings
 
     # Everything that can be refused without reading a file, before a file is read.

@@ -1,12 +1,10 @@
 """`fluidkv replay`: a measured run, predicted from its requests and a clock from half of it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fluidkv.cli import arguments
-from fluidkv.cli.options import RUN, SERVER, Json, option, out, text_option
+from fluidkv.cli import arguments as read
+from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
@@ -28,96 +26,47 @@ _HALVES = ("first", "second")
 _LARGEST = 2**30 - 1  # of a capacity in tokens, as the limits of an engine have it
 
 
-_COUNT = {"least": 1, "most": _LARGEST}
-_AS_LOGGED = r"\[default: as meta.json says]"
+_LOG = (
+    "Log folder of a vLLM run: requests.jsonl, timeseries.csv and, for the server's settings, "
+    "meta.json."
+)
+_Log = Annotated[str, argument("SOURCE", str, _LOG)]
+_FIT = "Half of the run that the clock is fitted to: first or second."
+_Fit = Annotated[str, option("--fit HALF", str, _FIT, RUN)]
+_ENGINE = r"Rules to replay with. \[default: vllm, or as meta.json says]"
+_Engine = Annotated[str | None, option("--engine NAME", str, _ENGINE, SERVER)]
 
 
-_Source = Annotated[
-    str,
-    typer.Argument(
-        help="Log folder of a vLLM run: requests.jsonl, timeseries.csv and, for the server's "
-        "settings, meta.json."
-    ),
-]
-_Fit = Annotated[
-    str,
-    text_option(
-        "--fit",
-        "Half of the run that the clock is fitted to: first or second.",
-        metavar="HALF",
-        panel=RUN,
-    ),
-]
-_Engine = Annotated[
-    str | None,
-    text_option(
-        "--engine",
-        r"Rules to replay with. \[default: vllm, or as meta.json says]",
-        metavar="NAME",
-        panel=SERVER,
-    ),
-]
-_Capacity = Annotated[
-    int | None,
-    option(
-        "--capacity",
-        arguments.whole_number,
-        f"KV tokens that requests can hold. {_AS_LOGGED}",
-        metavar="TOKENS",
-        panel=SERVER,
-        **_COUNT,
-    ),
-]
-_BlockSize = Annotated[
-    int | None,
-    option(
-        "--block-size",
-        arguments.whole_number,
-        f"Tokens of a KV block. {_AS_LOGGED}",
-        metavar="TOKENS",
-        panel=SERVER,
-        **_COUNT,
-    ),
-]
-_MaxNumSeqs = Annotated[
-    int | None,
-    option(
-        "--max-num-seqs",
-        arguments.whole_number,
-        r"Cap on running requests. \[default: as meta.json says, or none]",
-        panel=SERVER,
-        **_COUNT,
-    ),
-]
-_MaxNumBatchedTokens = Annotated[
-    int | None,
-    option(
-        "--max-num-batched-tokens",
-        arguments.whole_number,
-        r"Most tokens of an iteration. \[default: as meta.json says, or no limit]",
-        metavar="TOKENS",
-        panel=SERVER,
-        **_COUNT,
-    ),
-]
+def _count(spec: str, help: str) -> Any:
+    return option(spec, read.whole_number, help, SERVER, most=_LARGEST)
+
+
+_CAPACITY = r"KV tokens that requests can hold. \[default: as meta.json says]"
+_Capacity = Annotated[int | None, _count("--capacity TOKENS", _CAPACITY)]
+_BLOCK = r"Tokens of a KV block. \[default: as meta.json says]"
+_Block = Annotated[int | None, _count("--block-size TOKENS", _BLOCK)]
+_SEQS = r"Cap on running requests. \[default: as meta.json says, or none]"
+_Seqs = Annotated[int | None, _count("--max-num-seqs N", _SEQS)]
+_BUDGET = r"Most tokens of an iteration. \[default: as meta.json says, or no limit]"
+_Budget = Annotated[int | None, _count("--max-num-batched-tokens TOKENS", _BUDGET)]
 
 
 def replay(
-    source: _Source,
+    source: _Log,
     fit: _Fit = "first",
     engine: _Engine = None,
     capacity: _Capacity = None,
-    block_size: _BlockSize = None,
-    max_num_seqs: _MaxNumSeqs = None,
-    max_num_batched_tokens: _MaxNumBatchedTokens = None,
+    block_size: _Block = None,
+    max_num_seqs: _Seqs = None,
+    max_num_batched_tokens: _Budget = None,
     out: Annotated[Path | None, out("tables, replay.nc, replay.json and a figure")] = None,
     json_: Json = False,
 ) -> None:
     """What half of a measured run says of the other half.
 
     The log's requests, at their own times, go through the engine's rules; the
-    duration of an iteration is fitted on one half. Predicted against measured, for
-    the other half: running, waiting, KV in use, tokens per second and latencies.
+    duration of an iteration is fitted on one half. Predicted against measured,
+    of the other half: running, waiting, KV in use, tokens per second, latencies.
 
     [bold]fluidkv replay LOG_FOLDER[/bold]
     """
@@ -126,7 +75,7 @@ def replay(
     from fluidkv.answers.replay import as_dict, replay_log
     from fluidkv.cli.commands.replay_text import say_replay
 
-    with progress("replaying the log"), arguments.as_options(_OPTIONS):
+    with progress("replaying the log"), read.as_options(_OPTIONS):
         found = replay_log(
             source,
             fit=fit,

@@ -5,21 +5,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from fluidkv.cli import arguments
-from fluidkv.cli.options import (
-    RUN,
-    Format,
-    Json,
-    LoggedCapacity,
-    MaybeClasses,
-    Preset,
-    Source,
-    option,
-    out,
-    seed,
-)
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import requests_of
@@ -34,48 +21,34 @@ _WIDEST = 200  # columns of the command that is offered
 _OPTIONS = {"iterations": "--iterations", "capacity": "--capacity", "decode_length": "--class"}
 
 
-_Measured = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="CSV",
-        help="Time series of the running engine, to hold the prediction against.",
-        rich_help_panel=_MEASURED,
-    ),
-]
+def _path(_: str, text: str) -> Path:
+    return Path(text)
+
+
+_SERIES = "Time series of the running engine, to hold the prediction against."
+_Measured = Annotated[Path | None, opt.option("--measured CSV", _path, _SERIES, _MEASURED)]
+_WINDOW = r"Seconds of the series to use. \[default: with a backlog]"
 _Window = Annotated[
-    tuple | None,
-    option(
-        "--window",
-        arguments.window,
-        r"Seconds of the series to use. \[default: with a backlog]",
-        metavar="FIRST:LAST",
-        panel=_MEASURED,
-    ),
+    tuple | None, opt.option("--window FIRST:LAST", read.window, _WINDOW, _MEASURED)
 ]
+_HORIZON = r"Horizon of the simulation. \[default: 40 longest lifetimes or less]"
 _Iterations = Annotated[
-    int | None,
-    option(
-        "--iterations",
-        arguments.whole_number,
-        r"Horizon of the simulation. \[default: 40 longest lifetimes or less]",
-        panel=RUN,
-        least=1,
-    ),
+    int | None, opt.option("--iterations N", read.whole_number, _HORIZON, opt.RUN)
 ]
 
 
 def study(
-    source: Source = None,
-    class_: MaybeClasses = None,
-    preset: Preset = None,
-    format_: Format = None,
-    capacity: LoggedCapacity = None,
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    format_: opt.Format = None,
+    capacity: opt.LoggedCapacity = None,
     measured: _Measured = None,
     window: _Window = None,
     iterations: _Iterations = None,
-    seed: Annotated[int, seed("the noise")] = 0,
-    out: Annotated[Path | None, out("study.json and figures")] = None,
-    json_: Json = False,
+    seed: Annotated[int, opt.seed("the noise")] = 0,
+    out: Annotated[Path | None, opt.out("study.json and figures")] = None,
+    json_: opt.Json = False,
 ) -> None:
     """Is the eviction-free equilibrium of a workload stable at a KV capacity?
 
@@ -84,9 +57,9 @@ def study(
 
     [bold]fluidkv study --preset sharegpt --capacity 41408[/bold]
     """
-    arguments.exactly_one(source=source, **{"class": class_}, preset=preset)
-    arguments.only_with("--window", window, "--measured", measured)
-    arguments.only_with("--format", format_, "SOURCE", source)
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    read.only_with("--window", window, "--measured", measured)
+    read.only_with("--format", format_, "SOURCE", source)
     load, report = requests_of(source, class_, preset, format_)
     tokens = _capacity(capacity, source, report)
     series, measurement = _measurement(measured, window)
@@ -95,7 +68,7 @@ def study(
         from fluidkv.workload import System, Workload
 
         workload = load if isinstance(load, Workload) else load.workload()
-        with arguments.as_options(_OPTIONS):
+        with read.as_options(_OPTIONS):
             result = study_system(
                 System(workload, tokens),
                 iterations=iterations,

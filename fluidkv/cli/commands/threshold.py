@@ -4,7 +4,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, modes_grow, percent, short
@@ -21,45 +21,28 @@ LONGEST = 10_000  # decode length; minutes and no answer beyond
 _SHOWN_WINDOWS = 6
 _SHOWN_LENGTHS = 4
 _ARGUMENTS = {"decode_lengths": "LENGTH", "shares": "--share", "input_ratios": "--ratio"}
-_POSITIVE = "a positive number such as 2 or 1/2"
+_SHARES = (
+    "Share of the first length, such as 1/2 or 0.5; again for the second, and so on. The last may "
+    r"be left out. \[default: equal shares]"
+)
+_RATIOS = (
+    "Input length of each class as a multiple of L, in the order of the lengths. "
+    r"\[default: 1 for all, so that L is the common input length l0]"
+)
 
 
 def threshold(
     lengths: Annotated[
-        list[int],
-        argument(
-            "LENGTH", arguments.whole_number, "Decode lengths, 2 or more.", least=1, most=LONGEST
-        ),
+        list[int], argument("LENGTH", read.whole_number, "Decode lengths, 2 or more.", most=LONGEST)
     ],
-    share: Annotated[
-        list[Fraction] | None,
-        option(
-            "--share",
-            arguments.share,
-            "Share of the first length, such as 1/2 or 0.5; again for the second, and so on. "
-            r"The last may be left out. \[default: equal shares]",
-            metavar="P",
-        ),
-    ] = None,
+    share: Annotated[list[Fraction] | None, option("--share P", read.share, _SHARES)] = None,
     ratio: Annotated[
-        list[Fraction] | None,
-        option(
-            "--ratio",
-            arguments.exact_number,
-            "Input length of each class as a multiple of L, in the order of the lengths. "
-            r"\[default: 1 for all, so that L is the common input length l0]",
-            metavar="R",
-            allowed=_POSITIVE,
-        ),
+        list[Fraction] | None, option("--ratio R", read.positive_number, _RATIOS)
     ] = None,
     bound: Annotated[
         int | None,
         option(
-            "--bound",
-            arguments.whole_number,
-            "Look no further than this input length.",
-            metavar="TOKENS",
-            least=0,
+            "--bound TOKENS", read.whole_number, "Look no further than this input length.", least=0
         ),
     ] = None,
     json_: Json = False,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from fluidkv.cli import arguments
+from fluidkv.cli import arguments as read
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import RUN, Json, option
 from fluidkv.cli.page.numbers import counted
@@ -37,11 +37,10 @@ def verify(
     jobs: Annotated[
         int | None,
         option(
-            "--jobs",
-            arguments.whole_number,
+            "--jobs N",
+            read.whole_number,
             r"Number of processes that share the work. \[default: the cores]",
-            panel=RUN,
-            least=1,
+            RUN,
             most=256,
         ),
     ] = None,

@@ -6,10 +6,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from fluidkv.cli import arguments
-from fluidkv.cli.options import RUN, SERVER, WHO, Format, Json, Preset, Source, option, out
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import requests_of
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 _POLICY = "The policy"
 _LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean nothing
 _MOST_THRESHOLD, _MOST_SEEDS, _MOST_TYPES = 10**9, 1000, 200
-_ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
 _TIME = "a time above 0, in the unit of --d0"
 _TYPE = "RATE:IN:OUT, such as 0.5:128:256: a rate above 0, lengths whole and at least 1"
 _OPTIONS = {  # of the functions -> of the command line
@@ -47,178 +44,90 @@ _OPTIONS = {  # of the functions -> of the command line
 
 def _at_least_zero(argument: str, text: str) -> Fraction:
     allowed = "a time of at least 0, such as 1e-6"
-    value = arguments.exact_number(argument, text, allowed)
+    value = read.exact_number(argument, text, allowed)
     if value < 0:
         raise InputError(argument, text, allowed)
     return value
 
 
-_Type = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--type",
-        metavar="RATE:IN:OUT",
-        help="A prompt type: prompts per unit of time, input and output tokens; repeatable.",
-        rich_help_panel=WHO,
-    ),
-]
+_TYPE_HELP = "A prompt type: prompts per unit of time, input and output tokens; repeatable."
+_Type = Annotated[list[str] | None, opt.option("--type RATE:IN:OUT", str, _TYPE_HELP, opt.WHO)]
+_RATE_HELP = r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]"
 _Rate = Annotated[
-    Fraction | None,
-    option(
-        "--rate",
-        arguments.positive_number,
-        r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]",
-        metavar="R",
-        panel=WHO,
-        allowed=_ABOVE_ZERO,
-    ),
+    Fraction | None, opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO)
 ]
+_BINS_HELP = (
+    "Bins of outputs, each of them a type. "
+    r"\[default: of 10, 20, 40, 80, 160 the first to add less than 10% output]"
+)
 _Bins = Annotated[
-    int | None,
-    option(
-        "--bins",
-        arguments.whole_number,
-        "Bins of outputs, each of them a type. "
-        r"\[default: of 10, 20, 40, 80, 160 the first to add less than 10% output]",
-        panel=WHO,
-        least=1,
-        most=1000,
-    ),
+    int | None, opt.option("--bins N", read.whole_number, _BINS_HELP, opt.WHO, most=1000)
 ]
+_WHOLE = "a whole number of KV tokens"
 _Capacity = Annotated[
     Fraction | None,
-    option(
-        "--capacity",
-        arguments.capacity,
-        "KV capacity.",
-        metavar="TOKENS",
-        panel=SERVER,
-        whole="a whole number of KV tokens",
-    ),
+    opt.option("--capacity TOKENS", read.capacity, "KV capacity.", opt.SERVER, whole=_WHOLE),
 ]
+_D0_HELP = "Time that an iteration takes without tokens."
 _D0 = Annotated[
-    Fraction | None,
-    option(
-        "--d0",
-        arguments.positive_number,
-        "Time that an iteration takes without tokens.",
-        metavar="TIME",
-        panel=SERVER,
-        allowed=_ABOVE_ZERO,
-    ),
+    Fraction | None, opt.option("--d0 TIME", read.positive_number, _D0_HELP, opt.SERVER)
 ]
-_D1 = Annotated[
-    Fraction | None,
-    option(
-        "--d1",
-        _at_least_zero,
-        "Time that each KV token in the batch adds to it.",
-        metavar="TIME",
-        panel=SERVER,
-    ),
-]
-_Clock = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Named d0 and d1: vidur-llama3-8b-a100, iteration.",
-        rich_help_panel=SERVER,
-    ),
-]
-_UnknownLengths = Annotated[
-    bool,
-    typer.Option(
-        "--unknown-lengths",
-        help="Outputs are not known when prompts come: use Nested WAIT.",
-        rich_help_panel=_POLICY,
-    ),
-]
+_D1_HELP = "Time that each KV token in the batch adds to it."
+_D1 = Annotated[Fraction | None, opt.option("--d1 TIME", _at_least_zero, _D1_HELP, opt.SERVER)]
+_CLOCK_HELP = "Named d0 and d1: vidur-llama3-8b-a100, iteration."
+_Clock = Annotated[str | None, opt.option("--clock NAME", str, _CLOCK_HELP, opt.SERVER)]
+_UNKNOWN_HELP = "Outputs are not known when prompts come: use Nested WAIT."
+_Unknown = Annotated[bool, opt.flag("--unknown-lengths", _UNKNOWN_HELP, _POLICY)]
+_OWN = "Check your own thresholds: prompts to wait for, one for each type or segment, in order."
 _Threshold = Annotated[
     list[int] | None,
-    option(
-        "--threshold",
-        arguments.whole_number,
-        "Check your own thresholds: prompts to wait for, one for each type or segment, in order.",
-        panel=_POLICY,
-        least=1,
-        most=_MOST_THRESHOLD,
-    ),
+    opt.option("--threshold N", read.whole_number, _OWN, _POLICY, most=_MOST_THRESHOLD),
 ]
+_ENDS = "Check your own segments: the last output of one; repeatable. With --unknown-lengths."
 _Segment = Annotated[
-    list[int] | None,
-    option(
-        "--segment",
-        arguments.whole_number,
-        "Check your own segments: the last output of one; repeatable. With --unknown-lengths.",
-        metavar="END",
-        panel=_POLICY,
-        least=1,
-        most=_LONGEST,
-    ),
+    list[int] | None, opt.option("--segment END", read.whole_number, _ENDS, _POLICY, most=_LONGEST)
 ]
+_DELTA_HELP = (
+    r"Probability of an overflow before the horizon. With --unknown-lengths. \[default: 0.01]"
+)
+_DELTA = "a probability strictly between 0 and 1, such as 0.01"
 _Delta = Annotated[
-    Fraction | None,
-    option(
-        "--delta",
-        arguments.share,
-        "Probability of an overflow before the horizon. With --unknown-lengths. "
-        r"\[default: 0.01]",
-        metavar="P",
-        panel=_POLICY,
-        allowed="a probability strictly between 0 and 1, such as 0.01",
-    ),
+    Fraction | None, opt.option("--delta P", read.share, _DELTA_HELP, _POLICY, allowed=_DELTA)
 ]
+_HORIZON = r"Time up to which bounds hold. \[default: 1,000,000 d0]"
 _Horizon = Annotated[
     Fraction | None,
-    option(
-        "--horizon",
-        arguments.positive_number,
-        r"Time up to which bounds hold. \[default: 1,000,000 d0]",
-        metavar="TIME",
-        panel=_POLICY,
-        allowed=_TIME,
-    ),
+    opt.option("--horizon TIME", read.positive_number, _HORIZON, _POLICY, allowed=_TIME),
 ]
 _Simulate = Annotated[
     bool,
-    typer.Option(help="Run the policy and FCFS on the same prompts.", rich_help_panel=RUN),
+    opt.flag("--simulate/--no-simulate", "Run the policy and FCFS on the same prompts.", opt.RUN),
 ]
 _Seeds = Annotated[
     int,
-    option(
-        "--seeds",
-        arguments.whole_number,
-        "Number of runs of each policy.",
-        panel=RUN,
-        least=1,
-        most=_MOST_SEEDS,
+    opt.option(
+        "--seeds N", read.whole_number, "Number of runs of each policy.", opt.RUN, most=_MOST_SEEDS
     ),
 ]
+_LASTS = r"Time that each run lasts. \[default: some seconds of work]"
 _RunTime = Annotated[
     Fraction | None,
-    option(
-        "--run-time",
-        arguments.positive_number,
-        r"Time that each run lasts. \[default: some seconds of work]",
-        metavar="TIME",
-        panel=RUN,
-        allowed=_TIME,
-    ),
+    opt.option("--run-time TIME", read.positive_number, _LASTS, opt.RUN, allowed=_TIME),
 ]
 
 
 def wait(
-    source: Source = None,
+    source: opt.Source = None,
     type_: _Type = None,
-    preset: Preset = None,
+    preset: opt.Preset = None,
     rate: _Rate = None,
     bins: _Bins = None,
-    format_: Format = None,
+    format_: opt.Format = None,
     capacity: _Capacity = None,
     d0: _D0 = None,
     d1: _D1 = None,
     clock: _Clock = None,
-    unknown_lengths: _UnknownLengths = False,
+    unknown_lengths: _Unknown = False,
     threshold: _Threshold = None,
     segment: _Segment = None,
     delta: _Delta = None,
@@ -226,8 +135,8 @@ def wait(
     simulate: _Simulate = True,
     seeds: _Seeds = 3,
     run_time: _RunTime = None,
-    out: Annotated[Path | None, out("wait.json and figures", "--output")] = None,
-    json_: Json = False,
+    out: Annotated[Path | None, opt.out("wait.json and figures", "--out --output")] = None,
+    json_: opt.Json = False,
 ) -> None:
     """How many requests to let in, and when, so that KV memory never overflows?
 
@@ -239,12 +148,12 @@ def wait(
     """
     if capacity is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
-    arguments.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
-    arguments.only_with("--delta", delta, "--unknown-lengths", unknown_lengths)
-    arguments.exactly_one(source=source, type=type_, preset=preset)
-    arguments.only_with("--rate", rate, "SOURCE or --preset", not type_)
-    arguments.only_with("--bins", bins, "SOURCE or --preset", not type_)
-    arguments.only_with("--format", format_, "SOURCE", source)
+    read.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
+    read.only_with("--delta", delta, "--unknown-lengths", unknown_lengths)
+    read.exactly_one(source=source, type=type_, preset=preset)
+    read.only_with("--rate", rate, "SOURCE or --preset", not type_)
+    read.only_with("--bins", bins, "SOURCE or --preset", not type_)
+    read.only_with("--format", format_, "SOURCE", source)
     base, per_kv_token, unit = _clock(d0, d1, clock)
     load = (
         _of_types(type_, base, per_kv_token, unit)
@@ -288,7 +197,7 @@ def _answer(
 
     rates = "--type" if load.binned is None else "--rate"
     names = {**_OPTIONS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
-    with progress("computing thresholds") as line, arguments.as_options(names):
+    with progress("computing thresholds") as line, read.as_options(names):
         answer = wait_study(load, capacity, on_progress=line.show, **options)
     error = answer.not_simulated
     if error is None:
@@ -341,7 +250,7 @@ def _type(text: str) -> "PromptType":
     parts = text.split(":")
     if len(parts) != 3:
         raise InputError("--type", text, _TYPE)
-    rate = arguments.exact_number("--type", parts[0], _TYPE)
+    rate = read.exact_number("--type", parts[0], _TYPE)
     fine = all(re.fullmatch(r"[0-9]{1,7}", part.strip()) and int(part) for part in parts[1:])
     if rate <= 0 or not fine:
         raise InputError("--type", text, _TYPE)
@@ -362,7 +271,7 @@ def _of_requests(
     from fluidkv.answers.wait.load import binned_load
 
     requests, report = requests_of(source, None, preset, format_)
-    with arguments.as_options(_OPTIONS):
+    with read.as_options(_OPTIONS):
         return binned_load(
             requests,
             base,
