@@ -53,7 +53,7 @@ def study_system(
     if iterations is not None:
         check_horizon(iterations, longest)
     say = on_progress or (lambda _: None)
-    say("certifying the equilibrium")
+    say(f"certifying the equilibrium, outputs of up to {longest:,} tokens")
     found = stability(system)
     comparison = None
     if measurement is not None:

@@ -1,6 +1,5 @@
 """`fluidkv cascade`: how one start collapses, phase by phase."""
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -113,39 +112,6 @@ def _float(system: "System", start: tuple[Fraction, ...], horizon: int) -> "Casc
 # --- text ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Phase:
-    """The iterations that lead to X^first ... X^last, all with the same live positions."""
-
-    first: int
-    last: int
-    empty: int
-    evictions: int
-    evicted: float
-    completed: float
-
-
-def _phases(found: "Cascade") -> list[_Phase]:
-    n0, last = found.iterations[0], found.iterations[-1]
-    firsts = [n0, *(loss.iteration for loss in found.support_losses)]
-    lasts = [*(n - 1 for n in firsts[1:]), last]
-    phases = []
-    for first, end in zip(firsts, lasts, strict=True):
-        evictions = [e for e in found.evictions if first <= e.iteration <= end]
-        leading = range(max(first, n0 + 1), end + 1)
-        phases.append(
-            _Phase(
-                first,
-                end,
-                found.levels[first - n0],
-                len(evictions),
-                sum(float(e.requests) for e in evictions),
-                sum(float(found.states[n - 1 - n0][-1]) for n in leading),
-            )
-        )
-    return phases
-
-
 def _say(page: Page, found: "Cascade", horizon: int) -> None:
     from fluidkv.exact.one_class.waste import waste
     from fluidkv.exact.survival import eviction_free_equilibrium
@@ -161,27 +127,34 @@ def _say(page: Page, found: "Cascade", horizon: int) -> None:
     page.rows(_story(found, best, horizon, wasted))
     page.heading("Phases", ", by the number of stages that stay empty")
     header = ("iterations", "empty", "evicting", "evicted", "completed", "per iteration", "of x*")
-    page.table(
-        header,
-        [phase and _cells(found, phase, best) for phase in ends(_phases(found), _ROWS)],
-    )
+    page.table(header, ends(_phases(found, best), _ROWS))
     page.line("Requests, by the iterations that lead there; x* is the eviction-free rate.", "dim")
 
 
-def _cells(found: "Cascade", phase: _Phase, best: float) -> list[str]:
-    count = phase.last - phase.first + 1
-    rate = phase.completed / max(1, phase.last - max(phase.first, found.first + 1) + 1)
-    if found.settled is not None and phase.first <= found.settled.iteration <= phase.last:
-        rate = float(found.throughput)  # whole rounds of the cycle
-    return [
-        f"{phase.first} to {phase.last}" if count > 1 else str(phase.first),
-        str(phase.empty),
-        str(phase.evictions),
-        short(phase.evicted),
-        short(phase.completed),
-        short(rate),
-        f"{rate / best:.0%}",
-    ]
+def _phases(found: "Cascade", best: float) -> list[list[str]]:
+    """A row for the iterations to X^first ... X^end, all with the same live positions."""
+    n0, last = found.iterations[0], found.iterations[-1]
+    firsts = [n0, *(loss.iteration for loss in found.support_losses)]
+    rows = []
+    for first, end in zip(firsts, [*(n - 1 for n in firsts[1:]), last], strict=True):
+        evictions = [e for e in found.evictions if first <= e.iteration <= end]
+        leading = range(max(first, n0 + 1), end + 1)
+        completed = sum(float(found.states[n - 1 - n0][-1]) for n in leading)
+        rate = completed / max(1, len(leading))
+        if found.settled is not None and first <= found.settled.iteration <= end:
+            rate = float(found.throughput)  # whole rounds of the cycle
+        rows.append(
+            [
+                f"{first} to {end}" if end > first else str(first),
+                str(found.levels[first - n0]),
+                str(len(evictions)),
+                short(sum(float(e.requests) for e in evictions)),
+                short(completed),
+                short(rate),
+                f"{rate / best:.0%}",
+            ]
+        )
+    return rows
 
 
 def _story(found: "Cascade", best: float, horizon: int, wasted: float) -> list[Row]:

@@ -288,7 +288,7 @@ def _simulated_rows(found: Recommendation) -> list[Row]:
         "replay": "the trace at its own times"
         + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
     }[demand.kind]
-    rows = [
+    rows: list[Row] = [
         ("arrivals", arrivals),
         ("runs", _runs(found)),
         ("horizon", _horizon(found)),

@@ -78,7 +78,7 @@ def _span(found: "Replay", half: str) -> str:
     return f"0 to {middle:.0f} s" if half == "first" else f"{middle:.0f} to {last:.0f} s"
 
 
-def _errors(found: "Replay") -> list[Said]:
+def _errors(found: "Replay") -> Sequence[Said]:
     shown = found.predictions[:_SHOWN]
     columns: Sequence[Errors] = [*(p.errors for p in shown), found.baseline_errors]
     names = [*(p.name for p in shown), "constant rates"]
@@ -101,10 +101,10 @@ def _errors(found: "Replay") -> list[Said]:
         measured: SeriesError = columns[0][name]  # pyright: ignore[reportAssignmentType]
         cells = [_series(errors[name], scale, digits) for errors in columns]  # pyright: ignore[reportArgumentType]
         lines.append(_row(label, f"{scale * measured.measured_mean:,.{digits}f}", cells))
-    return lines + _of_requests(found, columns)
+    return [*lines, *_of_requests(found, columns)]
 
 
-def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[Said]:
+def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
     """Against the part of each time that was predicted; then, if that is not all, against all."""
     times: list[tuple[str, str, list[RelativeError]]] = [
         (name, label, [errors[name] for errors in columns])  # pyright: ignore[reportAssignmentType]
@@ -137,7 +137,7 @@ def _relative(error: "RelativeError") -> str:
     return f"{error.median_relative:.1%} ({error.bias:+.1%})"
 
 
-def _run(found: "Replay") -> list[Said]:
+def _run(found: "Replay") -> Sequence[Said]:
     shown = found.predictions[:_SHOWN]
     seen = found.recompute_seen
     measured_s = float(found.log.last_token_s.max() - found.log.arrival_s[0])
@@ -158,7 +158,7 @@ def _run(found: "Replay") -> list[Said]:
     ]
 
 
-def _swings(found: "Replay") -> list[Said]:
+def _swings(found: "Replay") -> Sequence[Said]:
     """Over the log's window, which lies in both halves, and over the predicted half alone."""
     shown = found.predictions[:_SHOWN]
     lines: list[Said] = []
@@ -199,7 +199,7 @@ def _period(period_s: float | None) -> str:
     return "none" if period_s is None else f"{period_s:.1f} s"
 
 
-def _words(found: "Replay") -> list[Said]:
+def _words(found: "Replay") -> Sequence[Said]:
     lines = [""]
     if any(p.caching for p in found.predictions):
         lines += [

@@ -98,7 +98,7 @@ def _to_run(
     source: str | None,
     class_: list[str] | None,
     preset: str | None,
-    tokens: Fraction | int,
+    tokens: Fraction,
     report: "LoadReport | None",
 ) -> str:
     """What asks for an engine's own rules about the same requests."""
@@ -108,18 +108,17 @@ def _to_run(
         folder = shlex.quote(source or "")
         return f"its rules: fluidkv replay {folder}; fluidkv recommend {folder}"
     said = shlex.join(["fluidkv", "recommend", *map(str, words), "--capacity", str(tokens)])
-    if len(said) > _WIDEST or Fraction(tokens).denominator > 1:
+    if len(said) > _WIDEST or tokens.denominator > 1:
         said = "fluidkv recommend with these requests and a whole number of KV tokens"
     return f"its rules: {said}"
 
 
-def _capacity(
-    given: Fraction | None, source: str | None, report: "LoadReport | None"
-) -> Fraction | int:
+def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
     if given is None and report is not None and report.format == "vllm-bench":
         from fluidkv.traces import bench_capacity
 
-        given = bench_capacity(source or "")
+        logged = bench_capacity(source or "")
+        given = None if logged is None else Fraction(logged)
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
     return given

@@ -71,7 +71,7 @@ def _workload_rows(result: StudyResult) -> list[Row]:
     classes = counted(len(workload.classes), "class", "classes")
     if workload.requests:
         classes += f" from {workload.requests:,} requests"
-    rows = [
+    rows: list[Row] = [
         ("name", f"{workload.name}, {classes}" if workload.name else classes),
         (
             "lengths",

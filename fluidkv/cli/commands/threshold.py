@@ -113,7 +113,7 @@ def _answer(found: "InputThreshold") -> list[Row]:
         return [("threshold", _none(found, name))]
     rows = [("threshold", _until(found, name))]
     if found.below is not None:
-        rows.append(("below", f"at {found.at_most - 1:,}: {_modes(_window_below(found))}"))
+        rows.append(("below", f"at {found.at_most - 1:,}: {_modes(*_below(found))}"))
     for c in found.last_crossings[:2]:
         where = _shown(float(c.length.mid()))
         rows.append(("last to go", f"period {short(c.period)} iterations, at {name} = {where}"))
@@ -146,13 +146,12 @@ def _until(found: "InputThreshold", name: str) -> str:
     return f"stable from {name} = {least:,} to {first.last:,}{unit}, then not"
 
 
-def _window_below(found: "InputThreshold") -> "UnitCircleCount | InputWindow":
-    """The window that ends below the threshold: certified where the count by itself may not be."""
-    ending = (w for w in found.windows if found.least is not None and w.last == found.least - 1)
-    window = next(ending, found.below)
-    if window is None:
-        raise ValueError("no input length below 0")
-    return window
+def _below(found: "InputThreshold") -> tuple[int | None, int | None]:
+    """Of the window that ends below: certified where the count by itself may not be."""
+    for window in found.windows:
+        if found.least is not None and window.last == found.least - 1:
+            return window.growing_modes, window.neutral_modes
+    return (None, None) if found.below is None else (found.below.outside, found.below.on_circle)
 
 
 def _kind(length: int, count: "UnitCircleCount") -> str:
@@ -176,24 +175,13 @@ def _none(found: "InputThreshold", name: str) -> str:
     return f"none: unstable at every {name}" + (f"; the lengths share the divisor {g}" * (g > 1))
 
 
-def _modes(count: "UnitCircleCount | InputWindow") -> str:
-    growing, neutral = _numbers(count)
+def _modes(growing: int | None, neutral: int | None) -> str:
     if growing is None or neutral is None:
         return "undecided"
-    if growing == neutral == 0:
-        return "stable"
     parts = [modes_grow(growing)] if growing else []
     if neutral:
         parts.append(f"{counted(neutral, 'mode')} {'is' if neutral == 1 else 'are'} neutral")
-    return ", ".join(parts)
-
-
-def _numbers(count: "UnitCircleCount | InputWindow") -> tuple[int | None, int | None]:
-    from fluidkv.exact.mixed.thresholds.threshold import InputWindow
-
-    if isinstance(count, InputWindow):
-        return count.growing_modes, count.neutral_modes
-    return count.outside, count.on_circle
+    return ", ".join(parts) or "stable"
 
 
 def _formulas(found: "InputThreshold") -> list[Row]:
@@ -230,7 +218,7 @@ def _windows(found: "InputThreshold") -> list[Row]:
         rows.append(f"{hidden:,} windows of shorter inputs: --json lists them")
         shown = shown[-_SHOWN_WINDOWS:]
     width = max(22, *(len(_range(w)) for w in shown)) + 2
-    rows += [f"{_range(w):<{width}}{_modes(w)}" for w in shown]
+    rows += [f"{_range(w):<{width}}{_modes(w.growing_modes, w.neutral_modes)}" for w in shown]
     name = "at l0" if found.mix.common_input else "at L"
     return [(name if i == 0 else "", row) for i, row in enumerate(rows)]
 

@@ -155,13 +155,22 @@ def wait(
     read.only_with("--bins", bins, "SOURCE or --preset", not type_)
     read.only_with("--format", format_, "SOURCE", source)
     base, per_kv_token, unit = _clock(d0, d1, clock)
-    load = (
-        _of_types(type_, base, per_kv_token, unit)
-        if type_
-        else _of_requests(
-            source, preset, format_, base, per_kv_token, rate, bins, common_input=unknown_lengths
-        )
-    )
+    if type_:
+        load = _of_types(type_, base, per_kv_token, unit)
+    else:
+        from fluidkv.answers.wait.load import binned_load
+
+        requests, report = requests_of(source, None, preset, format_)
+        with read.as_options(_OPTIONS):
+            load = binned_load(
+                requests,
+                base,
+                per_kv_token,
+                rate=rate,
+                bins=bins,
+                common_input=unknown_lengths,
+                read="" if report is None else report.summary().splitlines()[0],
+            )
     options: dict[str, Any] = {
         "unknown_lengths": unknown_lengths,
         "delta": delta,
@@ -255,29 +264,3 @@ def _type(text: str) -> "PromptType":
     if rate <= 0 or not fine:
         raise InputError("--type", text, _TYPE)
     return PromptType(rate, int(parts[1]), int(parts[2]))
-
-
-def _of_requests(
-    source: str | None,
-    preset: str | None,
-    format_: str | None,
-    base: Fraction,
-    per_kv_token: Fraction,
-    rate: Fraction | None,
-    bins: int | None,
-    *,
-    common_input: bool,
-) -> "Load":
-    from fluidkv.answers.wait.load import binned_load
-
-    requests, report = requests_of(source, None, preset, format_)
-    with read.as_options(_OPTIONS):
-        return binned_load(
-            requests,
-            base,
-            per_kv_token,
-            rate=rate,
-            bins=bins,
-            common_input=common_input,
-            read="" if report is None else report.summary().splitlines()[0],
-        )

@@ -132,7 +132,7 @@ def _thresholds(answer: WaitAnswer) -> list[Row]:
         kind = "your thresholds, which carry the load"
     elif chosen is answer.with_slack and chosen.thresholds != answer.least.thresholds:
         kind = "the least whole thresholds with slack"
-    rows = [
+    rows: list[Row] = [
         ("let in", words.named(types, (f"{n:,}" for n in chosen.thresholds))),
         ("", f"at once, when so many wait: {kind}"),
         ("memory", f"at most {words.tokens_at_most(chosen.memory)}, always"),

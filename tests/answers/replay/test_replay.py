@@ -167,7 +167,7 @@ def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> No
     found = replay_log(tmp_path)
     unseen = replace(found, fit=replace(found.fit, unseen=("per_prefill_token",)))
     say_replay(Page(), unseen)
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     assert "nothing for each of prefill" in shown
     assert "they do not tell what prefill costs" in shown
 
