@@ -63,7 +63,7 @@ def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Cal
 _CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.", WHO)
 Classes = Annotated[list[str], _CLASSES]
 MaybeClasses = Annotated[list[str] | None, _CLASSES]
-OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.", WHO)]
+OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.")]
 _TRACE = "Trace file or log folder; the format is found from the content."
 Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
 _PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
@@ -73,7 +73,7 @@ _FORMATS = (
     "vllm-bench."
 )
 Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
-Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.", SERVER)]
+Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.")]
 LOGGED = "KV capacity. It may be left out for a log folder that names it."
 LoggedCapacity = Annotated[
     Fraction | None, option("--capacity TOKENS", read.capacity, LOGGED, SERVER)

@@ -27,7 +27,13 @@ def atlas(
     out: Annotated[Path, out("threshold_atlas.nc and threshold_atlas.csv")],
     longest: Annotated[
         int,
-        option("--longest N", read.whole_number, "Longest decode length.", least=2, most=LONGEST),
+        option(
+            "--longest N",
+            read.whole_number,
+            "Longest decode length of the pairs.",
+            least=2,
+            most=LONGEST,
+        ),
     ] = 60,
     share: Annotated[list[Fraction] | None, option("--share P", read.share, _SHARES)] = None,
     workers: Annotated[

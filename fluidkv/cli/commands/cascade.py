@@ -24,9 +24,10 @@ HORIZON, EXACT_HORIZON = 10_000, 2_000
 MOST_MASSES, EXACT_MOST_ITERATIONS = 10_000_000, 5_000
 
 _HORIZONS = (
-    f"Horizon, at most {MOST_MASSES:,} over OUT, {EXACT_MOST_ITERATIONS:,} with --exact. "
-    rf"\[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]"
+    f"Iterations to follow, at most {MOST_MASSES:,} / OUT, and {EXACT_MOST_ITERATIONS:,} with "
+    rf"--exact. \[default: {HORIZON:,}; {EXACT_HORIZON:,} with --exact]"
 )
+_STARTS = "Requests in each decode stage, as decimals or fractions; they must fill memory."
 _START = "masses such as 5/2,2,17/10, one a decode stage"
 _ROWS = 40  # of the table of phases; --json lists all
 
@@ -34,14 +35,7 @@ _ROWS = 40  # of the table of phases; --json lists all
 def cascade(
     class_: OneClass,
     capacity: Capacity,
-    start: Annotated[
-        str,
-        option(
-            "--start X,X,...",
-            str,
-            "Requests in each decode stage, decimals or fractions; they must fill memory.",
-        ),
-    ],
+    start: Annotated[str, option("--start X,X,...", str, _STARTS)],
     exact: Annotated[bool, flag("--exact", "Compute in rationals instead of float64.")] = False,
     iterations: Annotated[
         int | None, option("--iterations N", read.whole_number, _HORIZONS)

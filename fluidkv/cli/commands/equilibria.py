@@ -29,7 +29,7 @@ def equilibria(
         option(
             "--gaps G,G,...",
             read.whole_numbers,
-            "Only the cycle with these predecessor gaps.",
+            "List only the cycle with these predecessor gaps.",
             allowed="whole numbers, such as 4,1,3,1",
         ),
     ] = None,
@@ -38,7 +38,7 @@ def equilibria(
         option(
             "--level I",
             read.whole_numbers,
-            "Only cycles with this many empty stages.",
+            "List only cycles with this many empty stages.",
             allowed="one whole number, such as 2",
         ),
     ] = None,

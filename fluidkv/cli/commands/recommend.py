@@ -46,7 +46,7 @@ _OPTIONS = {  # of the function -> of the command line
 }
 
 
-_RATE_HELP = "Poisson arrivals per second; per iteration without --clock."
+_RATE_HELP = "Rate of Poisson arrivals per second; per iteration without --clock."
 _Rate = Annotated[
     Fraction | None,
     opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO, allowed=_ABOVE_ZERO),
@@ -67,8 +67,8 @@ _Capacity = Annotated[
     opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
 ]
 _ENGINES = (
-    "Rules: vllm, vllm-0.11, sglang, trtllm-max-utilization, trtllm-no-evict, vidur-sarathi, "
-    "restart."
+    "Engine whose rules are run: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
+    "trtllm-no-evict, vidur-sarathi, restart."
 )
 _Engine = Annotated[str, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
 _CLOCK = (
@@ -100,7 +100,7 @@ _MARKS = "Watermarks to try, each in [0, 1)."
 _Watermark = Annotated[str | None, opt.option("--watermark W,W,...", str, _MARKS, _TRIED)]
 _SEQS = "Caps on running requests to try."
 _Seqs = Annotated[str | None, opt.option("--max-num-seqs N,N,...", str, _SEQS, _TRIED)]
-_RATES = "Admissions per iteration to try, such as 1/2."
+_RATES = "Caps on admissions per iteration to try, such as 1/2."
 _RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _TRIED)]
 _OTHERS = "Other numbers of clients to try, with --clients."
 _ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
@@ -122,7 +122,7 @@ def recommend(
     rate: _Rate = None,
     clients: _Clients = None,
     replay: _Replay = False,
-    speed: _Speed = 1,
+    speed: _Speed = Fraction(1),
     format_: opt.Format = None,
     capacity: _Capacity = None,
     engine: _Engine = "vllm",
@@ -269,7 +269,7 @@ def _demand(
     rate: Fraction | None,
     clients: int | None,
     replay: bool,
-    speed: Fraction | int,
+    speed: Fraction,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
     from fluidkv.answers.recommend import Demand

@@ -33,7 +33,7 @@ _LOG = (
 _Log = Annotated[str, argument("SOURCE", str, _LOG)]
 _FIT = "Half of the run that the clock is fitted to: first or second."
 _Fit = Annotated[str, option("--fit HALF", str, _FIT, RUN)]
-_ENGINE = r"Rules to replay with. \[default: vllm, or as meta.json says]"
+_ENGINE = r"Engine whose rules are replayed. \[default: vllm, or as meta.json says]"
 _Engine = Annotated[str | None, option("--engine NAME", str, _ENGINE, SERVER)]
 
 

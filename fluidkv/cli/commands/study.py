@@ -31,7 +31,7 @@ _WINDOW = r"Seconds of the series to use. \[default: with a backlog]"
 _Window = Annotated[
     tuple | None, opt.option("--window FIRST:LAST", read.window, _WINDOW, _MEASURED)
 ]
-_HORIZON = r"Horizon of the simulation. \[default: 40 longest lifetimes or less]"
+_HORIZON = r"Iterations to simulate. \[default: 40 longest lifetimes or less]"
 _Iterations = Annotated[
     int | None, opt.option("--iterations N", read.whole_number, _HORIZON, opt.RUN)
 ]

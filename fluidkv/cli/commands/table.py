@@ -20,7 +20,7 @@ _ELSEWHERE = "; 4, 5 and 8 are claims: fluidkv verify congestion.table-4, and so
 
 def table(
     number: Annotated[
-        str | None, typer.Argument(metavar="[N]", help="Number of the table in Congestion.")
+        str | None, typer.Argument(metavar="[N]", help="Number of a table in Congestion.")
     ] = None,
     json_: Json = False,
 ) -> None:

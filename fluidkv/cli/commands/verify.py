@@ -32,7 +32,10 @@ _FAILS = {  # origin of a statement -> what it is called where it fails; one, ma
 def verify(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Claims, or the front of their ids."),
+        typer.Argument(
+            metavar="[ID]...",
+            help=r"Claims to check, by their ids or the front of them. \[default: all]",
+        ),
     ] = None,
     jobs: Annotated[
         int | None,

@@ -57,7 +57,7 @@ _Rate = Annotated[
     Fraction | None, opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO)
 ]
 _BINS_HELP = (
-    "Bins of outputs, each of them a type. "
+    "Number of bins of outputs, each of them a type. "
     r"\[default: of 10, 20, 40, 80, 160 the first to add less than 10% output]"
 )
 _Bins = Annotated[
@@ -74,7 +74,7 @@ _D0 = Annotated[
 ]
 _D1_HELP = "Time that each KV token in the batch adds to it."
 _D1 = Annotated[Fraction | None, opt.option("--d1 TIME", _at_least_zero, _D1_HELP, opt.SERVER)]
-_CLOCK_HELP = "Named d0 and d1: vidur-llama3-8b-a100, iteration."
+_CLOCK_HELP = "Name of a clock that has d0 and d1: vidur-llama3-8b-a100, iteration."
 _Clock = Annotated[str | None, opt.option("--clock NAME", str, _CLOCK_HELP, opt.SERVER)]
 _UNKNOWN_HELP = "Outputs are not known when prompts come: use Nested WAIT."
 _Unknown = Annotated[bool, opt.flag("--unknown-lengths", _UNKNOWN_HELP, _POLICY)]
