@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from flint import arb, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.precision import DOUBLE, working
 from fluidkv.exact.roots.enclosures import (
     RootEnclosure,
     enclose_roots,
@@ -92,6 +92,7 @@ class GrowingModes:
         return sum(mode.multiplicity for mode in self.modes)
 
 
+@working(DOUBLE)
 def growing_modes(
     weights: SurvivalWeights, certificate: SpectralCertificate | None = None
 ) -> GrowingModes:
@@ -136,13 +137,13 @@ def _all_exactly(polynomial: fmpz_poly, count: int) -> list[RootEnclosure]:
     """
     bits = 128
     while True:
-        with flint_context.workprec(bits):
+        with working(bits):
             roots = [
                 RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
                 for ball, multiplicity in enclosed_roots(polynomial)
                 if ball.imag <= 0 and abs(ball) > 1
             ]
-            sharp = all(root.modulus.log().rel_accuracy_bits() > 53 for root in roots)
+            sharp = all(abs(root.ball).log().rel_accuracy_bits() > 53 for root in roots)
         if _total(roots) >= count and sharp:
             return roots
         bits *= 2
@@ -197,13 +198,7 @@ def _enclose_more(
 
 
 def _grows(root: RootEnclosure) -> bool:
-    with flint_context.workprec(_bits(root)):
-        return bool(root.modulus > 1)
-
-
-def _bits(root: RootEnclosure) -> int:
-    """More than its midpoint is long, so that nothing of the ball is lost."""
-    return 64 + max(root.ball.real.bits(), root.ball.imag.bits())
+    return bool(root.modulus > 1)
 
 
 def _total(roots: list[RootEnclosure]) -> int:
@@ -211,9 +206,10 @@ def _total(roots: list[RootEnclosure]) -> int:
 
 
 def _mode(root: RootEnclosure) -> GrowingMode:
-    with flint_context.workprec(_bits(root)):
+    with working(root.bits):
         folding = 1 / root.modulus.log()
-    low, high = float(root.modulus.lower()), float(root.modulus.upper())
+    modulus = abs(root.ball)
+    low, high = float(modulus.lower()), float(modulus.upper())
     return GrowingMode(
         root=root,
         modulus=(math.nextafter(low, 0), math.nextafter(high, math.inf)),

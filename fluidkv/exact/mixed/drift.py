@@ -27,12 +27,12 @@ from enum import StrEnum
 from fractions import Fraction
 
 from flint import acb, arb, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.discs import modulus, taylor
 from fluidkv.exact.mixed.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
 from fluidkv.exact.mixed.mix import LengthMix
+from fluidkv.exact.precision import DOUBLE, shown_alike, working
 
 
 class BranchStatus(StrEnum):
@@ -52,6 +52,7 @@ class BranchStatus(StrEnum):
     CLOSE = "close"
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Drift:
     """The branch that starts at a root of the limit, to second order in eps = 1 / (L + d).
@@ -76,7 +77,7 @@ class Drift:
         """
         if self.first is None or self.second is None:
             return None
-        with flint_context.workprec(BITS):
+        with working(BITS):
             u, v = self.first / self.root.ball, self.second / self.root.ball
             return u.real, v.real + u.imag * u.imag / 2
 
@@ -118,7 +119,7 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     if root.multiplicity > 1:
         return Drift(root, BranchStatus.MULTIPLE, None, None)
     limit, correction = perturbed(mix)
-    with flint_context.workprec(_working_bits(limit)):
+    with working(_working_bits(limit)):
         alpha = sharp(mix, root)
         p, q = taylor(limit, alpha), taylor(correction, alpha)
         first = -q[0] / p[1]
@@ -126,6 +127,7 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     return Drift(root, BranchStatus.SIMPLE, first, second)
 
 
+@working(DOUBLE)
 def drift_bound(
     mix: LengthMix, root: LimitRoot, above: Fraction | int, *, order: int = 2
 ) -> DriftBound | None:
@@ -150,7 +152,7 @@ def drift_bound(
     if expansion.first is None or expansion.second is None:
         return None
     limit, correction = perturbed(mix)
-    with flint_context.workprec(_working_bits(limit)):
+    with working(_working_bits(limit)):
         alpha = sharp(mix, root)
         p = [modulus(c) for c in taylor(limit, alpha)]
         q = [modulus(c) for c in taylor(correction, alpha)]
@@ -178,6 +180,7 @@ def drift_bound(
     return None
 
 
+@working(DOUBLE)
 def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     """Constants of |z| - 1 = Theta(1/L) for the unit-circle modes, for all L >= `above`.
 
@@ -196,7 +199,7 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     mean = sum((p * n for p, n in zip(mix.shares, mix.decode_lengths, strict=True)), Fraction(0))
     weighted = Fraction(sum(mix.limit.memory), mix.limit.denominator)
     limit = mean / weighted
-    with flint_context.workprec(BITS):
+    with working(BITS):
         off = arb(max(constants)) * eps
         centre = arb(limit.numerator) / limit.denominator
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha

@@ -23,12 +23,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from flint import ctx as flint_context
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.orbits import CohortMap, count_outside_and_on, without_zeros
 from fluidkv.exact.mixed.pulse import PulseCycle, compressed_weights
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import enclosed_roots
 from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.verdict import Evidence
@@ -162,7 +162,7 @@ def _support(state: Sequence[Fraction]) -> tuple[int, ...]:
 def _radius(polynomial: fmpz_poly) -> tuple[float, float]:
     if polynomial.degree() == 0:
         return 0.0, 0.0
-    with flint_context.workprec(128):
+    with working(128):
         moduli = [abs(ball) for ball, _ in enclosed_roots(polynomial)]
         low = max(float(m.lower()) for m in moduli)
         high = max(float(m.upper()) for m in moduli)

@@ -8,10 +8,10 @@ import math
 from fractions import Fraction
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.stability import InputScale, input_scale_bracket
 from fluidkv.workload import Workload
@@ -93,6 +93,6 @@ def _together(crossings: list[Crossing]) -> list[list[Crossing]]:
 
 def _ends(ball: arb) -> tuple[Fraction, Fraction]:
     """Floats below and above all of the ball, as rationals."""
-    with flint_context.workprec(1024):
+    with working(1024):
         low, high = float(ball.lower()), float(ball.upper())
     return Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf))

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
@@ -137,7 +137,7 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
 def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindow]:
     """All lengths from 0 on. The count beyond the last crossing is certified; the others follow."""
-    with flint_context.workprec(1024):
+    with working(1024):
         # whole lengths that a crossing's ball touches are counted by themselves
         touched = sorted({n for c in crossings for n in _whole_within(c.length) if n >= 0})
         ceilings = [_ceiling(c.length) for c in crossings]

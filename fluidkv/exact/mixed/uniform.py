@@ -24,6 +24,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.lyapunov import EXACT_AGES, largest_eigenvalue, lyapunov
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.transition import transition_matrix
+from fluidkv.exact.precision import DOUBLE, working
 from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.verdict import Evidence, Verdict
 
@@ -58,6 +59,7 @@ class UniformBound:
     reason: str
 
 
+@working(DOUBLE)
 def uniform_bound(mix: LengthMix, input_length: Fraction | int) -> UniformBound:
     """C_P and rho that hold for all L >= `input_length`.
 

@@ -31,10 +31,10 @@ from fractions import Fraction
 from typing import cast
 
 from flint import arb, fmpq, fmpq_mat, fmpq_poly, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.exact.one_class.cycles import canonical_gaps, only_class
 from fluidkv.exact.one_class.gaps import Gaps, checked_gaps, cycle_name, rotational_order
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import (
     count_inside,
     count_on_circle,
@@ -182,7 +182,7 @@ def _radius_and_growth(
     polynomial: fmpz_poly, period: int
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """The largest modulus over one period, and an iteration; floats rounded outward."""
-    with flint_context.workprec(128):
+    with working(128):
         moduli = [abs(ball) for ball, _ in enclosed_roots(polynomial)]
         largest = moduli[0]
         for modulus in moduli[1:]:

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import cast
 
 from flint import acb, fmpz, fmpz_mat, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.precision import working
 from fluidkv.exact.survival import SurvivalWeights
 
 
@@ -62,7 +62,7 @@ def _count_real_between_two(polynomial: fmpz_poly) -> int:
     """
     bits = 128
     while True:
-        with flint_context.workprec(bits):
+        with working(bits):
             real = [(x.real, m) for x, m in enclosed_roots(polynomial) if x.imag == 0]
         if not any(x.contains(-2) or x.contains(2) for x, _ in real):
             return sum(m for x, m in real if -2 < x < 2)

@@ -16,8 +16,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from flint import arb, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.precision import DOUBLE, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
@@ -86,6 +86,7 @@ class SpectralCertificate:
         return max(float(root.period.mid()) for root in self.leading)
 
 
+@working(DOUBLE)
 def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     """Count the roots of F outside the unit circle and enclose its spectral radius.
 
@@ -97,6 +98,7 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     return _large(polynomial)
 
 
+@working(DOUBLE)
 def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
     """(low, high) around max |z| over the roots of F, rounded outward, and nothing else.
 
@@ -156,7 +158,7 @@ def _count_ordered(descending: list[int]) -> int | None:
 
 def _small(polynomial: fmpz_poly) -> SpectralCertificate:
     count = _count(polynomial)
-    with flint_context.workprec(128):
+    with working(128):
         roots = tuple(
             RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
             for ball, multiplicity in enclosed_roots(polynomial)
@@ -307,7 +309,7 @@ def _isolate(
     if certificate is None or not 0 < certificate.outside <= 2 * (chosen + 1):
         return None
     leading = tuple(enclose_roots(polynomial, estimates[: chosen + 1]))
-    with flint_context.workprec(128):
+    with working(128):
         boundary = arb(certificate.radius.numerator) / arb(certificate.radius.denominator)
         beyond = all(root.modulus > boundary for root in leading)
     if not beyond or certificate.outside != sum(root.count for root in leading):
@@ -319,16 +321,16 @@ def _leading(roots: tuple[RootEnclosure, ...]) -> tuple[RootEnclosure, ...]:
     """The enclosures whose modulus may be the largest."""
     if not roots:
         return ()
-    largest = max((root.modulus.lower() for root in roots), key=lambda low: float(low))
-    return tuple(root for root in roots if not root.modulus < largest)
+    largest = max((abs(root.ball).lower() for root in roots), key=lambda low: float(low))
+    return tuple(root for root in roots if not abs(root.ball) < largest)
 
 
 def _largest_modulus(roots: tuple[RootEnclosure, ...]) -> tuple[float, float]:
     """Outward-rounded floats around max |z|, (0, 0) without roots."""
     if not roots:
         return 0.0, 0.0
-    low = max(float(root.modulus.lower()) for root in roots)
-    high = max(float(root.modulus.upper()) for root in roots)
+    low = max(float(abs(root.ball).lower()) for root in roots)
+    high = max(float(abs(root.ball).upper()) for root in roots)
     return math.nextafter(low, 0), math.nextafter(high, math.inf)
 
 

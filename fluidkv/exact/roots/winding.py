@@ -51,8 +51,9 @@ from typing import Any, overload
 
 import numpy as np
 from flint import acb, arb
-from flint import ctx as flint_context
 from numpy.typing import NDArray
+
+from fluidkv.exact.precision import working
 
 Floats = NDArray[np.float64]
 Complexes = NDArray[np.complex128]
@@ -194,7 +195,7 @@ class Series:
         quarter = 0.5**halvings / (2 * self.grid_cells)
         halves = np.concatenate([centres - quarter, centres + quarter])
         halves = halves[(halves > 0) & (halves < 1)]
-        with flint_context.workprec(64):
+        with working(64):
             points = np.array([_rounded(acb(arb(x)).exp_pi_i()) for x in halves])
         return self._cover(halves, halvings, self.evaluate(points))
 
@@ -320,7 +321,7 @@ def _in_order(levels: list[Covering]) -> Covering:
 def _grid_points(n: int) -> Complexes:
     """e^{i pi k / n} for k = 0 ... n, each the product of two points rounded from balls."""
     step = 1 << (n.bit_length() // 2)
-    with flint_context.workprec(64):
+    with working(64):
         fine = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(step)])
         coarse = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(0, n + 1, step)])
     return (coarse[:, None] * fine[None, :]).ravel()[: n + 1]

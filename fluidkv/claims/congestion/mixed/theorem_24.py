@@ -59,10 +59,9 @@ def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
 
 def _expansion() -> Outcome:
     """c_2 as printed against our second derivative; then K and eps_alpha, both certified."""
-    from flint import ctx as flint_context
-
     from fluidkv.exact.mixed.drift import drift, drift_bound
     from fluidkv.exact.mixed.limit import limit_roots
+    from fluidkv.exact.precision import working
     from fluidkv.exact.roots.polynomial import characteristic_polynomial
 
     tried, multiple, worst = 0, 0, 0.0
@@ -74,7 +73,7 @@ def _expansion() -> Outcome:
             if found.first is None or found.second is None:
                 multiple += 1
                 continue
-            with flint_context.workprec(_BITS):
+            with working(_BITS):
                 alpha = root.ball
                 slope = _value(first, alpha)
                 printed = alpha / 2 * (alpha * _value(second, alpha) / slope + 2)
@@ -171,17 +170,16 @@ def _correction_formula() -> Outcome:
 
 def _distance_to_one() -> Outcome:
     """n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed."""
-    from flint import ctx as flint_context
-
     from fluidkv.exact.mixed.limit import limit_roots
     from fluidkv.exact.mixed.mix import two_lengths
+    from fluidkv.exact.precision import working
     from fluidkv.exact.roots.polynomial import characteristic_polynomial
 
     rows = []
     for n in (5, 9, 17, 33):
         mix = two_lengths(2, n, Fraction(1, 2))
         root = limit_roots(mix)[0]
-        with flint_context.workprec(_BITS):
+        with working(_BITS):
             slope = _value(characteristic_polynomial(mix.limit).derivative(), root.ball)
             size = abs(slope) / mix.limit.denominator
             rows.append((n, abs(1 - root.ball), size / n**2))
