@@ -8,13 +8,12 @@ it is not.
 The capacity does not enter: weights are per admitted request. Input lengths do.
 """
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from flint import arb, fmpz_poly
 
-from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import (
     RootEnclosure,
     enclose_roots,
@@ -208,11 +207,9 @@ def _total(roots: list[RootEnclosure]) -> int:
 def _mode(root: RootEnclosure) -> GrowingMode:
     with working(root.bits):
         folding = 1 / root.modulus.log()
-    modulus = abs(root.ball)
-    low, high = float(modulus.lower()), float(modulus.upper())
     return GrowingMode(
         root=root,
-        modulus=(math.nextafter(low, 0), math.nextafter(high, math.inf)),
+        modulus=outward(abs(root.ball)),
         period=float(root.period.mid()),
         folding_time=float(arb(folding).mid()),
     )

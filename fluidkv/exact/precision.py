@@ -19,6 +19,7 @@ A thread that sets `flint.ctx` by itself is outside of all this.
 """
 
 import copyreg
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -44,6 +45,16 @@ def working(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
+
+
+def outward(ball: arb) -> tuple[float, float]:
+    """Doubles below and above every point of a ball; in the current precision.
+
+    The ends of a ball are rounded outward to that precision, and then to the nearest doubles; a
+    step to the next ones makes up for that.
+    """
+    low, high = float(ball.lower()), float(ball.upper())
+    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
 
 def shown_alike(record: _Record) -> _Record:

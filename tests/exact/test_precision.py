@@ -1,5 +1,6 @@
 """Certified results depend neither on the precision of the process nor on other threads."""
 
+import math
 import os
 import pickle
 import threading
@@ -23,6 +24,7 @@ from fluidkv.exact.mixed.pulse import pulse_cycle
 from fluidkv.exact.mixed.scale import input_scale
 from fluidkv.exact.mixed.uniform import uniform_bound
 from fluidkv.exact.one_class.return_map import cycle_stability
+from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.spectrum import certify_spectrum, spectral_radius
 from fluidkv.wait.theory.boundary_queue import ends, eta, exceedance_probability
 from fluidkv.wait.theory.bounds import theorem_1_gap
@@ -134,6 +136,17 @@ def test_four_threads_find_what_one_finds():
     assert ctx.prec == before
 
 
+@pytest.mark.parametrize(
+    "value", [Fraction(1, 3), Fraction(-1, 3), Fraction(1), Fraction(10**20 + 1)]
+)
+def test_doubles_around_a_ball_lie_outside_of_it(value):
+    with working(200):
+        ball = arb(value.numerator) / value.denominator
+        low, high = outward(ball)
+        assert low < ball < high
+    assert high - low <= 4 * math.ulp(float(value))
+
+
 def test_an_error_leaves_the_precision_as_it_was():
     before = ctx.prec
     with pytest.raises(fk.InputError):
@@ -144,8 +157,6 @@ def test_an_error_leaves_the_precision_as_it_was():
 @pytest.mark.filterwarnings("ignore:.*fork")
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks here")
 def test_a_process_forked_amid_a_certificate_is_at_rest():
-    from fluidkv.exact.precision import working
-
     computing, done, before = threading.Event(), threading.Event(), ctx.prec
 
     def certificate() -> None:

@@ -6,26 +6,29 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import fmpz_poly
+from flint import acb, fmpz_poly
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.roots import spectrum
-from fluidkv.exact.roots.spectrum import certify_spectrum
+from fluidkv.exact.roots.enclosures import RootEnclosure
+from fluidkv.exact.roots.spectrum import certify_spectrum, count_unstable
+from fluidkv.exact.roots.winding import WindingCertificate
 from fluidkv.exact.stability import (
     exact_factor,
     input_scale_bracket,
     rounded_outward,
     stability,
 )
-from fluidkv.exact.survival import survival_weights
+from fluidkv.exact.survival import SurvivalWeights, survival_weights
 from fluidkv.traces import read_trace
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import workloads
 
 HALF = Fraction(1, 2)
+COVERING = spectrum.Series([1]).grid()  # of a constant, which any circle passes
 
 
 def two_classes(input_length: int, first: int, second: int) -> Workload:
@@ -340,6 +343,16 @@ def test_enclosures_decide_where_the_unit_circle_does_not_close(
     assert (result.verdict, result.unstable_modes) == (verdict, outside)
 
 
+@pytest.mark.parametrize(
+    ("radius", "outside"), [(Fraction(1), 1), (Fraction(9, 10), 1), (Fraction(11, 10), None)]
+)
+def test_enclosures_beyond_a_wider_circle_leave_the_unit_circle_open(radius, outside):
+    """Roots between the circles would be missed."""
+    beyond = WindingCertificate(radius, 1, COVERING)
+    count = spectrum._count_enclosed((RootEnclosure(acb(2), 1),), beyond)
+    assert (count.outside, count.on_circle) == (outside, None if outside is None else 0)
+
+
 def test_a_radius_above_one_is_unstable_without_a_count(monkeypatch):
     undecided = spectrum.UnitCircleCount(None, None, Evidence.BALL, None)
     monkeypatch.setattr(spectrum, "_count", lambda *_: undecided)
@@ -359,6 +372,15 @@ def test_weights_in_order_decide_at_high_degree(input_length, decode_length):
         wound = spectrum.count_outside(list(memory))
         assert wound is not None
         assert (count.outside, count.on_circle, count.evidence) == (wound.outside, 0, "exact")
+
+
+def test_weights_that_stay_equal_are_not_in_order():
+    """1 + z + ... + z^69 has all its roots on the circle."""
+    level = count_unstable(SurvivalWeights((1,) * 70, (1,) * 70, 1))
+    assert (level.outside, level.on_circle) == (0, 69)
+    assert spectrum._count_ordered([1] * 70) is None
+    assert spectrum._count_ordered([2, *[1] * 69]) is None
+    assert spectrum._count_ordered([*[1] * 69, 2]) is None
 
 
 def test_long_requests_all_alike_are_judged_and_bracketed():

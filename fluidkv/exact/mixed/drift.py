@@ -20,7 +20,6 @@ straight outward, at a rate that depends on shares and ratios and never changes 
 Sources: Congestion, Theorem 24 and Appendices B.4, B.7.2 and B.9.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,7 +31,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.mixed.discs import modulus, taylor
 from fluidkv.exact.mixed.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
 from fluidkv.exact.mixed.mix import LengthMix
-from fluidkv.exact.precision import DOUBLE, shown_alike, working
+from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
 
 
 class BranchStatus(StrEnum):
@@ -203,8 +202,8 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
         off = arb(max(constants)) * eps
         centre = arb(limit.numerator) / limit.denominator
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha
-        low, high = (centre - off).lower(), (centre + off).upper()
-    return OutwardRate(Fraction(above), _down(low), _up(high), limit)
+        low, high = outward(centre - off)[0], outward(centre + off)[1]
+    return OutwardRate(Fraction(above), low, high, limit)
 
 
 def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:
@@ -229,11 +228,3 @@ def _tail(c: Sequence[arb], reach: arb, eps: arb, start: int, power: int) -> arb
     for j in range(len(c) - 1, start - 1, -1):
         total = total * (reach * eps) + c[j]
     return total * reach**start * eps ** (start - power)
-
-
-def _down(value: arb) -> float:
-    return math.nextafter(float(value), -math.inf)
-
-
-def _up(value: arb) -> float:
-    return math.nextafter(float(value), math.inf)

@@ -26,10 +26,10 @@ from typing import Any, Literal
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.mixed.orbits import CohortMap, count_outside_and_on, without_zeros
+from fluidkv.exact.mixed.orbits import CohortMap, without_zeros
 from fluidkv.exact.mixed.pulse import PulseCycle, compressed_weights
-from fluidkv.exact.precision import working
-from fluidkv.exact.roots.polynomial import enclosed_roots
+from fluidkv.exact.precision import outward, working
+from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
 from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.verdict import Evidence
 
@@ -163,10 +163,8 @@ def _radius(polynomial: fmpz_poly) -> tuple[float, float]:
     if polynomial.degree() == 0:
         return 0.0, 0.0
     with working(128):
-        moduli = [abs(ball) for ball, _ in enclosed_roots(polynomial)]
-        low = max(float(m.lower()) for m in moduli)
-        high = max(float(m.upper()) for m in moduli)
-    return math.nextafter(low, 0), math.nextafter(high, math.inf)
+        ends = [outward(abs(ball)) for ball, _ in enclosed_roots(polynomial)]
+    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _verdict(outside: int | None, on_circle: int | None) -> Local:

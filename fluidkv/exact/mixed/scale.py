@@ -11,7 +11,7 @@ from flint import arb
 
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
-from fluidkv.exact.precision import working
+from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.stability import InputScale, input_scale_bracket
 from fluidkv.workload import Workload
@@ -47,7 +47,11 @@ def _complete(mix: LengthMix) -> InputScale:
         ArithmeticError: crossings that could not be told apart, or more than one change.
     """
     crossings = InputPencil(mix).crossings()
-    modes = _count_beyond(mix, crossings)
+    return _settled(crossings, _count_beyond(mix, crossings))
+
+
+def _settled(crossings: list[Crossing], modes: int) -> InputScale:
+    """Likewise, from the crossings in ascending order and the modes that grow beyond them."""
     if any(c.outward == 0 for c in crossings):
         raise ArithmeticError("modes touch the circle")
     boundary: list[Crossing] | None = None
@@ -94,5 +98,5 @@ def _together(crossings: list[Crossing]) -> list[list[Crossing]]:
 def _ends(ball: arb) -> tuple[Fraction, Fraction]:
     """Floats below and above all of the ball, as rationals."""
     with working(1024):
-        low, high = float(ball.lower()), float(ball.upper())
-    return Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf))
+        low, high = outward(ball)
+    return Fraction(low), Fraction(high)

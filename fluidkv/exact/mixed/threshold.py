@@ -141,7 +141,7 @@ def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindo
         # whole lengths that a crossing's ball touches are counted by themselves
         touched = sorted({n for c in crossings for n in _whole_within(c.length) if n >= 0})
         ceilings = [_ceiling(c.length) for c in crossings]
-    top = max([0, *ceilings, *(n + 1 for n in touched)])
+    top = max([0, *ceilings])
     # nothing crosses beyond: the count is the same far out, where it is easy to make
     modes, neutral = _count(mix, 2 * top + 1)
     if (modes, neutral) != (mix.decode_gcd - 1, 0):  # as in the limit; else a crossing was missed

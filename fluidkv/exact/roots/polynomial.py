@@ -74,6 +74,14 @@ def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
     return cast("list[tuple[acb, int]]", polynomial.complex_roots())
 
 
+def count_outside_and_on(polynomial: fmpz_poly) -> tuple[int, int]:
+    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers."""
+    common, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(common)
+    pairs = (common.degree() - on_circle) // 2  # {z, 1/z}: one of the two lies outside
+    return rest.degree() - count_inside(rest) + pairs, on_circle
+
+
 def count_inside(polynomial: fmpz_poly) -> int:
     """Roots inside the unit circle, with multiplicity, by exact integer arithmetic.
 

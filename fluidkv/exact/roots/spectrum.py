@@ -17,12 +17,12 @@ from itertools import pairwise
 
 from flint import arb, fmpz_poly
 
-from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
-    count_inside,
     count_on_circle,
+    count_outside_and_on,
     enclosed_roots,
     split_reciprocal,
 )
@@ -129,15 +129,14 @@ def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
 
 
 def _count(polynomial: fmpz_poly) -> UnitCircleCount:
-    reciprocal_part, rest = split_reciprocal(polynomial)
-    on_circle = count_on_circle(reciprocal_part)
-    pairs = (reciprocal_part.degree() - on_circle) // 2
     if polynomial.degree() <= SMALL_DEGREE:
-        outside = rest.degree() - count_inside(rest) + pairs
-        return UnitCircleCount(outside, on_circle, Evidence.EXACT, None)
+        return UnitCircleCount(*count_outside_and_on(polynomial), Evidence.EXACT, None)
     ordered = _count_ordered(_descending(polynomial))
     if ordered is not None:
         return UnitCircleCount(ordered, 0, Evidence.EXACT, None)
+    reciprocal_part, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(reciprocal_part)
+    pairs = (reciprocal_part.degree() - on_circle) // 2
     certificate = count_outside(_descending(rest))
     if certificate is None:
         return UnitCircleCount(None, None, Evidence.BALL, None)
@@ -329,9 +328,8 @@ def _largest_modulus(roots: tuple[RootEnclosure, ...]) -> tuple[float, float]:
     """Outward-rounded floats around max |z|, (0, 0) without roots."""
     if not roots:
         return 0.0, 0.0
-    low = max(float(abs(root.ball).lower()) for root in roots)
-    high = max(float(abs(root.ball).upper()) for root in roots)
-    return math.nextafter(low, 0), math.nextafter(high, math.inf)
+    ends = [outward(abs(root.ball)) for root in roots]
+    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _descending(polynomial: fmpz_poly) -> list[int]:

@@ -15,7 +15,6 @@ constraints (12) do not exclude that: n = (1, 1) satisfies them for any p_2 < 1.
 Source: WAIT, appendix C.4 (equation 20, Lemma 8).
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -24,7 +23,7 @@ from flint import arb, arb_mat, fmpq
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
-from fluidkv.exact.precision import shown_alike, working
+from fluidkv.exact.precision import outward, shown_alike, working
 from fluidkv.wait.model import Exact, count, exact, plain, shown
 
 MOST_LEVEL = 400
@@ -156,8 +155,7 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
 def ends(ball: arb) -> tuple[float, float]:
     """Doubles at or below, and at or above, every point of the ball."""
     with working(max(64, ball.bits() + 64)):
-        low, high = float(ball.lower()), float(ball.upper())
-    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+        return outward(ball)
 
 
 def to_ball(value: Exact) -> arb:

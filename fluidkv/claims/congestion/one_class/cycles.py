@@ -119,12 +119,13 @@ def _formula() -> Outcome:
 
 
 def _no_other() -> Outcome:
-    from fluidkv.exact.one_class.return_map import count_multipliers, multiplier_polynomial
+    from fluidkv.exact.one_class.return_map import multiplier_polynomial
+    from fluidkv.exact.roots.polynomial import count_outside_and_on
 
     bad = None
     for _, _, cycle, _ in _cases():
         polynomial = multiplier_polynomial(cycle.system, cycle.gaps)
-        if count_multipliers(polynomial)[1] > 0:
+        if count_outside_and_on(polynomial)[1] > 0:
             bad = f"{named(cycle)}: a multiplier on the unit circle"
             break
     return holds_for(
@@ -176,12 +177,13 @@ def _existence() -> Outcome:
 
 
 def _fixed_point_is_unstable() -> Outcome:
-    from fluidkv.exact.one_class.return_map import count_multipliers, multiplier_polynomial
+    from fluidkv.exact.one_class.return_map import multiplier_polynomial
+    from fluidkv.exact.roots.polynomial import count_outside_and_on
 
     bad = None
     for l0, l1 in systems():
         polynomial = multiplier_polynomial(system_of(l0, l1), (1,) * l1)
-        outside, _ = count_multipliers(polynomial)
+        outside, _ = count_outside_and_on(polynomial)
         if l1 > 1 and outside != l1 - 1:
             bad = f"l0={l0}, l1={l1}: {outside} of {l1 - 1} outside"
             break
@@ -196,7 +198,8 @@ def _fixed_point_is_unstable() -> Outcome:
 
 
 def _intermediate_are_unstable() -> Outcome:
-    from fluidkv.exact.one_class.return_map import count_multipliers, multiplier_polynomial
+    from fluidkv.exact.one_class.return_map import multiplier_polynomial
+    from fluidkv.exact.roots.polynomial import count_outside_and_on
 
     bad, checked = None, 0
     for l0, l1, cycle, _ in _cases():
@@ -204,7 +207,7 @@ def _intermediate_are_unstable() -> Outcome:
             continue
         checked += 1
         polynomial = multiplier_polynomial(cycle.system, cycle.gaps)
-        outside, _ = count_multipliers(polynomial)
+        outside, _ = count_outside_and_on(polynomial)
         # Once round the circuit the multipliers have this product; its modulus is above 1.
         once = Fraction(int(polynomial.coeffs()[0]), int(polynomial.coeffs()[-1]))
         expansion = Fraction(1)
