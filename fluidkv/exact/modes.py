@@ -13,6 +13,7 @@ from enum import StrEnum
 
 from flint import arb, fmpz_poly
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import (
     RootEnclosure,
@@ -22,7 +23,7 @@ from fluidkv.exact.roots.enclosures import (
 )
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
 from fluidkv.exact.roots.spectrum import SMALL_DEGREE, SpectralCertificate, certify_spectrum
-from fluidkv.exact.roots.winding import Series
+from fluidkv.exact.roots.winding import HIGH_DEGREE, Series
 from fluidkv.exact.survival import SurvivalWeights
 
 MOST_MODES = 256
@@ -91,6 +92,7 @@ class GrowingModes:
         return sum(mode.multiplicity for mode in self.modes)
 
 
+@kinds_checked
 @working(DOUBLE)
 def growing_modes(
     weights: SurvivalWeights, certificate: SpectralCertificate | None = None
@@ -153,11 +155,19 @@ def _search(polynomial: fmpz_poly, certificate: SpectralCertificate) -> list[Roo
     found = [root for root in certificate.leading if _grows(root)]
     count, largest = certificate.outside, max(certificate.radius[1], 1.0)
     if count is None or count > MOST_MODES:
-        return _enclose_more(polynomial, found, _near_circle(polynomial, largest, _FEW)[:_FEW])
-    for part, most in ((0.0, 4 * count + _STARTS), *((p, _ALL_STARTS) for p in _CIRCLES)):
+        estimates = _near_circle(polynomial, largest, _FEW)
+        if not (found or estimates):  # the radius is a bracket, and there are roots at its low end
+            estimates = _near_circle(polynomial, max(certificate.radius[0], 1.0), _FEW)
+        return _enclose_more(polynomial, found, estimates[:_FEW])
+    rounds = [(0.0, 4 * count + _STARTS), *((part, _ALL_STARTS) for part in _CIRCLES)]
+    # of high degree each estimate takes a tenth of a second, and each circle seconds
+    thorough = polynomial.degree() <= HIGH_DEGREE
+    for part, most in rounds if thorough else rounds[:1]:
         if _total(found) < count:
             estimates = _near_circle(polynomial, largest**part, most)
             found = _enclose_more(polynomial, found, estimates)
+    if not thorough:
+        return found
     for part in _CIRCLES:
         if _total(found) < count:
             estimates = _others(polynomial, largest**part, found)

@@ -11,6 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.exact import stability as module
 from fluidkv.exact.roots import spectrum
 from fluidkv.exact.roots.enclosures import RootEnclosure
 from fluidkv.exact.roots.spectrum import certify_spectrum, count_unstable
@@ -259,6 +260,31 @@ def test_input_scale_bracket_is_certified_on_both_sides():
     assert 1 < bracket.stable / bracket.unstable <= 1 + Fraction(1, 64)
     assert stability(System(workload.scale_inputs(bracket.stable), 10**4)).verdict == "stable"
     assert Fraction(17, 2) < bracket.stable <= Fraction(18, 2)
+
+
+@pytest.mark.parametrize(
+    ("workload", "reach"),
+    [
+        (two_classes(1, 2, 7), 12),  # unstable; stable from 18 times these inputs on
+        (two_classes(400, 2, 7), 12),  # stable; unstable below 18 / 400
+        (two_classes(400, 2, 7), 3),  # stable at all that is looked at
+        (two_classes(1, 4, 6), 9),  # unstable at all inputs
+        (two_classes(9, 2, 7), 1),
+    ],
+)
+def test_leaps_find_what_steps_find_in_fewer_counts(workload, reach, monkeypatch):
+    found, counts = [], []
+    certify = module._is_stable
+    for high in (4096, 0):
+        counted = []
+        monkeypatch.setattr(module, "HIGH_DEGREE", high)
+        monkeypatch.setattr(
+            module, "_is_stable", lambda w, f, seen=counted: seen.append(f) or certify(w, f)
+        )
+        found.append(input_scale_bracket(workload, reach=reach))
+        counts.append(len(counted))
+    assert found[0] == found[1]
+    assert counts[1] <= 2 + math.ceil(math.log2(reach + 1)) + 6  # 6 halvings reach 1/64
 
 
 def test_smallest_stable_input_length_of_the_pair_2_7_is_18():

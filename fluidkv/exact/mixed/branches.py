@@ -21,6 +21,7 @@ from fractions import Fraction
 from flint import acb, arb, fmpz_poly
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.discs import Disc, alone, combined, modulus, newton_disc, taylor
 from fluidkv.exact.mixed.drift import BranchStatus, drift
 from fluidkv.exact.mixed.limit import BITS, LimitRoot, perturbed, sharp
@@ -86,6 +87,7 @@ class Remainders:
     second_orders: tuple[arb, ...]
 
 
+@kinds_checked
 def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | int]) -> Branch:
     """Follow the branch that starts at a root of the limit through the given input lengths.
 

@@ -23,6 +23,7 @@ from typing import cast
 
 from flint import acb, acb_mat, arb, arb_mat, fmpq, fmpq_mat
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.transition import checked_vector, first_row
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.spectrum import count_unstable
@@ -98,6 +99,7 @@ class Lyapunov:
         return inner_product(self.flint, vector, vector)
 
 
+@kinds_checked
 def lyapunov(weights: SurvivalWeights) -> Lyapunov:
     """Solve Phi^T P Phi - P = -I.
 

@@ -23,6 +23,7 @@ from itertools import pairwise
 from flint import fmpq, fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
@@ -169,6 +170,7 @@ class PeriodicOrbit:
         return self.multipliers == (0, 0) if self.strict else None
 
 
+@kinds_checked
 def periodic_orbit(
     system: System, near: Sequence[Fraction | float], *, period: int
 ) -> PeriodicOrbit | None:

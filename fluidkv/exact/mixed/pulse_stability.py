@@ -26,6 +26,7 @@ from typing import Any, Literal
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.orbits import CohortMap, without_zeros
 from fluidkv.exact.mixed.pulse import PulseCycle, compressed_weights
 from fluidkv.exact.precision import outward, working
@@ -72,6 +73,7 @@ class PulseStability:
         }
 
 
+@kinds_checked
 def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
@@ -80,8 +82,6 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
 
     Source: Congestion, Corollary 33.
     """
-    if not isinstance(cycle, PulseCycle):
-        raise InputError("cycle", cycle, "a PulseCycle, as from pulse_cycle(system)")
     if len(cycle.gaps) == 1:
         found = certify_spectrum(compressed_weights(cycle.system))
         verdict = _verdict(found.outside, found.on_circle)
@@ -101,6 +101,7 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     )
 
 
+@kinds_checked
 def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     """Derivative of the map once round at Z^(0), and the ages that its rows and columns stand for.
 
@@ -116,6 +117,7 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
 
 
+@kinds_checked
 def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
     """Characteristic polynomial of the map once round, without its zero eigenvalues, primitive.
 

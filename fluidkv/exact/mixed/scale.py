@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from flint import arb
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
 from fluidkv.exact.precision import outward, working
@@ -20,6 +21,7 @@ MOST_AGES = 2048
 """Decode length up to which every factor is looked at: seconds. Above it, a bracket is searched."""
 
 
+@kinds_checked
 def input_scale(workload: Workload, *, reach: int = 12) -> InputScale:
     """The boundary of stability on the axis of the input lengths.
 

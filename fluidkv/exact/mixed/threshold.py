@@ -14,6 +14,7 @@ from enum import StrEnum
 from flint import arb
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.pencil import Crossing, InputPencil
@@ -96,6 +97,7 @@ class InputThreshold:
         return tuple(w for w in self.windows if w.stable)
 
 
+@kinds_checked
 def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThreshold:
     """l0_min of a mix, every window of stability, and the certificates.
 
@@ -108,8 +110,6 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
     Source: Congestion, section 4.3 for the definition of l0_min.
     """
-    if not isinstance(mix, LengthMix):
-        raise InputError("mix", mix, "a LengthMix, as in LengthMix((5, 9), [Fraction(1, 2)])")
     if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
         raise InputError("bound", bound, "an integer of at least 0")
     asymptotic = asymptotic_threshold(mix)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import State, only_class
 from fluidkv.exact.one_class.trajectory import checked_start, is_settled, trajectory
 from fluidkv.workload import System
@@ -79,6 +80,7 @@ def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[Stat
     return tuple(corners)
 
 
+@kinds_checked
 def captured_start(
     system: System,
     target: Sequence[Fraction | int],
@@ -119,6 +121,7 @@ def captured_start(
     return Capture(system, tuple(reversed(path)))
 
 
+@kinds_checked
 def verify_capture(capture: Capture) -> bool:
     """Whether the map, run forward, takes the path and stays on the cycle for one more turn.
 

@@ -18,6 +18,7 @@ from fractions import Fraction
 from numbers import Rational
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.positions import is_on_cycle
 from fluidkv.workload import RequestClass, System
@@ -26,6 +27,7 @@ Exact = tuple[Fraction, ...]
 """A state of one class, mass by stage."""
 
 
+@kinds_checked
 def trajectory(
     system: System,
     start: Sequence[Fraction | int],
@@ -59,6 +61,7 @@ def trajectory(
     return states
 
 
+@kinds_checked
 def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exact]:
     """X^0, X^1, X^2, ... without end. Arguments and errors as `trajectory`."""
     only = only_class(system)

@@ -17,6 +17,7 @@ from itertools import pairwise
 
 from flint import arb, fmpz_poly
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
@@ -27,6 +28,7 @@ from fluidkv.exact.roots.polynomial import (
     split_reciprocal,
 )
 from fluidkv.exact.roots.winding import (
+    HIGH_DEGREE,
     Series,
     WindingCertificate,
     close_certificate,
@@ -41,10 +43,10 @@ _FEW_ROOTS = 20  # up to this degree all of them are enclosed in a millisecond
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
-# Above this degree one circle takes seconds. Roots that a few circles do not tell apart, like the
+# Above `HIGH_DEGREE` one circle takes seconds. Roots that a few circles do not tell apart, like the
 # thousands of nearly equal modulus of long requests that are all alike, are left in their bracket.
-_HIGH_DEGREE = 4096
 _FEW_STEPS = 3
+_SEARCH_WORK = 1 << 28
 _MOST_ENCLOSED = 1500  # roots; each takes milliseconds
 
 
@@ -86,6 +88,7 @@ class SpectralCertificate:
         return max(float(root.period.mid()) for root in self.leading)
 
 
+@kinds_checked
 @working(DOUBLE)
 def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     """Count the roots of F outside the unit circle and enclose its spectral radius.
@@ -98,6 +101,7 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     return _large(polynomial)
 
 
+@kinds_checked
 @working(DOUBLE)
 def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
     """(low, high) around max |z| over the roots of F, rounded outward, and nothing else.
@@ -123,6 +127,7 @@ class UnitCircleCount:
     certificate: WindingCertificate | None
 
 
+@kinds_checked
 def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
     """Roots of F outside and on the unit circle: all that a stability verdict needs."""
     return _count(characteristic_polynomial(weights))
@@ -239,7 +244,7 @@ def _leading_roots(
     log_product = math.log(abs(descending[-1])) - math.log(abs(descending[0]))
     radius = math.exp(log_product / polynomial.degree())
     stride = 1e-3
-    for step in range(_SEARCH_STEPS if polynomial.degree() <= _HIGH_DEGREE else _FEW_STEPS):
+    for step in range(_SEARCH_STEPS if polynomial.degree() <= HIGH_DEGREE else _FEW_STEPS):
         try:
             series = Series(descending, 1 / radius)
         except OverflowError:  # far inside the roots
@@ -251,7 +256,7 @@ def _leading_roots(
         isolated = _isolate(polynomial, descending, estimates)
         if isolated is not None:
             return *isolated, (low, high)
-        certificate = close_certificate(series, grid)
+        certificate = close_certificate(series, grid, most_work=_SEARCH_WORK)
         if certificate is None:  # a root on or next to this circle: step aside
             radius *= 1 + 1e-9 * (step + 1)
             continue
@@ -304,7 +309,7 @@ def _isolate(
         series = Series(descending, inverse_radius)
     except OverflowError:
         return None
-    certificate = close_certificate(series, series.grid())
+    certificate = close_certificate(series, series.grid(), most_work=_SEARCH_WORK)
     if certificate is None or not 0 < certificate.outside <= 2 * (chosen + 1):
         return None
     leading = tuple(enclose_roots(polynomial, estimates[: chosen + 1]))

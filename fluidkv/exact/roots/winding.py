@@ -63,7 +63,13 @@ _FILL = 0.9  # of |g| that the variation over a cell may take up
 _MAX_HALVINGS = 30  # of a grid cell: then x = k / 2^q keeps q < 53, exact in a float
 _MAX_GRID = 1 << 19
 _MAX_CELLS = 1 << 21
+# Above this degree one circle takes seconds, and each cell made by halving a tenth of a millisecond
+# and more: their number, times the coefficients, is bounded. A circle among thousands of roots, as
+# at the modulus round which they cluster, would take minutes else, and rarely close.
+HIGH_DEGREE = 4096
+_MOST_WORK = 1 << 31
 _ONE_CORE = 1 << 18  # multiplications up to which OpenBLAS starts no threads
+_WIDE = 1 << 12  # columns
 
 
 @dataclass(frozen=True)
@@ -129,6 +135,7 @@ class Series:
         grid_cells: int | None = None,
     ) -> None:
         d = len(coefficients)
+        self.degree = d - 1
         top = max(abs(v) for v in coefficients)
         self.inverse_radius = inverse_radius
         weights = np.array([v / top for v in coefficients])
@@ -268,17 +275,29 @@ def count_outside(
     return close_certificate(series, series.grid())
 
 
-def close_certificate(series: Series, grid: Covering) -> WindingCertificate | None:
-    """Halve the cells of `grid` that do not pass until all do, and count the turns."""
+def close_certificate(
+    series: Series, grid: Covering, *, most_work: int = _MOST_WORK
+) -> WindingCertificate | None:
+    """Halve the cells of `grid` that do not pass until all do, and count the turns.
+
+    Args:
+        most_work: above `HIGH_DEGREE`, cells to make by halving, times coefficients, at most.
+
+    Returns:
+        The certificate, or None where it took too many cells, or too small ones.
+    """
     passing = grid.fill <= _FILL
     levels = [_select(grid, passing)]
     failing = grid.centres[~passing]
     cells = len(grid.centres)
+    most = _MAX_CELLS
+    if series.degree > HIGH_DEGREE:
+        most = min(most, cells + most_work // series.degree)
     halvings = 0
     while failing.size:
         halvings += 1
         cells += 2 * failing.size
-        if halvings > _MAX_HALVINGS or cells > _MAX_CELLS:
+        if halvings > _MAX_HALVINGS or cells > most:
             return None
         level = series.halve(failing, halvings)
         passing = level.fill <= _FILL
@@ -345,13 +364,16 @@ def _product(a: Complexes, b: Complexes) -> Complexes:
 
 
 def _dot(a: Floats, b: Floats) -> Floats:
-    """a @ b in pieces that a BLAS keeps on one core.
+    """a @ b in pieces that a BLAS keeps on one core, or else in a few large ones.
 
-    The products here take less time than waking another core does, and a hundred times less than
-    waiting for one that is busy.
+    Most products here take less time than waking another core does, and a hundred times less than
+    waiting for one that is busy. Where even eight columns are too many for one core, the pieces are
+    wide: in narrow ones each of thousands would wait.
     """
     out = np.empty((len(a), b.shape[1]))
-    width = max(8, _ONE_CORE // a.size)
+    width = _ONE_CORE // a.size
+    if width < 8:
+        width = _WIDE
     for start in range(0, b.shape[1], width):
         piece = slice(start, start + width)
         np.matmul(a, b[:, piece], out=out[:, piece])
