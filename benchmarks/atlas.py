@@ -15,10 +15,10 @@ import numpy as np
 
 from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import Times, times
-from fluidkv.exact.mixed.atlas import TENTHS, threshold_atlas
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
-from fluidkv.exact.mixed.pencil import InputPencil
-from fluidkv.exact.mixed.threshold import input_threshold
+from fluidkv.exact.mixed.thresholds.atlas import TENTHS, threshold_atlas
+from fluidkv.exact.mixed.thresholds.pencil import InputPencil
+from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
     count_inside_by_form,

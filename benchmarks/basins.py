@@ -22,10 +22,10 @@ import numpy as np
 from benchmarks.engine import python_step
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import times
-from fluidkv.fluid import basins as module
 from fluidkv.fluid import class_model, scan_trajectory
-from fluidkv.fluid.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.fluid.boundary import one_class, uniform_starts
+from fluidkv.fluid.one_class import basins as module
+from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT_LENGTH = 20

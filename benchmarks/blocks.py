@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import Times, times
 from fluidkv.fluid import class_model, scan_trajectory
-from fluidkv.fluid.blocks import scan_blocks
+from fluidkv.fluid.one_class.blocks import scan_blocks
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, DECODE = 20, 40

@@ -29,8 +29,8 @@ from benchmarks.timing import times
 from fluidkv.exact.mass import iterates
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.fluid import cohort_model, scan_trajectory, uniform_starts
-from fluidkv.fluid import convergence as module
-from fluidkv.fluid.convergence import convergence
+from fluidkv.fluid.cohorts import convergence as module
+from fluidkv.fluid.cohorts.convergence import convergence
 from fluidkv.workload import System
 
 LENGTHS = (20, 21)

@@ -22,7 +22,7 @@ from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import times
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 
 INPUT, OUTPUTS = 512, (20, 21)
 BLOCKS, BLOCK = 30_208, 16

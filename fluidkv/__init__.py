@@ -5,7 +5,8 @@ does not wait for JAX.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # typing itself would load regular expressions
 
 __version__ = "0.1.0"
 
@@ -118,10 +119,10 @@ _HOMES = {
     "WaitSystem": "wait.model",
     "Workload": "workload",
     "attained_blind_throughput": "wait.theory.best_blind",
-    "attractors": "fluid.attractors",
-    "basins": "fluid.basins",
+    "attractors": "fluid.cohorts.attractors",
+    "basins": "fluid.one_class.basins",
     "best_blind_throughput": "wait.theory.best_blind",
-    "best_partition": "serving.routing.partition",
+    "best_partition": "exact.routing.partition",
     "burst_state": "fluid",
     "bursts": "serving.arrivals",
     "captured_start": "exact.one_class.capture",
@@ -130,7 +131,7 @@ _HOMES = {
     "class_model": "fluid",
     "cohort_model": "fluid",
     "compare": "measured",
-    "convergence": "fluid.convergence",
+    "convergence": "fluid.cohorts.convergence",
     "engine": "serving.engines",
     "engine_requests": "wait.runs.baselines",
     "equilibria": "exact.one_class.equilibria",
@@ -140,71 +141,74 @@ _HOMES = {
     "fit_clock": "serving.clock_fit.fit",
     "fluid_equilibrium": "wait.theory.fluid",
     "growing_modes": "exact.modes",
-    "input_scale_bracket": "exact.stability",
-    "input_threshold": "exact.mixed.threshold",
+    "input_scale_bracket": "exact.linear_stability",
+    "input_threshold": "exact.mixed.thresholds.threshold",
     "integer_nested_thresholds": "wait.theory.nested",
     "integer_thresholds": "wait.theory.thresholds",
-    "lyapunov": "exact.mixed.lyapunov",
+    "lyapunov": "exact.mixed.nearby.lyapunov",
     "measure": "measured",
-    "metrics": "serving.metrics",
+    "metrics": "serving.measuring",
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
-    "neighbourhood": "exact.mixed.neighbourhood",
+    "neighbourhood": "exact.mixed.nearby.neighbourhood",
     "overflow_frequency": "wait.chain.overflow",
     "perturbed_starts": "fluid",
     "poisson": "serving.arrivals",
     "poisson_prompts": "wait.runs.arrivals",
     "preset": "traces",
     "prompt_types": "wait.prompts",
-    "pulse_cycle": "exact.mixed.pulse",
-    "pulse_stability": "exact.mixed.pulse_stability",
+    "pulse_cycle": "exact.mixed.cycles.pulse",
+    "pulse_stability": "exact.mixed.cycles.pulse_stability",
     "read_timeseries": "measured",
     "read_trace": "traces",
-    "recommend_settings": "recommend",
-    "render": "figures",
-    "replay_log": "replay",
+    "recommend_settings": "answers.recommend",
+    "render": "papers.figures",
+    "replay_log": "answers.replay",
     "replayed": "serving.arrivals",
     "run_policy": "wait.runs.run",
     "saturated": "serving.arrivals",
-    "serve": "serving.serve",
+    "serve": "serving.run",
     "share_from_float": "workload",
     "simulate": "fluid",
     "simulate_chain": "wait.chain.simulate",
-    "simulate_open": "fluid.open_system",
+    "simulate_open": "fluid.open.system",
     "simulate_whole": "fluid",
     "slice_starts": "fluid",
-    "stability": "exact.stability",
-    "start_families": "fluid.cohort_starts",
-    "study_system": "study",
+    "stability": "exact.linear_stability",
+    "start_families": "fluid.cohorts.starts",
+    "study_system": "answers.study",
     "survival_weights": "exact.survival",
     "theorem_2_memory": "wait.theory.bounds",
     "throughput_gap": "wait.chain.gap",
     "time_to_collapse": "serving.metastability.times",
     "uniform_starts": "fluid",
-    "verify": "claims",
-    "wait_study": "wait.answer.study",
+    "verify": "papers.ledger",
+    "wait_study": "answers.wait.study",
     "waste": "exact.one_class.waste",
     "whole_cycle": "exact.one_class.whole",
 }
 
 if TYPE_CHECKING:
-    from fluidkv.claims import verify
+    from fluidkv.answers.recommend import recommend_settings
+    from fluidkv.answers.replay import replay_log
+    from fluidkv.answers.study import study_system
+    from fluidkv.answers.wait.study import wait_study
     from fluidkv.errors import InputError
-    from fluidkv.exact.mixed.lyapunov import lyapunov
+    from fluidkv.exact.linear_stability import input_scale_bracket, stability
+    from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
+    from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
     from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.exact.mixed.neighbourhood import neighbourhood
-    from fluidkv.exact.mixed.pulse import pulse_cycle
-    from fluidkv.exact.mixed.pulse_stability import pulse_stability
-    from fluidkv.exact.mixed.threshold import input_threshold
+    from fluidkv.exact.mixed.nearby.lyapunov import lyapunov
+    from fluidkv.exact.mixed.nearby.neighbourhood import neighbourhood
+    from fluidkv.exact.mixed.thresholds.threshold import input_threshold
     from fluidkv.exact.modes import growing_modes
     from fluidkv.exact.one_class.capture import captured_start
     from fluidkv.exact.one_class.cascade import cascade
     from fluidkv.exact.one_class.equilibria import equilibria
     from fluidkv.exact.one_class.waste import waste
     from fluidkv.exact.one_class.whole import whole_cycle
-    from fluidkv.exact.stability import input_scale_bracket, stability
+    from fluidkv.exact.routing.partition import best_partition
     from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-    from fluidkv.figures import render
     from fluidkv.fluid import (
         burst_state,
         class_model,
@@ -219,29 +223,26 @@ if TYPE_CHECKING:
         slice_starts,
         uniform_starts,
     )
-    from fluidkv.fluid.attractors import attractors
-    from fluidkv.fluid.basins import basins
-    from fluidkv.fluid.cohort_starts import start_families
-    from fluidkv.fluid.convergence import convergence
-    from fluidkv.fluid.open_system import simulate_open
+    from fluidkv.fluid.cohorts.attractors import attractors
+    from fluidkv.fluid.cohorts.convergence import convergence
+    from fluidkv.fluid.cohorts.starts import start_families
+    from fluidkv.fluid.one_class.basins import basins
+    from fluidkv.fluid.open.system import simulate_open
     from fluidkv.measured import compare, measure, read_timeseries
-    from fluidkv.recommend import recommend_settings
-    from fluidkv.replay import replay_log
+    from fluidkv.papers.figures import render
+    from fluidkv.papers.ledger import verify
     from fluidkv.serving.arrivals import bursts, poisson, replayed, saturated
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.clock_fit.fit import fit_clock
     from fluidkv.serving.engines import engine
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.measuring import metrics
     from fluidkv.serving.metastability.times import time_to_collapse
-    from fluidkv.serving.metrics import metrics
     from fluidkv.serving.requests import Requests
-    from fluidkv.serving.routing.partition import best_partition
     from fluidkv.serving.rules import EngineRules
-    from fluidkv.serving.serve import serve
-    from fluidkv.study import study_system
+    from fluidkv.serving.run import serve
     from fluidkv.traces import Trace, preset, read_trace
     from fluidkv.verdict import Evidence, Stability, Verdict
-    from fluidkv.wait.answer.study import wait_study
     from fluidkv.wait.chain.gap import throughput_gap
     from fluidkv.wait.chain.overflow import overflow_frequency
     from fluidkv.wait.chain.simulate import simulate_chain

@@ -10,8 +10,8 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.exact.mixed.cycles.orbits import CohortMap
 from fluidkv.exact.mixed.mix import two_lengths
-from fluidkv.exact.mixed.orbits import CohortMap
 from fluidkv.workload import System
 from tests.strategies import systems, workloads
 

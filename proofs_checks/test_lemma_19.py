@@ -12,11 +12,11 @@ from flint import arb, arb_mat, fmpq
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fluidkv.exact.mixed.lyapunov import lyapunov
 from fluidkv.exact.mixed.mix import LengthMix
-from fluidkv.exact.mixed.transition import transition
-from fluidkv.exact.mixed.uniform import uniform_bound
+from fluidkv.exact.mixed.nearby.lyapunov import lyapunov
+from fluidkv.exact.mixed.nearby.transition import transition
 from fluidkv.exact.roots.spectrum import count_unstable
+from fluidkv.papers.congestion.uniform import uniform_bound
 from fluidkv.verdict import Stability, Verdict
 
 

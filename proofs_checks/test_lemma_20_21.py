@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate, memory_used
-from fluidkv.exact.mixed.transition import iterates
+from fluidkv.exact.mixed.nearby.transition import cohort_iterates
 from fluidkv.exact.survival import survival_weights
 from fluidkv.fluid import cohort_model
-from fluidkv.fluid.perturbation import perturbations
+from fluidkv.papers.congestion.perturbation import perturbations
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import cohort_profiles, feasible_states, systems
 
@@ -69,7 +69,7 @@ def test_lemma_21_on_the_cohort_manifold(system, data):
     weights = survival_weights(system.workload)
     oldest = Fraction(weights.requests[-1], weights.denominator)
     one, largest = system.capacity / (l0 + 1) ** 2, Fraction(0)
-    for now in islice(iterates(system, start), 1, 6):
+    for now in islice(cohort_iterates(system, start), 1, 6):
         square = sum((e * e for e in now.perturbation), Fraction(0))
         largest = max(largest, square)
         assert now.perturbation[0] <= one
@@ -80,7 +80,7 @@ def test_lemma_21_on_the_cohort_manifold(system, data):
 @given(systems(), st.data())
 def test_the_batch_measure_is_the_literal_one(system, data):
     start = data.draw(cohort_profiles(system))
-    exact = list(islice(iterates(system, start), 5))
+    exact = list(islice(cohort_iterates(system, start), 5))
     found = perturbations(cohort_model(system), [float(y) for y in start], iterations=4)
     scale = float(max(system.capacity, 1))
     for n, now in enumerate(exact[1:]):

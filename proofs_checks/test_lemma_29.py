@@ -11,11 +11,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fluidkv.claims.congestion.mixed._thresholds import cases, coprime_pairs, threshold
-from fluidkv.claims.congestion.mixed.log_chart import range_violation
 from fluidkv.exact.mixed.mix import two_lengths
-from fluidkv.exact.mixed.threshold import input_threshold
+from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import cases, coprime_pairs, threshold
+from fluidkv.papers.congestion.claims.mixed.log_chart import range_violation
 
 SHARES = st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=50)
 

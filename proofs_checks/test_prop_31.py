@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.exact.mass import iterate
+from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
 from fluidkv.exact.mixed.mix import two_lengths
-from fluidkv.exact.mixed.pulse import pulse_cycle
 from fluidkv.exact.survival import eviction_free_equilibrium
 from fluidkv.workload import System
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 from hypothesis import given
 
-from fluidkv.exact.mixed.orbits import CohortMap, periodic_orbit
-from fluidkv.exact.mixed.pulse import pulse_cycle
-from fluidkv.exact.mixed.pulse_stability import (
+from fluidkv.exact.mixed.cycles.orbits import CohortMap, periodic_orbit
+from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
+from fluidkv.exact.mixed.cycles.pulse_stability import (
     printed_compressed_polynomial,
     pulse_stability,
     return_map,

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.exact.survival import eviction_free_equilibrium
-from fluidkv.fluid.open_reference import literal_step
+from fluidkv.fluid.open.reference import literal_step
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import feasible_states, homogeneous_systems, systems
 

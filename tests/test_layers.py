@@ -15,40 +15,39 @@ import fluidkv
 
 PACKAGE = Path(fluidkv.__file__).parent
 
-BASE = {"errors", "files", "verdict", "workload"}
+GROUND = {"text", "errors", "reading", "files", "verdict", "workload"}
 READERS = {"traces", "measured"}
-PAPERS = {"wait", "prefix", "cacheopt", "tokenpd"}
+SIBLINGS = {"exact", "fluid"}
+SUBJECTS = {"wait", "prefix", "preempt", "tokenpd"}
+LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"serving"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
-    "files": {"errors"},
-    "verdict": {"errors"},
-    "workload": {"errors"},
-    "exact": BASE,
-    "fluid": BASE,
-    "serving": BASE | {"exact", "fluid"},
-    **dict.fromkeys(PAPERS, BASE | {"exact", "fluid", "serving"}),
-    **dict.fromkeys(READERS, BASE),
-    "study": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
-    "recommend": BASE | READERS | PAPERS | {"exact", "fluid", "serving"},
-    "replay": BASE | READERS | {"serving"},
-    "claims": BASE | READERS | PAPERS | {"exact", "fluid", "serving", "replay"},
-    # A figure may show what a study or a claim computed; neither knows the figures.
-    "figures": BASE
-    | READERS
-    | PAPERS
-    | {"exact", "fluid", "serving", "study", "recommend", "replay", "claims"},
+    "text": set(),
+    "errors": {"text"},
+    "reading": {"text", "errors"},
+    "files": {"text", "errors"},
+    "verdict": {"text", "errors"},
+    "workload": {"text", "errors"},
+    **dict.fromkeys(SIBLINGS, GROUND),
+    **dict.fromkeys(READERS, GROUND),
+    "serving": GROUND | SIBLINGS,
+    **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"serving"}),
+    "answers": LABORATORY,
+    "ledger": GROUND,
+    # A figure may show what an answer found; it knows no paper.
+    "figures": LABORATORY | {"answers"},
+    "papers": LABORATORY | {"answers", "ledger", "figures"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {"cli", "__main__"}  # the lazy list of public names
 
 # library -> rooms that may import it; a library that is not named here is free.
-WITHOUT_JAX = BASE | READERS | {"exact", "__init__", "__main__"}
+WITHOUT_JAX = GROUND | READERS | {"exact", "ledger", "__init__", "__main__"}
 MAY_USE: dict[str, set[str]] = {
     **dict.fromkeys(("jax", "jaxlib", "equinox"), set(MAY_IMPORT) - WITHOUT_JAX),
-    "matplotlib": {"figures", "claims"},
+    "matplotlib": {"figures", "papers"},
     "typer": {"cli"},
     "rich": {"cli"},
 }
@@ -161,7 +160,7 @@ def test_imports_point_one_way(module: str) -> None:
         ("exact/new.py", "from fluidkv import fluid", "exact imports fluid"),
         ("exact/new.py", "from fluidkv import simulate", "exact imports fluid"),
         ("exact/new.py", "from ..fluid.model import MassModel", "exact imports fluid"),
-        ("exact/new.py", "from .. import study", "exact imports study"),
+        ("exact/new.py", "from .. import answers", "exact imports answers"),
         (
             "exact/new.py",
             "import fluidkv\nfluidkv.simulate()",
@@ -176,15 +175,15 @@ def test_imports_point_one_way(module: str) -> None:
         ("workload.py", "from fluidkv.verdict import Verdict", "workload imports verdict"),
         ("serving/new.py", "from fluidkv.traces import Trace", "serving imports traces"),
         ("wait/new.py", "from fluidkv.prefix import tree", "wait imports prefix"),
-        ("study.py", "import matplotlib.pyplot", "study imports matplotlib"),
-        ("study.py", "from fluidkv.figures import render", "study imports figures"),
-        ("claims/new.py", "from fluidkv.cli import app", "claims imports cli"),
+        ("answers/new.py", "import matplotlib.pyplot", "answers imports matplotlib"),
+        ("answers/new.py", "from fluidkv.figures import render", "answers imports figures"),
+        ("papers/new.py", "from fluidkv.cli import app", "papers imports cli"),
         ("figures/new.py", "from rich import print", "figures imports rich"),
         ("cli/new.py", "from matplotlib import pyplot", "cli imports matplotlib"),
         (
             "exact/new.py",
-            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from fluidkv.study import S",
-            "exact/new.py:3: exact imports study",
+            "from typing import TYPE_CHECKING as T\nif T:\n    from fluidkv.answers import S",
+            "exact/new.py:3: exact imports answers",
         ),
         ("novel/new.py", "", "'novel' has no place in the layers"),
     ],
@@ -203,7 +202,7 @@ def test_a_wrong_import_is_named(module: str, source: str, said: str) -> None:
         ("fluid/new.py", "import jax\nfrom fluidkv.fluid.model import MassModel"),
         ("serving/new.py", "from fluidkv.exact.mass import iterate\nfrom fluidkv import fluid"),
         ("wait/new.py", "from fluidkv import __version__, simulate"),
-        ("figures/new.py", "import matplotlib\nfrom fluidkv.study import StudyResult"),
+        ("figures/new.py", "import matplotlib\nfrom fluidkv.answers.study import StudyResult"),
         ("cli/new.py", "import typer\nfrom fluidkv.figures import render"),
     ],
 )

@@ -11,8 +11,9 @@ import pytest
 import typer
 
 import fluidkv
-from fluidkv.claims.ledger import select
-from fluidkv.cli import app, main
+from fluidkv.cli import main
+from fluidkv.cli.app import app
+from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
 
 ROOT = Path(__file__).parents[1]

@@ -12,8 +12,8 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.serving.routing.mixing import RoutedNode, Routing
-    from fluidkv.serving.routing.partition import BestPartition
+    from fluidkv.exact.routing.mixing import RoutedNode, Routing
+    from fluidkv.exact.routing.partition import BestPartition
     from fluidkv.workload import Workload
 
 LONGEST = 4096  # decode length; beyond, one certificate takes seconds, and there are hundreds
@@ -53,8 +53,8 @@ def mix(
 
     [bold]fluidkv mix --class 300:5 --class 300:6 --nodes 2[/bold]
     """
-    from fluidkv.serving.routing.mixing import segregated
-    from fluidkv.serving.routing.partition import best_partition
+    from fluidkv.exact.routing.mixing import segregated
+    from fluidkv.exact.routing.partition import best_partition
 
     workload = _workload(class_)
     count = arguments.whole_number("--nodes", nodes, least=1, most=MOST_NODES)

@@ -12,8 +12,8 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.exact.mixed.pulse import PulseCycle
-    from fluidkv.exact.mixed.pulse_stability import PulseStability
+    from fluidkv.exact.mixed.cycles.pulse import PulseCycle
+    from fluidkv.exact.mixed.cycles.pulse_stability import PulseStability
     from fluidkv.exact.roots.spectrum import UnitCircleCount
 
 LONGEST = 100_000  # decode length; its pulse takes half a second
@@ -69,9 +69,9 @@ def pulse(
 
 
 def _find(first: int, second: int, input_length: int, share: Fraction, tokens: Fraction) -> _Answer:
+    from fluidkv.exact.mixed.cycles.pulse import pulse_cycle, verify_pulse_cycle
+    from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
     from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.pulse import pulse_cycle, verify_pulse_cycle
-    from fluidkv.exact.mixed.pulse_stability import pulse_stability
     from fluidkv.exact.roots.spectrum import count_unstable
     from fluidkv.exact.survival import eviction_free_equilibrium
     from fluidkv.workload import System

@@ -17,9 +17,9 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.recommend import Demand, Recommendation
+    from fluidkv.answers.recommend import Demand, Recommendation
+    from fluidkv.answers.recommend.frontier import Setting, Slo
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.frontier import Setting, Slo
     from fluidkv.traces import LoadReport, Trace
     from fluidkv.workload import Workload
 
@@ -283,7 +283,7 @@ def _run(
     demand: "Demand",
     options: dict[str, Any],
 ) -> "Recommendation":
-    from fluidkv.recommend import recommend_settings
+    from fluidkv.answers.recommend import recommend_settings
 
     console = Console(stderr=True, highlight=False)
     with console.status("running every setting (Ctrl-C stops)") as status:
@@ -366,7 +366,7 @@ def _demand(
     speed: float | None,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
-    from fluidkv.recommend import Demand
+    from fluidkv.answers.recommend import Demand
     from fluidkv.traces import Trace
 
     given = [
@@ -412,7 +412,7 @@ def _clock(text: str) -> "IterationClock":
 
 
 def _now(texts: list[str]) -> "Setting":
-    from fluidkv.serving.frontier import Setting
+    from fluidkv.answers.recommend.frontier import Setting
 
     allowed = "watermark=W, max_num_seqs=N or rate_cap=R, each once"
     values: dict[str, Any] = {}
@@ -456,7 +456,7 @@ def _values(option: str, text: str, knob: str) -> list[Any]:
 
 def _slo(text: str) -> "tuple[str, Slo, str]":
     """The text, the bound, and the unit in it; a bound in ms is in seconds then."""
-    from fluidkv.serving.frontier import SLO_METRICS, Slo
+    from fluidkv.answers.recommend.frontier import SLO_METRICS, Slo
 
     needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
     name = text.partition("=")[0].strip()
@@ -506,7 +506,7 @@ def _rate(option: str, text: str | None) -> float | None:
 
 def _write(found: "Recommendation", text: str, folder: Path) -> list[str]:
     from fluidkv.figures import MANIFEST, write_figures
-    from fluidkv.figures.recommend_frontier import recommend_frontier
+    from fluidkv.figures.answers.recommend import recommend_frontier
 
     files = {
         "recommend.json": (text + "\n").encode(),

@@ -7,8 +7,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fluidkv.recommend import Recommendation, knobs
-from fluidkv.serving.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, difference
+from fluidkv.answers.recommend import Recommendation, knobs
+from fluidkv.answers.recommend.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, difference
 
 _ROWS = 12  # of the frontier; --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above

@@ -11,7 +11,7 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.replay import Replay
+    from fluidkv.answers.replay import Replay
 
 _OPTIONS = {  # of the function -> of the command line
     "block_size": "--block-size",
@@ -74,7 +74,7 @@ def replay(
 
     [bold]fluidkv replay LOG_FOLDER[/bold]
     """
-    from fluidkv.replay import as_dict, replay_log
+    from fluidkv.answers.replay import as_dict, replay_log
 
     folder = arguments.writable_folder("--out", out) if out is not None else None
     if fit not in _HALVES:
@@ -106,9 +106,9 @@ def replay(
 
 
 def _write(found: "Replay", text: str, folder: Path) -> list[str]:
+    from fluidkv.answers.replay import as_dataset, tables
     from fluidkv.figures import MANIFEST, write_figures
-    from fluidkv.figures.replay_measured import replay_figure
-    from fluidkv.replay import as_dataset, tables
+    from fluidkv.papers.vllm.figures.replay_measured import replay_figure
 
     answer = {"replay.json": (text + "\n").encode()}
     answer |= {name: table.encode() for name, table in tables(found).items()}

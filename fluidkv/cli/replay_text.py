@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from fluidkv.replay import RelativeError, Replay, SeriesError
-    from fluidkv.replay.replay import Errors
+    from fluidkv.answers.replay import RelativeError, Replay, SeriesError
+    from fluidkv.answers.replay.replay import Errors
 
 _NAME, _MEASURED, _COLUMN = 17, 11, 16
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed

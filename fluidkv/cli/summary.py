@@ -7,17 +7,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fluidkv.claims.claim import Result
-from fluidkv.exact.modes import GrowingMode, GrowingModes
-from fluidkv.exact.one_class.homogeneous import Homogeneous
-from fluidkv.exact.stability import (
+from fluidkv.answers.study import Simulation, StudyResult
+from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
     exact_factor,
     rounded_outward,
 )
+from fluidkv.exact.modes import GrowingMode, GrowingModes
+from fluidkv.exact.one_class.homogeneous import Homogeneous
+from fluidkv.ledger.claim import Result
 from fluidkv.measured import Comparison
-from fluidkv.study import Simulation, StudyResult
 from fluidkv.verdict import Evidence, Stability, Verdict
 
 _COLOURS = {

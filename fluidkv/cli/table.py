@@ -11,7 +11,7 @@ import typer
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.claims.table import Column, Row, Table
+    from fluidkv.ledger.table import Column, Row, Table
 
 _WIDTH = 80
 _ELSEWHERE = "; 4, 5 and 8 are claims: fluidkv verify congestion.table-4, and so on"
@@ -31,8 +31,8 @@ def table(
 
     [bold]fluidkv table 7[/bold]
     """
-    from fluidkv.claims.tables import table as find
-    from fluidkv.claims.tables import tables
+    from fluidkv.papers.tables import table as find
+    from fluidkv.papers.tables import tables
 
     if number is None:
         known = tables()
@@ -50,7 +50,7 @@ def table(
 
 
 def _number(text: str) -> int:
-    from fluidkv.claims.tables import tables
+    from fluidkv.papers.tables import tables
 
     known = [str(n) for n in tables()]
     if text.strip() not in known:

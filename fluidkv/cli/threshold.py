@@ -12,10 +12,10 @@ from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.exact.mixed.asymptotic import AsymptoticThreshold
     from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.exact.mixed.pencil import Crossing
-    from fluidkv.exact.mixed.threshold import InputThreshold, InputWindow
+    from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold
+    from fluidkv.exact.mixed.thresholds.pencil import Crossing
+    from fluidkv.exact.mixed.thresholds.threshold import InputThreshold, InputWindow
     from fluidkv.exact.roots.spectrum import UnitCircleCount
 
 LONGEST = 10_000  # decode length; minutes and no answer beyond
@@ -59,7 +59,7 @@ def threshold(
 
     [bold]fluidkv threshold 5 9 --share 1/2[/bold]
     """
-    from fluidkv.exact.mixed.threshold import input_threshold
+    from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 
     mix = _mix(lengths, share or [], ratio)
     most = None if bound is None else arguments.whole_number("--bound", bound, least=0)
@@ -289,7 +289,7 @@ def _modes(count: "UnitCircleCount | InputWindow") -> str:
 
 
 def _numbers(count: "UnitCircleCount | InputWindow") -> tuple[int | None, int | None]:
-    from fluidkv.exact.mixed.threshold import InputWindow
+    from fluidkv.exact.mixed.thresholds.threshold import InputWindow
 
     if isinstance(count, InputWindow):
         return count.growing_modes, count.neutral_modes

@@ -15,7 +15,7 @@ from fluidkv.cli.wait_source import Load, load_of
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.wait.answer.study import WaitAnswer
+    from fluidkv.answers.wait.study import WaitAnswer
 
 _WHO, _SERVER, _POLICY, _RUN = "Who asks", "The server", "The policy", "The run"
 _LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean nothing
@@ -227,7 +227,7 @@ def wait(
 def _answer(
     load: Load, tokens: Fraction, options: dict[str, Any], *, own_segments: bool, quiet: bool
 ) -> "WaitAnswer":
-    from fluidkv.wait.answer.study import wait_study
+    from fluidkv.answers.wait.study import wait_study
 
     console = Console(stderr=True, highlight=False)
     watched = console.is_terminal and not quiet
@@ -291,7 +291,7 @@ def _counts(option: str, texts: list[str] | None, most: int) -> tuple[int, ...] 
 
 def _write(answer: "WaitAnswer", load: Load, text: str, folder: Path) -> list[str]:
     from fluidkv.figures import MANIFEST, write_figures
-    from fluidkv.figures.wait_answer import wait_figures
+    from fluidkv.figures.answers.wait import wait_figures
 
     files = {"wait.json": (text + "\n").encode()}
     try:

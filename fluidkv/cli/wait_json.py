@@ -4,10 +4,10 @@ import math
 from fractions import Fraction
 from typing import Any
 
+from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
+from fluidkv.answers.wait.runs import Comparison, PolicyRuns
+from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli.wait_source import Load
-from fluidkv.wait.answer.nested import NestedAnswer, SegmentPlan
-from fluidkv.wait.answer.runs import Comparison, PolicyRuns
-from fluidkv.wait.answer.study import WaitAnswer
 from fluidkv.wait.theory.boundary_queue import ends
 from fluidkv.wait.theory.bounds import Theorem1Gap
 from fluidkv.wait.theory.sensitivity import Sensitivity

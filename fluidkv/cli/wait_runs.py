@@ -2,11 +2,11 @@
 
 from rich.console import Console
 
+from fluidkv.answers.wait.ahead import ahead, mean
+from fluidkv.answers.wait.runs import Comparison, PolicyRuns
+from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli import wait_words as words
 from fluidkv.cli.wait_source import Load
-from fluidkv.wait.answer.ahead import ahead, mean
-from fluidkv.wait.answer.runs import Comparison, PolicyRuns
-from fluidkv.wait.answer.study import WaitAnswer
 
 _COLUMNS = ("policy", "tokens", "latency", "p99", "TTFT", "p99", "evicted", "peak", "left")
 _WIDE = 10**6

@@ -4,14 +4,14 @@ from fractions import Fraction
 
 from rich.console import Console
 
+from fluidkv.answers.wait.ahead import best_fcfs, mean
+from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
+from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli import wait_words as words
 from fluidkv.cli.wait_runs import print_runs
 from fluidkv.cli.wait_source import Load
 from fluidkv.cli.wait_words import Row
 from fluidkv.errors import InputError
-from fluidkv.wait.answer.ahead import best_fcfs, mean
-from fluidkv.wait.answer.nested import NestedAnswer, SegmentPlan
-from fluidkv.wait.answer.study import WaitAnswer
 from fluidkv.wait.theory.boundary_queue import Eta
 from fluidkv.wait.theory.sensitivity import Sensitivity
 

@@ -1,1 +1,5 @@
-"""Rational and ball arithmetic: the reference dynamics and the certificates. Never imports JAX."""
+"""Exact rational and ball arithmetic: roots, thresholds, cycles, partitions of classes. No JAX."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fluidkv.exact.stability import StabilityResult
+    from fluidkv.exact.linear_stability import StabilityResult
 
 
 def swing(found: "StabilityResult") -> str:

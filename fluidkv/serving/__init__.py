@@ -1,1 +1,5 @@
-"""Whole requests with a clock, arrivals and an engine's rules."""
+"""Whole requests under an engine's rules, with a clock: literal and compiled."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -70,7 +70,7 @@ def bursts(
     """Poisson arrivals with a periodic burst; the mean rate stays.
 
     In the first `window` of every `period` the rate is `contrast` times the rate outside of it.
-    (`fluidkv.fluid.open_arrivals.bursts` has a `factor`: over the mean, that is.)
+    (`fluidkv.fluid.open.arrivals.bursts` has a `factor`: over the mean, that is.)
 
     Raises:
         InputError: a rate or contrast that is not finite and above 0; a window outside (0, period).

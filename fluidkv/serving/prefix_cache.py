@@ -26,7 +26,7 @@ from fluidkv.serving.reference import Engine, Request
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.result import as_dataset
 from fluidkv.serving.rules import EngineRules, Keeps
-from fluidkv.serving.serve import largest_request
+from fluidkv.serving.run import largest_request
 
 Place = tuple[int, int]
 """(request, which of its blocks)."""

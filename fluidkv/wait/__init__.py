@@ -1,1 +1,5 @@
-"""WAIT and Nested WAIT: what load a server carries, the thresholds that do it, and runs."""
+"""WAIT and Nested WAIT: theory, runs of prompts, chains of counts."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

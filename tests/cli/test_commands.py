@@ -10,9 +10,9 @@ from importlib import import_module
 
 import pytest
 
-from fluidkv.claims import ledger
-from fluidkv.claims.claim import Claim, Outcome
 from fluidkv.cli import main
+from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv.papers.ledger import ledger
 from fluidkv.verdict import Evidence, Verdict
 
 
@@ -42,7 +42,7 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
         checked="one case",
         check=lambda: Outcome(Verdict.FAILS, Evidence.EXACT, ours="1", paper="2"),
     )
-    module = import_module("fluidkv.claims.ledger")  # the package exports a function of that name
+    module = import_module("fluidkv.papers.ledger")  # the package exports a function of that name
     monkeypatch.setattr(module, "select", lambda ids: (wrong,))
     assert main(["verify"]) == 1
     shown = capsys.readouterr().out

@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.cli import main
-from tests.replay.logs import write_log
+from tests.answers.replay.logs import write_log
 
 
 @pytest.fixture

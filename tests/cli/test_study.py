@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.exact.stability import stability
+from fluidkv.exact.linear_stability import stability
 from fluidkv.fluid import class_model, event_log, mode_starts
 from fluidkv.workload import RequestClass, System, Workload
 

@@ -6,9 +6,9 @@ from typing import cast
 
 import pytest
 
+from fluidkv.answers.study import StudyResult
 from fluidkv.cli.summary import _boundary
-from fluidkv.exact.stability import InputScale
-from fluidkv.study import StudyResult
+from fluidkv.exact.linear_stability import InputScale
 
 
 def boundary(scale: InputScale) -> str:

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from fluidkv.claims.ledger import select
-from fluidkv.claims.table import Column, Row, Table
-from fluidkv.claims.tables import tables
 from fluidkv.cli import main
 from fluidkv.cli.table import as_text
+from fluidkv.ledger.table import Column, Row, Table
+from fluidkv.papers.ledger import select
+from fluidkv.papers.tables import tables
 
 
 def test_without_a_number_the_tables_are_listed(capsys):

@@ -449,14 +449,14 @@ def test_bins_that_make_the_load_too_large_are_named(capsys, trace):
 
 _INTERRUPTED = """
 import sys, time
-import fluidkv.wait.answer.study
+import fluidkv.answers.wait.study
 from fluidkv.cli import main
 
 def endless(*_, **__):
     print("running", flush=True)
     time.sleep(60)
 
-fluidkv.wait.answer.study.compare_policies = endless
+fluidkv.answers.wait.study.compare_policies = endless
 sys.exit(main(sys.argv[1:]))
 """
 

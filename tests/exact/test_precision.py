@@ -14,18 +14,18 @@ import pytest
 from flint import acb, arb, arb_mat, ctx, fmpq_mat
 
 import fluidkv as fk
-from fluidkv.exact.mixed.asymptotic import asymptotic_threshold
-from fluidkv.exact.mixed.branches import remainders, track
-from fluidkv.exact.mixed.drift import drift, drift_bound, outward_rate
-from fluidkv.exact.mixed.limit import limit_roots
-from fluidkv.exact.mixed.lyapunov import enclosed_eigenvalues
-from fluidkv.exact.mixed.pencil import InputPencil
-from fluidkv.exact.mixed.pulse import pulse_cycle
-from fluidkv.exact.mixed.scale import input_scale
-from fluidkv.exact.mixed.uniform import uniform_bound
+from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
+from fluidkv.exact.mixed.motion.branches import remainders, track
+from fluidkv.exact.mixed.motion.drift import drift, drift_bound, outward_rate
+from fluidkv.exact.mixed.motion.limit import limit_roots
+from fluidkv.exact.mixed.nearby.lyapunov import enclosed_eigenvalues
+from fluidkv.exact.mixed.thresholds.asymptotic import asymptotic_threshold
+from fluidkv.exact.mixed.thresholds.pencil import InputPencil
+from fluidkv.exact.mixed.thresholds.scale import input_scale
 from fluidkv.exact.one_class.return_map import cycle_stability
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.spectrum import certify_spectrum, spectral_radius
+from fluidkv.papers.congestion.uniform import uniform_bound
 from fluidkv.wait.theory.boundary_queue import ends, eta, exceedance_probability
 from fluidkv.wait.theory.bounds import theorem_1_gap
 

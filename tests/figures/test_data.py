@@ -7,13 +7,11 @@ import numpy as np
 import pytest
 
 from fluidkv.exact.mass import iterate
-from fluidkv.figures import (
-    MissingInput,
-    measured_log,
-    measured_series,
-)
-from fluidkv.figures.congestion import figure_2, figure_8
+from fluidkv.figures import MissingInput
+from fluidkv.figures.answers import measured_series
 from fluidkv.figures.figure import array, scalar
+from fluidkv.papers.congestion.figures import figure_2, figure_8
+from fluidkv.papers.vllm.figures import measured_log
 from fluidkv.workload import RequestClass, System, Workload
 
 HALF = Fraction(1, 2)

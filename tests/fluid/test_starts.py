@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from fluidkv.errors import InputError
-from fluidkv.exact.stability import stability
+from fluidkv.exact.linear_stability import stability
 from fluidkv.fluid import (
     burst_state,
     class_model,

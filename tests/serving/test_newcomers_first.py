@@ -14,7 +14,7 @@ from fluidkv.serving.prefix_cache import CachingEngine
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
 from tests.serving.compiled.engine_runs import one
 

@@ -11,7 +11,7 @@ from fluidkv.serving.engines import RESTART, VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import CachingEngine, serve_caching
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 
 CLOCK = IterationClock(1.0, 0.0, 0.1)
 

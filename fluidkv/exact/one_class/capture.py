@@ -53,6 +53,7 @@ class Capture:
         return len(self.path) - 1
 
 
+@kinds_checked
 def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[State, ...]:
     """Corners of the simplex of all boundary states that one iteration leads to `state`.
 

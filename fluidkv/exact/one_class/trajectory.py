@@ -72,11 +72,13 @@ def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exa
         state, total = _iterate(only, state, total)
 
 
+@kinds_checked
 def is_settled(system: System, state: Sequence[Fraction]) -> bool:
     """Whether a state on the boundary is exactly on a balanced cycle, the fixed point included."""
     return is_on_cycle(state, only_class(system).input_length, system.capacity)
 
 
+@kinds_checked
 def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     """The start as fractions, exactly on the memory boundary.
 
@@ -97,6 +99,7 @@ def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     return masses
 
 
+@kinds_checked
 def projected_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     """The start scaled to memory = capacity.
 

@@ -59,6 +59,7 @@ class Waste:
         return self.evicted / self.used
 
 
+@kinds_checked
 def waste_by_iteration(states: Sequence[State], system: System) -> list[Waste]:
     """The account of each iteration X^n -> X^{n+1}.
 

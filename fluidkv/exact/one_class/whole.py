@@ -6,8 +6,8 @@ request fits, a request that is evicted may free more than was needed, and what 
 another one. There are finitely many states, so every trajectory repeats itself exactly.
 
 The iteration is `fluidkv.exact.mass.iterate` with `whole_requests=True`, the one implementation
-of the literal model, which also carries the finite queue of Example 1. `fluidkv.fluid.whole` is
-the fast one, equal step by step.
+of the literal model, which also carries the finite queue of Example 1. The fast one is
+`fluidkv.fluid.one_class.whole`, equal step by step.
 
 Source: Congestion, section 2.2 and Example 1.
 """

@@ -14,7 +14,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
 
 

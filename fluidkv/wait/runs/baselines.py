@@ -14,7 +14,7 @@ from fluidkv.serving.rules import EngineRules
 
 
 def engine_requests(requests: Requests) -> Requests:
-    """The same prompts for `fluidkv.serving.serve`: one output more.
+    """The same prompts for `fluidkv.serving.run`: one output more.
 
     Prefill emits a token there, which the paper does not count: its prompt of l' outputs takes
     l' + 1 iterations (stages 0 to l'), which is the engine's request of l' + 1 outputs. An upper

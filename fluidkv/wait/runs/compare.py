@@ -1,11 +1,11 @@
 """Several policies on the same prompts in the same memory: one table.
 
-WAIT and Nested WAIT run in this room, engines in `fluidkv.serving.serve`, on the same arrivals. All
+WAIT and Nested WAIT run in this room, engines in `fluidkv.serving.run`, on the same arrivals. All
 hold l + k tokens while stage k of a prompt is computed, and all are measured alike: flows between
 two times, prompts by when they came. So a policy is not better off because it holds prompts back
 until the run ends: who is not served counts with the time that it has waited so far.
 
-`fluidkv.wait.answer.runs` measures otherwise, and its latencies are not to be set beside these: a
+`fluidkv.answers.wait.runs` measures otherwise, and its latencies are not to be set beside these: a
 prompt belongs there to the half of the run in which it completed, and who did not complete has no
 latency; here it belongs to the window in which it came. It also measures first tokens.
 
@@ -27,7 +27,7 @@ from fluidkv.serving.engines import RESTART, engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.baselines import engine_requests
 from fluidkv.wait.runs.run import run_policy

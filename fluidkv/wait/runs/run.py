@@ -62,7 +62,7 @@ def run_policy(
         on_progress: called now and then with the iterations and the prompts done in all runs.
 
     Returns:
-        A dataset like that of `serve`, for `fluidkv.serving.metrics.metrics` to measure, with
+        A dataset like that of `serve`, for `fluidkv.serving.measuring.metrics` to measure, with
         dimensions run, window and request.
         (run, window): the counts of `fluidkv.wait.runs.reference.COUNTS`, of which `held_tokens` is
         called `used_blocks` (blocks are of one token); levels (`LEVELS`) are means over a window,

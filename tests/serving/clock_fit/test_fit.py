@@ -23,7 +23,7 @@ from fluidkv.serving.clock_fit.line import least_squares
 from fluidkv.serving.clock_fit.points import FEW, FIRST, IDLE, RECOMPUTE, TickPoints, tick_points
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.traces.vllm_log import read_vllm_log
 
 PAGE = Path(__file__).parents[3] / "docs" / "clock.md"

@@ -36,7 +36,7 @@ from fluidkv.serving.rules import (
     Requeue,
     Victim,
 )
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from tests.serving.compiled.engine_runs import assert_equal, crowds, one
 from tests.serving.strategies import RUNS, batches, engine_rules
 

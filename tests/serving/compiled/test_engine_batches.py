@@ -18,7 +18,7 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
 from tests.serving.compiled.engine_runs import assert_equal, crowds, one, row
 

@@ -9,7 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import idle, serve_cohorts
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass
 
 ITERATIONS = 400

@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
-from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.runs.baselines import engine_requests, fcfs
-from fluidkv.wait.runs.fcfs_examples import (
+from fluidkv.papers.wait.fcfs_examples import (
     PROPOSITION_3,
     PROPOSITION_3_MEMORY,
     Counts,
@@ -24,6 +19,11 @@ from fluidkv.wait.runs.fcfs_examples import (
     poisson_weight,
     safe_arrivals,
 )
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.run import serve
+from fluidkv.wait.model import PromptType, WaitSystem
+from fluidkv.wait.runs.baselines import engine_requests, fcfs
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 BOTH = pytest.mark.parametrize("new_first", [False, True], ids=["running-first", "new-first"])

@@ -12,7 +12,7 @@ from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.baselines import engine_requests
 from fluidkv.wait.runs.compare import LPF, MEASURES, Served, Unlimited, compare

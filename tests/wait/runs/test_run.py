@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.metrics import metrics
+from fluidkv.serving.measuring import metrics
 from fluidkv.serving.requests import Requests
-from fluidkv.serving.serve import serve
+from fluidkv.serving.run import serve
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs import engine

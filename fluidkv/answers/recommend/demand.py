@@ -1,0 +1,201 @@
+"""Who asks: the requests of each run, and how long a run has to be."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal
+
+from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.errors import InputError
+from fluidkv.exact.survival import Equilibrium
+from fluidkv.serving.arrivals import poisson, replayed, saturated
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.requests import Requests
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+# Requests a run: ten times what memory carries, so that start and end are a small part of it; less
+# where that are many, but where memory is always full, not so few that a run is all start.
+_TURNOVERS, _FEWEST, _MOST = 10, 200, 2000
+LEAST_TURNOVERS = 4
+MOST_REQUESTS = 100_000
+MOST_RUNS = 20_000
+_SLOWEST = 10**7  # iterations that arrivals or permits alone may take
+
+Kind = Literal["saturated", "rate", "clients", "replay"]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """Who asks: requests that all wait from the start, unless one of these says otherwise.
+
+    Args:
+        rate: Poisson arrivals, requests a unit of the clock.
+        clients: so many clients, each of whom asks again when it has its answer.
+        replay: a trace at its own times, on a clock in seconds.
+        speed: of the replay, times as fast.
+
+    Raises:
+        InputError: more than one of the first three; a rate or speed that is not finite and above
+            0; fewer than 1 client; a speed without a replay.
+    """
+
+    rate: float | None = None
+    clients: int | None = None
+    replay: bool = False
+    speed: float = 1.0
+
+    def __post_init__(self) -> None:
+        given = [self.rate is not None, self.clients is not None, self.replay]
+        if sum(given) > 1:
+            raise InputError("demand", "several", "one of rate, clients and replay")
+        for name in ("rate", "speed"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value > 0):
+                raise InputError(name, value, "a finite number above 0")
+        if self.clients is not None and self.clients < 1:
+            raise InputError("clients", self.clients, "an integer of at least 1")
+        if self.speed != 1 and not self.replay:
+            raise InputError("speed", self.speed, "only with replay")
+
+    @property
+    def kind(self) -> Kind:
+        if self.rate is not None:
+            return "rate"
+        if self.clients is not None:
+            return "clients"
+        return "replay" if self.replay else "saturated"
+
+
+def requests_of_run(
+    requests: int | None, demand: Demand, equilibrium: Equilibrium, longest: int
+) -> int:
+    """How many requests a run has: what was asked for, checked, or the usual number.
+
+    Args:
+        longest: output of all that may be asked for, tokens.
+    """
+    least = _least_requests(equilibrium, longest) if demand.kind == "saturated" else 1
+    if requests is None:
+        together = at_once(demand, equilibrium)
+        most = max(_MOST, math.ceil(LEAST_TURNOVERS * together)) if is_full(demand) else _MOST
+        usual = min(max(math.ceil(_TURNOVERS * together), _FEWEST), most, MOST_REQUESTS)
+        requests = max(usual, least)
+    if isinstance(requests, bool) or not 1 <= requests <= max(MOST_REQUESTS, least):
+        raise InputError("requests", requests, f"an integer from 1 to {MOST_REQUESTS:,}")
+    if least > MOST_REQUESTS:
+        raise InputError(
+            "capacity",
+            f"memory for {float(equilibrium.in_flight):,.0f} requests",
+            f"less, or clients or a rate: where all requests wait from the start, {least:,} would "
+            f"be needed for a run as long as the longest answer, of {MOST_REQUESTS:,} at most",
+        )
+    if requests < least:
+        horizon = horizon_of(demand, equilibrium, requests)
+        raise InputError(
+            "requests",
+            requests,
+            f"at least {least:,}: work for {horizon} iterations is sure, and the longest answer "
+            f"takes {longest:,}",
+        )
+    return requests
+
+
+def _least_requests(equilibrium: Equilibrium, longest: int) -> int:
+    """With fewer, the horizon ends before an answer of the longest kind can."""
+    work = longest * equilibrium.rate
+    return math.ceil(min(work + 3 * equilibrium.in_flight, 4 * work))
+
+
+def mostly_start(demand: Demand, equilibrium: Equilibrium, size: int) -> bool:
+    """Whether runs are too short for memory to be filled and emptied a few times."""
+    return is_full(demand) and size < LEAST_TURNOVERS * at_once(demand, equilibrium)
+
+
+def is_full(demand: Demand) -> bool:
+    """Whether there is always somebody to admit."""
+    return demand.kind in ("saturated", "clients")
+
+
+def at_once(demand: Demand, equilibrium: Equilibrium) -> float:
+    """Requests that run together where memory is full or all clients are served."""
+    return min(float(equilibrium.in_flight), demand.clients or math.inf)
+
+
+def tables_of(
+    source: Workload | Trace,
+    workload: Workload,
+    demand: Demand,
+    clock: IterationClock,
+    size: int,
+    runs: int,
+    seed: int,
+) -> list[Requests]:
+    """The requests of each run: drawn with seeds from `seed` on, or parts of a trace."""
+    if isinstance(runs, bool) or not 1 <= runs <= MOST_RUNS:
+        raise InputError("runs", runs, f"an integer from 1 to {MOST_RUNS:,}")
+    if demand.kind == "replay":
+        return _parts(source, demand.speed, size, runs)
+    seeds = range(seed, seed + runs)
+    if demand.rate is None:
+        return [saturated(workload, size, rng=s) for s in seeds]
+    whole = clock.unit == "iteration"
+    return [poisson(workload, demand.rate, size, rng=s, per_iteration=whole) for s in seeds]
+
+
+def _parts(source: Workload | Trace, speed: float, size: int, runs: int) -> list[Requests]:
+    """Consecutive parts of a trace, as many as it has and no more than `runs`; each from time 0."""
+    if not isinstance(source, Trace) or source.arrival_times_s is None:
+        raise InputError("replay", "no arrival times", "a trace that has them")
+    times = source.arrival_times_s
+    size = min(size, len(source))
+    late = next((i for i in range(1, len(times)) if times[i] < times[i - 1]), None)
+    if late is not None:
+        raise InputError(
+            "source",
+            f"request {late} at {times[late]:g} s",
+            f"times that do not go backwards: no earlier than {times[late - 1]:g} s",
+        )
+    return [
+        replayed(
+            source.input_lengths[first : first + size],
+            source.decode_lengths[first : first + size],
+            times[first : first + size],
+            speed=speed,
+        )
+        for first in range(0, len(source) - size + 1, size)[:runs]
+    ]
+
+
+def check_pace(
+    demand: Demand, clock: IterationClock, settings: Sequence[Setting], size: int
+) -> None:
+    """Refuse what would spend its time waiting: on the theory's clock an idle iteration is one."""
+    least = size / _SLOWEST
+    if demand.rate is not None and not clock.jumps and demand.rate < least:
+        raise InputError("rate", demand.rate, f"at least {least:g} an iteration for {size:,}")
+    slowest = min((s.admission_rate for s in settings if s.admission_rate), default=None)
+    if slowest is not None and slowest < least:
+        raise InputError("admission_rate", float(slowest), f"at least {least:g} for {size:,}")
+
+
+def horizon_of(demand: Demand, equilibrium: Equilibrium, size: int) -> int | None:
+    """Iterations in which work cannot run out: at most x* are completed in each, and few start.
+
+    Three times what memory carries is left over, because a cold start admits more than that.
+    """
+    if demand.kind != "saturated":
+        return None
+    rest = max(size - 3 * equilibrium.in_flight, Fraction(size, 4))
+    return max(1, math.floor(rest / equilibrium.rate))
+
+
+def length_of(
+    demand: Demand, clock: IterationClock, equilibrium: Equilibrium, tables: Sequence[Requests]
+) -> int:
+    """Iterations until all are served, roughly; it only sets the length of a window."""
+    busy = len(tables[0]) / float(equilibrium.rate)
+    if demand.kind == "clients":
+        return int(busy)
+    return int(max(busy, max(float(table.arrival[-1]) for table in tables) / clock.base))

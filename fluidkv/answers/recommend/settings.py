@@ -1,0 +1,191 @@
+"""What can be turned, what is tried where nobody says, and what is refused."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from fluidkv.answers.recommend.demand import Demand
+from fluidkv.answers.recommend.frontier import Setting, Slo, sweep
+from fluidkv.errors import InputError
+from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.engines import engine as named
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.requests import Requests
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import largest_request
+from fluidkv.workload import System, Workload
+
+BLOCK_SIZES: Mapping[str, int] = MappingProxyType(
+    {
+        "vllm": 16,
+        "vllm-0.11": 16,
+        "vidur-sarathi": 16,
+        "trtllm-max-utilization": 32,
+        "trtllm-no-evict": 32,
+    }
+)
+"""Tokens a block where nobody says otherwise: the engines' own defaults; 1 for the others."""
+
+WATERMARKS = (0.0, 0.01, 0.02, 0.05, 0.10, 0.20)
+_SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium carries
+_RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
+_RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
+
+TIMED = ("ttft", "latency")  # metrics that need arrival times
+
+
+CACHE = "+cache"
+"""After the name of an engine: with vLLM's prefix cache for requests that were preempted."""
+
+
+def rules_of(engine: str | EngineRules) -> tuple[EngineRules, bool]:
+    """The rules of an engine, and whether it has a prefix cache.
+
+    Raises:
+        InputError: an unknown name; a cache for an engine other than vLLM.
+    """
+    if isinstance(engine, EngineRules) or not engine.endswith(CACHE):
+        return named(engine), False
+    rules = named(engine.removesuffix(CACHE))
+    if rules not in (VLLM, VLLM_0_11):
+        raise InputError("engine", engine, f"{VLLM.name}{CACHE} or {VLLM_0_11.name}{CACHE}")
+    return rules, True
+
+
+def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
+    """Throughput, preemptions, tails. A clock on which prefill costs nothing has no TTFT."""
+    throughput = "output_throughput_per_time" if clock.unit == "s" else "output_throughput"
+    if demand.kind == "saturated":
+        return (throughput, "preemptions", "longest_gap_p99")
+    first = ("ttft_p99",) if clock.per_prefill_token else ()
+    return (throughput, "preemptions", *first, "latency_p99")
+
+
+def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[str, ...]:
+    """What can be turned: what the engine has flags for, all of it in a model without flags.
+
+    A rate limit stands in front of the engine; runs with a cache have none. Clients can be limited
+    where they are given.
+    """
+    own = [name for name in ("watermark", "max_num_seqs") if name in dict(rules.flags)]
+    return (
+        *(own if rules.flags else ("watermark", "max_num_seqs")),
+        *([] if caching else ["admission_rate"]),
+        *(["clients"] if demand.clients is not None else []),
+    )
+
+
+def check_options(
+    rules: EngineRules,
+    demand: Demand,
+    caching: bool,
+    clock: IterationClock,
+    slos: Sequence[Slo],
+    now: Setting,
+    candidates: Mapping[str, Sequence[Any]] | None,
+) -> None:
+    """Refuse knobs that the engine does not have, and what a demand gives no meaning to."""
+    there = knobs(rules, demand, caching)
+    turned = {name: getattr(now, name) for name in now.changed(Setting(clients=now.clients))}
+    tried = [(name, values) for name, values in (candidates or {}).items() if len(values)]
+    for name, value in [*turned.items(), *tried]:
+        if name not in there:
+            no_flag = f"{rules.label}{CACHE * caching} has no such flag"
+            why = "no clients are given" if name == "clients" else no_flag
+            raise InputError(name, value, f"none: {why}; it has {', '.join(there)}")
+    if demand.kind == "replay" and clock.unit != "s":
+        raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
+    for slo in slos:
+        if demand.kind == "saturated" and slo.metric.startswith(TIMED):
+            raise InputError(
+                "slo", slo.metric, "tpot, longest_gap and rates where all requests wait at first"
+            )
+        if slo.metric.startswith("ttft") and not clock.per_prefill_token:
+            raise InputError(
+                "slo",
+                slo.metric,
+                "another metric, or a clock with the seconds of a prefill token: on this one "
+                "prefill costs nothing",
+            )
+
+
+def check_memory(rules: EngineRules, limits: Limits, workload: Workload) -> None:
+    """Of all classes, whether or not a run draws them: the answer must not turn on a seed."""
+    table = Requests(
+        [c.input_length for c in workload.classes], [c.decode_length for c in workload.classes]
+    )
+    worst, needed, there = largest_request(rules, limits, table)
+    if needed > there:
+        largest = workload.classes[worst]
+        raise InputError(
+            "capacity",
+            limits.capacity,
+            f"memory for the largest request, {largest.input_length} input + "
+            f"{largest.decode_length} output tokens: {needed} blocks of {limits.block_size} under "
+            f"{rules.label}; {there} are there",
+        )
+
+
+def equilibrium_of(workload: Workload, capacity: int) -> Equilibrium:
+    """Where memory just holds the largest request, an engine may serve what the theory refuses."""
+    return eviction_free_equilibrium(
+        System(workload, max(capacity, workload.largest_footprint + 1))
+    )
+
+
+def settings_of(
+    rules: EngineRules,
+    limits: Limits,
+    demand: Demand,
+    caching: bool,
+    workload: Workload,
+    equilibrium: Equilibrium,
+    now: Setting,
+    candidates: Mapping[str, Sequence[Any]] | None,
+) -> tuple[Setting, ...]:
+    """What is tried; refuses what is out of range."""
+    usual = _usual(rules, limits, demand, caching, workload, equilibrium, now)
+    settings = sweep(now, usual | dict(candidates or {}))
+    for setting in settings:
+        limits_of(limits, setting)  # refuses what is out of range
+    return settings
+
+
+def _usual(
+    rules: EngineRules,
+    limits: Limits,
+    demand: Demand,
+    caching: bool,
+    workload: Workload,
+    equilibrium: Equilibrium,
+    now: Setting,
+) -> dict[str, list[Any]]:
+    carried = float(equilibrium.in_flight)
+    # As many as fit if all are the longest: no cap needs to be lower.
+    least = max(1, limits.capacity // workload.largest_footprint)
+    sequences = {least, *(max(least, round(carried * share)) for share in _SEQUENCES)}
+    rates = [
+        Fraction(math.floor(equilibrium.rate * Fraction(str(share)) * _RATE_STEP), _RATE_STEP)
+        for share in _RATES
+    ]
+    usual = {
+        "watermark": list(WATERMARKS),
+        "max_num_seqs": sorted(n for n in sequences if n <= (now.max_num_seqs or n)),
+        "admission_rate": [rate for rate in rates if rate > 0],
+    }
+    return {name: values for name, values in usual.items() if name in knobs(rules, demand, caching)}
+
+
+def limits_of(limits: Limits, setting: Setting) -> Limits:
+    """Memory as given, with the caps of a setting."""
+    return replace(
+        limits,
+        watermark=setting.watermark,
+        max_num_seqs=setting.max_num_seqs,
+        admission_rate=setting.admission_rate,
+    )

@@ -1,0 +1,135 @@
+"""A replay as plain values, and as a labelled dataset."""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.answers.replay.account import LATENCIES, SERIES, Account
+from fluidkv.answers.replay.replay import Errors, Prediction, Replay
+
+
+def as_dict(replay: Replay) -> dict[str, Any]:
+    """Plain values for JSON; `null` where there is nothing to say. Seconds, tokens, shares."""
+    log, fit, limits = replay.log, replay.fit, replay.limits
+    seen = replay.recompute_seen
+    return {
+        "server": asdict(replay.server),
+        "limits": {
+            "capacity": limits.capacity,
+            "block_size": limits.block_size,
+            "blocks": limits.blocks,
+            "max_num_seqs": limits.max_num_seqs,
+            "max_num_batched_tokens": limits.max_num_batched_tokens,
+            "watermark": limits.watermark,
+        },
+        "log": log.report.as_dict(),
+        "halves": {
+            "fitted": replay.fitted,
+            "predicted": replay.predicted,
+            "middle_s": replay.middle_s,
+        },
+        "clock": {
+            "base": fit.clock.base,
+            "per_kv_token": fit.clock.per_kv_token,
+            "per_prefill_token": fit.clock.per_prefill_token,
+            "standard_error": list(fit.standard_error),
+            "unseen": list(fit.unseen),
+            "ticks": len(fit.residuals),
+            "residual_rms": fit.residuals.rms,
+            "dropped": [{"what": what, "ticks": ticks} for what, ticks in fit.dropped],
+        },
+        "measured": {
+            "swing": asdict(replay.swing),
+            "swing_predicted_half": asdict(replay.swing_predicted),
+            "duration_s": float(log.last_token_s.max() - log.arrival_s[0]),
+            "preemptions_at_least": replay.preemptions_seen,
+            "recomputed_tokens": None if seen is None else seen.tokens,
+        },
+        "predictions": [_prediction(p) for p in replay.predictions],
+        "baseline": {"errors": _errors(replay.baseline_errors)},
+    }
+
+
+def _prediction(prediction: Prediction) -> dict[str, Any]:
+    return {
+        "name": prediction.name,
+        "engine": prediction.rules.label,
+        "prefix_cache": prediction.caching,
+        "errors": _errors(prediction.errors),
+        "errors_fitted_half": _errors(prediction.errors_fitted),
+        "swing": asdict(prediction.swing),
+        "swing_predicted_half": asdict(prediction.swing_predicted),
+        "duration_s": prediction.duration_s,
+        "preemptions": prediction.preemptions,
+        "recomputed_tokens": prediction.recomputed_tokens,
+        "reused_tokens": prediction.reused_tokens,
+        "recomputed_share": prediction.recomputed_share,
+    }
+
+
+def _errors(errors: Errors) -> dict[str, Any]:
+    return {name: None if error is None else error.as_dict() for name, error in errors.items()}
+
+
+def as_dataset(replay: Replay) -> xr.Dataset:
+    """Every account side by side.
+
+    Returns:
+        Dimensions account (measured, the predictions, constant rates), tick and request. Series as
+        in `SERIES` (account, tick); latencies as in `LATENCIES` (account, request), seconds;
+        input_length, output_length (request,); `half` (tick,), "fitted" or "predicted".
+    """
+    log = replay.log
+    accounts: dict[str, Account] = {
+        "measured": replay.measured,
+        **{p.name: p.account for p in replay.predictions},
+        "constant rates": replay.baseline,
+    }
+    first = log.tick_ends_s <= replay.middle_s
+    fitted = first if replay.fitted == "first" else ~first
+    variables: dict[str, tuple] = {
+        name: (
+            ("account", "tick"),
+            np.stack([getattr(account, name) for account in accounts.values()]),
+            {"long_name": title, "units": unit},
+        )
+        for name, (title, unit) in SERIES.items()
+    }
+    latencies = [account.latencies(log) for account in accounts.values()]
+    for name, title in LATENCIES.items():
+        values = np.stack([each[name] for each in latencies])
+        variables[name] = (("account", "request"), values, {"long_name": title, "units": "s"})
+    variables["input_length"] = ("request", log.input_lengths, {"units": "token"})
+    variables["output_length"] = ("request", log.decode_lengths, {"units": "token"})
+    variables["half"] = ("tick", np.where(fitted, "fitted", "predicted"))
+    return xr.Dataset(
+        variables,
+        coords={"account": list(accounts), "time": ("tick", log.tick_ends_s, {"units": "s"})},
+    )
+
+
+def tables(replay: Replay) -> dict[str, str]:
+    """`ticks.csv` and `requests.csv`: one row a tick or request, one column a quantity and account.
+
+    Numbers are written with the shortest digits that read back as the same float.
+    """
+    data = as_dataset(replay)
+    return {
+        "ticks.csv": _table(data, {"time_s": data.time.values}, tuple(SERIES)),
+        "requests.csv": _table(
+            data,
+            {name: data[name].values for name in ("input_length", "output_length")},
+            tuple(LATENCIES),
+        ),
+    }
+
+
+def _table(data: xr.Dataset, columns: dict[str, np.ndarray], names: tuple[str, ...]) -> str:
+    for name in names:
+        for account in data.account.values:
+            column = f"{name} {account}".replace(" ", "_")
+            columns[column] = data[name].sel(account=account).values
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return "\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n"

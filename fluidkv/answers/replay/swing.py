@@ -1,0 +1,53 @@
+"""The oscillation of the batch, as the log has it and as a prediction has it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool
+
+from fluidkv.answers.replay.account import Account
+from fluidkv.measured import Measurement, Timeseries, measure
+from fluidkv.traces.vllm_log import VllmLog
+
+
+@dataclass(frozen=True)
+class Swing:
+    """The oscillation of the batch over one window.
+
+    Fields:
+        window_s: first and last tick of it.
+        mean: requests running.
+        deviation: standard deviation about a straight line.
+        period_s, p_value: see `fluidkv.measured.Oscillation`; None where no period is found.
+    """
+
+    window_s: tuple[float, float]
+    mean: float
+    deviation: float
+    period_s: float | None
+    p_value: float | None
+
+
+def backlog_of(log: VllmLog, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, float]:
+    """From the first to the last of the ticks that show requests waiting; of all if none does."""
+    waiting = ticks & (log.waiting > 0)
+    ends = log.tick_ends_s[waiting if waiting.any() else ticks]
+    return float(ends[0]), float(ends[-1])
+
+
+def swing_of(account: Account, log: VllmLog, window: tuple[float, float] | None) -> Swing:
+    """None takes the window of `measure`."""
+    series = Timeseries(log.tick_ends_s, account.running, account.waiting, account.generated)
+    found: Measurement = measure(series, window=window)
+    first, last = found.window_s
+    inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)
+    t, running = log.tick_ends_s[inside], account.running[inside]
+    line = np.polynomial.Polynomial.fit(t, running, min(1, t.size - 1))(t)
+    wave = found.oscillation
+    return Swing(
+        window_s=found.window_s,
+        mean=found.running_mean,
+        deviation=float((running - line).std()),
+        period_s=None if wave is None else wave.period_s,
+        p_value=None if wave is None else wave.p_value,
+    )

@@ -1,1 +1,0 @@
-"""Statements of the paper Congestion."""

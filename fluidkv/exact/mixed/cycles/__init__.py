@@ -1,0 +1,1 @@
+"""What trajectories settle into after evictions: pulse cycles and other periodic orbits."""

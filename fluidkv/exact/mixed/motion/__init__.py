@@ -1,0 +1,1 @@
+"""How the roots of F move with the input length: limits, drift, branches."""

@@ -1,0 +1,1 @@
+"""Around the equilibrium: the linear map, its Lyapunov function, where nothing is evicted."""

@@ -1,0 +1,1 @@
+"""Which request classes to mix and which to keep apart, by certificates."""

@@ -1,0 +1,1 @@
+"""The pictures of an answer, as a command writes them with `--out`."""

@@ -1,0 +1,1 @@
+"""Requests that are all alike: events, basins, blocks, whole requests."""

@@ -1,0 +1,155 @@
+"""Whole requests of one class in JAX: floor admission, whole eviction, int64, in batches.
+
+A map of its own, not the mass model with rounding: see `fluidkv.exact.one_class.whole`, which it
+equals step by step. Lanes (trajectories) come last inside, as in `iteration`.
+
+Source: Congestion, section 2.2 and Example 1.
+"""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import xarray as xr
+from jax import lax
+from jaxtyping import Array, Int
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+from fluidkv.fluid.boundary import one_class
+from fluidkv.fluid.one_class.events import check_horizon
+from fluidkv.workload import System
+
+_RECORDS = {
+    "admitted": "requests admitted",
+    "completed": "requests completed",
+    "evicted": "requests evicted",
+    "memory": "memory in use after admission, tokens",
+}
+
+
+def simulate_whole(
+    system: System,
+    start: ArrayLike,
+    *,
+    iterations: int,
+    capacity: ArrayLike | None = None,
+    states: bool = False,
+) -> xr.Dataset:
+    """Iterate the saturated system with whole requests, from one start or from many.
+
+    Args:
+        system: one class.
+        start: requests by stage, integers of shape (stage,) or (batch, stage); memory at or below
+            capacity.
+        iterations: at least 1.
+        capacity: whole tokens, one for each trajectory, in place of the system's; one start then
+            serves them all. Of a capacity that is not whole only the whole part can be used.
+        states: record X^1 ... X^iterations as well.
+
+    Returns:
+        A dataset of int64 with dimensions batch, iteration (n of X^n), stage: admitted, completed,
+        evicted and memory (batch, iteration), final_state (batch, stage), and with `states`
+        state (batch, iteration, stage).
+
+    Raises:
+        InputError: more than one class; a start that is not of whole numbers of at least 0, one a
+            stage, or needs more memory than there is; capacities that are not whole numbers above
+            l0 + l1, or as many as the starts; iterations below 1.
+    """
+    weights = one_class(system)[0].astype(np.int64)
+    check_horizon(iterations)
+    limits = _checked_capacity(system, capacity)
+    requests, limits = _checked_start(weights, start, limits)
+    with jax.enable_x64(True):
+        final, records = _scan(weights, limits, requests.T, int(iterations), bool(states))
+        final, records = jax.device_get((final, records))
+    variables: dict[str, tuple] = {
+        name: (("batch", "iteration"), records[name].T, {"long_name": title})
+        for name, title in _RECORDS.items()
+    }
+    if states:
+        by_state = records["state"].transpose(2, 0, 1)
+        variables["state"] = (("batch", "iteration", "stage"), by_state, {"long_name": "requests"})
+    variables["final_state"] = (("batch", "stage"), final.T, {"long_name": "requests by stage"})
+    return xr.Dataset(variables, coords={"iteration": np.arange(1, iterations + 1)})
+
+
+@partial(jax.jit, static_argnames=("iterations", "states"))
+def _scan(weights, capacity, requests, iterations, states):
+    def one(state, _):
+        state, record = _iterate(weights, capacity, state)
+        return state, record | ({"state": state} if states else {})
+
+    return lax.scan(one, requests, None, length=iterations)
+
+
+def _iterate(
+    weights: Int[Array, " stage"], capacity: Int[Array, " lane"], state: Int[Array, "stage lane"]
+) -> tuple[Int[Array, "stage lane"], dict[str, Int[Array, " lane"]]]:
+    # execute
+    completed = state[-1]
+    executed = jnp.concatenate([jnp.zeros_like(state[:1]), state[:-1]])
+    excess = jnp.einsum("s,sb->b", weights, executed) - capacity
+
+    # evict: from stage 1 up; a request that goes may free more than was needed.
+    def stage(excess, row):
+        requests, weight = row
+        gone = jnp.minimum(requests, -(jnp.minimum(-excess, 0) // weight))
+        return excess - gone * weight, requests - gone
+
+    excess, kept = lax.scan(stage, excess, (executed[1:], weights[1:]))
+    # admit
+    admitted = -excess // weights[0]
+    after = jnp.concatenate([admitted[None], kept])
+    record = {
+        "admitted": admitted,
+        "completed": completed,
+        "evicted": jnp.sum(executed[1:] - kept, axis=0),
+        "memory": jnp.einsum("s,sb->b", weights, after),
+    }
+    return after, record
+
+
+def _checked_capacity(system: System, capacity: ArrayLike | None) -> np.ndarray:
+    if capacity is None:
+        return np.asarray(system.capacity.numerator // system.capacity.denominator, np.int64)
+    values = np.asarray(capacity)
+    least = system.workload.largest_footprint
+    if (
+        values.ndim > 1
+        or values.size == 0
+        or values.dtype.kind not in "iu"
+        or values.min() <= least
+    ):
+        raise InputError("capacity", capacity, f"whole numbers of tokens above {least}")
+    return values.astype(np.int64)
+
+
+def _checked_start(
+    weights: np.ndarray, start: ArrayLike, limits: np.ndarray
+) -> tuple[Int[np.ndarray, "batch stage"], Int[np.ndarray, " batch"]]:
+    """Starts and capacities, as many of one as of the other."""
+    allowed = f"whole numbers of requests of shape ({weights.size},), one a stage, or a batch"
+    try:
+        requests = np.asarray(start)
+    except ValueError:
+        raise InputError("start", start, allowed) from None
+    shaped = requests.ndim in (1, 2) and requests.shape[-1] == weights.size and requests.size > 0
+    if requests.dtype.kind not in "iu" or not shaped:
+        raise InputError("start", start, allowed)
+    requests = requests.reshape(-1, weights.size).astype(np.int64)
+    if limits.ndim and len(requests) == 1:
+        requests = np.broadcast_to(requests, (limits.size, weights.size))
+    if limits.ndim and limits.size != len(requests):
+        raise InputError("start", f"{len(requests)} trajectories", f"{limits.size}, as capacities")
+    limits = np.broadcast_to(limits, len(requests))
+    if requests.min() < 0:
+        raise InputError("start", int(requests.min()), "at least 0 requests at each stage")
+    over = requests @ weights - limits
+    if over.max() > 0:
+        worst = int(np.argmax(over))
+        used = int(limits[worst] + over[worst])
+        raise InputError("start", f"memory {used}", f"at most {int(limits[worst])} tokens")
+    return requests, limits

@@ -1,0 +1,1 @@
+"""Masses that arrive at random and wait in a queue; the limit on their rate."""

@@ -1,0 +1,141 @@
+"""A statement, the outcome of checking it, and how the two are recorded."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal, get_args
+
+from fluidkv.errors import InputError
+from fluidkv.verdict import Evidence, Verdict
+
+Kind = Literal[
+    "definition",
+    "theorem",
+    "proposition",
+    "lemma",
+    "corollary",
+    "example",
+    "equation",
+    "figure",
+    "table",
+    "remark",
+]
+
+
+class Origin(StrEnum):
+    """Who makes a statement. Only what is printed can be an error of a paper.
+
+    printed       the paper's own words and numbers, with all settings that they need
+    reading       one meaning of words that leave several open, or a statement of ours beside them
+    reproduction  an experiment of a paper, run under settings that we had to choose
+    prediction    ours, of something that was measured
+    """
+
+    PRINTED = "printed"
+    READING = "reading"
+    REPRODUCTION = "reproduction"
+    PREDICTION = "prediction"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a check found.
+
+    Args:
+        verdict: whether the statement holds.
+        evidence: how we know.
+        ours: our value, as text; exact values as fractions.
+        paper: the paper's value, as printed.
+        note: what a reader needs besides, such as the reading that was checked; or "".
+        witness: the smallest counterexample that the check met; "" where there is none.
+    """
+
+    verdict: Verdict
+    evidence: Evidence
+    ours: str
+    paper: str
+    note: str = ""
+    witness: str = ""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement, with the record of what its check finds.
+
+    Args:
+        id: paper, place and what is said there, "congestion.example-2.level-1.throughput".
+        kind: what the paper calls it.
+        statement: one sentence in our own words.
+        source: short name of the paper and the place in it.
+        checked: the range over which the check runs, in words.
+        check: finds the outcome.
+        expected: the verdict on record. A check that comes out HOLDS where FAILS is on record is
+            a surprise as much as the reverse.
+        evidence: how that verdict is known, on record; a change of it is a surprise too.
+        origin: who makes the statement.
+
+    Raises:
+        InputError: an id that is not dotted lower-case words, or an unknown kind.
+    """
+
+    id: str
+    kind: Kind
+    statement: str
+    source: str
+    checked: str
+    check: Callable[[], Outcome]
+    expected: Verdict = Verdict.HOLDS
+    evidence: Evidence | None = None
+    origin: Origin = Origin.PRINTED
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z0-9-]+(\.[a-z0-9-]+)+", self.id):
+            raise InputError("id", self.id, "lower-case words joined by dots")
+        if self.kind not in get_args(Kind):
+            raise InputError("kind", self.kind, ", ".join(get_args(Kind)))
+
+
+@dataclass(frozen=True)
+class Result:
+    """A claim and what its check found.
+
+    Fields:
+        outcome: None where the check raised.
+        error: what it raised, or "".
+    """
+
+    claim: Claim
+    outcome: Outcome | None
+    error: str = ""
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the check ran and found the recorded verdict by the recorded evidence."""
+        return (
+            self.outcome is not None
+            and self.outcome.verdict is self.claim.expected
+            and self.claim.evidence in (None, self.outcome.evidence)
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON."""
+        claim, outcome = self.claim, self.outcome
+        return {
+            "id": claim.id,
+            "kind": claim.kind,
+            "origin": str(claim.origin),
+            "statement": claim.statement,
+            "source": claim.source,
+            "checked": claim.checked,
+            "expected": str(claim.expected),
+            "expected_evidence": str(claim.evidence) if claim.evidence else None,
+            "verdict": str(outcome.verdict) if outcome else None,
+            "evidence": str(outcome.evidence) if outcome else None,
+            "ours": outcome.ours if outcome else None,
+            "paper": outcome.paper if outcome else None,
+            "note": outcome.note if outcome else None,
+            "witness": outcome.witness if outcome else None,
+            "error": self.error or None,
+            "as_expected": self.as_expected,
+        }

@@ -1,0 +1,1 @@
+"""The paper Congestion: evictions, cascades, the GCD stability theorem, rate limits."""

@@ -1,0 +1,1 @@
+"""Statements of the paper Congestion, with checks."""

@@ -1,0 +1,391 @@
+"""Congestion, sections 5.1 and 6.1 in whole requests: time to collapse, and the way back.
+
+The setting of Figure 4 (M = 2000, l0 = 10, l1 = 40), Poisson arrivals, the rules of `restart`. The
+paper does not ask how long a run stays smooth; where a statement is ours it says so. Small samples
+here; larger ones in the figure `metastability` and in docs/metastability.md.
+"""
+
+from fractions import Fraction
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.outcomes import holds_for, sampled, verdict
+from fluidkv.papers.congestion.paper import congestion
+from fluidkv.verdict import Evidence, Verdict
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fluidkv.serving.metastability.cohorts import CohortState
+    from fluidkv.serving.metastability.collapse import CollapsedCycle
+    from fluidkv.serving.metastability.times import Times
+    from fluidkv.workload import RequestClass
+
+_INPUT, _DECODE, _CAPACITY = 10, 40, 2000
+_SEED, _STARTS = 26, 60
+_BEST = Fraction(100, 61)  # x*; `figure-4.best-rate` derives it
+_BELOW = Fraction(81, 50)  # a rate a little below it
+_LOAD = 1.4
+_OURS = "not a statement of the paper"
+
+
+def _request() -> "RequestClass":
+    from fluidkv.workload import RequestClass
+
+    return RequestClass(_INPUT, _DECODE)
+
+
+@cache
+def cycles() -> "list[CollapsedCycle]":
+    """What collapsed servers end on."""
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_cycles
+
+    return collapsed_cycles(_request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, settle=40)
+
+
+@cache
+def collapsed() -> "CohortState":
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.collapse import collapsed_start
+
+    return collapsed_start(
+        _request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, backlog=200, settle=40
+    )
+
+
+@cache
+def times(rate: float, capacity: int = _CAPACITY, runs: int = 200, horizon: int = 8000) -> "Times":
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.times import time_to_collapse
+
+    return time_to_collapse(
+        _request(), Limits(capacity), rate, rng=_SEED, runs=runs, horizon=horizon
+    )
+
+
+def _collapsed_rate() -> Outcome:
+    found = cycles()
+    others = [c for c in found if c.throughput != 1]
+    return holds_for(
+        f"a cycle of {others[0].period} iterations with {others[0].throughput} completions and "
+        f"{others[0].preemptions} evictions an iteration"
+        if others
+        else None,
+        ours="; ".join(
+            f"{c.throughput} = {float(c.throughput):.4f} in {c.runs} of {_STARTS} runs"
+            for c in found
+        ),
+        paper="throughput is equal to the worst-cycle rate, 1.00",
+        evidence=Evidence.SAMPLED,
+        note="Whole requests with somebody always waiting repeat themselves exactly; the cycles "
+        "are exact, how often each is met is sampled. Memory that a whole request leaves over lets "
+        "a few more run to their end. In masses the statement holds.",
+    )
+
+
+def _within_a_horizon() -> Outcome:
+    """Above the worst-cycle rate, is there collapse?"""
+    from fluidkv.serving.metastability.survival import hazard, kaplan_meier
+
+    rate = 1.1
+    seen = times(rate, runs=400)
+    fit, last = hazard(seen.duration, seen.observed), seen.duration.max()
+    share, low, high = kaplan_meier(seen.duration, seen.observed).at([last])[0]
+    return sampled(
+        f"rate {rate}: {share:.1%} of the runs are smooth after {last:,} iterations"
+        if low > 0.5
+        else None,
+        f"rate {rate}: {share:.1%} smooth after {last:,} iterations (95 %: {low:.1%} to "
+        f"{high:.1%}); a mean time to collapse of at least {1 / fit.high:,.0f} (97.5 %)",
+        "for loads above the worst-cycle rate, persistent evictions and a growing queue",
+        "400 runs from an empty server; collapsed: ten lifetimes in a row with evictions and a "
+        "growing queue.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _memoryless() -> Outcome:
+    from fluidkv.serving.metastability.survival import hazard, memoryless
+
+    bad, shown = None, []
+    for rate in (1.2, 1.25, 1.3):
+        seen = times(rate, runs=400)
+        p = memoryless(
+            seen.duration, seen.observed, after=10 * _DECODE, parts=6, resolution=_DECODE
+        )
+        fit = hazard(seen.duration, seen.observed)
+        shown.append(
+            f"rate {rate}: mean {fit.mean_time:,.0f} (95 %: {1 / fit.high:,.0f} to "
+            f"{1 / fit.low:,.0f}), p = {p:.2f}"
+        )
+        if not p > 0.001:
+            bad = bad or f"rate {rate}: p = {p:.1e}"
+    return sampled(
+        bad,
+        "; ".join(shown),
+        _OURS,
+        "400 runs a rate; p of a constant hazard after ten lifetimes, rejected below 0.001. That "
+        "it is not rejected is no proof that it is constant.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _more_memory() -> Outcome:
+    from fluidkv.serving.metastability.survival import hazard
+
+    load, bad, shown, before = 0.82, None, [], 0.0
+    for capacity in (2000, 4000, 8000):
+        rate = load * float(_BEST) * capacity / _CAPACITY
+        seen = times(rate, capacity)
+        fit = hazard(seen.duration, seen.observed)
+        if not 1 / fit.high > before:
+            bad = bad or f"M = {capacity}"
+        before = 1 / fit.low
+        shown.append(f"M = {capacity:,}: {fit.mean_time:,.0f}")
+    return sampled(
+        bad,
+        f"mean iterations to collapse at a load of {load} x*: {'; '.join(shown)}",
+        _OURS,
+        "200 runs each, 8,000 iterations; 95 % intervals do not overlap.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _shed() -> Outcome:
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.times import time_to_return
+
+    share, slowest = {}, 0
+    for rate in (0.8, 1.2):
+        seen = time_to_return(
+            _request(), Limits(_CAPACITY), rate, collapsed(), rng=_SEED, horizon=4000
+        )
+        share[rate] = int(seen.observed.sum())
+        if rate < 1:
+            slowest = int(seen.duration.max())
+    bad = None if share == {0.8: _STARTS, 1.2: 0} else str(share)
+    return sampled(
+        bad,
+        f"of {_STARTS} collapsed servers with 200 waiting {share[0.8]} return at 0.8, the slowest "
+        f"after {slowest:,} iterations, and {share[1.2]} at 1.2 in 4,000",
+        _OURS,
+        "Fluid: the queue falls by the collapsed rate less the load, and at an empty queue the "
+        "evictions end. With 60 of 60 the share is above 94 % with 97.5 % confidence.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _capped(rate: Fraction) -> Outcome:
+    """Evictions after l1 iterations under a cap, from collapsed servers."""
+    import numpy as np
+
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import serve_cohorts
+
+    arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (3000, _STARTS))
+    limits = Limits(_CAPACITY, admission_rate=rate)
+    records, _ = serve_cohorts(_request(), limits, arrivals, state=collapsed())
+    late = records.preempt[:, _DECODE:]
+    served = records.completed[:, -1000:].sum() / arrivals[-1000:].sum()
+    bad, where = None, np.argwhere(late)
+    if where.size:
+        bad = f"run {where[0][0]} evicts at iteration {where[0][1] + _DECODE + 1}"
+    # Some 84,000 arrivals: 1 % is three of their standard deviations.
+    elif abs(served - 1) > 0.01:
+        bad = f"{served:.1%} of the late arrivals completed"
+    return sampled(
+        bad,
+        f"cap {rate}: {int(late.sum())} evictions after iteration {_DECODE} in {_STARTS} runs of "
+        f"3,000 at a load of {_LOAD}; {served:.1%} of the late arrivals completed",
+        "after at most l1 iterations no active cohort exceeds the eviction-free profile",
+        "Admissions are whole: 1 or 2 an iteration make x* on average, and at x* itself the "
+        "average fills the memory. In masses the bound holds.",
+    )
+
+
+def _max_num_seqs() -> Outcome:
+    import numpy as np
+
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.cohorts import serve_cohorts
+
+    arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (2000, _STARTS))
+    bad, shown = None, []
+    for most in (_CAPACITY // (_INPUT + _DECODE), 48, 56, 64):
+        limits = Limits(_CAPACITY, max_num_seqs=most)
+        found, _ = serve_cohorts(_request(), limits, arrivals, state=collapsed(), every=_DECODE)
+        rate = found.completed[:, 20:].mean() / _DECODE
+        if found.waiting[:, -1].min() < 200:
+            bad = bad or f"max_num_seqs = {most}"
+        shown.append(f"{most}: {rate:.3f}")
+    return sampled(
+        bad,
+        f"completions an iteration at a load of {_LOAD}, by max_num_seqs: {'; '.join(shown)}",
+        _OURS,
+        f"{_STARTS} collapsed servers, 2,000 iterations: every queue still grows. The largest "
+        "number that can never evict, M / (l0 + l1) = 40, completes 40 in l1 iterations: exactly "
+        "what the worst cycle does.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _bound_near_the_collapsed_rate() -> Outcome:
+    """The same bounds do help where hardly more comes than a collapsed server completes."""
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.times import time_to_return
+
+    rate, horizon = 1.02, 12_000
+    without, bounded = (
+        time_to_return(_request(), limits, rate, collapsed(), rng=_SEED, horizon=horizon).observed
+        for limits in (Limits(_CAPACITY), Limits(_CAPACITY, max_num_seqs=48))
+    )
+    # The same servers and arrivals twice: by chance a server that returns in one of the two runs
+    # only does so in either alike.
+    more, less = int((bounded & ~without).sum()), int((without & ~bounded).sum())
+    counts = f"{int(bounded.sum())} with max_num_seqs = 48, {int(without.sum())} without"
+    return sampled(
+        None if more - less > 2 * (more + less) ** 0.5 else counts,
+        f"of {_STARTS} collapsed servers with 200 waiting, at {rate}, these return within "
+        f"{horizon:,} iterations: {counts}",
+        _OURS,
+        f"{more} return with the bound only and {less} without it only; two standard deviations "
+        "are asked. At loads of 1.1 and more none did, with or without.",
+        refuted=Evidence.SAMPLED,
+    )
+
+
+def _two_starts(engine: str, rate: float) -> "xr.Dataset":
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.metastability.two_starts import two_starts
+
+    return two_starts(
+        _request(),
+        engine,
+        Limits(_CAPACITY),
+        rate,
+        backlog=300,
+        count=1000,
+        rng=_SEED,
+        runs=1,
+        clock=IterationClock(1.0, 0.0, 0.02),
+        backend="reference",  # one run; compiling takes longer
+    ).isel(run=0)
+
+
+_CLOCK = "An iteration takes 1 and each prefilled token 0.02 more; one run of 1,000 arrivals."
+
+
+def _vllm() -> Outcome:
+    rate = 0.92
+    found = _two_starts("vllm", rate)
+    waiting, served = found.waiting.values, found.throughput.values
+    return Outcome(
+        verdict(waiting[0] < 20 and waiting[1] > 300 and served[1] < rate),
+        Evidence.SAMPLED,
+        ours=f"load {rate}: from empty {served[0]:.3f} completed, {waiting[0]:.0f} waiting at the "
+        f"end; from a backlog of 300, {served[1]:.3f} and {waiting[1]:.0f}",
+        paper=_OURS,
+        note=f"{_CLOCK} Progress is kept, and its cache computed again: the loss is prefill time.",
+    )
+
+
+def _sglang() -> Outcome:
+    rate = 0.68
+    found = _two_starts("sglang", rate)
+    waiting, served = found.waiting.values, found.throughput.values
+    return Outcome(
+        verdict(waiting[0] < 40 and served[1] > rate and waiting[1] < 300),
+        Evidence.SAMPLED,
+        ours=f"load {rate}: from empty {served[0]:.3f} completed, {waiting[0]:.0f} waiting at the "
+        f"end; from a backlog of 300, {served[1]:.3f} and {waiting[1]:.0f}",
+        paper=_OURS,
+        note=f"{_CLOCK} Its new-token ratio admits less after a retraction, so that a full server "
+        "completes about as much as it can hold smoothly: no load with two faces was met.",
+    )
+
+
+def _ours(name: str, statement: str, check, checked: str = "one setting, fixed seeds"):
+    return congestion(
+        name, statement, "sections 5.1 and 6.1", check, kind="remark", checked=checked
+    )
+
+
+CLAIMS = (
+    congestion(
+        "figure-4.whole-requests.collapsed-rate",
+        "In whole requests too, throughput above the worst-cycle rate equals that rate.",
+        "section 6.1",
+        _collapsed_rate,
+        kind="figure",
+        expected=Verdict.FAILS,
+        checked=f"{_STARTS} collapsed servers",
+    ),
+    congestion(
+        "figure-4.whole-requests.within-a-horizon",
+        "In whole requests, a load above the worst-cycle rate brings lasting evictions.",
+        "section 6.1",
+        _within_a_horizon,
+        kind="figure",
+        expected=Verdict.FAILS,
+        checked="400 runs of 8,000 iterations at rate 1.1",
+    ),
+    _ours(
+        "section-6-1.time-to-collapse.memoryless",
+        "Once the start is forgotten, the time to collapse is memoryless.",
+        _memoryless,
+        "400 runs of 8,000 iterations at three rates",
+    ),
+    _ours(
+        "section-6-1.time-to-collapse.memory",
+        "At one load, collapse is the rarer the more memory there is.",
+        _more_memory,
+        "three capacities at one load",
+    ),
+    _ours(
+        "section-6-1.recovery.shed",
+        "Below the collapsed rate a collapsed server drains and is smooth again, above it not.",
+        _shed,
+    ),
+    _ours(
+        "section-6-1.recovery.max-num-seqs",
+        "At a load of 1.4 no max_num_seqs of 40, 48, 56 or 64 brings a collapsed server back.",
+        _max_num_seqs,
+        f"{_STARTS} collapsed servers, 2,000 iterations",
+    ),
+    _ours(
+        "section-6-1.recovery.max-num-seqs.near-collapsed-rate",
+        "At a load of 1.02 a max_num_seqs of 48 brings more collapsed servers back than none.",
+        _bound_near_the_collapsed_rate,
+        f"{_STARTS} collapsed servers, 12,000 iterations",
+    ),
+    congestion(
+        "section-5-1.transient.whole-requests",
+        "In whole requests, with a cap of x*, evictions end after at most l1 iterations.",
+        "section 5.1",
+        lambda: _capped(_BEST),
+        kind="remark",
+        expected=Verdict.FAILS,
+        checked=f"{_STARTS} collapsed servers, 3,000 iterations",
+    ),
+    congestion(
+        "section-5-1.transient.whole-requests-below",
+        "So they do with a cap about one percent below x*, and the load is served.",
+        "section 5.1",
+        lambda: _capped(_BELOW),
+        kind="remark",
+        checked=f"{_STARTS} collapsed servers, 3,000 iterations",
+    ),
+    _ours(
+        "section-6-1.metastable.vllm",
+        "vllm with a price on prefill holds a load from empty to which it does not come back.",
+        _vllm,
+    ),
+    _ours(
+        "section-6-1.metastable.sglang",
+        "sglang comes back from a backlog at a load close to the most that it holds from empty.",
+        _sglang,
+    ),
+)

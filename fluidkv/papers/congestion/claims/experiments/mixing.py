@@ -1,0 +1,261 @@
+"""Congestion, sections 5.2 and 6.2: is the eviction-free equilibrium of each node stable.
+
+Tables 1, 2 and 4 to 7 and Figures 18 and 21 to 23 route classes to two nodes, a few to each or all
+to both. The tables come from Vidur, a GPU and a simulator; what is certified here is the
+equilibrium of the saturated model at their lengths, equal shares and common input. Capacity does
+not enter. Growth near the equilibrium says nothing of how large a cycle becomes.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.papers.congestion.paper import congestion
+from fluidkv.verdict import Evidence, Stability, Verdict
+
+if TYPE_CHECKING:
+    from fluidkv.exact.routing.mixing import RoutedNode, Routing
+
+Lengths = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One comparison of a table: the decode lengths of the two segregated nodes."""
+
+    table: str
+    nodes: tuple[Lengths, Lengths]
+    input_length: int
+
+    @property
+    def pool(self) -> str:
+        return _braces(tuple(sorted(n for node in self.nodes for n in node)))
+
+
+TABLE_1 = Comparison("Table 1", ((20,), (21,)), 512)
+TABLE_1_PARTIAL = Comparison("Table 1", ((100,), (125,)), 512)
+TABLE_2 = Comparison("Table 2", ((5, 10), (6, 12)), 300)
+TABLE_4 = Comparison("Table 4", ((6, 10), (9, 15)), 30)
+TABLE_5 = Comparison("Table 5", ((20, 40), (25, 50)), 30)
+TABLE_6 = Comparison("Table 6", ((50, 75), (77, 84)), 512)
+TABLE_7 = Comparison("Table 7", ((100, 200), (125, 250)), 512)
+
+_ALL = (TABLE_1, TABLE_1_PARTIAL, TABLE_2, TABLE_4, TABLE_5, TABLE_6, TABLE_7)
+_PARTIAL = (TABLE_1_PARTIAL, TABLE_5, TABLE_7)
+_PRINTED_DIVISORS = "20,21,1, 100,125,25, 5,6,1, 2,3,1, 20,25,5, 25,7,1, 100,125,25"
+_WEAKENS = "weakens synchronization"
+_NOT_CLAIMED = (
+    "The paper says that its coprime criterion is for long inputs and that mixing helps short of "
+    "it; it does not say whether this input is long enough. Few evictions in a run of 20,000 "
+    "requests are no contradiction: near the equilibrium a perturbation takes {tenfold:,.0f} "
+    "iterations to grow tenfold."
+)
+
+
+@cache
+def routings(case: Comparison) -> "tuple[Routing, Routing]":
+    """Segregated, then mixed."""
+    from fractions import Fraction
+
+    from fluidkv.exact.routing.mixing import mixed, partitioned
+    from fluidkv.workload import RequestClass, Workload
+
+    lengths = [n for node in case.nodes for n in node]
+    share = Fraction(1, len(lengths))
+    workload = Workload(tuple(RequestClass(case.input_length, n, share) for n in lengths))
+    first = len(case.nodes[0])
+    groups = [range(first), range(first, len(lengths))]
+    return partitioned(workload, groups), mixed(workload, 2)
+
+
+def _nodes(case: Comparison) -> "tuple[RoutedNode, RoutedNode, RoutedNode]":
+    """The two segregated nodes, and one of the two mixed ones, which are alike."""
+    apart, together = routings(case)
+    return apart.nodes[0], apart.nodes[1], together.nodes[0]
+
+
+def _evidence(*cases: Comparison) -> Evidence:
+    found = [node.certificate.evidence for case in cases for node in _nodes(case)]
+    return Evidence.BALL if Evidence.BALL in found else Evidence.EXACT
+
+
+def _divisors() -> Outcome:
+    found = [node.decode_gcd for case in _ALL for node in _nodes(case)]
+    return equals(found, _PRINTED_DIVISORS)
+
+
+def _apart() -> Outcome:
+    bad, shown = None, []
+    for case in _ALL:
+        for lengths, node in zip(case.nodes, _nodes(case), strict=False):
+            if node.stability is not Stability.UNSTABLE:
+                bad = bad or f"{_braces(lengths)}, inputs of {case.input_length}"
+            shown.append(f"{_braces(lengths)} {node.certificate.outside}")
+    return holds_for(
+        bad,
+        ours="growing modes: " + ", ".join(shown),
+        paper="periodic eviction on every segregated node",
+        evidence=_evidence(*_ALL),
+        refuted=_evidence(*_ALL),
+    )
+
+
+def _pool(case: Comparison, paper: str) -> Outcome:
+    """Whether the mixed node of a coprime comparison is stable."""
+    node = _nodes(case)[2]
+    growing, (low, high) = node.certificate.outside, node.certificate.radius
+    if node.stability is Stability.UNDECIDED:
+        return Outcome(Verdict.UNDECIDED, node.certificate.evidence, "not decided", paper)
+    stable = node.stability is Stability.STABLE
+    return holds_for(
+        None if stable else f"{case.pool}, inputs of {case.input_length}",
+        ours=f"growing modes: {growing}, spectral radius {(low + high) / 2:.6f}",
+        paper=paper,
+        evidence=node.certificate.evidence,
+        refuted=node.certificate.evidence,
+        note="" if stable else _NOT_CLAIMED.format(tenfold=math.log(10) / math.log(low)),
+    )
+
+
+def _divisor_left() -> Outcome:
+    bad, shown = None, []
+    for case in _PARTIAL:
+        node = _nodes(case)[2]
+        growing, g = node.certificate.outside, node.decode_gcd
+        if growing is None or growing < g - 1:
+            bad = bad or f"{case.pool}: {growing}"
+        shown.append(f"{case.pool} {growing} (g - 1 = {g - 1})")
+    return holds_for(
+        bad,
+        ours="growing modes: " + ", ".join(shown),
+        paper="mixing does not eliminate common periodicity",
+        evidence=_evidence(*_PARTIAL),
+        refuted=_evidence(*_PARTIAL),
+        note="Table 5 has more than g - 1: its inputs are short.",
+    )
+
+
+def _grows_slower() -> Outcome:
+    """The leading mode of the mixed node against those of the two segregated ones, in balls."""
+    bad, shown, between = None, [], 0
+    for case in _PARTIAL:
+        *apart, pool = (node.certificate.radius for node in _nodes(case))
+        slowest, fastest = min(apart), max(apart)
+        if slowest[0] <= pool[1] and pool[0] <= slowest[1]:
+            return Outcome(Verdict.UNDECIDED, Evidence.BALL, case.table, _WEAKENS)
+        if pool[0] > slowest[1]:
+            bad = bad or f"{case.pool} grows by {pool[0]:.6f}, a node by {slowest[0]:.6f}"
+            between += pool[1] < fastest[0]
+        shown.append(f"{case.table}: " + ", ".join(f"{low:.6f}" for low, _ in (*apart, pool)))
+    return holds_for(
+        bad,
+        ours="spectral radius of node 1, node 2, mixed: " + "; ".join(shown),
+        paper=_WEAKENS,
+        evidence=Evidence.BALL,
+        refuted=Evidence.BALL,
+        note=f"Mixed lies between the two nodes in {between} of {len(_PARTIAL)}. This is one "
+        "reading of the words; the size of the cycles is another.",
+    )
+
+
+def _fewer_modes() -> Outcome:
+    bad, shown = None, []
+    for case in _PARTIAL:
+        *apart, pool = (node.certificate.outside or 0 for node in _nodes(case))
+        if not pool < min(apart):
+            bad = bad or f"{case.pool}, inputs of {case.input_length}: {pool} of {apart}"
+        shown.append(f"{case.table}: " + ", ".join(map(str, (*apart, pool))))
+    return holds_for(
+        bad,
+        ours="growing modes of node 1, node 2, mixed: " + "; ".join(shown),
+        paper="partial desynchronization",
+        evidence=_evidence(*_PARTIAL),
+        refuted=_evidence(*_PARTIAL),
+        note="In Tables 1 and 7 far fewer; in Table 5 as many as on its first node.",
+    )
+
+
+def _braces(lengths: Lengths) -> str:
+    return "{" + ", ".join(map(str, lengths)) + "}"
+
+
+CLAIMS = (
+    congestion(
+        "section-6-2.divisors",
+        "The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.",
+        "Tables 1, 2 and 4 to 7",
+        _divisors,
+        kind="table",
+        checked="two segregated nodes and the mixed one of each comparison, in this order",
+    ),
+    congestion(
+        "section-6-2.segregated-unstable",
+        "Every segregated node of these tables has an unstable equilibrium.",
+        "section 6.2 and Appendix D.2",
+        _apart,
+        kind="table",
+        checked="the 14 nodes, equal shares",
+    ),
+    congestion(
+        "table-1.mixed-stable",
+        "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
+        "Table 1, with section 5.3 taken literally",
+        lambda: _pool(TABLE_1, "mixtures of coprime lengths stabilize; nearly no evictions"),
+        kind="table",
+        expected=Verdict.FAILS,
+    ),
+    congestion(
+        "table-2.mixed-stable",
+        "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
+        "Table 2, with section 5.3 taken literally",
+        lambda: _pool(TABLE_2, "mixtures of coprime lengths stabilize; nearly no evictions"),
+        kind="table",
+    ),
+    congestion(
+        "figure-18.mixed-stable",
+        "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
+        "Figure 18 and Table 4",
+        lambda: _pool(TABLE_4, "converges to an eviction-free equilibrium"),
+        kind="figure",
+    ),
+    congestion(
+        "table-6.mixed-stable",
+        "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of "
+        "512.",
+        "Table 6 and Figure 22, with section 5.3 taken literally",
+        lambda: _pool(TABLE_6, "removes the periodic overflow; effective GCD = 1"),
+        kind="table",
+        expected=Verdict.FAILS,
+    ),
+    congestion(
+        "section-6-2.divisor-left",
+        "Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.",
+        "Tables 1, 5 and 7",
+        _divisor_left,
+        kind="table",
+        checked="the three mixed nodes",
+    ),
+    congestion(
+        "figure-23.grows-slower",
+        "Mixing that lowers the divisor weakens synchronization: the leading mode grows more "
+        "slowly than on either segregated node.",
+        "Figure 23 and section 6.2, read as growth near the equilibrium",
+        _grows_slower,
+        kind="figure",
+        expected=Verdict.FAILS,
+        checked="Tables 1, 5 and 7",
+    ),
+    congestion(
+        "table-5.fewer-modes",
+        "Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either "
+        "segregated node.",
+        "Table 5 and section 6.2, read as a count of modes",
+        _fewer_modes,
+        kind="table",
+        expected=Verdict.FAILS,
+        checked="Tables 1, 5 and 7",
+    ),
+)

@@ -1,0 +1,372 @@
+"""Congestion, Lemmas 18 to 21 (B.6.2, B.6.3) and Figure 12; B.8.6 for more classes."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import decimal, rounds_to, verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
+    BETA,
+    HALF,
+    ITERATIONS,
+    MIXES,
+    SYSTEMS,
+    Iteration,
+    class_starts,
+    coprime_mixes,
+    loaded,
+    neighbourhood_of,
+    square,
+)
+from fluidkv.papers.congestion.paper import statements
+from fluidkv.papers.congestion.uniform import UniformBound, uniform_bound
+from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import System
+
+CLAIMS = statements()
+
+# --- Lemmas 18 and 19: one bound for all l0 -------------------------------------------------------
+
+_PROVED = (
+    "Of these mixes proved, for every real input length from there on, by matrices P that are "
+    "tested in rationals. The constants are what that proves, not the smallest."
+)
+
+
+@cache
+def _bound(mix: "exact.LengthMix", least: int) -> "UniformBound":
+    return uniform_bound(mix, least)
+
+
+def _proves(mix: "exact.LengthMix", least: int, name: str, value: str) -> Seen | str:
+    """Whether the certificate closes for a mix, and the constant that it gives."""
+    bound = _bound(mix, least)
+    case = f"{mix.decode_lengths} from L = {least} on"
+    if bound.verdict is not Verdict.HOLDS:
+        return f"{case}: {bound.reason}"
+    return Seen(f"{name} = {getattr(bound, value):.7g} for {case}")
+
+
+@CLAIMS.over(
+    MIXES,
+    "lemma-18.uniform",
+    "Lemma 18 and B.8.5",
+    "For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has "
+    "|z| <= rho for one rho < 1.",
+    ours="; ".join,
+    paper="a bound for all l0 >= l0*",
+    note=_PROVED,
+)
+def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
+    return _proves(mix, least, "rho", "radius")
+
+
+@CLAIMS.over(
+    MIXES,
+    "lemma-19.uniform",
+    "Lemma 19 and B.8.6",
+    "I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.",
+    ours="; ".join,
+    paper="a bound for all l0 >= l0*",
+    note=_PROVED,
+)
+def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
+    return _proves(mix, least, "C_P", "norm")
+
+
+@CLAIMS.over(
+    SYSTEMS,
+    "lemma-19.lower-bound-tight",
+    "Lemma 19 and Example 10, for every mix",
+    "The smallest eigenvalue of P is exactly 1.",
+    ours="the last unit vector is an eigenvector of P with eigenvalue 1",
+    paper="lambda_min(P) = 1",
+    note="The reason that Example 10 gives, the term k = 0 of the series, shows P >= I alone; "
+    "equality comes from the zero last column of Phi.",
+    origin=Origin.READING,
+)
+def _smallest_eigenvalue(mix: "exact.LengthMix", L: int) -> bool:
+    """P e = e for the last unit vector e, since Phi e = 0; and P - I = Phi^T P Phi >= 0."""
+    found = neighbourhood_of(mix, L).lyapunov
+    last = [int(s == mix.ages - 1) for s in range(mix.ages)]
+    phi = exact.transition_matrix(found.weights).tolist()
+    return found.flint.tolist()[-1] == last and not any(row[-1] for row in phi)
+
+
+@CLAIMS.claim(
+    "lemma-19.size",
+    "Lemma 19, measured",
+    "C_P(l0) falls to its limit as l0 grows: one constant serves all l0 >= l0*.",
+    evidence=Evidence.SAMPLED,
+    origin=Origin.READING,
+    checked="decode lengths 5 and 9, equal shares, six l0 from 65 to 1,000,000",
+)
+def _norm_depends_on_input() -> Outcome:
+    """Stability begins at 65."""
+    mix, inputs = exact.two_lengths(5, 9, HALF), (65, 66, 70, 100, 1000, 10**6)
+    norms = [exact.lyapunov(mix.weights(l0)).norm for l0 in inputs]
+    limit = exact.lyapunov(mix.limit).norm
+    shown = ", ".join(f"{float(n.mid()):.6g} at {l0}" for n, l0 in zip(norms, inputs, strict=True))
+    return Outcome(
+        verdict(all(a > b for a, b in pairwise([*norms, limit]))),
+        Evidence.SAMPLED,
+        ours=f"C_P = {shown}; {float(limit.mid()):.6g} in the limit",
+        paper="C_P independent of l0",
+        note="A bound for all l0 >= l0*; it grows without limit as l0* comes down to the threshold "
+        "of stability.",
+    )
+
+
+# --- Lemma 20: requests in flight, tokens and requests evicted ------------------------------------
+
+
+def _shortest(system: System) -> int:
+    return min(c.input_length for c in system.workload.classes)
+
+
+@cache
+def _steps(mix: "exact.LengthMix", L: int) -> tuple[tuple[Fraction, Fraction, Fraction], ...]:
+    """Requests in flight, tokens that a shift adds, requests evicted: from any feasible state."""
+    system, steps = loaded(mix, L), []
+    for start in class_starts(system, 24):
+        state = start
+        for _ in range(4):
+            step = exact.iterate(system, state)
+            growth = exact.memory_used(system, step.executed) - exact.memory_used(system, state)
+            steps.append((_requests(state), growth, _requests(step.evicted)))
+            state = step.state
+    return tuple(steps)
+
+
+def _requests(masses: "exact.Masses") -> Fraction:
+    return sum((x for row in masses for x in row), Fraction(0))
+
+
+def _physical() -> "Iterator[tuple[System, str, Fraction, Fraction, Fraction]]":
+    for mix, least in coprime_mixes():
+        for L in (mix.input_ratios[0].denominator, least, 50 * least):
+            for number, step in enumerate(_steps(mix, L)):
+                where = f"{mix.decode_lengths}, L = {L}, n = {number % 4 + 1}"
+                yield loaded(mix, L), where, *step
+
+
+_FEASIBLE = Range(
+    f"{MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
+    _physical,
+    name=lambda system, where, *found: f"{where}: {', '.join(map(str, found))}",
+)
+_SHORTEST = "With the shortest input for l0 where inputs differ. L from 1 (or 2) on."
+
+
+def _closest(seen: list[Fraction]) -> str:
+    return f"at most {decimal(max(seen), 4)} of the bound"
+
+
+def _within(found: Fraction, bound: Fraction) -> Seen | bool:
+    return found <= bound and Seen(found / bound if bound else Fraction(0))
+
+
+@CLAIMS.over(
+    _FEASIBLE,
+    "lemma-20.in-flight",
+    "Lemma 20, proof in C.17",
+    "At most M/(l0+1) requests run.",
+    ours=_closest,
+    paper="N <= M/(l0+1)",
+    note=_SHORTEST,
+)
+def _in_flight(system: System, _: str, running: Fraction, *others: Fraction) -> Seen | bool:
+    return _within(running, system.capacity / (_shortest(system) + 1))
+
+
+@CLAIMS.over(
+    _FEASIBLE,
+    "lemma-20.growth",
+    "Lemma 20, proof in C.17, and B.8.6",
+    "A shift adds at most one token for each request that runs.",
+    ours=_closest,
+    paper="at most N tokens a shift",
+    note=_SHORTEST,
+)
+def _growth(
+    system: System, _: str, running: Fraction, growth: Fraction, evicted: Fraction
+) -> Seen | bool:
+    return _within(growth, running)
+
+
+@CLAIMS.over(
+    _FEASIBLE,
+    "lemma-20.evicted",
+    "Lemma 20 and Figure 12(b)",
+    "At most beta l0/(l0+1)^2 requests are evicted per iteration, from any feasible state.",
+    ours=_closest,
+    paper="at most beta l0/(l0+1)^2",
+    note=_SHORTEST,
+)
+def _evicted(
+    system: System, _: str, running: Fraction, growth: Fraction, evicted: Fraction
+) -> Seen | bool:
+    return _within(evicted, system.capacity / (_shortest(system) + 1) ** 2)
+
+
+@CLAIMS.over(
+    Range(
+        "3 mixes with a common input, four l0 each",
+        lambda: (
+            (mix, l0)
+            for mix, least in coprime_mixes()
+            if mix.common_input
+            for l0 in (1, 10, least, 1000)
+        ),
+        name=lambda mix, l0: f"{mix.decode_lengths}, l0 = {l0}",
+    ),
+    "lemma-20.sharp",
+    "Lemma 20, how sharp",
+    "The bound on evicted requests is met up to (l0+1)/(l0+2): by all memory in stage 0.",
+    ours=lambda seen: (
+        f"(l0+1)/(l0+2) of the bound, {decimal(seen[0])} at l0 = 1, "
+        f"{decimal(seen[-1])} at 1000, and never more"
+    ),
+    paper="at most beta l0/(l0+1)^2",
+    note="After the shift stage 0 is empty, so whatever is evicted holds l0 + 2 tokens or "
+    "more: beta l0/((l0+1)(l0+2)) is the sharp bound wherever no request lasts one iteration.",
+    origin=Origin.READING,
+)
+def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
+    """Exactly beta l0 / ((l0 + 1)(l0 + 2)) requests go in the first step."""
+    system = loaded(mix, l0)
+    burst = system.capacity / (l0 + 1)
+    state = [
+        [c.share * burst, *[Fraction(0)] * (c.decode_length - 1)] for c in system.workload.classes
+    ]
+    evicted = _requests(exact.iterate(system, state).evicted)
+    as_said = evicted == BETA * l0 / ((l0 + 1) * (l0 + 2))
+    return as_said and Seen(evicted * (l0 + 1) ** 2 / (BETA * l0))
+
+
+# --- Lemma 21: the perturbation -------------------------------------------------------------------
+
+
+@CLAIMS.over(
+    ITERATIONS,
+    "lemma-21.perturbation",
+    "Lemma 21 and B.8.6, on the cohort manifold",
+    "||y^n - Phi y^{n-1}||_2 is at most C_e/l0 with C_e independent of l0 and n.",
+    ours=lambda seen: (
+        f"at most {float(max(seen)) ** 0.5:.4f} of beta sqrt(1 + 1/alpha_{{d-1}}^2) / l0"
+    ),
+    paper="||e^n||_2 <= C_e / l0",
+    note="The proof gives |e_0| <= beta l0/(l0+1)^2 and the sum of the others at most that "
+    "over alpha_{d-1} (min(1, q) for two classes): C_e = beta sqrt(1 + 1/alpha_{d-1}^2) does.",
+)
+def _perturbation(step: Iteration) -> Seen | bool:
+    """With alpha = alpha_{d-1}, and the shortest input for l0."""
+    system, limit = step.found.system, step.mix.limit
+    alpha = Fraction(limit.requests[-1], limit.denominator)
+    one = system.capacity / (_shortest(system) + 1) ** 2  # |e_0|, and requests evicted
+    size, bound = square(step.now.perturbation), one**2 * (1 + 1 / alpha**2)
+    return size <= bound and step.now.perturbation[0] <= one and Seen(size / bound)
+
+
+def _largest_perturbation(l0: int) -> Fraction:
+    """Of four iterations, all memory in the youngest stage of the class of decode length 2."""
+    system = loaded(exact.two_lengths(2, 3, HALF), l0)
+    weights = exact.survival_weights(system.workload)
+    rate = exact.eviction_free_equilibrium(system).rate
+    state = [[system.capacity / (l0 + 1), Fraction(0)], [Fraction(0)] * 3]
+    largest = Fraction(0)
+    for _ in range(4):
+        before = tuple(y - rate for y in exact.cohort_masses(system, state))
+        state = exact.iterate(system, state).state
+        after = [y - rate for y in exact.cohort_masses(system, state)]
+        free = exact.transition(weights, before)
+        largest = max(largest, *(abs(a - b) for a, b in zip(after, free, strict=True)))
+    return largest
+
+
+@CLAIMS.claim(
+    "lemma-21.off-manifold",
+    "Lemma 21, read with the starts of Theorem 22",
+    "The bound on e^n holds for all n from any feasible initial state, with Y of B.6.1.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked="decode lengths 2 and 3, equal shares, four l0",
+)
+def _perturbation_off_manifold() -> Outcome:
+    sizes = [(l0, _largest_perturbation(l0)) for l0 in (10, 100, 1000, 10000)]
+    grows = all(b * m > 5 * a * n for (n, a), (m, b) in pairwise(sizes))
+    shown = ", ".join(f"{decimal(size)} at l0 = {l0}" for l0, size in sizes)
+    return Outcome(
+        verdict(not grows),
+        Evidence.EXACT,
+        ours=f"max |e^n_s| over n = 1 ... 4: {shown}",
+        paper="||e^n||_2 <= C_e / l0 for all n",
+        note="B.6 starts on the manifold, which Lemma 9 allows: there the lemma holds, and every "
+        "state is there after d iterations. In the first d iterations e also carries the deviation "
+        "from the proportions p_k, which does not shrink with l0.",
+        witness="decode lengths 2, 3, equal shares: all memory in stage 0 of the short class",
+    )
+
+
+# --- Figure 12 ------------------------------------------------------------------------------------
+
+
+def _most_evicted(l0: int) -> Fraction:
+    """beta l0/(l0+1)^2."""
+    return BETA * l0 / Fraction((l0 + 1) ** 2)
+
+
+@CLAIMS.claim(
+    "figure-12.a.cleared",
+    "Figure 12, caption (a), and B.6.3",
+    "At l0 = 100 one eviction clears about 9 times the overflow.",
+)
+def _cleared() -> Outcome:
+    l0 = 100
+    really = (l0 + 1) * (l0 + 2) / (BETA * l0)
+    return rounds_to(
+        1 / _most_evicted(l0),
+        "9",
+        note="Memory freed by one eviction, l0 + 1, over the bound on the overflow, "
+        "beta l0/(l0+1), beta = 11.8. The '99 times' that text copies of B.6.3 show is the 9, "
+        "which they write twice, as all inline numbers. What is evicted holds l0 + 2 tokens or "
+        f"more, which makes {decimal(really, 2)}.",
+    )
+
+
+@CLAIMS.claim(
+    "figure-12.a.fraction",
+    "Figure 12, caption (a)",
+    "At l0 = 100 an iteration evicts at most a fraction of a request.",
+)
+def _fraction_of_an_eviction() -> Outcome:
+    first = next(l0 for l0 in range(1, 2001) if _most_evicted(l0) < 1)
+    return Outcome(
+        verdict(_most_evicted(100) < 1),
+        Evidence.EXACT,
+        ours=f"at most {decimal(_most_evicted(100))} requests at l0 = 100; less than one from l0 = "
+        f"{first} on ({decimal(_most_evicted(first - 1))} at {first - 1})",
+        paper="at most a fraction of an eviction at l0 = 100",
+        note="Masses are split at will here; whole requests leave whole.",
+    )
+
+
+@CLAIMS.claim(
+    "figure-12.b.order",
+    "Figure 12, caption (b)",
+    "The bound beta l0/(l0+1)^2, beta = 11.8, is O(1/l0).",
+    checked="l0 = 1 ... 2000",
+)
+def _bound_is_order_one_over_input() -> Outcome:
+    """l0 times the bound increases to beta: checked as l0^2/(l0+1)^2 < 1, increasing."""
+    values = [l0 * _most_evicted(l0) for l0 in range(1, 2001)]
+    return Outcome(
+        verdict(all(a < b < BETA for a, b in pairwise(values))),
+        Evidence.EXACT,
+        ours=f"l0 times the bound rises to beta = 11.8; {decimal(values[-1])} at l0 = 2000",
+        paper="beta l0/(l0+1)^2 = O(1/l0)",
+    )

@@ -1,0 +1,301 @@
+"""Congestion, Lemmas A.2 and A.3, Theorem A.1: from the first imbalance to the end.
+
+Each statement is tried on every start of a small range (`boundary_states`), literally first; where
+that fails, the reading that holds stands beside it.
+"""
+
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.instances.boundary_states import (
+    HORIZON,
+    STARTS,
+    Case,
+    cases,
+    fallen,
+    shown,
+)
+from fluidkv.papers.congestion.instances.one_class import system_of
+from fluidkv.papers.congestion.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+# --- Lemma A.2: the first overflow ----------------------------------------------------------------
+
+_UNEQUAL = STARTS.where("G > 0, l1 >= 2", lambda case: case.spread > 0 and len(case.masses) > 1)
+_FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
+
+
+@CLAIMS.over(
+    _UNEQUAL,
+    "lemma-a-2.breakdown",
+    "Lemma A.2, first sentence",
+    "A start with G > 0 evicts in finite time, for l1 >= 2.",
+    ours=lambda _: (
+        f"{{count}} starts, the last one evicts at n={max(map(_first, _UNEQUAL.cases()))}"
+    ),
+    paper="eviction in finite time",
+)
+def _breaks_down(case: Case) -> bool:
+    return fallen(case).first_eviction is not None
+
+
+def _first(case: Case) -> int:
+    return fallen(case).first_eviction or 0
+
+
+_LOSES = "first overflow loses support"
+
+
+@CLAIMS.over(
+    _FULL,
+    "lemma-a-2.first-overflow-loses-support-full",
+    "Lemma A.2, second sentence, for full support",
+    "From a start with all stages occupied the first overflow loses a support.",
+    ours=lambda _: f"{_FULL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    paper=_LOSES,
+    note="A completion can release exactly what the others need to grow: then nothing is admitted "
+    "and nothing evicted, and stage 0 stays empty from there on.",
+    expected=Verdict.FAILS,
+)
+@CLAIMS.over(
+    _UNEQUAL,
+    "lemma-a-2.first-overflow-loses-support",
+    "Lemma A.2, second sentence, as printed",
+    "From every start with G > 0 the first overflow loses a support, as the text reads.",
+    ours=lambda _: (
+        f"{_UNEQUAL.share(lambda case: _overflow_loses(case) is not True)} starts do not"
+    ),
+    paper=_LOSES,
+    note="With a stage empty at the start, an eviction may only trim the youngest batch.",
+    expected=Verdict.FAILS,
+)
+def _overflow_loses(case: Case) -> bool | str:
+    """The first iteration that evicts also loses a support."""
+    first, losses = fallen(case).first_eviction, [s.iteration for s in fallen(case).support_losses]
+    return first in losses or f"{case}: first eviction at n={first}, losses at n={losses}"
+
+
+@CLAIMS.over(
+    _FULL,
+    "lemma-a-2.first-loss",
+    "Lemma A.2, second sentence, ties counted with overflows",
+    "From a start with all stages occupied the first support is lost where admission first is not "
+    "positive, and nothing is evicted before.",
+    ours=lambda _: (
+        f"in {_FULL.share(lambda case: not fallen(case).support_losses[0].evicted)} "
+        "starts memory is exactly full and nothing is evicted"
+    ),
+    paper=_LOSES,
+    origin=Origin.READING,
+)
+def _first_loss(case: Case) -> bool:
+    found = fallen(case)
+    not_admitting = next(n for n, x in enumerate(found.states) if n and x[0] == 0)
+    first, *_ = found.support_losses
+    evicts = found.first_eviction
+    return first.iteration == not_admitting and evicts is not None and evicts >= not_admitting
+
+
+@CLAIMS.claim(
+    "lemma-a-2.loss-without-eviction",
+    "Lemma A.2, a tie that the text leaves open",
+    "With l0 = 1, l1 = 2, M = 9 the state (3, 1) loses a support at n = 1 and evicts nothing.",
+    origin=Origin.READING,
+    checked="one case",
+)
+def _loss_without_eviction() -> Outcome:
+    (loss,) = fallen(Case(1, (3, 1))).support_losses
+    return equals([loss.iteration, loss.empty_stages, int(loss.evicted)], "1, 1, 0")
+
+
+def _one_level(case: Case, found: "exact.Cascade", losses: int | None) -> bool | str:
+    """Whether each of the first losses empties one stage."""
+    levels = [found.levels[0], *(s.empty_stages for s in found.support_losses)]
+    for loss, (before, after) in zip(found.support_losses[:losses], pairwise(levels), strict=False):
+        if after > before + 1:
+            states = found.states[loss.iteration - 1 : loss.iteration + 1]
+            way = " to ".join(shown(x) for x in states)
+            return f"{case}: level {before} to {after} at n={loss.iteration}, {way}"
+    return True
+
+
+_NEXT = "next lower live-support level"
+
+
+@CLAIMS.over(
+    _FULL.where("l1 = 2", lambda case: len(case.masses) == 2),
+    "lemma-a-2.next-level-two-stages",
+    "Lemma A.2, where there are two stages",
+    "With l1 = 2 the first support loss empties one stage.",
+    ours="{count} starts",
+    paper=_NEXT,
+)
+@CLAIMS.over(
+    _FULL,
+    "lemma-a-2.next-level",
+    'Lemma A.2, "moves the trajectory to the next lower live-support level"',
+    "The first support loss from full support empties one stage.",
+    ours=lambda _: (
+        f"{_FULL.share(lambda case: _next_level(case) is not True)} starts lose several "
+        "positions at once"
+    ),
+    paper=_NEXT,
+    note="The completing position and the youngest other one can go in one iteration: an overflow "
+    "that leaves nothing to admit may exceed what the youngest batch holds.",
+    expected=Verdict.FAILS,
+)
+def _next_level(case: Case) -> bool | str:
+    return _one_level(case, fallen(case), 1)
+
+
+@CLAIMS.claim(
+    "lemma-a-2.next-level-near",
+    'Lemma A.2, "next lower live-support level", close to the fixed point',
+    "The first support loss from a start near the fixed point empties one stage.",
+    expected=Verdict.FAILS,
+    checked="l0 = 1, l1 = 3, M = 9, one start within 2 % of the fixed point",
+)
+def _next_level_near() -> Outcome:
+    """Not only far away: one and a half per cent from the fixed point (1, 1, 1)."""
+    start = (Fraction(1), Fraction(51, 50), Fraction(197, 200))
+    system = system_of(1, 3, 9)
+    states = exact.trajectory(system, start, iterations=HORIZON, after_settling=3)
+    first = exact.cascade(states, system).support_losses[0]
+    left, when = first.empty_stages, first.iteration
+    found = f"l0=1, l1=3, M=9, from {shown(start)}: level 0 to {left} at n={when}"
+    return holds_for(
+        found if left > 1 else None,
+        ours=f"first loss at n={when} leaves {left} stages empty",
+        paper=_NEXT,
+    )
+
+
+_OFF = tuple(Fraction(1, 10**digits) for digits in (3, 6, 9))
+
+
+_NEAR = Range(
+    "l0 = 1 ... 4, l1 = 2 ... 5, stage 0 off by 1e-3, 1e-6, 1e-9",
+    lambda: ((l0, l1, off) for l1 in range(2, 6) for l0 in range(1, 5) for off in _OFF),
+    name=lambda l0, l1, off: f"l0={l0}, l1={l1}, off by {off}",
+)
+
+
+@CLAIMS.over(
+    _NEAR,
+    "lemma-a-2.fixed-point-unstable",
+    "Lemma A.2, last sentence",
+    "Starts ever closer to the fixed point leave it and evict.",
+    ours=lambda _: (
+        "starts off by 1e-3, 1e-6, 1e-9 all evict, by "
+        f"n={max(_evicts_at(*near) or 0 for near in _NEAR.cases())}"
+    ),
+    paper="the fixed point is unstable",
+)
+def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool:
+    return _evicts_at(l0, l1, off) is not None
+
+
+@cache
+def _evicts_at(l0: int, l1: int, off: Fraction) -> int | None:
+    """First n that evicts, from three requests in each stage, one more by `off` in stage 0."""
+    x = Fraction(3)
+    system = system_of(l0, l1, sum((l0 + 1 + j) * x for j in range(l1)))
+    start = [x + off, *[x] * (l1 - 2), x - off * Fraction(l0 + 1, l0 + l1)]
+    states = exact.trajectory(system, start, iterations=1000, after_settling=l1)
+    return exact.cascade(states, system).first_eviction
+
+
+# --- Lemma A.3: dead positions --------------------------------------------------------------------
+
+
+@CLAIMS.over(
+    STARTS.where("an empty stage", lambda case: not case.positive),
+    "lemma-a-3.no-revival",
+    "Lemma A.3",
+    "A relative position without mass never has mass again.",
+    ours="{count} states with an empty stage, dead after an iteration what was dead before",
+    paper="z = 0 stays 0",
+    note="With l1 = 1 no state on the boundary has an empty stage.",
+)
+def _no_revival(case: Case) -> bool | str:
+    after = case.step().state[0]
+    revived = any(case.masses[j - 1] == 0 and x > 0 for j, x in enumerate(after))
+    return not revived or f"{case} to {shown(after)}"
+
+
+@CLAIMS.over(
+    STARTS.where("the last stage empty", lambda case: case.masses[-1] == 0),
+    "lemma-a-3.overflow",
+    "proof of Lemma A.3",
+    "When a dead position passes the last stage, memory after execution is M plus all masses.",
+    ours="{count} states",
+    paper="M + sum of masses, above M",
+)
+def _dead_overflow(case: Case) -> bool:
+    used = exact.memory_used(case.system(), case.step().executed)
+    return used == case.capacity + sum(case.masses)
+
+
+@CLAIMS.over(
+    STARTS,
+    "equation-14.live-set",
+    "equation (14) and below",
+    "The live set of one iteration is part of that of the iteration before.",
+    ours="{count} starts, whole way",
+    paper="the live set can only shrink",
+)
+def _live_set_shrinks(case: Case) -> bool | str:
+    for n, (before, after) in enumerate(pairwise(fallen(case).live)):
+        if not set(after) <= set(before):
+            return f"{case}, n={n}"
+    return True
+
+
+# --- Theorem A.1 ----------------------------------------------------------------------------------
+
+
+@CLAIMS.over(
+    STARTS,
+    "theorem-a-1.finite-time",
+    "Theorem A.1",
+    "Every start reaches a balanced cycle exactly, in finite time.",
+    ours=lambda _: (
+        f"{STARTS.share(_ends_elsewhere)} starts end on another balanced cycle than the "
+        f"maximal-eviction cycle, the last of all at n={max(map(_settles_at, cases()))}"
+    ),
+    paper="every trajectory, in finite time",
+    note="Finite, but without a common bound: the nearer to a balanced cycle, the later.",
+)
+def _finite_time(case: Case) -> bool:
+    return fallen(case).settled is not None
+
+
+def _ends_elsewhere(case: Case) -> bool:
+    found = fallen(case).settled
+    return found is not None and found.attractor != "maximal-eviction cycle"
+
+
+def _settles_at(case: Case) -> int:
+    found = fallen(case).settled
+    return found.iteration if found else HORIZON
+
+
+@CLAIMS.over(
+    STARTS.where("l1 >= 2", lambda case: len(case.masses) > 1),
+    "theorem-a-1.one-level-at-a-time",
+    "Theorem A.1, proof",
+    "Each support loss on the way empties one stage.",
+    ours="support losses of several positions at once",
+    paper="each loss moves to the next lower live-support level",
+    note="Harmless for the theorem, which needs that the support shrinks, not by how much.",
+    expected=Verdict.FAILS,
+)
+def _one_level_at_a_time(case: Case) -> bool | str:
+    return _one_level(case, fallen(case), None)

@@ -1,0 +1,335 @@
+"""Congestion, Appendix A.1: the block-end map and what follows from it.
+
+The map is tried against the literal model, from every block-end that the starts of a small range
+(`boundary_states`) meet on their way, and on gap vectors with whole normalized masses.
+"""
+
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate, product
+
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.instances.boundary_states import STARTS, cases, fallen, shown
+from fluidkv.papers.congestion.instances.one_class import compositions, system_of
+from fluidkv.papers.congestion.paper import statements
+
+CLAIMS = statements()
+
+# --- block-ends that trajectories meet ------------------------------------------------------------
+
+
+def _at(l0: int, end: "exact.BlockEnd") -> str:
+    return f"l0={l0}, gaps {end.gaps}, masses {shown(end.masses)}"
+
+
+@cache
+def _met() -> "tuple[tuple[int, Fraction, exact.BlockEnd], ...]":
+    """(l0, M, block-end) for every different block-end of the range's trajectories, m >= 2."""
+    found = {}
+    for case in cases():
+        way = fallen(case)
+        for n in way.block_ends:
+            end = exact.block_end([Fraction(x) for x in way.states[n - way.first]], 0)
+            if len(end.gaps) > 1:
+                found.setdefault((case.l0, Fraction(case.capacity), end.gaps, end.masses), end)
+    return tuple((l0, capacity, end) for (l0, capacity, *_), end in found.items())
+
+
+@cache
+def _walked() -> "tuple[tuple[int, exact.BlockEnd, list[exact.Step]], ...]":
+    """Each block-end, and the literal steps of the g_{m-1} iterations that follow it."""
+    walks = []
+    for l0, capacity, end in _met():
+        system = system_of(l0, sum(end.gaps), capacity)
+        steps, state = [], list(end.state)
+        for _ in range(end.gaps[-1]):
+            steps.append(exact.iterate(system, [state]))
+            state = steps[-1].state[0]
+        walks.append((l0, end, steps))
+    return tuple(walks)
+
+
+def _lasts(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    """Whether as many positions are live after the block as before."""
+    return sum(x > 0 for x in steps[-1].state[0]) == len(end.gaps)
+
+
+_MET = Range(STARTS.words, _met, name=lambda l0, capacity, end: _at(l0, end))
+_BLOCKS = Range(STARTS.words, _walked, name=lambda l0, end, steps: _at(l0, end))
+_FIXED = _BLOCKS.where("where the support lasts", _lasts)
+
+
+@CLAIMS.over(
+    _MET,
+    "equation-15.boundary",
+    "equation (15)",
+    "At a block-end memory is the sum of (l0 + S_h) y_h.",
+    ours="{count} block-ends",
+    paper="equation (15)",
+)
+def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
+    held = ((l0 + s) * y for s, y in zip(accumulate(end.gaps), end.masses, strict=True))
+    return sum(held) == capacity
+
+
+@CLAIMS.over(
+    _FIXED,
+    "proposition-a-4.map",
+    "Proposition A.4",
+    "As long as the support lasts, the next block-end is that of equation (16), old masses copied.",
+    ours="equal after {count} blocks",
+    paper="equation (16), old masses copied",
+)
+def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    g, l1 = end.gaps[-1], sum(end.gaps)
+    *old, oldest = end.masses
+    new = ((l0 + l1) * oldest - g * sum(old)) / (l0 + g)
+    printed = exact.BlockEnd(0, (g, *end.gaps[:-1]), (new, *old))
+    ours = exact.block_step(l0, end)
+    return ours is not None and ours.state == printed.state == tuple(steps[-1].state[0])
+
+
+@CLAIMS.over(
+    _BLOCKS,
+    "proposition-a-4.condition",
+    "Proposition A.4, its condition made explicit",
+    "The support lasts a block exactly if equation (16) gives a positive mass.",
+    ours=lambda _: f"in {_BLOCKS.share(_lasts)} blocks it lasts",
+    paper="conditional on the same support pattern",
+    note="The condition can be read off the formula: the support lasts exactly if y'_0 > 0.",
+    origin=Origin.READING,
+)
+def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    return (exact.new_batch(l0, end) > 0) == _lasts(l0, end, steps)
+
+
+@CLAIMS.over(
+    _FIXED,
+    "proposition-a-4.block-length",
+    "proof of Proposition A.4",
+    "On a fixed support the next live position completes after exactly g_{m-1} iterations.",
+    ours="{count} blocks",
+    paper="exactly g_{m-1} iterations",
+)
+def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    """No live position completes between, and the next one does right after."""
+    between = any(step.completed[0] for step in steps[1:])
+    return not between and steps[-1].state[0][-1] > 0
+
+
+@CLAIMS.over(
+    _FIXED,
+    "proposition-a-4.pure-evictions",
+    "proof of Proposition A.4",
+    "On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict.",
+    ours="{count} blocks",
+    paper="one admission, then g_{m-1} - 1 pure-evict iterations",
+)
+def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    evicting = [any(step.evicted[0]) for step in steps]
+    return evicting == [False] + [True] * (end.gaps[-1] - 1)
+
+
+@CLAIMS.over(
+    _FIXED,
+    "proposition-a-4.only-the-batch",
+    "proof of Proposition A.4",
+    "On a fixed support eviction trims the newly admitted batch and nothing else.",
+    ours="{count} blocks",
+    paper="LPF trims the new batch and no old live mass",
+)
+def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
+    return not any(
+        e for t, step in enumerate(steps) for j, e in enumerate(step.evicted[0]) if j != t
+    )
+
+
+@CLAIMS.over(
+    _MET,
+    "lemma-a-8.bounded",
+    "proof of Lemma A.8",
+    "Normalized masses at block-ends are at most M/(l0+1).",
+    ours="{count} block-ends",
+    paper="0 <= u <= M/(l0+1)",
+)
+def _batch_bound(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
+    return all(0 <= u <= capacity / (l0 + 1) for u in end.normalized)
+
+
+# --- the normalized map, on gap vectors with whole normalized masses ------------------------------
+
+_LENGTHS, _LARGEST, _INPUTS = range(2, 6), 3, (1, 3)
+
+
+@cache
+def _whole() -> "tuple[tuple[int, exact.BlockEnd], ...]":
+    return tuple(
+        (l0, exact.BlockEnd(0, gaps, tuple(Fraction(g * u) for g, u in zip(gaps, us, strict=True))))
+        for l1 in _LENGTHS
+        for gaps in compositions(l1)
+        if len(gaps) > 1
+        for l0 in _INPUTS
+        for us in product(range(1, _LARGEST + 1), repeat=len(gaps))
+    )
+
+
+def _after(l0: int, end: "exact.BlockEnd", blocks: int) -> "exact.BlockEnd | None":
+    """The block-end so many blocks later; None if the support does not last."""
+    current: exact.BlockEnd | None = end
+    for _ in range(blocks):
+        current = None if current is None else exact.block_step(l0, current)
+    return current
+
+
+_NORMALIZED = Range(
+    f"all gap vectors, l1 = 2 ... {_LENGTHS[-1]}, normalized masses 1 ... {_LARGEST}, "
+    f"l0 in {_INPUTS}",
+    _whole,
+    name=_at,
+)
+_LASTING = _NORMALIZED.where("where the support lasts", lambda l0, end: bool(_after(l0, end, 1)))
+_UNBALANCED = _NORMALIZED.where("G^sc > 0", lambda l0, end: end.spread > 0)
+
+
+@CLAIMS.over(
+    _NORMALIZED,
+    "corollary-a-5.map",
+    "Corollary A.5, equations (17) and (18)",
+    "Equation (18) is equation (16) in normalized masses.",
+    ours="equal to (16) on {count} block-ends",
+    paper="equation (18)",
+)
+def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
+    u, gaps = end.normalized, end.gaps
+    change = sum(g * (u[-1] - x) for g, x in zip(gaps[:-1], u[:-1], strict=True))
+    return exact.new_batch(l0, end) / gaps[-1] == u[-1] + change / (l0 + gaps[-1])
+
+
+@CLAIMS.over(
+    _LASTING,
+    "lemma-a-6.monotone",
+    "Lemma A.6, equation (19)",
+    "The block-end spread does not fall while the support lasts.",
+    ours="{count} blocks",
+    paper="G^sc does not fall",
+)
+def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
+    after = _after(l0, end, 1)
+    return after is not None and after.spread >= end.spread
+
+
+@CLAIMS.over(
+    _LASTING.where(
+        "G^sc > 0, the oldest an extremum",
+        lambda l0, end: (
+            end.spread > 0 and end.normalized[-1] in (min(end.normalized), max(end.normalized))
+        ),
+    ),
+    "lemma-a-6.strict",
+    "Lemma A.6",
+    "It grows strictly when the oldest normalized mass is an extremum and the spread is not 0.",
+    ours="{count} blocks, ties for the extremum included",
+    paper="strict",
+)
+def _spread_strict(l0: int, end: "exact.BlockEnd") -> bool:
+    after = _after(l0, end, 1)
+    return after is not None and after.spread > end.spread
+
+
+def _lasts_for(fewer: int) -> Range:
+    return _UNBALANCED.where(
+        f"where it lasts for m{f' - {fewer}' if fewer else ''} blocks",
+        lambda l0, end: _after(l0, end, len(end.gaps) - fewer) is not None,
+    )
+
+
+def _grows_within(l0: int, end: "exact.BlockEnd", blocks: int) -> bool:
+    after = _after(l0, end, blocks)
+    return after is not None and after.spread > end.spread
+
+
+@CLAIMS.over(
+    _lasts_for(0),
+    "corollary-a-7.within-m-steps",
+    "Corollary A.7",
+    "While the support lasts, a positive spread grows at least once every m blocks.",
+    ours="{count} runs that keep their support",
+    paper="at least once every m sampled steps",
+)
+def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
+    return _grows_within(l0, end, len(end.gaps))
+
+
+@CLAIMS.over(
+    _lasts_for(1),
+    "corollary-a-7.within-m-1-steps",
+    "Corollary A.7, sharpened",
+    "It even grows at least once every m - 1 blocks.",
+    ours="{count} runs that keep their support",
+    paper="at least once every m sampled steps",
+    note="Maximum and minimum are at different positions, so the older of them is not the youngest "
+    "position and comes to the oldest slot one block earlier than the corollary counts.",
+    origin=Origin.READING,
+)
+def _within_fewer(l0: int, end: "exact.BlockEnd") -> bool:
+    return _grows_within(l0, end, len(end.gaps) - 1)
+
+
+@CLAIMS.over(
+    _NORMALIZED.where("G^sc = 0", lambda l0, end: end.spread == 0),
+    "theorem-a-1.balance-stays",
+    "Theorem A.1, proof",
+    "A balanced block-end is back after m blocks, gaps and masses.",
+    ours="{count} balanced block-ends come back after m blocks",
+    paper="one full circuit",
+)
+def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
+    after = _after(l0, end, len(end.gaps))
+    return after is not None and (after.gaps, after.masses) == (end.gaps, end.masses)
+
+
+_MOST_BLOCKS = 200
+
+
+@cache
+def _blocks_until_loss(l0: int, end: "exact.BlockEnd") -> int | None:
+    """None if the support still lasts after _MOST_BLOCKS."""
+    current: exact.BlockEnd | None = end
+    for blocks in range(1, _MOST_BLOCKS + 1):
+        current = exact.block_step(l0, current)
+        if current is None:
+            return blocks
+    return None
+
+
+@CLAIMS.over(
+    _UNBALANCED,
+    "lemma-a-8.finite-loss",
+    "Lemma A.8",
+    "From every unbalanced block-end the support shrinks within finitely many blocks.",
+    ours=lambda _: (
+        "{count} unbalanced block-ends lose support within "
+        f"{max(_blocks_until_loss(*c) or _MOST_BLOCKS for c in _UNBALANCED.cases())} blocks"
+    ),
+    paper="within finitely many sampled steps",
+    note="No bound holds for all: the smaller the spread, the more blocks.",
+)
+def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool:
+    return _blocks_until_loss(l0, end) is not None
+
+
+@CLAIMS.over(
+    _NORMALIZED,
+    "equation-39",
+    "equation (39), proof of Lemma A.8",
+    "The new normalized mass exceeds the maximum by equation (39).",
+    ours="equal on {count} block-ends",
+    paper="equation (39)",
+)
+def _equation_39(l0: int, end: "exact.BlockEnd") -> bool:
+    u, gaps, top = end.normalized, end.gaps, max(end.normalized)
+    below = sum(g * (top - x) for g, x in zip(gaps[:-1], u[:-1], strict=True))
+    printed = (below - (l0 + sum(gaps)) * (top - u[-1])) / (l0 + gaps[-1])
+    return exact.new_batch(l0, end) / gaps[-1] - top == printed

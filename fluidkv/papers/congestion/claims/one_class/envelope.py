@@ -1,0 +1,327 @@
+"""Congestion, Proposition 8, Remark 1, Example 7, Figure 1: throughput by eviction level.
+
+As in `cycles`, every cycle is run once round by the map in exact arithmetic.
+"""
+
+from fractions import Fraction
+from functools import cache
+from typing import Literal
+
+from fluidkv import exact
+from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.outcomes import equals, holds_for, rounds_to
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.claims.one_class.families import (
+    completions,
+    contiguous_rate,
+    even_rate,
+)
+from fluidkv.papers.congestion.instances.one_class import (
+    CYCLES,
+    cycles_of,
+    lengths,
+    named,
+    system_of,
+    weight,
+)
+from fluidkv.papers.congestion.paper import statements
+
+CLAIMS = statements()
+
+# --- Proposition 8, Remark 1 ----------------------------------------------------------------------
+
+_LIVE = Range(
+    CYCLES.words,
+    lambda: ((l0, l1, m) for l0, l1 in lengths().cases() for m in range(1, l1 + 1)),
+)
+"""By the number of live positions."""
+
+
+@cache
+def _extremes(l0: int, l1: int, m: int) -> "tuple[list[exact.Cycle], list[exact.Cycle]]":
+    """All cycles with m live positions that attain the least and the most throughput."""
+    cycles = [c for c, verified in cycles_of(l0, l1) if verified and c.live == m]
+    low, high = (pick(c.throughput for c in cycles) for pick in (min, max))
+    return [c for c in cycles if c.throughput == low], [c for c in cycles if c.throughput == high]
+
+
+def _endpoint(l0: int, l1: int, squares: int) -> Fraction:
+    """The printed endpoints, with the sum of squared gaps."""
+    return system_of(l0, l1).capacity / (l0 * l1 + Fraction(l1 * l1 + squares, 2))
+
+
+@CLAIMS.over(
+    _LIVE,
+    "proposition-8.least",
+    "Proposition 8, lower endpoint",
+    "With m live positions, throughput is least at the contiguous gap vector, up to rotation "
+    "alone.",
+    ours="at the contiguous gap vector and, up to rotation, at no other",
+    paper="minimised by (l1-m+1, 1, ..., 1), at c_{l1-m}",
+)
+def _least(l0: int, l1: int, m: int) -> bool | str:
+    worst, _ = _extremes(l0, l1, m)
+    longest = l1 - m + 1
+    only = [c.gaps for c in worst] == [(longest,) + (1,) * (m - 1)]
+    printed = _endpoint(l0, l1, longest**2 + m - 1)
+    contiguous = contiguous_rate(l0, l1, l1 - m, worst[0].system.capacity)
+    same = printed == worst[0].throughput == contiguous
+    return (only and same) or f"{named(worst[0])}: one of {len(worst)}"
+
+
+@CLAIMS.over(
+    _LIVE,
+    "proposition-8.most",
+    "Proposition 8, upper endpoint",
+    "With m live positions, throughput is most at the as-evenly-spaced gap vectors, in any order "
+    "of the gaps.",
+    ours="at every order of r gaps a+1 and m-r gaps a, and nowhere else",
+    paper="maximised by any as-evenly-spaced gap vector",
+)
+def _most(l0: int, l1: int, m: int) -> bool | str:
+    _, best = _extremes(l0, l1, m)
+    a, r = divmod(l1, m)
+    even = [a] * (m - r) + [a + 1] * r
+    every = [c.gaps for c, _ in cycles_of(l0, l1) if sorted(c.gaps) == even]
+    printed = _endpoint(l0, l1, r * (a + 1) ** 2 + (m - r) * a * a)
+    same = printed == best[0].throughput and [c.gaps for c in best] == every
+    return same or f"{named(best[0])}: one of {len(best)}"
+
+
+@CLAIMS.over(
+    _LIVE.where("m >= 2 a divisor of l1", lambda l0, l1, m: m > 1 and l1 % m == 0),
+    "proposition-8.evenly-spaced",
+    "Proposition 8, last sentence",
+    "Where m divides l1, the upper endpoint is the throughput of Proposition 7.",
+    ours="equal",
+    paper="equation (24)",
+)
+def _bridge(l0: int, l1: int, m: int) -> bool | str:
+    _, best = _extremes(l0, l1, m)
+    return best[0].throughput == even_rate(l0, l1, m, best[0].system.capacity) or named(best[0])
+
+
+@CLAIMS.over(
+    Range(CYCLES.words, lambda: ((l0, l1, i) for l0, l1 in lengths().cases() for i in range(l1))),
+    "remark-1.not-unique",
+    "Remark 1",
+    "For l1 >= 4 there can be several limit cycles, of distinct throughput, at a level i with "
+    "2 <= i <= l1-2.",
+    ours="several throughputs at every level from 2 to l1 - 2, one cycle at each other level",
+    paper="need not be unique; distinct throughputs",
+    note="Never unique there, in the range: stronger than the remark.",
+)
+def _several(l0: int, l1: int, i: int) -> bool | str:
+    rates = [c.throughput for c, verified in cycles_of(l0, l1) if verified and c.level == i]
+    several = 2 <= i <= l1 - 2
+    right = len(set(rates)) > 1 if several else len(rates) == 1
+    return right or f"l0={l0}, l1={l1}, level {i}: {len(rates)} cycles"
+
+
+# --- Figure 1: l0 = 2, l1 = 12 --------------------------------------------------------------------
+
+
+@cache
+def _landscape() -> tuple[tuple[Fraction, Fraction, tuple[Fraction, ...]], ...]:
+    """By level: least, most and all throughputs, as shares of x*."""
+    system = system_of(2, 12)
+    best = exact.fixed_point(system).throughput
+    rows: list[list[Fraction]] = [[] for _ in range(12)]
+    for cycle, verified in cycles_of(2, 12):
+        if not verified:
+            raise ArithmeticError(f"{named(cycle)} does not close")
+        rows[cycle.level].append(cycle.throughput / best)
+    return tuple(
+        (point.lowest / best, point.highest / best, tuple(row))
+        for point, row in zip(exact.envelope(system), rows, strict=True)
+    )
+
+
+def _widths() -> list[Fraction]:
+    return [high - low for low, high, _ in _landscape()]
+
+
+@CLAIMS.claim(
+    "figure-1.between",
+    "Figure 1, caption",
+    "For l0 = 2, l1 = 12 every balanced cycle lies between the contiguous and the as-evenly-spaced "
+    "curve.",
+    checked="all gap vectors, l0 = 2, l1 = 12",
+)
+def _between() -> Outcome:
+    outside = [
+        f"level {level}: outside"
+        for level, (low, high, row) in enumerate(_landscape())
+        if not low <= min(row) <= max(row) <= high
+    ]
+    count = sum(len(row) for _, _, row in _landscape())
+    return holds_for(
+        outside[0] if outside else None,
+        ours=f"all {count} cycles lie between the curves",
+        paper="all lie between these two curves",
+    )
+
+
+@CLAIMS.claim(
+    "figure-1.ends",
+    "Figure 1, caption",
+    "Both envelopes coincide at level 0 and at level l1-1.",
+)
+def _ends() -> Outcome:
+    equal = [level for level, width in enumerate(_widths()) if width == 0]
+    return holds_for(
+        None if {0, 11} <= set(equal) else f"equal at {equal}",
+        ours=f"the curves coincide at the levels {', '.join(map(str, equal))}",
+        paper="both coincide at level 0 and level l1-1",
+        note="Also at level 1, which has only one cycle.",
+    )
+
+
+@CLAIMS.claim(
+    "figure-1.level-8",
+    "Figure 1, caption",
+    "The gap between the envelopes is 16% of x* at level 8.",
+)
+def _at_level_8() -> Outcome:
+    return rounds_to(_widths()[8], "0.16")
+
+
+@CLAIMS.claim(
+    "figure-1.widest",
+    "Figure 1, caption",
+    "The gap between the envelopes is widest at an intermediate level, and wider at level 8 than "
+    "at each level before.",
+)
+def _widest() -> Outcome:
+    widths = _widths()
+    peak = max(range(12), key=widths.__getitem__)
+    holds = 1 <= peak <= 10 and widths[8] > max(widths[:8])
+    return holds_for(
+        None if holds else f"level {peak}: {float(widths[peak]):.4f} of x*",
+        ours=f"widest at level {peak}, {float(widths[peak]):.4f} of x*; "
+        f"at level 8 {float(widths[8]):.4f}, more than before",
+        paper="widens at intermediate levels, reaching 16% of x* at level 8",
+        note="The caption does not say that the gap is widest at level 8.",
+    )
+
+
+# --- Appendix A.1: two orbits at level 2, l0 = 2, l1 = 4, M = 48 ----------------------------------
+
+_Name = Literal["fixed_point", "opposite_cycle", "adjacent_cycle", "maximal_eviction_cycle"]
+
+
+def _orbit(name: _Name) -> "exact.Cycle":
+    return getattr(exact, name)(system_of(2, 4, 48))
+
+
+def _rate(cycle: "exact.Cycle") -> Fraction:
+    """Completions per iteration; the run decides, not a formula."""
+    found = completions(cycle)
+    if found is None:
+        raise ArithmeticError(f"{named(cycle)} does not close")
+    return found
+
+
+_MULTIPLICITY = "Appendix A.1, cycle multiplicity"
+
+
+@CLAIMS.claim(
+    "appendix-a1.two-orbits.values",
+    _MULTIPLICITY,
+    "For l0 = 2, l1 = 4, M = 48, the opposite orbit has period 2 and throughput 12/5, the adjacent "
+    "one period 4 and throughput 16/7.",
+    kind="example",
+)
+def _values() -> Outcome:
+    opposite, adjacent = _orbit("opposite_cycle"), _orbit("adjacent_cycle")
+    values = [opposite.period, _rate(opposite), adjacent.period, _rate(adjacent)]
+    return equals(values, "2, 12/5, 4, 16/7")
+
+
+@CLAIMS.claim(
+    "appendix-a1.two-orbits.fixed-point",
+    "Appendix A.1 and Figure 9, caption",
+    "x* is 8/3.",
+    kind="example",
+)
+def _best() -> Outcome:
+    return equals(_rate(_orbit("fixed_point")), "8/3")
+
+
+@CLAIMS.claim(
+    "appendix-a1.two-orbits.shares",
+    _MULTIPLICITY,
+    "They carry 90% and 86% of x*, and the maximal-eviction cycle 75%.",
+    kind="example",
+)
+def _shares() -> Outcome:
+    names: tuple[_Name, ...] = ("opposite_cycle", "adjacent_cycle", "maximal_eviction_cycle")
+    best = _rate(_orbit("fixed_point"))
+    return rounds_to([_rate(_orbit(name)) / best for name in names], "0.90, 0.86, 0.75")
+
+
+@CLAIMS.claim(
+    "appendix-a1.two-orbits.unstable", _MULTIPLICITY, "Both are unstable.", kind="example"
+)
+def _both_unstable() -> Outcome:
+    orbits = (_orbit("opposite_cycle"), _orbit("adjacent_cycle"))
+    found = [exact.cycle_stability(cycle.system, cycle.gaps) for cycle in orbits]
+    growth = " and ".join(f"{f.growth[0]:.4f}" for f in found if f.growth)
+    return holds_for(
+        None if all(f.outside for f in found) else "no multiplier outside",
+        ours=f"one multiplier each, outside: a factor {growth} per iteration",
+        paper="both are unstable",
+    )
+
+
+# --- Example 7 ------------------------------------------------------------------------------------
+
+
+def _level_4() -> "exact.Cycle":
+    return exact.contiguous_cycle(system_of(2, 10), 4)
+
+
+def _level_5() -> "exact.Cycle":
+    return exact.evenly_spaced_cycle(system_of(2, 10), 5)
+
+
+def _share(cycle: "exact.Cycle") -> Fraction:
+    """Of the capacity, completed per iteration."""
+    return _rate(cycle) / cycle.system.capacity
+
+
+@CLAIMS.claim(
+    "example-7.contiguous",
+    "Example 7 (1)",
+    "For l0 = 2, l1 = 10 the contiguous cycle at level 4 completes M/85 per iteration.",
+)
+def _example_7_contiguous() -> Outcome:
+    return equals(_share(_level_4()), "1/85")
+
+
+@CLAIMS.claim(
+    "example-7.evenly-spaced",
+    "Example 7 (2)",
+    "For l0 = 2, l1 = 10 five evenly spaced stages complete M/80 per iteration.",
+)
+def _example_7_even() -> Outcome:
+    return equals(_share(_level_5()), "1/80")
+
+
+@CLAIMS.claim(
+    "example-7.order",
+    "Example 7",
+    "The cycle at level 4 carries less than the one at level 5, though it has one more occupied "
+    "stage.",
+)
+def _example_7_order() -> Outcome:
+    lower, higher = _level_4(), _level_5()
+    less = _share(lower) < _share(higher) and lower.live == higher.live + 1
+    heavy = 5 * weight(2, 4)
+    return holds_for(
+        None if less else "not so",
+        ours=f"M/{1 / _share(lower)} < M/{1 / _share(higher)}",
+        paper="M/85 < M/80",
+        note=f"The text adds that 5 w_4 = {heavy} dominates the denominator. It is the largest "
+        f"term, but less than half of {1 / _share(lower)}.",
+    )

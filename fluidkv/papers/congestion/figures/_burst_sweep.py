@@ -1,0 +1,66 @@
+"""Figures 33 and 34: evictions by burst factor, routing and policy."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fluidkv.figures.figure import Data, array
+from fluidkv.figures.style import BLUE, GREEN, ORANGE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+    from fluidkv.papers.congestion.claims.experiments._routing import Routing
+
+FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
+_POLICIES = {
+    "greedy": ("greedy", ORANGE),
+    "total": ("capped at x*", BLUE),
+    "class": ("each class at p$_k$x*", GREEN),
+}
+
+
+def sweep(routing: "Routing") -> Data:
+    """Keys "POLICY.apart" and "POLICY.mixed": requests evicted a node in a run, by factor."""
+    from fluidkv.papers.congestion.claims.experiments import bursts
+
+    data: dict[str, np.ndarray | float] = {"factor": np.array(FACTORS)}
+    for policy in bursts.POLICIES:
+        data[f"{policy}.apart"] = np.array(
+            [bursts.segregated_evictions(routing, policy, factor=f) for f in FACTORS]
+        )
+        data[f"{policy}.mixed"] = np.array(
+            [bursts.mixed_evictions(routing, policy, factor=f) for f in FACTORS]
+        )
+    return data
+
+
+def draw_sweep(data: Data, canvas: "Canvas") -> None:
+    """Linear up to one request, so that zero has a place, and logarithmic above."""
+    ax = canvas.subplots()
+    factor = array(data, "factor")
+    for policy, (text, color) in _POLICIES.items():
+        for routing, style in (("apart", "--"), ("mixed", "-")):
+            label = f"{text}, {'segregated' if routing == 'apart' else 'mixed'}"
+            line = {"color": color, "linestyle": style, "marker": ".", "label": label}
+            evicted = array(data, f"{policy}.{routing}")
+            ax.plot(factor, evicted, clip_on=False, **line)  # pyright: ignore[reportArgumentType]
+    ax.set_yscale("symlog", linthresh=1)
+    ax.set_ylim(0, 2 * array(data, "greedy.apart").max())
+    ax.set_xlabel("rate in a burst over the mean rate")
+    ax.set_ylabel("requests evicted a node in 4,000 iterations")
+    canvas.legend(*ax.get_legend_handles_labels(), loc="outside right center")
+
+
+def told(data: Data) -> str:
+    """What the numbers say, in sentences."""
+    saved = 1 - array(data, "greedy.mixed") / array(data, "greedy.apart")
+    most = max(array(data, f"total.{r}").max() for r in ("apart", "mixed"))
+    none = max(array(data, f"class.{r}").max() for r in ("apart", "mixed"))
+    limit = "evicts nothing" if none == 0 else f"evicts up to {none:g}"
+    return (
+        f"Under greedy admission mixing evicts {saved.min():.0%} to {saved.max():.0%} less. The "
+        f"paper's cap x* on all admissions together leaves up to {most:.1f} evictions a node: "
+        "when chance fills the queue with the longer requests, x* of those is too much. A cap of "
+        f"p_k x* on each class {limit}."
+    )

@@ -1,0 +1,83 @@
+"""Which claims there are, and how they are checked."""
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from functools import cache
+
+from fluidkv.errors import InputError
+from fluidkv.ledger.claim import Claim, Result
+from fluidkv.ledger.verify import run_all
+from fluidkv.papers.congestion.claims import experiments, mixed, one_class
+from fluidkv.papers.vllm.claims import MODULES as VLLM
+from fluidkv.papers.wait.claims import MODULES as WAIT
+
+_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES, *WAIT, *VLLM)
+
+
+@cache
+def _by_id() -> dict[str, Claim]:
+    claims = [claim for module in _MODULES for claim in module.CLAIMS]
+    found = {claim.id: claim for claim in claims}
+    if len(found) != len(claims):
+        raise RuntimeError("two claims share an id")
+    return found
+
+
+def ledger() -> tuple[Claim, ...]:
+    """Every claim, in the order of the papers; then what was measured."""
+    return tuple(_by_id().values())
+
+
+def select(ids: Iterable[str] | None = None) -> tuple[Claim, ...]:
+    """The claims with these ids, in ledger order; all of them for None.
+
+    The front part of an id selects all that it leads to: "congestion.example-2" takes every claim
+    about that example.
+
+    Raises:
+        InputError: an id that selects nothing; the message lists what is near.
+    """
+    claims = ledger()
+    if ids is None:
+        return claims
+    wanted = tuple(ids)
+    for name in wanted:
+        if not any(_leads_to(name, claim.id) for claim in claims):
+            raise InputError("id", name, _near(name, claims))
+    return tuple(c for c in claims if any(_leads_to(name, c.id) for name in wanted))
+
+
+def verify(
+    ids: Iterable[str] | None = None,
+    *,
+    jobs: int = 1,
+    on_result: Callable[[Result], None] | None = None,
+) -> list[Result]:
+    """Run the checks and say which outcomes differ from the record.
+
+    Args:
+        ids: as in `select`; None checks all.
+        jobs: processes to share the work.
+        on_result: called with each result, in ledger order.
+
+    Raises:
+        InputError: an id that selects nothing; fewer than one job.
+    """
+    return run_all(select(ids), jobs=jobs, lookup=claim_of, on_result=on_result)
+
+
+def claim_of(id: str) -> Claim:
+    """The claim with this very id."""
+    return _by_id()[id]
+
+
+def _leads_to(name: str, full: str) -> bool:
+    return full == name or full.startswith(name + ".")
+
+
+def _near(name: str, claims: Sequence[Claim]) -> str:
+    fronts = dict.fromkeys(
+        ".".join(parts[:n]) for c in claims for parts in [c.id.split(".")] for n in (2, len(parts))
+    )
+    near = get_close_matches(name, fronts, n=4, cutoff=0.4)
+    return ", ".join(near) if near else f"an id of the ledger, such as {claims[0].id}"

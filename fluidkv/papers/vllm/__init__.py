@@ -1,0 +1,1 @@
+"""Published and measured runs of vLLM, held against its rules here."""

@@ -1,0 +1,84 @@
+"""How far chance alone goes: the benchmark under 39 draws of its requests, on record.
+
+A run of ours and one of vLLM differ by what is not published: who stood where in the queue, the
+seed, the moment at which a client sends. It is taken that this moves a number by no more than other
+requests of the same distributions do. So two numbers of one run each are held to be apart if they
+are farther apart than 95 of 100 pairs of draws are, *at that watermark and for that number*. It
+follows that a model that is right in everything fails one such comparison in twenty.
+
+And of 39 draws, a fortieth lies outside the range in one of twenty cases.
+
+The draws take a minute and a half to compute, so they stand in `watermark_draws.csv`; the tests
+compute them again. All use the clock that is fitted to the first row with the requests of seed 0.
+"""
+
+import csv
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
+
+from fluidkv.papers.vllm.claims.watermark_runs import (
+    CLIENTS,
+    WATERMARKS,
+    Row,
+    drawn,
+    fitted_clock,
+    limits,
+    rows,
+)
+from fluidkv.serving.run import serve
+
+DRAWS = 39
+"""Seeds 0 to 38."""
+
+_FILE = files("fluidkv.papers.vllm.claims") / "watermark_draws.csv"
+
+Statistic = Callable[[Sequence[Row]], Sequence[float]]
+"""Numbers of one table, such as the preemptions of a row, or changes against the first row."""
+
+
+@cache
+def recorded() -> tuple[tuple[Row, ...], ...]:
+    """One table for each draw, in the order of seeds; its rows in the order of `PUBLISHED`."""
+    with _FILE.open(encoding="utf-8") as file:
+        lines = list(csv.DictReader(file))
+    names = [f.name for f in fields(Row) if f.name != "preemptions"]
+    found = [
+        Row(preemptions=int(line["preemptions"]), **{name: float(line[name]) for name in names})
+        for line in lines
+    ]
+    width = len(WATERMARKS)
+    return tuple(tuple(found[k : k + width]) for k in range(0, len(found), width))
+
+
+def computed(seed: int) -> tuple[Row, ...]:
+    """The table of one draw."""
+    runs = serve(drawn(seed), "vllm", [limits(w) for w in WATERMARKS], clients=CLIENTS)
+    return rows(runs, fitted_clock())
+
+
+def record(path: Path) -> None:
+    """Compute all draws and write them, six digits a number."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["seed", *(f.name for f in fields(Row))])
+        for seed in range(DRAWS):
+            for row in computed(seed):
+                writer.writerow([seed, *(f"{value:.6g}" for value in astuple(row))])
+
+
+def of_draws(statistic: Statistic) -> Float[np.ndarray, "draw number"]:
+    """The numbers of each recorded draw."""
+    return np.array([statistic(table) for table in recorded()], dtype=float)
+
+
+def chance(statistic: Statistic) -> Float[np.ndarray, " number"]:
+    """What 95 of 100 pairs of draws differ by at most."""
+    values = of_draws(statistic)
+    one, other = np.triu_indices(len(values), 1)
+    return np.quantile(abs(values[one] - values[other]), 0.95, axis=0)

@@ -1,0 +1,1 @@
+"""The paper WAIT: thresholds of admission, with and without known outputs."""

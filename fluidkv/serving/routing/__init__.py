@@ -1,1 +1,0 @@
-"""Which classes go to which node."""

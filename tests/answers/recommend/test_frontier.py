@@ -1,0 +1,192 @@
+"""Settings against each other: what is tried, what is on the frontier, what is taken."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fluidkv.answers.recommend.frontier import (
+    MARGIN,
+    SLO_METRICS,
+    Setting,
+    Slo,
+    choose,
+    difference,
+    pareto,
+    smallest_without_preemptions,
+    sweep,
+    watermarks_alone,
+    within_noise,
+    without_twins,
+)
+from fluidkv.errors import InputError
+
+NOW = Setting()
+
+
+def test_sweep_turns_each_knob_alone_and_the_two_caps_in_pairs():
+    rate = Fraction(1, 2)
+    found = sweep(NOW, {"watermark": [0.0, 0.1], "max_num_seqs": [8, 9], "admission_rate": [rate]})
+    assert found[0] == NOW
+    assert set(found) == {
+        NOW,
+        Setting(watermark=0.1),
+        Setting(max_num_seqs=8),
+        Setting(max_num_seqs=9),
+        Setting(admission_rate=rate),
+        Setting(watermark=0.1, max_num_seqs=8),
+        Setting(watermark=0.1, max_num_seqs=9),
+    }
+    assert len(found) == len(set(found))
+
+
+def test_sweep_keeps_what_is_set_now_in_all_other_knobs():
+    now = Setting(watermark=0.05, max_num_seqs=64)
+    found = sweep(now, {"admission_rate": [Fraction(2)]})
+    assert found == (now, Setting(0.05, 64, Fraction(2)))
+    assert found[1].changed(now) == ("admission_rate",)
+
+
+def _beaten(row, others, higher):
+    """Literally: somebody is as good everywhere and better somewhere."""
+
+    def as_good(a, b, up):
+        return a >= b if up else a <= b
+
+    return any(
+        all(as_good(a, b, up) for a, b, up in zip(other, row, higher, strict=True))
+        and tuple(other) != tuple(row)
+        for other in others
+    )
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 4)] * 3), min_size=1, max_size=12),
+    st.tuples(*[st.booleans()] * 3),
+)
+def test_pareto_is_what_nobody_beats(rows, higher):
+    found = pareto(np.array(rows, float), higher)
+    assert found.tolist() == [not _beaten(row, rows, higher) for row in rows]
+
+
+def test_pareto_takes_a_missing_value_as_the_worst():
+    values = np.array([[1.0, math.nan], [1.0, 5.0], [2.0, math.nan]])
+    assert pareto(values, [True, False]).tolist() == [False, True, True]
+
+
+def test_of_twins_the_one_with_fewest_knobs_turned_stays():
+    settings = [NOW, Setting(0.1, 8), Setting(0.0, 8), Setting(0.2, 8)]
+    values = np.array([[1.0, 2.0], [3.0, 4.0], [3.0, 4.0], [3.0, 5.0]])
+    assert without_twins(values, settings) == (0, 2, 3)
+
+
+def test_difference_is_students_interval_of_the_paired_gaps():
+    """Gaps 1, 2, 3: mean 2, standard error 1/sqrt(3); t(0.975, 2 degrees) = 4.30265 (any table)."""
+    mean, half = difference(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+    assert mean == 2
+    assert half == pytest.approx(4.302653 / math.sqrt(3), rel=1e-6)  # the table's digits
+    assert within_noise(np.array([2.0, 4.0, 6.0]), np.array([1.0, 2.0, 3.0]))
+
+
+def test_runs_are_compared_with_their_own_twin():
+    """Means 1 apart, runs 100 apart: paired, the gap is the same in each run, so it is no noise."""
+    base = np.array([0.0, 100.0, 200.0])
+    assert not within_noise(base + 1, base)
+    assert within_noise(base, base)
+
+
+def test_one_run_knows_no_noise():
+    assert difference(np.array([2.0]), np.array([1.0])) == (1.0, 0.0)
+    assert not within_noise(np.array([2.0]), np.array([1.0]))
+    assert within_noise(np.array([2.0]), np.array([2.0]))
+
+
+def _table(speeds, preemptions, tail=None):
+    tail = [1.0] * len(speeds) if tail is None else tail
+    names = ("speed", "preemptions", "tail")
+    columns = (speeds, preemptions, tail)
+    return {n: np.array(c, float)[:, None] for n, c in zip(names, columns, strict=True)}
+
+
+SETTINGS = (NOW, Setting(0.1), Setting(0.1, 8), Setting(max_num_seqs=8))
+
+
+def _choose(table, slos=()):
+    return choose(SETTINGS, table, slos, throughput="speed", tails=["tail"])
+
+
+def test_fewest_preemptions_among_those_within_the_margin_of_the_fastest():
+    just = 100 * (1 - MARGIN)
+    found = _choose(_table([100, just, just - 0.01, 50], [9, 3, 2, 0]))
+    assert found.index == 1
+    assert found.ties == (0, 1)
+    assert found.allowed == (0, 1, 2, 3)
+
+
+def test_then_the_fewest_knobs_then_the_higher_throughput():
+    assert _choose(_table([99, 99, 100, 99.5], [0, 0, 0, 0])).index == 0
+    assert _choose(_table([99, 99, 100, 99.5], [1, 0, 0, 0])).index == 3
+
+
+def test_without_slos_no_tail_gets_longer():
+    table = _table([100, 120, 130, 140], [5, 5, 5, 5], [1.0, 1 + MARGIN, 1.03, math.nan])
+    assert _choose(table).index == 1
+
+
+def test_without_a_tail_now_there_is_nothing_to_compare():
+    table = _table([100, 120, 130, 140], [5, 5, 5, 5], [math.nan, 1, 9, 9])
+    assert _choose(table).index == 3
+
+
+def test_slos_say_what_is_allowed_in_every_run():
+    table = {
+        "speed": np.array([[9.0, 9.0], [8.0, 8.0], [7.0, 7.0], [6.0, 6.0]]),
+        "preemptions": np.zeros((4, 2)),
+        "ttft_p99": np.array([[1.0, 3.0], [1.0, 2.0], [2.0, math.nan], [1.0, 1.0]]),
+        "tail": np.ones((4, 2)),
+    }
+    found = _choose(table, [Slo("ttft_p99", 2.0)])
+    assert found.allowed == (1, 3)
+    assert found.index == 1
+
+
+def test_where_none_is_allowed_the_closest_misses_fewest_then_least():
+    table = _table([100, 99, 98, 97], [4, 3, 1, 2])
+    table["throughput"] = table["speed"]
+    found = _choose(table, [Slo("preemptions", 0), Slo("throughput", 98)])
+    assert (found.index, found.closest) == (None, 2)
+    assert found.allowed == ()
+
+
+def test_a_missed_bound_is_measured_in_the_bound_and_zero_in_the_worst():
+    values = np.array([[3.0, 1.0], [2.0, 2.0], [math.nan, 1.0]])
+    assert Slo("ttft_p99", 2.0).excess(values).tolist() == [0.5, 0.0, math.inf]
+    assert Slo("ttft_p99", 0.0).excess(values).tolist() == [1.0, 2 / 3, math.inf]
+    assert Slo("throughput", 2.0).excess(values).tolist() == [0.5, 0.0, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("metric", "bound"), [("p99", 1.0), ("ttft_p99", -1.0), ("ttft_p99", math.inf)]
+)
+def test_slos_that_mean_nothing_are_refused(metric, bound):
+    with pytest.raises(InputError):
+        Slo(metric, bound)
+
+
+def test_more_is_better_of_throughputs_alone():
+    assert {name for name, least in SLO_METRICS.items() if least} == {
+        "".join(parts)
+        for parts in itertools.product(("", "output_"), ("throughput",), ("", "_per_time"))
+    }
+
+
+def test_the_smallest_watermark_that_ends_preemption_in_every_run():
+    settings = (NOW, Setting(0.2), Setting(0.1), Setting(0.01, 8), Setting(0.05))
+    preemptions = np.array([[5, 0], [0, 0], [0, 0], [0, 0], [0, 1]])
+    assert watermarks_alone(settings) == (0, 4, 2, 1)
+    assert smallest_without_preemptions(settings, preemptions) == 2
+    assert smallest_without_preemptions(settings[:1], preemptions[:1]) is None

@@ -1,0 +1,78 @@
+"""The picture of a recommendation: its numbers, what its title claims, and that it draws."""
+
+import warnings
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fluidkv.answers.recommend import Demand, Recommendation, recommend_settings
+from fluidkv.answers.recommend.frontier import Choice
+from fluidkv.figures import write_figures
+from fluidkv.figures.answers import recommend as recommend_frontier_module
+from fluidkv.figures.answers.recommend import recommend_frontier
+from fluidkv.figures.figure import array, scalar
+from fluidkv.serving.clock import IterationClock
+from fluidkv.workload import RequestClass, Workload
+
+HALF = Fraction(1, 2)
+TIERS = Workload((RequestClass(8, 10, HALF), RequestClass(8, 20, HALF)))
+
+
+def found(**options) -> Recommendation:
+    few = {
+        "watermark": [0.0, 0.1],
+        "max_num_seqs": [12],
+        "admission_rate": [HALF],
+        "clients": [12],
+    }
+    if "demand" not in options:
+        del few["clients"]
+    return recommend_settings(
+        TIERS, 400, candidates=few, requests=104, runs=2, backend="reference", **options
+    )
+
+
+def test_points_are_means_and_the_kinds_are_what_is_turned():
+    result = found(demand=Demand(clients=25))
+    data = recommend_frontier(result).data()
+    for index, setting in enumerate(result.settings):
+        assert array(data, "throughput")[index] == result.mean(index, result.throughput)
+        assert array(data, "preemptions")[index] == result.mean(index, "preemptions")
+        kind = int(array(data, "kind")[index])
+        knobs = ("watermark", "max_num_seqs", "admission_rate", "clients")
+        turned = [knobs.index(name) for name in setting.changed(result.settings[0])]
+        assert kind == (-1 if not turned else 4 if len(turned) == 2 else turned[0])
+    assert scalar(data, "pick") == result.choice.index
+    assert (array(data, "throughput_low") <= array(data, "throughput")).all()
+
+
+@pytest.mark.parametrize(
+    ("pick", "said"), [(None, "no setting meets"), (0, "nothing to change"), (1, "preemptions")]
+)
+@pytest.mark.parametrize(
+    "options", [{}, {"demand": Demand(clients=25), "clock": IterationClock(0.01)}]
+)
+def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp_path):
+    result = found(**options)
+    figure = recommend_frontier(replace(result, choice=Choice(pick, (), (), None)))
+    assert said in figure.title
+    if pick:
+        gain = result.mean(1, result.throughput) / result.mean(0, result.throughput) - 1
+        assert figure.title.endswith(f"throughput {gain:+.1%}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        write_figures([figure], tmp_path)
+    assert (tmp_path / "frontier.png").stat().st_size > 0
+    assert np.isnan(scalar(figure.data(), "pick")) == (pick is None)
+
+
+def test_slow_settings_are_left_out_but_not_todays():
+    data = {
+        "throughput": np.array([4.0, 10.0, 4.0, 5.0]),
+        "kind": np.array([-1.0, 0.0, 1.0, 2.0]),
+        "pick": 1.0,
+    }
+    assert recommend_frontier_module._shown(data).tolist() == [True, True, False, True]
+    assert recommend_frontier_module._shown({**data, "pick": 2.0}).all()

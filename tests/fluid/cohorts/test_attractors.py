@@ -1,0 +1,114 @@
+"""Where trajectories of mixes end: known attractors are named, with their throughput."""
+
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.exact.mixed.cycles.orbits import periodic_orbit
+from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
+from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
+from fluidkv.exact.mixed.mix import LengthMix, two_lengths
+from fluidkv.fluid.boundary import uniform_starts
+from fluidkv.fluid.cohorts.attractors import attractors
+from fluidkv.workload import System
+
+HALF = Fraction(1, 2)
+
+
+def found(system, count=64, **options):
+    starts = uniform_starts(jax.random.key(1), system, count=count)
+    return attractors(system, starts, **{"iterations": 4000, "longest_period": 60} | options)
+
+
+def test_coprime_lengths_with_long_inputs_end_at_the_equilibrium():
+    result = found(System(two_lengths(2, 3, HALF).workload(50), 518))
+    assert set(result.attractor.values) == {"equilibrium"}
+    assert set(result.period.values) == {1}
+    assert result.throughput.values == pytest.approx(4, rel=1e-9)  # a return within 1e-9
+    assert np.all(result.evicted == 0)
+
+
+def test_the_papers_pair_ends_on_the_pulse_cycle():
+    result = found(System(two_lengths(2, 4, HALF).workload(50), 626))
+    assert set(result.attractor.values) == {"pulse cycle"}
+    assert result.throughput.values == pytest.approx(313 / 79, rel=1e-9)
+    # 313/1343 requests are evicted every 2 iterations
+    assert result.evicted.values == pytest.approx(313 / 2686, rel=1e-7)
+
+
+def test_an_orbit_of_another_period_is_found_and_proved():
+    system = System(two_lengths(2, 4, Fraction(1, 5)).workload(1), 18)
+    result = found(system)
+    assert set(result.attractor.values) == {"other periodic"}
+    assert set(result.period.values) == {4}
+    orbit = periodic_orbit(system, result.state.values[0].tolist(), period=4)
+    assert orbit is not None
+    assert orbit.attracts
+    assert result.throughput.values == pytest.approx(float(orbit.throughput), rel=1e-9)
+    assert orbit.throughput < pulse_cycle(system).throughput
+
+
+def test_two_orbits_attract_at_once_one_above_and_one_below_the_pulse():
+    """(4, 6), l0 = 1, equal shares: neither the equilibrium nor the pulse cycle attracts."""
+    system = System(two_lengths(4, 6, HALF).workload(1), 100)
+    result = found(system, count=256, iterations=10_000)
+    rates = {}
+    for period in set(result.period.values.tolist()):
+        (first, *_) = np.flatnonzero(result.period.values == period)
+        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period)
+        assert orbit is not None
+        assert orbit.attracts
+        assert result.throughput.values[first] == pytest.approx(float(orbit.throughput), rel=1e-9)
+        rates[orbit.period] = orbit.throughput
+    assert set(rates) == {3, 36}
+    pulse = pulse_cycle(system)
+    assert pulse_stability(pulse).verdict == "unstable"
+    assert rates[36] < pulse.throughput < rates[3]
+
+
+def test_a_cap_on_the_period_leaves_longer_ones_not_settled():
+    system = System(two_lengths(2, 4, Fraction(1, 5)).workload(1), 18)
+    result = found(system, longest_period=3)
+    assert set(result.attractor.values) == {"not settled"}
+    assert set(result.period.values) == {0}
+
+
+def test_a_balanced_cycle_of_two_pulses_is_not_the_pulse_cycle():
+    # (4, 8) has an unstable cycle of gaps (2, 2), which a start on it keeps for a while.
+    system = System(two_lengths(4, 8, HALF).workload(40), 1000)
+    start = [float(y) for y in next(pulse_cycle(system, (2, 2)).states())]
+    result = attractors(system, [start], iterations=4, longest_period=8)
+    assert result.attractor.values.tolist() == ["other periodic"]
+    assert result.period.values.tolist() == [2]
+
+
+def test_three_classes_end_on_their_pulse_cycle():
+    mix = LengthMix((3, 6, 9), (Fraction(1, 2), Fraction(1, 4)))
+    system = System(mix.workload(60), 900)
+    result = found(system)
+    assert set(result.attractor.values) == {"pulse cycle"}
+    rate = float(pulse_cycle(system).throughput)
+    assert result.throughput.values == pytest.approx(rate, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "argument"),
+    [
+        ({"starts": [[1.0, 1.0, 1.0]]}, "starts"),
+        ({"starts": [[-1.0, 1, 1, 1]]}, "starts"),
+        ({"starts": [[np.nan, 1, 1, 1]]}, "starts"),
+        ({"starts": [[100.0, 1, 1, 1]]}, "starts"),
+        ({"starts": "many"}, "starts"),
+        ({"iterations": 1}, "iterations"),
+        ({"longest_period": 0}, "longest_period"),
+        ({"within": 1.0}, "within"),
+    ],
+)
+def test_bad_input_is_named(change, argument):
+    system = System(two_lengths(2, 4, HALF).workload(50), 626)
+    arguments = {"starts": [[1.0, 1, 1, 1]]} | change
+    with pytest.raises(InputError, match=f"^{argument}: "):
+        attractors(system, **arguments)

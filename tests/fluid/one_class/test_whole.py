@@ -1,0 +1,79 @@
+"""The engine of whole requests against its literal reference, step by step."""
+
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from fluidkv.errors import InputError
+from fluidkv.exact.one_class.whole import whole_steps
+from fluidkv.fluid.one_class.whole import simulate_whole
+from fluidkv.workload import RequestClass, System, Workload
+from tests.strategies import whole_states
+
+
+def one_class(l0, l1, capacity):
+    return System(Workload((RequestClass(l0, l1),)), Fraction(capacity))
+
+
+SMALL = one_class(2, 3, 24)
+
+
+def assert_equal_to_reference(system, start, found):
+    steps = list(islice(whole_steps(system, start), found.sizes["iteration"]))
+    assert found.completed.values.tolist() == [s.completed for s in steps]
+    assert found.evicted.values.tolist() == [sum(s.evicted) for s in steps]
+    assert found.admitted.values.tolist() == [s.admitted for s in steps]
+    assert [tuple(row) for row in found.state.values.tolist()] == [s.state for s in steps]
+
+
+@given(whole_states())
+@settings(max_examples=40)
+def test_the_engine_is_the_reference_at_every_step(system_and_start):
+    system, start = system_and_start
+    found = simulate_whole(system, start, iterations=12, states=True).isel(batch=0)
+    assert_equal_to_reference(system, start, found)
+
+
+def test_a_batch_is_its_trajectories():
+    starts = [[2, 2, 2], [8, 0, 0], [0, 0, 0], [1, 1, 2]]
+    found = simulate_whole(SMALL, starts, iterations=30, states=True)
+    for b, start in enumerate(starts):
+        assert_equal_to_reference(SMALL, start, found.isel(batch=b))
+    assert found.final_state.values.tolist() == found.state[:, -1].values.tolist()
+
+
+def test_a_batch_of_capacities_shares_one_start():
+    found = simulate_whole(SMALL, [0, 0, 0], iterations=30, capacity=[6, 24, 100], states=True)
+    for b, capacity in enumerate((6, 24, 100)):
+        assert_equal_to_reference(one_class(2, 3, capacity), [0, 0, 0], found.isel(batch=b))
+
+
+def test_memory_is_never_above_capacity_and_counts_are_whole():
+    found = simulate_whole(one_class(20, 20, 1000), np.zeros(20, int), iterations=4000)
+    assert found.memory.max() <= 1000
+    assert all(found[name].dtype == np.int64 for name in found.data_vars)
+    assert found.completed[0, -1000:].sum() == 1250  # 1.25 an iteration
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "argument"),
+    [
+        ([2.0, 2.0, 2.0], {}, "start"),
+        ([2, 2], {}, "start"),
+        ([[2, 2, 2], [1, 1]], {}, "start"),
+        ([2, 2, -1], {}, "start"),
+        ([9, 0, 0], {}, "start"),
+        ([2, 2, 2], {"capacity": [5]}, "capacity"),
+        ([2, 2, 2], {"capacity": [24.0]}, "capacity"),
+        ([2, 2, 2], {"capacity": [24, 23]}, "start"),
+        ([[2, 2, 2]] * 2, {"capacity": [24] * 3}, "start"),
+        ([2, 2, 2], {"iterations": 0}, "iterations"),
+    ],
+)
+def test_bad_input_is_named(start, options, argument):
+    with pytest.raises(InputError) as error:
+        simulate_whole(SMALL, start, **({"iterations": 5} | options))
+    assert error.value.argument == argument

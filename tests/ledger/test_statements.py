@@ -1,0 +1,87 @@
+"""Claims declared on a predicate over a range: what is recorded, and what a surprise says."""
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.ledger.claim import Claim
+from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.statements import Statements
+from fluidkv.ledger.verify import run, run_all
+from fluidkv.verdict import Evidence, Verdict
+
+PAIRS = Range("a = 1, 2, b = 1 ... 3", lambda: ((a, b) for a in (1, 2) for b in (1, 2, 3)))
+
+
+def _declared(
+    limit: int,
+    *,
+    cases: Range = PAIRS,
+    expected: Verdict = Verdict.HOLDS,
+    ours: str | Callable[[], str] = "small",
+) -> Claim:
+    claims = Statements("paper", "Paper")
+
+    @claims.over(cases, "lemma-1.sum", "Lemma 1", "S.", ours=ours, paper="small", expected=expected)
+    def _sum(a: int, b: int) -> bool | str:
+        return a + b <= limit or f"{a} + {b}"
+
+    (claim,) = claims
+    return claim
+
+
+def test_what_holds_on_a_sample_is_sampled() -> None:
+    claim = _declared(5)
+    assert (claim.id, claim.kind, claim.source) == ("paper.lemma-1.sum", "lemma", "Paper, Lemma 1")
+    result = run(claim)
+    assert result.as_expected
+    assert result.outcome is not None
+    assert (result.outcome.evidence, result.outcome.ours) == (Evidence.SAMPLED, "small")
+
+
+def test_what_holds_on_all_cases_is_exact() -> None:
+    whole = Range("all", PAIRS.cases, whole=True)
+    result = run(_declared(5, cases=whole))
+    assert result.as_expected
+    assert result.outcome is not None
+    assert result.outcome.evidence is Evidence.EXACT
+
+
+def test_the_first_counterexample_is_the_witness() -> None:
+    result = run(_declared(3))
+    assert not result.as_expected
+    assert result.outcome is not None
+    assert result.outcome.verdict is Verdict.FAILS
+    assert (result.outcome.witness, result.outcome.ours) == ("1 + 3", "a counterexample")
+    assert run(_declared(3, expected=Verdict.FAILS)).as_expected
+
+
+def test_what_is_ours_may_be_counted_or_computed() -> None:
+    for ours in ("{count} pairs", lambda _: "{count} pairs, " + PAIRS.share(lambda a, b: a == b)):
+        outcome = run(_declared(5, ours=ours)).outcome
+        assert outcome is not None
+        assert outcome.ours.startswith("6 pairs")
+    assert outcome.ours == "6 pairs, 2 of 6"
+
+
+def test_a_range_without_cases_proves_nothing() -> None:
+    none = PAIRS.where("a > 5", lambda a, b: a > 5)
+    assert none.words == "a = 1, 2, b = 1 ... 3, a > 5"
+    assert run(_declared(5, cases=none)).error.startswith("ArithmeticError: no case")
+
+
+def test_other_evidence_than_recorded_is_a_surprise() -> None:
+    claims = Statements("paper", "Paper")
+    claims.claim("example-1", "Example 1", "S.", evidence=Evidence.SAMPLED)(
+        lambda: equals(Fraction(1, 2), "1/2")
+    )
+    (claim,) = claims
+    assert not run(claim).as_expected
+
+
+def test_no_jobs_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^jobs: got 0"):
+        run_all([], jobs=0)

@@ -1,0 +1,117 @@
+"""Restart beside resume: what is counted, what it is held against, and what the words say."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidkv.figures.figure import array
+from fluidkv.papers.congestion.claims.experiments import _keeps as keeps
+from fluidkv.papers.congestion.claims.experiments._a100 import workload
+from fluidkv.papers.congestion.figures import restart_resume
+
+_SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))
+"""A run without eviction whose inputs are twice as long as its outputs."""
+
+
+def test_best_is_memory_over_what_a_request_holds_in_its_life() -> None:
+    held = sum(10 + 1 + j for j in range(64))
+    classes = workload((64,), 10)
+    memory = keeps.capacity(classes)
+    assert memory == round(300 * held / 64)
+    assert keeps.best("restart", classes) == pytest.approx(memory / held, rel=1e-15)
+    # In vLLM the token of this iteration is the last that it holds.
+    assert keeps.best("vllm", classes) == pytest.approx(memory / (held - 64), rel=1e-15)
+
+
+def test_synchronized_cycle_of_short_inputs_has_half_of_the_rate() -> None:
+    one = [float(keeps.synchronized((length,), 1)) for length in (10, 100, 1000)]
+    assert one[0] > one[1] > one[2] > 0.5
+    assert one[2] == pytest.approx(0.5, abs=2e-3)  # (l1 + 3) / (2 (l1 + 1))
+
+
+def test_the_cycle_prefills_what_it_admits() -> None:
+    """Where M / (l0+1) = 68 requests are admitted, M / (l0+l1) = 5 complete."""
+    assert keeps.again_in_cycle(4) == Fraction(68 * 4, 5 * 64) - Fraction(4, 64)
+
+
+@pytest.mark.parametrize("per_prefill_s", [0.0, 1e-4])
+def test_without_eviction_nothing_is_lost_in_seconds(per_prefill_s: float) -> None:
+    share = keeps.share_in_seconds(_SMOOTH, 2.0, 256, per_prefill_s=per_prefill_s)
+    assert share == pytest.approx(1, rel=1e-15)
+
+
+def test_in_seconds_lost_iterations_count_in_full_only_where_prefill_is_free() -> None:
+    half = replace(_SMOOTH, rate=0.5)
+    assert keeps.share_in_seconds(half, 2.0, 256, per_prefill_s=0.0) == pytest.approx(0.5)
+    assert 0.5 < keeps.share_in_seconds(half, 2.0, 256, per_prefill_s=1e-4) < 1
+    twice = replace(_SMOOTH, prefill=4.0)
+    assert keeps.share_in_seconds(twice, 2.0, 256, per_prefill_s=1.0) == pytest.approx(
+        0.5, abs=0.01
+    )
+
+
+def test_seconds_are_those_of_an_iteration_with_full_memory() -> None:
+    """M / (l0 + l1/2) requests emit one output each while the clock runs d0 + d1 M."""
+    prompt, output = 512, 256
+    batch = keeps.A100_CAPACITY / (prompt + output / 2)
+    iteration_s = keeps.BASE_S + keeps.PER_KV_TOKEN_S * keeps.A100_CAPACITY
+    lost = replace(_SMOOTH, prefill=3.0)
+    smooth_s = iteration_s / batch + 1e-4 * 2.0
+    share = keeps.share_in_seconds(lost, 2.0, output, per_prefill_s=1e-4)
+    assert share == pytest.approx(smooth_s / (iteration_s / batch + 1e-4 * 3.0), rel=1e-12)
+
+
+def test_longer_requests_of_the_same_shape_give_the_same_ratios() -> None:
+    """Only input over output matters, up to whole requests."""
+    for engine in keeps.ENGINES:
+        (short,) = keeps.runs(engine, (64,), (64,))
+        (long,) = keeps.runs(engine, (128,), (128,), 128)
+        assert long.rate == pytest.approx(short.rate, abs=0.02)
+        # One request is a larger part of what an iteration of the longer ones adds.
+        assert long.prefill == pytest.approx(short.prefill, rel=0.1)
+        assert long.period == pytest.approx(2 * short.period, rel=0.05)
+
+
+def test_the_period_of_a_sine_is_found() -> None:
+    n = np.arange(768)
+    assert keeps._period(5 + np.sin(2 * np.pi * n / 64)) == 64
+
+
+def test_words_say_what_the_numbers_are() -> None:
+    ratio = np.array(keeps.INPUTS) / keeps.OUTPUT
+    flat = np.full(len(ratio), 0.9)
+    data: dict[str, np.ndarray | float] = {"ratio": ratio, "prefill_us": 89.4}
+    again = np.linspace(0.5, 0.75, len(ratio))
+    data |= {"restart.one.prefill": ratio + again, "vllm.one.prefill": ratio + 0.25}
+    data |= {"vllm.one.rate": flat, "restart.one.rate": flat / 2}
+    data |= {f"{e}.seconds.{n}": flat for e in keeps.ENGINES for n in (256, 1024)}
+    text = restart_resume.caption(data)
+    assert "serves 45% of x*, vLLM 90%" in text
+    assert "vLLM prefills 0.25 to 0.25 tokens again, restart 0.50 to 0.75" in text
+    assert "89 µs a prefill token" in text
+
+
+@pytest.mark.thorough
+def test_figure_has_every_curve_over_every_ratio() -> None:
+    data = restart_resume.data()
+    for engine in keeps.ENGINES:
+        for mix in ("one", "pair"):
+            assert len(array(data, f"{engine}.{mix}.rate")) == len(keeps.INPUTS)
+    assert (array(data, "vllm.one.rate") > array(data, "restart.one.rate")).all()
+    assert (array(data, "cycle.pair") > array(data, "cycle.one")).all()
+
+
+@pytest.mark.thorough
+def test_the_page_has_the_shares_in_seconds() -> None:
+    page = Path(__file__).parents[4] / "docs" / "experiments.md"
+    rows = re.findall(r"^\| ([\d/]+) \| ([\d.| ]+) \|$", page.read_text(encoding="utf-8"), re.M)
+    assert [ratio for ratio, _ in rows] == ["1/16", "1/4", "1", "4"]
+    data = restart_resume.data()
+    for ratio, cells in rows:
+        i = array(data, "ratio").tolist().index(float(Fraction(ratio)))
+        columns = [f"{e}.seconds.{n}" for e in ("vllm", "restart") for n in (256, 1024)]
+        assert cells.split(" | ") == [f"{array(data, c)[i]:.2f}" for c in columns]

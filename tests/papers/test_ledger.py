@@ -1,0 +1,293 @@
+"""The ledger: every outcome is the recorded one, and a wrong record is noticed."""
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.exact.linear_stability import stability
+from fluidkv.ledger.claim import Claim, Outcome, Result
+from fluidkv.ledger.outcomes import conjugate_modulus_squared, equals, root_rounds_to, rounds_to
+from fluidkv.ledger.verify import run, run_all
+from fluidkv.papers.ledger import ledger, select, verify
+from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import RequestClass, System, Workload
+
+
+@pytest.mark.parametrize("claim", ledger(), ids=lambda claim: claim.id)
+def test_outcome_is_the_recorded_one(claim: Claim) -> None:
+    result = run(claim)
+    assert result.error == ""
+    assert result.as_expected, result.as_dict()
+
+
+def test_ids_are_unique_and_statements_are_sentences() -> None:
+    claims = ledger()
+    assert max(Counter(claim.id for claim in claims).values()) == 1
+    assert all(c.statement.endswith(".") and c.source and c.checked for c in claims)
+
+
+def test_errors_of_the_paper_are_on_record() -> None:
+    """The statements that do not come out as printed, each with a witness or both values."""
+    failing = {claim.id for claim in ledger() if claim.expected is Verdict.FAILS}
+    assert failing == {
+        "vllm-44594.preemptions.five-per-cent",
+        "vllm-44594.preemptions.level-off",
+        "vllm-44594.throughput",
+        "vllm-44594.latency.median",
+        "vllm-44594.throughput.gain",
+        "vllm-44594.recompute.tokens",
+        "vllm-44594.ttft.median",
+        "vllm-44594.itl.p99",
+        "congestion.table-1.mixed-stable",
+        "congestion.table-6.mixed-stable",
+        "congestion.table-5.fewer-modes",
+        "congestion.figure-23.grows-slower",
+        "congestion.section-4-3.threshold-is-global",
+        "congestion.section-4-3.threshold-is-global.equal-shares",
+        "congestion.worst-case-ratio.interval-every-length",
+        "congestion.worst-case-ratio.increases-with-l0-every-length",
+        "congestion.figure-2.a.limit-modulus",
+        "congestion.figure-3.a.threshold",
+        "congestion.figure-8.severity-in-tokens",
+        "congestion.proposition-5.limit-cycles-every-length",
+        "congestion.proposition-6.contiguous-stages",
+        "congestion.proposition-7.limit-cycle-every-divisor",
+        "congestion.lemma-a-2.first-overflow-loses-support",
+        "congestion.lemma-a-2.first-overflow-loses-support-full",
+        "congestion.lemma-a-2.next-level",
+        "congestion.lemma-a-2.next-level-near",
+        "congestion.theorem-a-1.one-level-at-a-time",
+        "congestion.definition.eviction-block.two-phases",
+        "congestion.definition.block-end.same-pattern",
+        "congestion.definition.block-end.after-evictions",
+        "congestion.equation-12.criterion.threshold",
+        "congestion.proposition-4.harder.prefactor",
+        "congestion.figure-3.a.limit",
+        "congestion.remark-3.exactly",
+        "congestion.remark-3.vandermonde",
+        "congestion.lemma-30.any-start",
+        "congestion.section-4-2.pulse.every-pair",
+        "congestion.figure-10.b.drift",
+        "congestion.example-9.safety-margin",
+        "congestion.figure-11.coprime-inside",
+        "congestion.theorem-24.distance-to-one",
+        "congestion.lemma-23.dominant",
+        "congestion.b-8-7.bounded-resonance",
+        "congestion.lemma-21.off-manifold",
+        "congestion.example-10.rate",
+        "congestion.example-11.parameters",
+        "congestion.example-11.start",
+        "congestion.figure-15.a.ellipse",
+        "congestion.section-5-3.tiers.mitigate-every-mix",
+        "congestion.section-d-1.coprime-converge",
+        "congestion.section-5-1.transient.any-queue",
+        "congestion.section-5-1.low-demand.random-arrivals",
+        "congestion.figure-4.departs-at-the-worst-rate",
+        "congestion.figure-4.whole-requests.collapsed-rate",
+        "congestion.figure-4.whole-requests.within-a-horizon",
+        "congestion.section-5-1.transient.whole-requests",
+        "congestion.table-4.latency-gain",
+        "congestion.table-5.counts",
+        "congestion.table-5.evictions.saturated",
+        "congestion.table-4.throughput.saturated",
+        "congestion.figure-20.closes-the-gap.partial",
+        "congestion.figure-19.coprime.no-evictions",
+        "congestion.figure-19.partial.evictions",
+        "congestion.table-8.queue-of-section-2",
+        "congestion.table-8.limited-throughput",
+        "congestion.figure-30.longer-windows",
+        "congestion.figure-33.rate-limit-on-the-total",
+        "congestion.figure-34.rate-limit-on-the-total",
+        "congestion.table-6.cut",
+        "congestion.table-7.another-experiment",
+        "congestion.table-3.same-workload-as-table-7",
+        "congestion.table-2.requests",
+        "congestion.tables.within-peak-of-the-gpu",
+        "congestion.table-2.within-peak-of-the-gpu",
+        "congestion.table-1.gain.linear-clock",
+        "congestion.table-6.gain.linear-clock",
+        "congestion.table-1.gain.theory",
+        "congestion.table-2.gain.theory",
+        "congestion.table-6.gain.theory",
+        "congestion.table-3.gain.linear-clock",
+        "congestion.figure-32.rate-limit-restart",
+        "congestion.table-1.reduction",
+        "congestion.table-6.reduction",
+        "congestion.table-3.cap-evicts-nothing-restart",
+        "congestion.figure-24.common-divisor",
+        "congestion.figure-24.common-divisor.restart",
+        "congestion.table-3.cap-at-most-equilibrium",
+        "congestion.figure-5.exceeds-capacity",
+        "congestion.restart-resume.half-in-seconds",
+        "congestion.restart-resume.oscillation-of-a-pair",
+        "congestion.restart-resume.recomputed-by-a-pair",
+        "wait.example-2.completions.new-first",
+        "wait.example-2.completions.new-first.poisson",
+        "wait.example-2.loss.new-first",
+        "wait.example-2.third-iteration",
+        "wait.equation-11.whole",
+        "wait.theorem-1.exclusively",
+        "wait.proposition-5.dichotomy",
+        "wait.equation-13.concurrently",
+        "wait.theorem-2.base-memory",
+    }
+    for result in run_all([claim for claim in ledger() if claim.id in failing]):
+        assert result.outcome is not None
+        assert result.outcome.ours != result.outcome.paper
+
+
+@pytest.mark.parametrize(
+    "name", ["congestion.example-1", "congestion.example-3", "congestion.worst-case-ratio"]
+)
+def test_wrong_expectation_is_noticed(name: str) -> None:
+    flipped = {Verdict.HOLDS: Verdict.FAILS, Verdict.FAILS: Verdict.HOLDS}
+    wrong = [replace(c, expected=flipped[c.expected]) for c in select([name])]
+    assert not any(result.as_expected for result in run_all(wrong))
+
+
+def test_check_that_raises_is_reported_and_not_expected() -> None:
+    def broken() -> Outcome:
+        raise ZeroDivisionError("no such root")
+
+    claim = replace(ledger()[0], check=broken)
+    result = run(claim)
+    assert result.outcome is None
+    assert result.error == "ZeroDivisionError: no such root"
+    assert not result.as_expected
+    assert result.as_dict()["verdict"] is None
+
+
+def test_part_of_an_id_selects_what_it_leads_to() -> None:
+    chosen = select(["congestion.example-2"])
+    assert len(chosen) == 9
+    assert all(claim.id.startswith("congestion.example-2.") for claim in chosen)
+    # A dot ends the part: example-2 does not take example-20, and level-1 not level-10.
+    assert [c.id for c in select(["congestion.equation-4"])] == ["congestion.equation-4"]
+
+
+def test_selection_keeps_ledger_order_and_takes_each_once() -> None:
+    chosen = select(["congestion.example-2.level-2.loss", "congestion.example-2"])
+    assert [c.id for c in chosen] == [c.id for c in select(["congestion.example-2"])]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("congestion.exmaple-2", "congestion.example-2"),
+        ("congestion.equation-44", "congestion.equation-4"),
+        ("zzz", "an id of the ledger"),
+        ("", "an id of the ledger"),
+        ("congestion.example", "congestion.example-"),
+    ],
+)
+def test_unknown_id_names_what_is_near(name: str, near: str) -> None:
+    with pytest.raises(InputError, match=r"^id: got ") as error:
+        verify([name])
+    assert near in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_results_arrive_one_by_one_and_go_into_json() -> None:
+    seen: list[Result] = []
+    results = verify(["congestion.equation-4"], on_result=seen.append)
+    assert seen == results
+    shown = json.loads(json.dumps(results[0].as_dict()))
+    assert (shown["verdict"], shown["evidence"], shown["as_expected"]) == ("holds", "exact", True)
+
+
+@pytest.mark.parametrize(
+    ("value", "printed", "verdict"),
+    [
+        (Fraction(24, 13), "1.85", Verdict.HOLDS),  # 1.846...
+        (Fraction(24, 13), "1.84", Verdict.FAILS),
+        (Fraction(24, 13), "1.9", Verdict.FAILS),
+        (Fraction(5, 2), "2", Verdict.HOLDS),  # exactly half a unit: either neighbour is right
+        (Fraction(5, 2), "3", Verdict.HOLDS),
+        (-Fraction(24, 13), "-1.85", Verdict.HOLDS),
+    ],
+)
+def test_rounding_to_a_printed_decimal(value: Fraction, printed: str, verdict: Verdict) -> None:
+    assert rounds_to(value, printed).verdict is verdict
+
+
+def test_rounding_of_a_square_root() -> None:
+    assert root_rounds_to(Fraction(2), "1.414").verdict is Verdict.HOLDS
+    assert root_rounds_to(Fraction(2), "1.415").verdict is Verdict.FAILS
+
+
+def test_threshold_of_figure_3_is_that_of_the_stability_verdict() -> None:
+    """The same question asked through workloads: unstable at 17, stable at 18."""
+    (result,) = verify(["congestion.figure-3.a.threshold"])
+    assert result.outcome is not None
+    assert result.outcome.ours == "not stable for l0 < 18, stable from there on"
+    half = Fraction(1, 2)
+    for l0, expected in ((15, "unstable"), (17, "unstable"), (18, "stable")):
+        workload = Workload((RequestClass(l0, 2, half), RequestClass(l0, 7, half)))
+        found = stability(System(workload, 100))
+        assert (found.verdict, found.evidence) == (expected, Evidence.EXACT)
+
+
+def test_vectors_are_compared_entry_by_entry() -> None:
+    assert equals([1, Fraction(1, 2)], "1, 1/2").verdict is Verdict.HOLDS
+    assert equals([1, Fraction(1, 2)], "1, 1/3").verdict is Verdict.FAILS
+    assert equals([1], "1, 1").verdict is Verdict.FAILS
+    assert rounds_to([1], "1, 1").verdict is Verdict.FAILS
+
+
+def test_modulus_of_a_conjugate_pair() -> None:
+    assert conjugate_modulus_squared([1, 2, 5]) == 5  # -1 ± 2i
+    with pytest.raises(ArithmeticError):
+        conjugate_modulus_squared([1, 3, 2])  # -1 and -2
+
+
+@pytest.mark.parametrize("id_", ["", "one", "Has.Capitals", "a..b", "a.b c"])
+def test_malformed_id_is_refused(id_: str) -> None:
+    with pytest.raises(InputError, match=r"^id: "):
+        Claim(id_, "lemma", "S.", "P", "r", lambda: equals(1, "1"))
+
+
+def test_unknown_kind_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^kind: .*theorem"):
+        Claim("a.b", "guess", "S.", "P", "r", lambda: equals(1, "1"))  # type: ignore[arg-type]
+
+
+def test_evidence_is_sampled_where_only_cases_were_tried() -> None:
+    for result in verify(["congestion.lemma-1", "congestion.equation-8.one-class"]):
+        assert result.outcome is not None
+        assert result.outcome.evidence is Evidence.SAMPLED
+
+
+def test_listing_the_ledger_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from fluidkv.papers.ledger import ledger; ledger(); "
+        "print([m for m in ('jax', 'sympy', 'flint', 'scipy', 'matplotlib') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_waste_account_is_held_against_the_literal_model(monkeypatch):
+    # With evictions read off two states, any two states add up: the check must not rest on that.
+    from fluidkv.exact.one_class import waste
+    from fluidkv.papers.congestion.claims.one_class.waste import CLAIMS
+
+    (claim,) = [c for c in CLAIMS if c.id.endswith("equation-27.trajectories")]
+    monkeypatch.setattr(waste, "evicted_masses", lambda before, after: [0 * x for x in before])
+    assert claim.check().verdict is Verdict.FAILS
+
+
+def test_dominant_branches_are_simple_from_the_length_that_is_said(monkeypatch):
+    # One shorter and lengths (2, 5), p = 9/10 are in: their dominant root is real.
+    from fluidkv.papers.congestion.claims.mixed import theorem_24
+
+    (claim,) = [c for c in theorem_24.CLAIMS if c.id.endswith("dominant-branches-simple")]
+    assert claim.check().verdict is Verdict.HOLDS
+    monkeypatch.setattr(theorem_24, "SIMPLE_FROM", 5)
+    found = claim.check()
+    assert (found.verdict, found.witness) == (Verdict.FAILS, "decode lengths (2, 5), p = 9/10")

@@ -1,0 +1,44 @@
+"""Statements made wrong: each check notices, so none of them can only agree."""
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
+from types import ModuleType
+
+import pytest
+
+from fluidkv.ledger.verify import run
+from fluidkv.papers.ledger import claim_of
+from tests.papers import mutants
+from tests.papers.mutants import Mutant
+
+TABLES = [import_module(f"{mutants.__name__}.{m.name}") for m in iter_modules(mutants.__path__)]
+MUTANTS: list[Mutant] = [mutant for table in TABLES for mutant in table.MUTANTS]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda m: m.claim)
+def test_a_statement_made_wrong_is_noticed(mutant: Mutant) -> None:
+    module = _mutated(mutant)
+    (claim,) = [c for c in module.CLAIMS if c.id == mutant.claim]
+    result = run(claim)
+    assert result.error == ""
+    assert not result.as_expected, result.as_dict()
+
+
+def _mutated(mutant: Mutant) -> ModuleType:
+    """The claim's module, executed again from the changed text."""
+    original = sys.modules[claim_of(mutant.claim).check.__module__]
+    assert original.__file__ is not None
+    text = Path(original.__file__).read_text(encoding="utf-8")
+    near = mutant.near or f'"{mutant.claim.partition(".")[2]}"'
+    front, found, rest = text.partition(near)
+    assert found, f"{near!r} is not in {original.__name__}"
+    at = rest.find(mutant.old)
+    assert at >= 0, f"{mutant.old!r} does not follow {near!r}"
+    changed = front + found + rest[:at] + mutant.new + rest[at + len(mutant.old) :]
+    module = ModuleType(original.__name__)
+    module.__file__ = original.__file__
+    exec(compile(changed, original.__file__, "exec"), module.__dict__)
+    return module

@@ -1,0 +1,110 @@
+"""How far chance goes in the watermark table: the draws on record, and what can be told by them."""
+
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+
+from fluidkv.papers.vllm.claims import watermark, watermark_compare
+from fluidkv.papers.vllm.claims.watermark_compare import (
+    all_preemptions,
+    among_draws,
+    as_predicted,
+    changes,
+    gains,
+    gone,
+    preemptions,
+)
+from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, chance, computed, of_draws, recorded
+from fluidkv.papers.vllm.claims.watermark_runs import (
+    PUBLISHED,
+    WATERMARKS,
+    Row,
+    fitted_clock,
+    predicted,
+)
+from fluidkv.verdict import Verdict
+
+# Six digits are on record; a percentile of gaps rests on a fit to 1e-6.
+_DIGITS = 1e-5
+
+
+def _same(ours: tuple[Row, ...], recorded: tuple[Row, ...]) -> None:
+    for one, other in zip(ours, recorded, strict=True):
+        assert one.preemptions == other.preemptions
+        assert astuple(one) == pytest.approx(astuple(other), rel=_DIGITS)
+
+
+def test_record_has_every_draw_at_every_watermark() -> None:
+    assert len(recorded()) == DRAWS
+    assert {tuple(row.watermark for row in table) for table in recorded()} == {WATERMARKS}
+    _same(predicted(fitted_clock()), recorded()[0])
+
+
+def test_a_draw_on_record_is_computed_again() -> None:
+    _same(computed(1), recorded()[1])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("seed", range(2, DRAWS))
+def test_every_draw_on_record_is_computed_again(seed: int) -> None:
+    _same(computed(seed), recorded()[seed])
+
+
+def test_chance_is_what_nineteen_of_twenty_pairs_stay_within() -> None:
+    values = of_draws(preemptions(1))[:, 0]
+    apart = abs(values[:, None] - values)[np.triu_indices(DRAWS, 1)]
+    assert (apart <= chance(preemptions(1))[0]).mean() == pytest.approx(0.95, abs=2 / len(apart))
+
+
+def _predictions(monkeypatch: pytest.MonkeyPatch, rows: tuple[Row, ...]) -> None:
+    monkeypatch.setattr(watermark_compare, "predicted", lambda clock: rows)
+
+
+_TOLD = [
+    *(preemptions(k) for k in range(1, 5)),
+    gone,
+    gains,
+    changes("latency_p50"),
+    changes("ttft_p50"),
+    changes("itl_p99"),
+]
+
+
+@pytest.mark.parametrize("statistic", _TOLD)
+def test_a_watermark_without_effect_fails(monkeypatch: pytest.MonkeyPatch, statistic) -> None:
+    first = predicted(fitted_clock())[0]
+    none = tuple(replace(first, watermark=w) for w in WATERMARKS)
+    _predictions(monkeypatch, none)
+    assert as_predicted(statistic, "{:.3g}")().verdict is Verdict.FAILS
+
+
+@pytest.mark.parametrize("statistic", _TOLD)
+def test_the_published_table_itself_holds(monkeypatch: pytest.MonkeyPatch, statistic) -> None:
+    last = replace(PUBLISHED[4], ttft_p50=0.0, ttft_p99=0.0, itl_p99=0.0, latency_p50=0.0)
+    _predictions(monkeypatch, (*PUBLISHED[:4], last))
+    assert as_predicted(statistic, "{:.3g}")().verdict is Verdict.HOLDS
+
+
+def test_what_no_effect_would_pass_is_undecided() -> None:
+    outcome = as_predicted(changes("ttft_p99"), "{:.1f}")()
+    assert outcome.verdict is Verdict.UNDECIDED
+    assert outcome.note.endswith("no effect at all would pass as well")
+
+
+@pytest.mark.parametrize("statistic", [all_preemptions, gains])
+def test_a_table_without_effect_is_not_among_the_draws(
+    monkeypatch: pytest.MonkeyPatch, statistic
+) -> None:
+    none = tuple(replace(PUBLISHED[0], watermark=w) for w in WATERMARKS)
+    monkeypatch.setattr(watermark_compare, "PUBLISHED", none)
+    outcome = among_draws(statistic, "{:.3g}")()
+    assert outcome.verdict is Verdict.FAILS
+    assert "outside" in outcome.witness
+
+
+def test_levelling_off_is_asked_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
+    ups = np.linspace(-1, 1, DRAWS)
+    for shift, found in ((-1, Verdict.FAILS), (0, Verdict.HOLDS), (1, Verdict.FAILS)):
+        monkeypatch.setattr(watermark, "_falls", lambda shift=shift: (ups + shift, ups))
+        assert watermark._levels_off().verdict is found

@@ -1,0 +1,129 @@
+"""Checks of WAIT's statements notice what is wrong."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fluidkv.papers.ledger import select
+from fluidkv.verdict import Verdict
+
+
+def verdict_of(name: str) -> Verdict:
+    (claim,) = (claim for claim in select([name]) if claim.id == name)
+    return claim.check().verdict
+
+
+def test_a_wrong_equilibrium_is_noticed(monkeypatch):
+    from fluidkv.wait.theory import fluid
+
+    right = fluid.fluid_equilibrium
+    monkeypatch.setattr(
+        fluid, "fluid_equilibrium", lambda system: replace(right(system), memory=system.base)
+    )
+    assert verdict_of("wait.equations-7-to-10") is Verdict.FAILS
+
+
+@pytest.mark.parametrize(
+    ("name", "more"), [("wait.lemma-2.buffer", 1), ("wait.lemma-2.arrivals-on-top", 2)]
+)
+def test_a_longer_queue_is_noticed(monkeypatch, name, more):
+    from fluidkv.wait.theory import lindley
+
+    right = lindley.queue_path
+
+    def longer(*args: Any) -> lindley.QueuePath:
+        path = right(*args)
+        return replace(path, queue=path.queue + more)
+
+    monkeypatch.setattr(lindley, "queue_path", longer)
+    assert verdict_of(name) is Verdict.FAILS
+
+
+def test_less_memory_than_the_thresholds_hold_is_noticed(monkeypatch):
+    from fluidkv.wait.theory import thresholds
+
+    right = thresholds.integer_thresholds
+
+    def less(*args: Any) -> thresholds.Thresholds:
+        found = right(*args)
+        return replace(found, memory=found.memory - 1)
+
+    monkeypatch.setattr(thresholds, "integer_thresholds", less)
+    assert verdict_of("wait.theorem-1.memory") is Verdict.FAILS
+
+
+def test_completions_above_what_work_allows_are_noticed(monkeypatch):
+    # The bound of a smaller memory than that of the runs, which are kept.
+    from fluidkv.papers.wait.claims import proposition_1
+
+    assert verdict_of("wait.proposition-1.at-one") is Verdict.HOLDS
+    monkeypatch.setattr(proposition_1, "_MEMORY", 10)
+    assert verdict_of("wait.proposition-1.at-one") is Verdict.FAILS
+
+
+def test_a_lost_reading_that_fails_is_undecided_and_one_that_holds_holds():
+    from fluidkv.ledger.outcomes import holds_for
+    from fluidkv.papers.wait.paper import as_read
+
+    assert as_read(holds_for("n = 1", ours="2", paper="lost")).verdict is Verdict.UNDECIDED
+    assert as_read(holds_for(None, ours="2", paper="lost")).verdict is Verdict.HOLDS
+
+
+def test_an_undecided_reading_holds_where_its_counterexample_goes(monkeypatch):
+    from fluidkv.wait.theory import lindley
+
+    right = lindley.lindley_path
+    assert verdict_of("wait.lemma-2") is Verdict.UNDECIDED
+    monkeypatch.setattr(lindley, "lindley_path", lambda steps: right(steps) + 3)
+    assert verdict_of("wait.lemma-2") is Verdict.HOLDS
+
+
+def test_memory_below_that_of_merged_segments_is_noticed(monkeypatch):
+    from fluidkv.wait.theory import bounds
+
+    assert verdict_of("wait.theorem-4.frequency") is Verdict.HOLDS
+    right = bounds.theorem_2_memory
+    monkeypatch.setattr(
+        bounds,
+        "theorem_2_memory",
+        lambda *args, **more: replace(right(*args, **more), batch=Fraction(0)),
+    )
+    assert verdict_of("wait.theorem-4.frequency") is Verdict.FAILS
+
+
+def test_bounds_that_do_not_add_up_are_noticed(monkeypatch):
+    from fluidkv.wait.theory import bounds
+
+    right = bounds.theorem_1_gap
+
+    def more(*args: Any) -> bounds.Theorem1Gap:
+        found = right(*args)
+        return replace(found, throughput_gap=found.throughput_gap * (1 + len(found.types)))
+
+    monkeypatch.setattr(bounds, "theorem_1_gap", more)
+    assert verdict_of("wait.section-4-4.decoupled") is Verdict.FAILS
+
+
+def test_more_tokens_than_come_are_noticed(monkeypatch):
+    from fluidkv.papers.wait.claims import propositions_2_to_4
+
+    right = propositions_2_to_4._outputs
+
+    def twice(*args: Any):
+        done, came = right(*args)
+        return 2 * done, came
+
+    monkeypatch.setattr(propositions_2_to_4, "_outputs", twice)
+    assert verdict_of("wait.proposition-2") is Verdict.FAILS
+
+
+def test_few_runs_need_a_wider_margin():
+    from fluidkv.papers.wait.claims._systems import margin
+
+    few, many = [0.0, 1.0] * 3, [0.0, 1.0] * 300
+    # Standard errors: the variance is 1/4 times runs over runs less one. Its quantile of 1 - 1e-6
+    # is 4.75 for a normal law; Student's has fatter tails, more so the fewer the runs.
+    assert 4.75 < margin(many) / (1 / 4 / 599) ** 0.5 < 5
+    assert margin(few) / (1 / 4 / 5) ** 0.5 > 20

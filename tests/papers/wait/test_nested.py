@@ -1,0 +1,59 @@
+"""Section 7.2 on the outputs of a real trace; checks that must not look away."""
+
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from fluidkv.papers.wait.claims import nested_coupling, nested_design, nested_short_memory
+from fluidkv.traces import read_trace
+from fluidkv.verdict import Verdict
+from fluidkv.wait.model import PromptType, WaitSystem
+
+
+def _conversation(traces: Path, load: Fraction) -> WaitSystem:
+    """Outputs of the Azure conversation trace, the paper's input of 62 tokens and our clock."""
+    trace = read_trace(traces / "azure_llm_2023_conv.csv").trace
+    outputs = Counter(trace.decode_lengths)
+    types = [PromptType(Fraction(number), 62, out) for out, number in sorted(outputs.items())]
+    unscaled = WaitSystem(types, Fraction(1, 50), Fraction(1, 10**6))
+    return unscaled.scaled((load / unscaled.load).limit_denominator(10**9))
+
+
+def test_the_trace_has_the_same_shape_as_the_synthetic_outputs(traces_dir: Path) -> None:
+    counts = []
+    for load in nested_design.LOADS:
+        system = _conversation(traces_dir, load)
+        designs = nested_design.swept(system, spare=1)
+        low = nested_design.best(designs)
+        assert designs[0].count < low.count < designs[-1].count
+        assert all(map(nested_design.dominated, designs))
+        counts.append(low.count)
+    assert counts == [4, 7, 19]  # recorded: it moves with the load here too
+
+
+def test_least_thresholds_let_the_tail_dominate_on_the_trace_too(traces_dir: Path) -> None:
+    designs = nested_design.swept(_conversation(traces_dir, Fraction(4, 5)), spare=0)
+    assert not all(map(nested_design.dominated, designs))
+
+
+@pytest.mark.parametrize(("buffer", "n"), [(lambda n: 2 * n - 2, 1), (lambda n: n, 2)])
+def test_a_smaller_buffer_is_caught(buffer, n: int) -> None:
+    found = nested_coupling._above(buffer)
+    assert found is not None
+    assert found.startswith(f"n = {n}, ")
+
+
+def test_memory_of_a_full_batch_lets_the_dead_instances_live() -> None:
+    assert nested_short_memory._fate((1, 3), 4) is not None
+    assert nested_short_memory._fate((1, 3), 12) is None
+    assert nested_short_memory._fate((1, 2), 9) is None
+
+
+def test_domination_fails_where_term_1_is_halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def low(design) -> bool:
+        return design.batch > 2 * design.queue and float(design.batch) > 2 * design.tail
+
+    monkeypatch.setattr(nested_design, "dominated", low)
+    assert nested_design._dominates(1).verdict is Verdict.FAILS
