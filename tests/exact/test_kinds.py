@@ -28,7 +28,7 @@ def records(function: Callable[..., object]) -> list[str]:
 
 
 FUNCTIONS = [
-    *(getattr(exact, name) for name in exact.__all__ if inspect.isfunction(getattr(exact, name))),
+    *(getattr(exact, name) for name in dir(exact) if inspect.isfunction(getattr(exact, name))),
     *(getattr(import_module(f"fluidkv.exact.{home}"), name) for home, name in OTHERS),
 ]
 

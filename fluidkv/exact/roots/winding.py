@@ -54,9 +54,8 @@ from flint import acb, arb
 from numpy.typing import NDArray
 
 from fluidkv.exact.precision import working
+from fluidkv.exact.roots.products import Complexes, Floats, product, real_times
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
 _UNIT = 2.0**-53
 _ORDERS = 5  # m: values and four derivatives are computed, the fifth is bounded
 _FILL = 0.9  # of |g| that the variation over a cell may take up
@@ -68,8 +67,6 @@ _MAX_CELLS = 1 << 21
 # at the modulus round which they cluster, would take minutes else, and rarely close.
 HIGH_DEGREE = 4096
 _MOST_WORK = 1 << 31
-_ONE_CORE = 1 << 18  # multiplications up to which OpenBLAS starts no threads
-_WIDE = 1 << 12  # columns
 
 
 @dataclass(frozen=True)
@@ -227,12 +224,12 @@ class Series:
         half_circle = _grid_points(n)[:n]
         circle = np.concatenate([half_circle, -half_circle])  # e^{i pi k / N}, k = 0 ... 2N-1
         k1, r = np.arange(period), np.arange(rows)
-        inner = _times(
+        inner = real_times(
             self._blocks, circle[rows * (np.outer(np.arange(self._columns), k1) % period)]
         )
         twisted = inner.reshape(_ORDERS, rows, period) * circle[np.outer(r, k1)]
         outer = circle[period * (np.outer(np.arange(rows // 2 + 1), r) % rows)]
-        sums = _product(outer, twisted.transpose(1, 0, 2).reshape(rows, _ORDERS * period))
+        sums = product(outer, twisted.transpose(1, 0, 2).reshape(rows, _ORDERS * period))
         # [k2, j, k1] -> [j, k1 + P k2]
         values = sums.reshape(len(outer), _ORDERS, period).transpose(1, 0, 2).reshape(_ORDERS, -1)
         return values[:, : n + 1]
@@ -248,7 +245,7 @@ class Series:
             w = points[start : start + chunk]
             low = _powers(w, self._rows)
             high = _powers(low[-1] * w, self._columns)
-            inner = _times(self._blocks, high).reshape(_ORDERS, self._rows, len(w))
+            inner = real_times(self._blocks, high).reshape(_ORDERS, self._rows, len(w))
             out[:, start : start + chunk] = (inner * low).sum(axis=1)
         return out
 
@@ -344,40 +341,6 @@ def _grid_points(n: int) -> Complexes:
         fine = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(step)])
         coarse = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(0, n + 1, step)])
     return (coarse[:, None] * fine[None, :]).ravel()[: n + 1]
-
-
-def _times(a: Floats, b: Complexes) -> Complexes:
-    """a b for real a, as dot products of real numbers."""
-    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
-    out.real = _dot(a, np.ascontiguousarray(b.real))
-    out.imag = _dot(a, np.ascontiguousarray(b.imag))
-    return out
-
-
-def _product(a: Complexes, b: Complexes) -> Complexes:
-    """a b, as dot products of real numbers of twice the length."""
-    parts = np.concatenate([b.real, b.imag])
-    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
-    out.real = _dot(np.concatenate([a.real, -a.imag], axis=1), parts)
-    out.imag = _dot(np.concatenate([a.imag, a.real], axis=1), parts)
-    return out
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    """a @ b in pieces that a BLAS keeps on one core, or else in a few large ones.
-
-    Most products here take less time than waking another core does, and a hundred times less than
-    waiting for one that is busy. Where even eight columns are too many for one core, the pieces are
-    wide: in narrow ones each of thousands would wait.
-    """
-    out = np.empty((len(a), b.shape[1]))
-    width = _ONE_CORE // a.size
-    if width < 8:
-        width = _WIDE
-    for start in range(0, b.shape[1], width):
-        piece = slice(start, start + width)
-        np.matmul(a, b[:, piece], out=out[:, piece])
-    return out
 
 
 def _rounded(point: acb) -> complex:
