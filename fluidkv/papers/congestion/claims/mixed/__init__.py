@@ -15,6 +15,8 @@ from fluidkv.papers.congestion.claims.mixed import (
     gap_exponents,
     global_convergence,
     identities,
+    input_scaling,
+    lemma_9,
     limit_roots,
     log_chart,
     lyapunov,
@@ -30,6 +32,7 @@ from fluidkv.papers.congestion.claims.mixed import (
 )
 
 MODULES = (
+    input_scaling,
     examples_4_5,
     first_order,
     threshold,
@@ -53,6 +56,7 @@ MODULES = (
     example_11,
     theorem_22,
     energy_descent,
+    lemma_9,
     global_convergence,
     section_5_3,
     figures_16_17,
