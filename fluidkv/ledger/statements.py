@@ -96,8 +96,8 @@ class Statements:
         place: str,
         statement: str,
         *,
-        ours: str | Callable[[], str],
-        paper: str,
+        ours: str | Callable[[], str] = "{count} cases",
+        paper: str = "",
         note: str = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
@@ -110,7 +110,7 @@ class Statements:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
                 "{count}" in `ours` becomes the number of cases that were tried; an `ours` that is
-                a function is called for its text.
+                a function is called for its text. Without `paper` the place stands for it.
             refuted: how well a counterexample is known.
             id, place, statement, expected, origin, kind: as in `claim`.
         """
@@ -137,7 +137,7 @@ class Statements:
                     found,
                     held if bad is None else refuted,
                     shown,
-                    paper,
+                    paper or place,
                     note if as_recorded else "",
                     bad or "",
                 )

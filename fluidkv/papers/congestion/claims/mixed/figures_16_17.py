@@ -139,7 +139,7 @@ _PAIRS = Range(
 )
 
 
-def _growing(a: int, b: int) -> int:
+def _growing(a: int, b: int) -> int | None:
     return _certificate((a, b), 40).outside
 
 
@@ -157,7 +157,7 @@ def _elsewhere() -> str:
     "section D.1, read as a statement about all pairs at the input length of Figure 16",
     "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
     ours=lambda: (
-        f"{_PAIRS.share(lambda a, b: _growing(a, b) > 0)} coprime pairs up to 12 are unstable at "
+        f"{_PAIRS.share(lambda a, b: _growing(a, b) != 0)} coprime pairs up to 12 are unstable at "
         f"l0 = 40; {_elsewhere()}"
     ),
     paper="coprime decoding lengths converge to the eviction-free equilibrium",

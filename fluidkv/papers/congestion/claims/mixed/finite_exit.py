@@ -245,7 +245,7 @@ def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
 
     # It is what the literal model does: full memory, uneven masses, no eviction.
     state = _filled(dynamics, [1 + Fraction(j * j % 3, 50) for j in range(b - 1)])
-    after = [sum(x * y for x, y in zip(row, state, strict=True)) for row in rows]
+    after = [sum((x * y for x, y in zip(r, state, strict=True)), Fraction(0)) for r in rows]
     literal = exact.iterate(dynamics.system, dynamics.masses(state)).state
 
     f = fmpq_poly(exact.characteristic_polynomial(mix.weights(l0)))
@@ -256,7 +256,7 @@ def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
         and modes
         and sum(frees) == 1
         and f(1) > 0
-        and (count.outside, count.on_circle, f.degree() - count.outside) == (g - 1, 0, b - g)
+        and (count.outside, count.on_circle, f.degree()) == (g - 1, 0, b - 1)
     )
 
 

@@ -177,8 +177,8 @@ def _papers_pair() -> Outcome:
     pair = (2, 4, 50, HALF, Fraction(626))
     states = printed_orbit(*pair)[2]
     steps = (exact.iterate(pair_system(*pair), class_masses(2, HALF, state)) for state in states)
-    counted = sum((sum(step.completed) for step in steps), Fraction(0)) / len(states)
-    return equals(counted, str(printed_throughput(*pair)))
+    counted = sum((x for step in steps for x in step.completed), Fraction(0))
+    return equals(counted / len(states), str(printed_throughput(*pair)))
 
 
 # --- section 4.2 ----------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support-full",
     "Lemma A.2, second sentence, for full support",
     "From a start with all stages occupied the first overflow loses a support.",
-    ours=lambda: f"{_FULL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    ours=lambda: f"{_FULL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
@@ -67,15 +67,23 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support",
     "Lemma A.2, second sentence, as printed",
     "From every start with G > 0 the first overflow loses a support, as the text reads.",
-    ours=lambda: f"{_UNEQUAL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    ours=lambda: f"{_UNEQUAL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="With a stage empty at the start, an eviction may only trim the youngest batch.",
     expected=Verdict.FAILS,
 )
 def _overflow_loses(case: Case) -> bool | str:
-    """The first iteration that evicts also loses a support."""
-    first, losses = fallen(case).first_eviction, [s.iteration for s in fallen(case).support_losses]
-    return first in losses or f"{case}: first eviction at n={first}, losses at n={losses}"
+    first, losses = fallen(case).first_eviction, _losses(case)
+    return _loses(case) or f"{case}: first eviction at n={first}, losses at n={losses}"
+
+
+def _losses(case: Case) -> list[int]:
+    return [s.iteration for s in fallen(case).support_losses]
+
+
+def _loses(case: Case) -> bool:
+    """Whether the first iteration that evicts also loses a support."""
+    return fallen(case).first_eviction in _losses(case)
 
 
 @CLAIMS.over(
@@ -130,7 +138,6 @@ _NEXT = "next lower live-support level"
     "lemma-a-2.next-level-two-stages",
     "Lemma A.2, where there are two stages",
     "With l1 = 2 the first support loss empties one stage.",
-    ours="{count} starts",
     paper=_NEXT,
 )
 @CLAIMS.over(
@@ -139,8 +146,8 @@ _NEXT = "next lower live-support level"
     'Lemma A.2, "moves the trajectory to the next lower live-support level"',
     "The first support loss from full support empties one stage.",
     ours=lambda: (
-        f"{_FULL.share(lambda case: _next_level(case) is not True)} starts lose several "
-        "positions at once"
+        f"{_FULL.share(lambda case: fallen(case).support_losses[0].empty_stages > 1)} starts lose "
+        "several positions at once"
     ),
     paper=_NEXT,
     note="The completing position and the youngest other one can go in one iteration: an overflow "
@@ -231,7 +238,6 @@ def _no_revival(case: Case) -> bool | str:
     "lemma-a-3.overflow",
     "proof of Lemma A.3",
     "When a dead position passes the last stage, memory after execution is M plus all masses.",
-    ours="{count} states",
     paper="M + sum of masses, above M",
 )
 def _dead_overflow(case: Case) -> bool:

@@ -66,8 +66,6 @@ _FIXED = _BLOCKS.where("where the support lasts", _lasts)
     "equation-15.boundary",
     "equation (15)",
     "At a block-end memory is the sum of (l0 + S_h) y_h.",
-    ours="{count} block-ends",
-    paper="equation (15)",
 )
 def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     held = ((l0 + s) * y for s, y in zip(accumulate(end.gaps), end.masses, strict=True))
@@ -79,7 +77,6 @@ def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     "proposition-a-4.map",
     "Proposition A.4",
     "As long as the support lasts, the next block-end is that of equation (16), old masses copied.",
-    ours="equal after {count} blocks",
     paper="equation (16), old masses copied",
 )
 def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
@@ -110,7 +107,6 @@ def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> boo
     "proposition-a-4.block-length",
     "proof of Proposition A.4",
     "On a fixed support the next live position completes after exactly g_{m-1} iterations.",
-    ours="{count} blocks",
     paper="exactly g_{m-1} iterations",
 )
 def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
@@ -124,7 +120,6 @@ def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> 
     "proposition-a-4.pure-evictions",
     "proof of Proposition A.4",
     "On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict.",
-    ours="{count} blocks",
     paper="one admission, then g_{m-1} - 1 pure-evict iterations",
 )
 def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
@@ -137,7 +132,6 @@ def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "proposition-a-4.only-the-batch",
     "proof of Proposition A.4",
     "On a fixed support eviction trims the newly admitted batch and nothing else.",
-    ours="{count} blocks",
     paper="LPF trims the new batch and no old live mass",
 )
 def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
@@ -151,7 +145,6 @@ def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "lemma-a-8.bounded",
     "proof of Lemma A.8",
     "Normalized masses at block-ends are at most M/(l0+1).",
-    ours="{count} block-ends",
     paper="0 <= u <= M/(l0+1)",
 )
 def _batch_bound(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
@@ -199,7 +192,6 @@ _UNBALANCED = _NORMALIZED.where("G^sc > 0", lambda l0, end: end.spread > 0)
     "Corollary A.5, equations (17) and (18)",
     "Equation (18) is equation (16) in normalized masses.",
     ours="equal to (16) on {count} block-ends",
-    paper="equation (18)",
 )
 def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     u, gaps = end.normalized, end.gaps
@@ -212,7 +204,6 @@ def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     "lemma-a-6.monotone",
     "Lemma A.6, equation (19)",
     "The block-end spread does not fall while the support lasts.",
-    ours="{count} blocks",
     paper="G^sc does not fall",
 )
 def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
@@ -325,8 +316,6 @@ def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool:
     "equation-39",
     "equation (39), proof of Lemma A.8",
     "The new normalized mass exceeds the maximum by equation (39).",
-    ours="equal on {count} block-ends",
-    paper="equation (39)",
 )
 def _equation_39(l0: int, end: "exact.BlockEnd") -> bool:
     u, gaps, top = end.normalized, end.gaps, max(end.normalized)

@@ -93,7 +93,6 @@ def _most(l0: int, l1: int, m: int) -> bool | str:
     "proposition-8.evenly-spaced",
     "Proposition 8, last sentence",
     "Where m divides l1, the upper endpoint is the throughput of Proposition 7.",
-    ours="equal",
     paper="equation (24)",
 )
 def _bridge(l0: int, l1: int, m: int) -> bool | str:

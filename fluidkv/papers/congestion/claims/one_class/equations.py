@@ -2,15 +2,13 @@
 
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case
-from fluidkv.papers.congestion.instances.one_class import system_of, weight
+from fluidkv.papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -20,14 +18,6 @@ if TYPE_CHECKING:
 CLAIMS = statements()
 
 _CAPACITY = ", M = 7(l0+l1)/3"
-
-
-def _pairs(longest: int, more: str = "") -> Range:
-    return Range(
-        f"l0, l1 = 1 ... {longest}{more}",
-        lambda: ((l0, l1) for l1, l0 in product(range(1, longest + 1), repeat=2)),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    )
 
 
 # --- the map and its boundary ------------------------------------------------------------------
@@ -120,7 +110,7 @@ def _equation_4() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30, _CAPACITY),
+    grid(range(1, 31), range(1, 31), _CAPACITY),
     "equation-8.one-class",
     "equation (8)",
     "The equilibrium rate of several classes reduces to equation (4) for one class.",
@@ -134,7 +124,7 @@ def _equation_8(l0: int, l1: int) -> bool:
 
 
 @CLAIMS.over(
-    _pairs(8, _CAPACITY),
+    grid(range(1, 9), range(1, 9), _CAPACITY),
     "lemma-1.value",
     "section 3.2 and Lemma 1 (the value, not that it is the minimum)",
     "All requests in one stage, filling memory, is a cycle whose throughput is M/(l1(l0+l1)).",
@@ -230,7 +220,7 @@ def _ratio_interval() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30),
+    grid(range(1, 31), range(1, 31)),
     "worst-case-ratio.interval-every-length",
     _BELOW,
     "The ratio lies strictly between 1/2 and 1 for every decode length, as the text reads.",
@@ -274,7 +264,7 @@ def _ratio_increases() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30),
+    grid(range(1, 31), range(1, 31)),
     "worst-case-ratio.increases-with-l0-every-length",
     _BELOW,
     "The ratio increases with the input length for every decode length, as the text reads.",

@@ -10,7 +10,14 @@ from itertools import pairwise
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import INPUTS, lengths, named, system_of, weight
+from fluidkv.papers.congestion.instances.one_class import (
+    INPUTS,
+    grid,
+    lengths,
+    named,
+    system_of,
+    weight,
+)
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Verdict
 
@@ -293,10 +300,7 @@ def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
 
 
 @CLAIMS.over(
-    Range(
-        f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 60",
-        lambda: ((l0, l1) for l1 in range(2, 61) for l0 in INPUTS),
-    ),
+    grid(INPUTS, range(2, 61)),
     "proposition-7.increasing",
     "Proposition 7",
     "The throughput of evenly spaced cycles increases strictly with the number of occupied stages.",

@@ -13,7 +13,7 @@ from fluidkv import exact, fluid
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import intermediate_gaps, system_of, weight
+from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
@@ -239,11 +239,7 @@ def _every_cycle_captures(gaps: tuple[int, ...], iterations: int) -> bool:
 
 
 @CLAIMS.over(
-    Range(
-        "l0 = 1 ... 3, l1 = 2 ... 8",
-        lambda: ((l0, l1) for l1 in range(2, 9) for l0 in _INPUTS),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    ),
+    grid(_INPUTS, range(2, 9)),
     "theorem-2.exceptional-set.fixed-point",
     "Theorem 2, definition of the exceptional set",
     "The fixed point captures no start but itself.",
@@ -298,11 +294,7 @@ def _lost_to_rounding() -> Outcome:
 
 
 @CLAIMS.over(
-    Range(
-        "l0 = 1, 2, 10, 100; l1 = 1 ... 1,999",
-        lambda: ((l0, l1) for l0 in (1, 2, 10, 100) for l1 in range(1, 2000)),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    ),
+    grid((1, 2, 10, 100), range(1, 2000)),
     "theorem-2.loss-approaches-half",
     "sections 1 and 3.2",
     "The loss of throughput approaches one half as decode lengths grow.",

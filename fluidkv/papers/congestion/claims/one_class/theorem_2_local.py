@@ -14,17 +14,13 @@ from itertools import islice
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import intermediate_gaps, system_of, weight
+from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import System
 
 CLAIMS = statements()
 
-_SYSTEMS = Range(
-    "l0 = 1, 2, 5; l1 = 2 ... 5",
-    lambda: ((l0, l1) for l1 in range(2, 6) for l0 in (1, 2, 5)),
-    name=lambda l0, l1: f"l0={l0}, l1={l1}",
-)
+_SYSTEMS = grid((1, 2, 5), range(2, 6))
 
 
 def residual(system: System, state: Sequence[Fraction]) -> Fraction:

@@ -63,7 +63,6 @@ def _equation_27(l0: int, gaps: tuple[int, ...]) -> bool:
     "equation-27.loss",
     "below equation (27)",
     "A limit cycle has less throughput than the fixed point exactly if it evicts.",
-    ours="{count} balanced cycles",
     paper="T < x* with eviction",
 )
 def _eviction_costs(l0: int, gaps: tuple[int, ...]) -> bool:
@@ -120,7 +119,8 @@ def _windows() -> tuple[Window, ...]:
         least = Fraction(case.capacity, case.l0 + l1)
         for n in range(_STARTED):
             done = sum((x[-1] for x in states[n : n + l1]), Fraction(0))
-            found.append((case, n, states[n][-1], sum(states[n]), least, done))
+            total = sum(states[n], Fraction(0))
+            found.append((case, n, states[n][-1], total, least, done))
     return tuple(found)
 
 
@@ -149,7 +149,6 @@ def _equation_40(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, 
     "equation (41)",
     "At least M/(l0+l1) requests are in flight on the memory boundary, and that many exactly if "
     "all are in the last stage.",
-    ours="{count} states",
     paper="at least m, with equality if and only if all are in the last stage",
 )
 def _equation_41(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
@@ -164,7 +163,6 @@ def _equation_41(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, 
     "equation-42",
     "equation (42), for all trajectories",
     "More than that complete in a window that starts with a completion and more requests.",
-    ours="{count} windows",
     paper="more than m",
 )
 def _equation_42(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
