@@ -41,12 +41,12 @@ MUTANTS: list[Mutant] = [
     _mutant("lemma-a-6.monotone", "after.spread >= end.spread", "after.spread > end.spread"),
     _mutant("equation-40", "done >= m", "done > m"),
     # Theorem 2
-    _mutant("theorem-2.3.basin", "end is not None", "_maximal(l0, l1, start, end)"),
+    _mutant("theorem-2.3.basin", "and Seen(_live(end) == 1)", "and _live(end) == 1"),
     _mutant("lemma-a-9.measure-zero", "missing >= len(gaps) - 1", "missing >= len(gaps)"),
     _mutant("lemma-a-10.absorption", "Fraction(l0 + l1, l0 + 1)", "1", "def _absorbed"),
     # requests of several lengths
     _mutant("equation-7.concurrency", "0 < behind", "0 > behind"),
-    _mutant("lemma-9.entry", "on[_second_longest(system)]", "on[_second_longest(system) - 1]"),
+    _mutant("lemma-9.entry", "on[second] and", "on[second - 1] and"),
     _mutant("proposition-31.sum", "2 * l0 + a + b + g", "2 * l0 + a + b"),
     _mutant("proposition-31.drop", "(u + r + 1)", "(u + r + 2)"),
     _mutant("example-12.condition", "l0 + 2, l0 + 4", "l0 + 1, l0 + 4"),

@@ -156,7 +156,7 @@ def _elsewhere() -> str:
     "section-d-1.coprime-converge",
     "section D.1, read as a statement about all pairs at the input length of Figure 16",
     "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
-    ours=lambda: (
+    ours=lambda _: (
         f"{_PAIRS.share(lambda a, b: _growing(a, b) != 0)} coprime pairs up to 12 are unstable at "
         f"l0 = 40; {_elsewhere()}"
     ),

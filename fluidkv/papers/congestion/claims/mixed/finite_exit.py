@@ -8,13 +8,12 @@ hyperplane of states without projection on it, whose normal is rational.
 import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import product
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import System
@@ -136,18 +135,6 @@ def _starts() -> Iterator[tuple[bool, State]]:
         yield True, _on_hyperplane(dynamics, [*young, *[one] * 3])
 
 
-@cache
-def _leaves(state: State) -> int | None:
-    """First n outside of half of what keeps post-execute memory below M."""
-    dynamics = _rational()
-    v = dynamics.weights
-    return _exits(dynamics, state, v[0] / sum(v[1:]) / 2)
-
-
-def _latest_exit() -> int:
-    return max(_leaves(state) or _FAR for on, state in _starts() if not on)
-
-
 @CLAIMS.over(
     Range(
         "one pair with a rational unstable root, 8 starts and 8 on the subspace",
@@ -158,18 +145,21 @@ def _latest_exit() -> int:
     "Lemma 16",
     "Perturbations with a projection on the unstable modes leave it; the others, a proper linear "
     "subspace, may stay.",
-    ours=lambda: (
-        f"8 starts with projection exit by n = {_latest_exit()}; 8 without it, in the hyperplane, "
-        "stay and converge"
+    ours=lambda seen: (
+        f"8 starts with projection exit by n = {max(seen)}; 8 without it, in the hyperplane, stay "
+        "and converge"
     ),
     paper="finite exit off a proper linear subspace",
     note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
 )
-def _finite_exit(on: bool, state: State) -> bool:
+def _finite_exit(on: bool, state: State) -> bool | Seen:
     dynamics = _rational()
     if on:
-        return _converges(dynamics, state)
-    return _projection(_normal(dynamics), state) != 0 and _leaves(state) is not None
+        return _converges(dynamics, state) and Seen(0)
+    v = dynamics.weights
+    size = v[0] / sum(v[1:]) / 2  # half of what keeps post-execute memory below M
+    left = _exits(dynamics, state, size)
+    return _projection(_normal(dynamics), state) != 0 and left is not None and Seen(left)
 
 
 # --- Remark 3 -------------------------------------------------------------------------------------

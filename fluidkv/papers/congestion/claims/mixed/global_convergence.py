@@ -11,8 +11,7 @@ does not return from l0_min on.
 `instances.return_survey` prints the larger table, docs/global_convergence.md.
 """
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import product
@@ -20,7 +19,7 @@ from itertools import product
 from fluidkv import exact, fluid
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.return_survey import (
     Survey,
     named,
@@ -64,8 +63,7 @@ def _surveys(words: str, lengths: Sequence[tuple[int, int]]) -> Range:
     )
 
 
-def _tally(surveys: Range) -> str:
-    found = list(surveys.cases())
+def _tally(found: list[Survey]) -> str:
     slow = max(found, key=lambda s: s.slowest)
     return (
         f"{sum(s.returned for s in found):,} of {sum(s.starts for s in found):,} starts return; "
@@ -73,8 +71,6 @@ def _tally(surveys: Range) -> str:
     )
 
 
-_FROM_LEAST = _surveys("l0_min and one token more", ((1, 0), (1, 1)))
-_LONGER = _surveys("twice and 8 times l0_min", ((2, 0), (8, 0)))
 _ALL_STARTS = "from any feasible initial state, for all sufficiently large l0"
 _KINDS = (
     "Every burst, uniform, sparse, near-pulse and below capacity, on the cohort manifold (Lemma "
@@ -83,38 +79,35 @@ _KINDS = (
 
 
 @CLAIMS.over(
-    _LONGER,
+    _surveys("twice and 8 times l0_min", ((2, 0), (8, 0))),
     "theorem-22.returns",
     "Theorem 22 and Theorem 3 (2)",
     "For coprime decode lengths and long inputs every start returns to the eviction-free "
     "equilibrium.",
-    ours=lambda: _tally(_LONGER),
+    ours=_tally,
     paper=_ALL_STARTS,
     note=_KINDS,
     refuted=Evidence.FLOAT,
 )
 @CLAIMS.over(
-    _FROM_LEAST,
+    _surveys("l0_min and one token more", ((1, 0), (1, 1))),
     "theorem-3.2.returns-from-threshold",
     "Theorem 3 (2) and section 4.3, sharpened: from which l0 on",
     "For coprime decode lengths, the shorter at least 2, every start returns to the eviction-free "
     "equilibrium already at the smallest stable input length.",
-    ours=lambda: _tally(_FROM_LEAST),
+    ours=_tally,
     paper=_ALL_STARTS,
     note=_KINDS,
     refuted=Evidence.FLOAT,
     origin=Origin.READING,
 )
-def _all_return(found: Survey) -> bool:
-    return found.all_return
+def _all_return(found: Survey) -> bool | Seen:
+    return found.all_return and Seen(found)
 
 
-_DECAYING = (((2, 3), HALF, 10), ((2, 3), Fraction(1, 20), 80))
-
-
-@cache
 def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, float, float, bool]:
-    """Slowest rate per iteration after the last eviction, the spectral radius, all returned."""
+    """Slowest rate per iteration after the last eviction, the spectral radius from below and above,
+    whether all starts returned."""
     import jax
     import numpy as np
 
@@ -138,32 +131,24 @@ def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, floa
     return float(rates.max()), float(low), float(high), returned
 
 
-def _shown_decay(pair: tuple[int, int], share: Fraction, l0: int) -> str:
-    rate, radius, *_ = _decay(pair, share, l0)
-    return f"{pair}, p = {share}, l0 = {l0}: {rate:.4f} (spectral radius {radius:.4f})"
-
-
 @CLAIMS.over(
     Range(
         "(2, 3), p = 1/2 at l0 = 10 and p = 1/20 at l0 = 80; 103 starts each",
-        lambda: _DECAYING,
-        name=_shown_decay,
+        lambda: (((2, 3), HALF, 10), ((2, 3), Fraction(1, 20), 80)),
     ),
     "theorem-22.exponential",
     "Theorem 22",
     "The return is exponential: at the spectral radius once evictions have ended.",
-    ours=lambda: (
-        "slowest rate per iteration after the last eviction: "
-        + "; ".join(_shown_decay(*case) for case in _DECAYING)
-    ),
+    ours=lambda seen: "slowest rate per iteration after the last eviction: " + "; ".join(seen),
     paper="converges exponentially from any feasible initial state",
     refuted=Evidence.FLOAT,
 )
-def _exponential(pair: tuple[int, int], share: Fraction, l0: int) -> bool:
-    rate, _, radius, returned = _decay(pair, share, l0)
+def _exponential(pair: tuple[int, int], share: Fraction, l0: int) -> Seen | str:
+    rate, low, high, returned = _decay(pair, share, l0)
+    shown = f"{pair}, p = {share}, l0 = {l0}: {rate:.4f} (spectral radius {low:.4f})"
     # Before the slowest mode rules, faster ones have decayed; phases within a window and what the
     # window cuts off change the rate by less than a hundredth over six decades.
-    return returned and rate <= 1.01 * radius
+    return Seen(shown) if returned and rate <= 1.01 * high else shown
 
 
 # --- section 4.3: local and global ----------------------------------------------------------------
@@ -255,74 +240,3 @@ def _one_token_later() -> Outcome:
         "floats over a horizon, which proves neither.",
         witness=named(here),
     )
-
-
-# --- Theorem 3 (1) --------------------------------------------------------------------------------
-
-
-@cache
-def _last_window(a: int, n: int, share: Fraction) -> "exact.InputWindow":
-    """The last stretch of input lengths between crossings of the unit circle."""
-    return exact.input_threshold(exact.two_lengths(a, n, share)).windows[-1]
-
-
-def _common() -> Iterator[tuple[int, int, Fraction]]:
-    pairs = ((a, n) for n in range(4, 13) for a in range(2, n) if math.gcd(a, n) > 1)
-    tenths = (Fraction(1, 10), HALF, Fraction(9, 10))
-    return ((a, n, share) for (a, n), share in product(pairs, tenths))
-
-
-def _latest_count() -> str:
-    latest, mix = max(((_last_window(*mix).first, mix) for mix in _common()), key=lambda f: f[0])
-    return f"{latest}, {mix[:2]}, p = {mix[2]}"
-
-
-@CLAIMS.over(
-    Range(
-        "all pairs with a common divisor up to 12, p = 1/10, 1/2, 9/10, every l0",
-        _common,
-        name=lambda a, n, share: f"({a}, {n}), p = {share}: {_last_window(a, n, share)}",
-    ),
-    "theorem-3.1.count",
-    "Theorem 3 (1)",
-    "With a common divisor g of two decode lengths, g - 1 modes grow and the others decay, for all "
-    "l0 from some length on.",
-    ours=lambda: (
-        f"in all {{count}} mixes, for every l0 beyond some; the largest is {_latest_count()}"
-    ),
-    paper="g - 1 unstable roots and n - g stable ones, for all sufficiently large l0",
-    note="Of these mixes proved, in balls: crossings of the unit circle cut the axis of l0; none "
-    "lies beyond.",
-    refuted=Evidence.BALL,
-)
-def _common_divisor_count(a: int, n: int, share: Fraction) -> bool:
-    last = _last_window(a, n, share)
-    counted = (last.growing_modes, last.neutral_modes) == (math.gcd(a, n) - 1, 0)
-    return counted and last.last is None
-
-
-@CLAIMS.over(
-    Range(
-        "(2, 6), (3, 6), (4, 6) at l0 = 50; 80 starts each",
-        lambda: product(((2, 6), (3, 6), (4, 6)), (1e-2, 1e-4)),
-        name=lambda pair, size: f"{pair}, size {size}",
-    ),
-    "theorem-3.1.leaves",
-    "Theorem 3 (1), last sentence",
-    "Then small perturbations of the equilibrium lead to eviction in finite time.",
-    ours="in {count} batches of 40 all starts reach eviction, and none comes back for good",
-    paper="leaves the region without evictions in finite time",
-    note="l0 = 50, equal shares; uniform starts shrunk towards the equilibrium by 0.0001 and 0.01. "
-    "Those without projection on the unstable modes have measure 0.",
-    refuted=Evidence.FLOAT,
-)
-def _leaves(pair: tuple[int, int], size: float) -> bool | str:
-    import jax
-    import numpy as np
-
-    system = system_of(exact.two_lengths(*pair, HALF), 50)
-    centre = fluid.equilibrium_state(fluid.cohort_model(system))[0]
-    starts = fluid.nearby_starts(jax.random.key(3), system, centre, count=40, size=size)
-    found = fluid.convergence(system, starts, iterations=5_000)
-    stays = (found.last_eviction.values == 0) | (found.outcome.values == fluid.RETURNED)
-    return not np.any(stays) or f"{pair}, size {size}: {int(stays.sum())} starts never evict"

@@ -10,7 +10,7 @@ from itertools import accumulate, product
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, cases, fallen, shown
 from fluidkv.papers.congestion.instances.one_class import compositions, system_of
 from fluidkv.papers.congestion.paper import statements
@@ -93,13 +93,14 @@ def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     "proposition-a-4.condition",
     "Proposition A.4, its condition made explicit",
     "The support lasts a block exactly if equation (16) gives a positive mass.",
-    ours=lambda: f"in {_BLOCKS.share(_lasts)} blocks it lasts",
+    ours=lambda seen: f"{{count}} blocks, {len(seen) - sum(seen)} of them lose support",
     paper="conditional on the same support pattern",
     note="The condition can be read off the formula: the support lasts exactly if y'_0 > 0.",
     origin=Origin.READING,
 )
-def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
-    return (exact.new_batch(l0, end) > 0) == _lasts(l0, end, steps)
+def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool | Seen:
+    lasts = _lasts(l0, end, steps)
+    return (exact.new_batch(l0, end) > 0) == lasts and Seen(lasts)
 
 
 @CLAIMS.over(
@@ -284,31 +285,22 @@ def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
 _MOST_BLOCKS = 200
 
 
-@cache
-def _blocks_until_loss(l0: int, end: "exact.BlockEnd") -> int | None:
-    """None if the support still lasts after _MOST_BLOCKS."""
-    current: exact.BlockEnd | None = end
-    for blocks in range(1, _MOST_BLOCKS + 1):
-        current = exact.block_step(l0, current)
-        if current is None:
-            return blocks
-    return None
-
-
 @CLAIMS.over(
     _UNBALANCED,
     "lemma-a-8.finite-loss",
     "Lemma A.8",
     "From every unbalanced block-end the support shrinks within finitely many blocks.",
-    ours=lambda: (
-        "{count} unbalanced block-ends lose support within "
-        f"{max(_blocks_until_loss(*c) or _MOST_BLOCKS for c in _UNBALANCED.cases())} blocks"
-    ),
+    ours=lambda seen: f"{{count}} unbalanced block-ends lose support within {max(seen)} blocks",
     paper="within finitely many sampled steps",
     note="No bound holds for all: the smaller the spread, the more blocks.",
 )
-def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool:
-    return _blocks_until_loss(l0, end) is not None
+def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool | Seen:
+    current: exact.BlockEnd | None = end
+    for blocks in range(1, _MOST_BLOCKS + 1):
+        current = None if current is None else exact.block_step(l0, current)
+        if current is None:
+            return Seen(blocks)
+    return False
 
 
 @CLAIMS.over(

@@ -13,7 +13,7 @@ from itertools import islice
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import System
@@ -271,29 +271,12 @@ def nearest_captured(system: System, gaps: Gaps, *, steps: int) -> Fraction:
     return least
 
 
-@cache
-def _nearest(l0: int, l1: int) -> Fraction:
-    """Least residual of all captured starts, up to four iterations back."""
-    system = system_of(l0, l1)
-    (balanced,) = exact.fixed_point(system).states  # all that it captures is itself
-    others = (nearest_captured(system, gaps, steps=4) for gaps in intermediate_gaps(l1))
-    return min([residual(system, balanced), *others])
-
-
-def _bracket() -> str:
-    """Both sides of the largest delta, for l0 = 2."""
-    return "; ".join(
-        f"l1={l1}: {safe_residual(system_of(2, l1))} < delta <= {_nearest(2, l1)}"
-        for l1 in range(2, 6)
-    )
-
-
 @CLAIMS.over(
     _SYSTEMS,
     "lemma-a-10.exception",
     "Lemma A.10",
     "The starts that are excepted have a positive distance from the maximal-eviction cycle.",
-    ours=lambda: f"{_bracket()} (l0 = 2, shares of memory)",
+    ours=lambda seen: "; ".join(t for l0, t in seen if l0 == 2) + " (l0 = 2, shares of memory)",
     paper="there is a delta; the exceptional set is excepted",
     note="Farther out the exception is needed: at the larger number stands a start that is "
     "captured exactly (for l1 = 2 the fixed point, and the number is the largest delta; for "
@@ -301,10 +284,12 @@ def _bracket() -> str:
     "they have measure zero; corners of the states before find the nearest exactly.",
     origin=Origin.READING,
 )
-def _at_a_distance(l0: int, l1: int) -> bool | str:
+def _at_a_distance(l0: int, l1: int) -> bool | str | Seen:
     system = system_of(l0, l1)
     (balanced,) = exact.fixed_point(system).states
     if exact.states_before(system, balanced) != (balanced,):
         return f"l0={l0}, l1={l1}: the fixed point captures others"
-    near = _nearest(l0, l1)
-    return safe_residual(system) < near or f"l0={l0}, l1={l1}: captured at {near}"
+    # Captured starts: the fixed point itself, and those up to four iterations back of the others.
+    others = (nearest_captured(system, gaps, steps=4) for gaps in intermediate_gaps(l1))
+    safe, near = safe_residual(system), min([residual(system, balanced), *others])
+    return safe < near and Seen((l0, f"l1={l1}: {safe} < delta <= {near}"))
