@@ -45,7 +45,6 @@ MUTANTS: list[Mutant] = [
     _mutant("lemma-a-9.measure-zero", "missing >= len(gaps) - 1", "missing >= len(gaps)"),
     _mutant("lemma-a-10.absorption", "Fraction(l0 + l1, l0 + 1)", "1", "def _absorbed"),
     # requests of several lengths
-    _mutant("equation-7.concurrency", "0 < behind", "0 > behind"),
     _mutant("lemma-9.entry", "on[second] and", "on[second - 1] and"),
     _mutant("proposition-31.sum", "2 * l0 + a + b + g", "2 * l0 + a + b"),
     _mutant("proposition-31.drop", "(u + r + 1)", "(u + r + 2)"),

@@ -14,7 +14,6 @@ from fluidkv.papers.congestion.claims.mixed import (
     gap_exponents,
     global_convergence,
     identities,
-    input_scaling,
     lemma_9,
     limit_roots,
     log_chart,
@@ -32,7 +31,6 @@ from fluidkv.papers.congestion.claims.mixed import (
 )
 
 MODULES = (
-    input_scaling,
     examples_4_5,
     first_order,
     threshold,
