@@ -113,7 +113,6 @@ _PAIRS = ((2, 4), (2, 6), (3, 6), (4, 6), (4, 8), (6, 9), (5, 10))
     "Lemma 16",
     "Around the eviction-free equilibrium there is a neighbourhood without eviction.",
     ours="inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems",
-    paper="near",
 )
 def _no_eviction_near(pair: tuple[int, int], l0: int, p: Fraction) -> bool:
     """After-execution memory is linear: over a box around x* it is largest in the upper corner."""

@@ -34,7 +34,6 @@ _SYSTEMS = systems()
     "lemma-30.representation",
     "Lemma 30",
     "From a proportional start one vector y carries both classes, with weights V.",
-    ours="{count} systems, 20 iterations each",
     paper="x_1j = p y_j, x_2j = q y_j",
 )
 def _cohorts_stay(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
@@ -91,7 +90,6 @@ def _cohorts_from_any_start() -> Outcome:
     "Proposition 31",
     "The states Z^(r) are an orbit of period g, each with a smaller youngest cohort.",
     ours="{count} orbits of period g, alpha_r falling strictly",
-    paper="exact orbit",
 )
 def _closes(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     """The printed states, run class by class in the literal model; the record agrees with them."""
@@ -112,8 +110,6 @@ def _closes(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     "proposition-31.throughput",
     "Proposition 31",
     "Its throughput is 2M / (a(2 l0+a+g) + q(b-a)(2 l0+a+b+g)).",
-    ours="{count} systems, completions counted",
-    paper="2M / (a(2 l0+a+g) + ...)",
 )
 def _throughput(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
     """Completions counted in the literal model against the printed closed form."""
@@ -148,7 +144,6 @@ def _sum_identity(a: int, b: int, l0: int, q: Fraction) -> bool:
     "proposition-31.drop",
     "Proposition 31, proof",
     "The youngest cohort's loss at each phase has the printed closed form and is positive.",
-    ours="equal and positive in all cases",
     paper="(M - beta S_0 + beta c u) / ...",
 )
 def _difference_identity(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:

@@ -42,7 +42,6 @@ def _phases() -> Iterator[tuple[int, int, int, Fraction, Fraction, int]]:
     "Proposition 32",
     "Near the cycle each iteration is the displayed affine map.",
     ours="{count} phases, masses lower by about 1e-6",
-    paper="the two displayed maps",
 )
 def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> bool:
     """The literal model, from a phase with its masses moved by up to a millionth."""
@@ -66,7 +65,6 @@ def _phase_map(a: int, b: int, l0: int, q: Fraction, m: Fraction, r: int) -> boo
     "Proposition 32 and equation (35)",
     "The map once round has one eigenvalue 0, and the roots of (35).",
     ours="characteristic polynomial z F^(z), {count} systems",
-    paper="one zero eigenvalue, the others roots of (35)",
     note="On the ages that carry mass. In the whole state there are b - b/g zeros more.",
 )
 def _return_spectrum(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> bool:
@@ -102,7 +100,6 @@ def _verdict(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
     ours=lambda seen: (
         "agree in all directions: " + ", ".join(f"{n} {name}" for name, n in Counter(seen).items())
     ),
-    paper="asymptotically stable if and only if (35) is Schur stable",
     note="Neutral ones, with a root on the circle, are not asymptotically stable: for (2, 4) all "
     "states near by on the same ages return after 4 iterations.",
 )
@@ -132,7 +129,6 @@ _TENTHS = [Fraction(n, 10) for n in (1, 3, 5, 7, 9)]
     ours=lambda seen: "stable from l0 = {} on at the latest ({})".format(
         *max(seen, key=lambda found: found[0])
     ),
-    paper="Schur stable for generic q and sufficiently large l0",
     note="No exceptional q was met: 'generic' is not needed, as Theorem 17 has every p. How large "
     "is not uniform in q: for (2, 4) it is l0 > (4q - 2)/(1 - q).",
 )
@@ -158,7 +154,6 @@ def _large_inputs(a: int, b: int, q: Fraction) -> Seen | str:
     "example-12.return-matrix",
     "Example 12",
     "D(Phi_1 Phi_0) and its eigenvalues 0 and -q(l0+4)/(l0+2).",
-    ours="equal for l0 = 1 ... 30",
     paper="0, V2 V3/(V0 V1); 0, -V3/V1 = -q(l0+4)/(l0+2)",
 )
 def _return_matrix(l0: int, q: Fraction) -> bool:
@@ -183,7 +178,6 @@ _EDGE = ((Fraction(-1), "stable"), (Fraction(0), "neutral"), (Fraction(1), "unst
     "Example 12",
     "The pulse cycle of (2, 4) is stable exactly for q < (l0+2)/(l0+4).",
     ours="turns there, to 1e-9 on both sides",
-    paper="q < (l0 + 2)/(l0 + 4)",
 )
 def _condition(l0: int, side: Fraction, expected: str) -> bool:
     """Certified verdicts."""

@@ -36,7 +36,6 @@ _FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
     "Lemma A.2, first sentence",
     "A start with G > 0 evicts in finite time, for l1 >= 2.",
     ours=lambda seen: f"{{count}} starts, the last one evicts at n={max(seen)}",
-    paper="eviction in finite time",
 )
 def _breaks_down(case: Case) -> bool | Seen:
     first = fallen(case).first_eviction
@@ -208,8 +207,6 @@ def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool | Seen:
     "lemma-a-3.no-revival",
     "Lemma A.3",
     "A relative position without mass never has mass again.",
-    ours="{count} states with an empty stage, dead after an iteration what was dead before",
-    paper="z = 0 stays 0",
     note="With l1 = 1 no state on the boundary has an empty stage.",
 )
 def _no_revival(case: Case) -> bool | str:
@@ -223,7 +220,6 @@ def _no_revival(case: Case) -> bool | str:
     "lemma-a-3.overflow",
     "proof of Lemma A.3",
     "When a dead position passes the last stage, memory after execution is M plus all masses.",
-    paper="M + sum of masses, above M",
 )
 def _dead_overflow(case: Case) -> bool:
     used = exact.memory_used(case.system(), case.step().executed)
@@ -235,8 +231,6 @@ def _dead_overflow(case: Case) -> bool:
     "equation-14.live-set",
     "equation (14) and below",
     "The live set of one iteration is part of that of the iteration before.",
-    ours="{count} starts, whole way",
-    paper="the live set can only shrink",
 )
 def _live_set_shrinks(case: Case) -> bool | str:
     for n, (before, after) in enumerate(pairwise(fallen(case).live)):
@@ -257,7 +251,6 @@ def _live_set_shrinks(case: Case) -> bool | str:
         f"{{count}} starts are exactly on a balanced cycle by n={max(n for n, _ in seen)}, "
         f"{sum(other for _, other in seen)} of them not on the maximal-eviction cycle"
     ),
-    paper="every trajectory, in finite time",
     note="Finite, but without a common bound: the nearer to a balanced cycle, the later.",
 )
 def _finite_time(case: Case) -> bool | Seen:

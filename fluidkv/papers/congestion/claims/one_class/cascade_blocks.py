@@ -77,7 +77,6 @@ def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     "proposition-a-4.map",
     "Proposition A.4",
     "As long as the support lasts, the next block-end is that of equation (16), old masses copied.",
-    paper="equation (16), old masses copied",
 )
 def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     g, l1 = end.gaps[-1], sum(end.gaps)
@@ -108,7 +107,6 @@ def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> boo
     "proposition-a-4.block-length",
     "proof of Proposition A.4",
     "On a fixed support the next live position completes after exactly g_{m-1} iterations.",
-    paper="exactly g_{m-1} iterations",
 )
 def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     """No live position completes between, and the next one does right after."""
@@ -121,7 +119,6 @@ def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> 
     "proposition-a-4.pure-evictions",
     "proof of Proposition A.4",
     "On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict.",
-    paper="one admission, then g_{m-1} - 1 pure-evict iterations",
 )
 def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     evicting = [any(step.evicted[0]) for step in steps]
@@ -133,7 +130,6 @@ def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "proposition-a-4.only-the-batch",
     "proof of Proposition A.4",
     "On a fixed support eviction trims the newly admitted batch and nothing else.",
-    paper="LPF trims the new batch and no old live mass",
 )
 def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     return not any(
@@ -146,7 +142,6 @@ def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "lemma-a-8.bounded",
     "proof of Lemma A.8",
     "Normalized masses at block-ends are at most M/(l0+1).",
-    paper="0 <= u <= M/(l0+1)",
 )
 def _batch_bound(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     return all(0 <= u <= capacity / (l0 + 1) for u in end.normalized)
@@ -192,7 +187,6 @@ _UNBALANCED = _NORMALIZED.where("G^sc > 0", lambda l0, end: end.spread > 0)
     "corollary-a-5.map",
     "Corollary A.5, equations (17) and (18)",
     "Equation (18) is equation (16) in normalized masses.",
-    ours="equal to (16) on {count} block-ends",
 )
 def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     u, gaps = end.normalized, end.gaps
@@ -205,7 +199,6 @@ def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     "lemma-a-6.monotone",
     "Lemma A.6, equation (19)",
     "The block-end spread does not fall while the support lasts.",
-    paper="G^sc does not fall",
 )
 def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, 1)
@@ -222,8 +215,6 @@ def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
     "lemma-a-6.strict",
     "Lemma A.6",
     "It grows strictly when the oldest normalized mass is an extremum and the spread is not 0.",
-    ours="{count} blocks, ties for the extremum included",
-    paper="strict",
 )
 def _spread_strict(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, 1)
@@ -247,8 +238,6 @@ def _grows_within(l0: int, end: "exact.BlockEnd", blocks: int) -> bool:
     "corollary-a-7.within-m-steps",
     "Corollary A.7",
     "While the support lasts, a positive spread grows at least once every m blocks.",
-    ours="{count} runs that keep their support",
-    paper="at least once every m sampled steps",
 )
 def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
     return _grows_within(l0, end, len(end.gaps))
@@ -259,7 +248,6 @@ def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
     "corollary-a-7.within-m-1-steps",
     "Corollary A.7, sharpened",
     "It even grows at least once every m - 1 blocks.",
-    ours="{count} runs that keep their support",
     paper="at least once every m sampled steps",
     note="Maximum and minimum are at different positions, so the older of them is not the youngest "
     "position and comes to the oldest slot one block earlier than the corollary counts.",
@@ -274,8 +262,6 @@ def _within_fewer(l0: int, end: "exact.BlockEnd") -> bool:
     "theorem-a-1.balance-stays",
     "Theorem A.1, proof",
     "A balanced block-end is back after m blocks, gaps and masses.",
-    ours="{count} balanced block-ends come back after m blocks",
-    paper="one full circuit",
 )
 def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, len(end.gaps))
@@ -291,7 +277,6 @@ _MOST_BLOCKS = 200
     "Lemma A.8",
     "From every unbalanced block-end the support shrinks within finitely many blocks.",
     ours=lambda seen: f"{{count}} unbalanced block-ends lose support within {max(seen)} blocks",
-    paper="within finitely many sampled steps",
     note="No bound holds for all: the smaller the spread, the more blocks.",
 )
 def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool | Seen:

@@ -45,7 +45,6 @@ def _queue_does_not_matter(case: Case) -> bool:
     "equation-1.boundary",
     "section 2.3, below equation (1)",
     "After admission the state is on the memory boundary, also from half of the masses.",
-    ours="memory exactly full after one iteration, {count} starts and their halves",
     paper="post-admission states lie on B",
     kind="equation",
 )
@@ -114,8 +113,6 @@ def _equation_4() -> Outcome:
     "equation-8.one-class",
     "equation (8)",
     "The equilibrium rate of several classes reduces to equation (4) for one class.",
-    ours="equal on {count} pairs of lengths",
-    paper="equation (4)",
 )
 def _equation_8(l0: int, l1: int) -> bool:
     system = system_of(l0, l1)
@@ -128,8 +125,6 @@ def _equation_8(l0: int, l1: int) -> bool:
     "lemma-1.value",
     "section 3.2 and Lemma 1 (the value, not that it is the minimum)",
     "All requests in one stage, filling memory, is a cycle whose throughput is M/(l1(l0+l1)).",
-    ours="M / (l1 (l0 + l1)) on {count} systems",
-    paper="M / (l1 (l0 + l1))",
 )
 def _worst_cycle(l0: int, l1: int) -> bool | str:
     """Walk the cycle with the literal model and average its completions."""

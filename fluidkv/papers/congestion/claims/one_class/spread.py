@@ -61,7 +61,6 @@ def _equation_6(case: Case, x: State, y: State) -> bool:
     "equation-6.sign",
     "section 3.3, below equation (6)",
     "Without eviction more is admitted than completes exactly if the last stage is above average.",
-    paper="x_0 grows past the last stage exactly if that is above average",
 )
 def _equation_6_sign(case: Case, x: State, y: State) -> bool:
     return (y[0] > x[-1]) == (x[-1] > sum(x) / len(x))
@@ -73,7 +72,6 @@ def _equation_6_sign(case: Case, x: State, y: State) -> bool:
     "section 3.3, below equation (6)",
     "Without eviction the spread grows by at least G/(l0+1) when the last stage holds the minimum "
     "or the maximum.",
-    paper="grows by at least G/(l0+1)",
 )
 def _extremal_growth(case: Case, x: State, y: State) -> bool:
     return _spread(y) >= _spread(x) + _spread(x) / (case.l0 + 1)
@@ -84,7 +82,6 @@ def _extremal_growth(case: Case, x: State, y: State) -> bool:
     "lemma-a-1.spread",
     "Lemma A.1",
     "The spread G does not fall in an iteration without eviction.",
-    paper="G^{n+1} >= G^n",
 )
 def _spread_does_not_fall(case: Case, x: State, y: State) -> bool:
     return _spread(y) >= _spread(x)

@@ -138,7 +138,6 @@ def _ends() -> "tuple[tuple[int, int, exact.State, exact.State | None], ...]":
         f"of {{count}} starts {sum(seen)} reach the maximal-eviction cycle and "
         f"{len(seen) - sum(seen)} land exactly on another balanced cycle"
     ),
-    paper="all but those captured exactly by a nonmaximal balanced orbit",
     note="Both ends are reached in finitely many iterations. Starts on all faces, with exact ties. "
     "With l1 = 1 the one state is the fixed point and the maximal-eviction cycle at once; the "
     "theorem asks for l1 >= 2.",

@@ -139,7 +139,6 @@ def _starts(shares: Sequence[Fraction], mixtures: int) -> Range:
     "Definition 3",
     "Near the maximal-eviction cycle a trajectory follows it with one integer shift.",
     ours="one shift each, and equality from iteration 2 l1 on, for {count} starts",
-    paper="X^n approaches the cycle with one integer shift",
     note="The maximal-eviction cycle is reached in finite time, where the definition asks only for "
     "convergence.",
 )
@@ -160,8 +159,6 @@ def _one_shift(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
     "lemma-a-9.one-stage",
     "Lemma A.9",
     "No start with a single occupied stage is captured by a nonmaximal orbit.",
-    ours="one stage occupied at every iteration",
-    paper="empty: no start with one occupied stage is captured",
     note="For l1 >= 2. With l1 = 1 the one state is also the fixed point, and the sentence depends "
     "on what that is called.",
 )
@@ -209,7 +206,6 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     "Captured starts have relative measure zero in each face.",
     ours="codimension at least m - 1 in its face, m the live positions of the cycle, for {count} "
     "pieces up to 4 iterations back",
-    paper="relative measure zero in each face",
     note="And for all: a step back from a point y adds k masses that are evicted or complete, so k "
     "stages and at most k dimensions (see fluidkv.exact.one_class.capture), which leaves the "
     "codimension m - 1 >= 1 as it is. The set is a countable union of such pieces. This needs no "
