@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.figures import _gcd_runs as gcd_runs
+from fluidkv.papers.congestion.figures import gcd_runs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

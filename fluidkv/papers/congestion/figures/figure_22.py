@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6
-from fluidkv.papers.congestion.figures import _vidur as vidur
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6
+from fluidkv.papers.congestion.figures import vidur_runs as vidur
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -18,7 +18,7 @@ _SETTINGS = tuple(
 
 
 def data() -> Data:
-    """As `_vidur.runs`."""
+    """As `vidur_runs.runs`."""
     return vidur.runs(_SETTINGS, _ITERATIONS)
 
 

@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6
-from fluidkv.papers.congestion.figures import _vidur_bursts as vidur_bursts
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6
+from fluidkv.papers.congestion.figures import vidur_burst_sweep as vidur_bursts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.figures import _burst_sweep as burst_sweep
+from fluidkv.papers.congestion.figures import burst_sweep
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 def data() -> Data:
     """As `burst_sweep.sweep`."""
-    from fluidkv.papers.congestion.claims.experiments._routing import COPRIME
+    from fluidkv.papers.congestion.experiments.nodes import COPRIME
 
     return burst_sweep.sweep(COPRIME)
 
@@ -32,7 +32,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="congestion_figure_33",
-    title="Under bursts coprime mixing evicts less, and class caps not at all",
+    title="Under bursts coprime mixing evicts less, and the cap x* lets none be evicted",
     source="Congestion, Figure 33",
     parameters={
         "capacity": 600,

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
-from fluidkv.papers.congestion.claims.experiments import _keeps as keeps
+from fluidkv.papers.congestion.experiments import keeping as keeps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

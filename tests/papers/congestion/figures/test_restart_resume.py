@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import array
-from fluidkv.papers.congestion.claims.experiments import _keeps as keeps
-from fluidkv.papers.congestion.claims.experiments._a100 import workload
+from fluidkv.papers.congestion.experiments import keeping as keeps
+from fluidkv.papers.congestion.experiments.a100 import workload
 from fluidkv.papers.congestion.figures import restart_resume
 
 _SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import Data, array, scalar
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6, TABLE_7
-from fluidkv.papers.congestion.figures import _vidur as vidur
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
 from fluidkv.papers.congestion.figures import (
     figure_5,
     figure_22,
@@ -18,6 +17,7 @@ from fluidkv.papers.congestion.figures import (
     figure_31,
     figure_32,
 )
+from fluidkv.papers.congestion.figures import vidur_runs as vidur
 
 _ALL = (figure_5, figure_22, figure_23, figure_24, figure_31, figure_32)
 

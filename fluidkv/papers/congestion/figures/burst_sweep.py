@@ -10,13 +10,13 @@ from fluidkv.figures.style import BLUE, GREEN, ORANGE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.papers.congestion.claims.experiments._routing import Routing
+    from fluidkv.papers.congestion.experiments.nodes import Routing
 
 FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
     "greedy": ("greedy", ORANGE),
-    "total": ("capped at x*", BLUE),
-    "class": ("each class at p$_k$x*", GREEN),
+    "capped": ("capped at x*, a$_k$ = p$_k$a", BLUE),
+    "queued": ("capped at x*, by queue", GREEN),
 }
 
 
@@ -25,7 +25,7 @@ def sweep(routing: "Routing") -> Data:
     from fluidkv.papers.congestion.claims.experiments import bursts
 
     data: dict[str, np.ndarray | float] = {"factor": np.array(FACTORS)}
-    for policy in bursts.POLICIES:
+    for policy in _POLICIES:
         data[f"{policy}.apart"] = np.array(
             [bursts.segregated_evictions(routing, policy, factor=f) for f in FACTORS]
         )
@@ -55,12 +55,14 @@ def draw_sweep(data: Data, canvas: "Canvas") -> None:
 def told(data: Data) -> str:
     """What the numbers say, in sentences."""
     saved = 1 - array(data, "greedy.mixed") / array(data, "greedy.apart")
-    most = max(array(data, f"total.{r}").max() for r in ("apart", "mixed"))
-    none = max(array(data, f"class.{r}").max() for r in ("apart", "mixed"))
-    limit = "evicts nothing" if none == 0 else f"evicts up to {none:g}"
+    most, other = (
+        max(array(data, f"{policy}.{r}").max() for r in ("apart", "mixed"))
+        for policy in ("capped", "queued")
+    )
+    limit = "evicts nothing" if most == 0 else f"evicts up to {most:g}"
     return (
         f"Under greedy admission mixing evicts {saved.min():.0%} to {saved.max():.0%} less. The "
-        f"paper's cap x* on all admissions together leaves up to {most:.1f} evictions a node: "
-        "when chance fills the queue with the longer requests, x* of those is too much. A cap of "
-        f"p_k x* on each class {limit}."
+        f"paper's cap x*, which admits classes in fixed proportions, {limit}. Where they are "
+        f"admitted in proportion to what waits, the same cap leaves up to {other:.1f} evictions a "
+        "node: when chance fills the queue with the longer requests, x* of those is too much."
     )

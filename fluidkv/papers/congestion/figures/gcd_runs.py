@@ -1,7 +1,6 @@
 """Figures 16 and 17: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,21 +11,7 @@ from fluidkv.figures.style import BLUE, GREY, ORANGE
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.workload import System
-
 Lengths = tuple[int, ...]
-
-
-def system(lengths: Lengths, input_length: int) -> "System":
-    """Equal shares. Masses are in units of x*, so capacity is sum of V_s: x* = 1.
-
-    Scaling the capacity scales every mass alike: no curve depends on it.
-    """
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.workload import System
-
-    mix = LengthMix(lengths, [Fraction(1, len(lengths))] * len(lengths))
-    return System(mix.workload(input_length), mix.weights(input_length).lifetime_memory)
 
 
 def name(lengths: Lengths) -> str:
@@ -36,20 +21,19 @@ def name(lengths: Lengths) -> str:
 def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     """Admissions and evictions of each set, and what is certified about its equilibrium.
 
-    Keys: iteration; and for each set "NAME.admitted", "NAME.evicted" (by iteration, units of x*),
+    Masses are in units of x*. Keys: iteration; and for each set "NAME.admitted", "NAME.evicted",
     "NAME.growing" (roots of F outside the unit circle), "NAME.radius" (the largest modulus) and
     "NAME.completed" (an iteration, over the last quarter).
     """
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-    from fluidkv.exact.survival import survival_weights
-    from fluidkv.fluid import cohort_model, empty_state, simulate
+    from fluidkv import exact, fluid
+    from fluidkv.papers.congestion.experiments.nodes import unit_system
 
     data: dict[str, np.ndarray | float] = {"iteration": np.arange(1.0, iterations + 1)}
     for lengths in sets:
-        chosen = system(lengths, input_length)
-        model = cohort_model(chosen)
-        found = simulate(model, empty_state(model), iterations=iterations)
-        certificate = certify_spectrum(survival_weights(chosen.workload))
+        chosen = unit_system(lengths, input_length)
+        model = fluid.cohort_model(chosen)
+        found = fluid.simulate(model, fluid.empty_state(model), iterations=iterations)
+        certificate = exact.certify_spectrum(exact.survival_weights(chosen.workload))
         if certificate.outside is None:
             raise ArithmeticError(f"the roots of {lengths} were not counted")
         key = name(lengths)

@@ -8,7 +8,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
+from fluidkv.papers.congestion.experiments import a100
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,9 +6,9 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, array
 from fluidkv.figures.style import BLUE, ORANGE
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
-from fluidkv.papers.congestion.claims.experiments._printed import Routed
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import Routed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
