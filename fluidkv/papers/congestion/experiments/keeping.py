@@ -185,12 +185,12 @@ def _kept(run: "xr.Dataset", x: float, lengths: Lengths, first: int) -> Kept:
         prefill=float(late.prefill_tokens.sum()) / outputs,
         evictions=float(told.preemptions.item() / told.completions.item()),
         swing=float((running.max() - running.min()) / running.mean()),
-        period=_period(running),
+        period=strongest_period(running),
         running=running,
     )
 
 
-def _period(values: np.ndarray) -> float:
+def strongest_period(values: np.ndarray) -> float:
     """Of the strongest line of the spectrum; a window of whole lifetimes has a line at one."""
     power = np.abs(np.fft.rfft(values - values.mean())) ** 2
     return len(values) / float(np.argmax(power))
