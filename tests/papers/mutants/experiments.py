@@ -55,6 +55,11 @@ MUTANTS = [
     # the measured watermark
     Mutant(_V + "requests", "drawn()", "drawn(1)"),
     Mutant(_V + "demand", "== 1.5", "== 1.4"),
-    Mutant(_V + "preemptions.two-per-cent", "preemptions(1)", "preemptions(2)"),
+    Mutant(
+        _V + "preemptions.two-per-cent",
+        "preemptions(_k)",
+        "preemptions(2)",
+        near="{_word}-per-cent",
+    ),
     Mutant(_V + "preemptions.level-off.less", "verdict(low > 0)", "verdict(high < 0)"),
 ]

@@ -1,17 +1,67 @@
-"""Figures 16 and 17: sets of decode lengths side by side, from an empty server."""
+"""Figures 16 to 18 and 21: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 Lengths = tuple[int, ...]
+
+
+def sets_figure(
+    number: int,
+    title: str,
+    *sets: Lengths,
+    input_length: int,
+    iterations: int,
+    width: float,
+    capacity: int | None = None,
+) -> Figure:
+    """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
+
+    def draw(data: Data, canvas: "Canvas") -> None:
+        canvas.suptitle(title, x=0.01, ha="left")
+        draw_runs(data, canvas, sets)
+
+    def caption(data: Data) -> str:
+        queue = " with an endless queue" if capacity else ""
+        scale = (
+            f"The paper's M = {capacity} scales all masses alike."
+            if capacity
+            else "The paper does not print a capacity; masses scale with it, so none is needed "
+            "here."
+        )
+        return (
+            f"Requests admitted and evicted at each iteration, from an empty server{queue}, input "
+            f"length {input_length}, equal shares. {told(data, sets)} {scale} The counts of "
+            "growing modes are certified."
+        )
+
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number}",
+        parameters={
+            "input_length": input_length,
+            "shares": "equal",
+            "decode_lengths": [list(s) for s in sets],
+            "capacity": "sum of V_s (x* = 1)",
+            **({"arrivals": "endless queue"} if capacity else {}),
+            "start": "empty",
+            "iterations": iterations,
+            "seed": None,
+        },
+        size=(width, 4.2),
+        data=lambda: runs(sets, input_length, iterations),
+        draw=draw,
+        caption=caption,
+    )
 
 
 def name(lengths: Lengths) -> str:

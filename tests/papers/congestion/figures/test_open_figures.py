@@ -80,7 +80,7 @@ def test_longer_bursts_leave_less_to_mixing():
 
 
 def test_the_cap_of_section_5_1_never_evicts():
-    data = figure_33.data()
+    data = figure_33.FIGURE.data()
     for routing in ("apart", "mixed"):
         assert not array(data, f"capped.{routing}").any()
         assert array(data, f"queued.{routing}").max() > 0

@@ -103,9 +103,8 @@ def _no_bursts() -> Outcome:
     )
 
 
-def _spectrum(lengths: Lengths) -> "exact.SpectralCertificate":
-    weights = exact.two_lengths(*lengths, _HALF).weights(_INPUT)
-    return exact.certify_spectrum(weights)
+def _spectrum(lengths: tuple[int, int]) -> "exact.SpectralCertificate":
+    return exact.certify_spectrum(exact.two_lengths(*lengths, _HALF).weights(_INPUT))
 
 
 @CLAIMS.claim(

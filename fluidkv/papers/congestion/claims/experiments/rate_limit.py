@@ -183,7 +183,7 @@ def _low_demand() -> Outcome:
     bad, tried = None, 0
     for lengths in (*_ONE, *_TWO):
         system = _system(lengths)
-        empty = [[Fraction(0)] * l1 for _, l1 in lengths]
+        empty: fluid.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
         below = _best_rate(system) * Fraction(9, 10)
         queue = [c.share * below for c in system.workload.classes]
         tried += 1

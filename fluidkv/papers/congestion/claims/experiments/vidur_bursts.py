@@ -152,7 +152,3 @@ for _number, _case in ((31, TABLE_6), (32, TABLE_7)):
         checked=f"{_CHECKED}; restart",
         given=(_case, "restart"),
     )(_capped)
-
-
-def _shown(values: np.ndarray) -> str:
-    return ", ".join(f"{value:.1f}" for value in values)
