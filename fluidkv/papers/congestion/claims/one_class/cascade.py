@@ -37,7 +37,9 @@ _FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
     "lemma-a-2.breakdown",
     "Lemma A.2, first sentence",
     "A start with G > 0 evicts in finite time, for l1 >= 2.",
-    ours=lambda: f"{{count}} starts, the last one evicts at n={max(map(_first, _UNEQUAL.cases()))}",
+    ours=lambda _: (
+        f"{{count}} starts, the last one evicts at n={max(map(_first, _UNEQUAL.cases()))}"
+    ),
     paper="eviction in finite time",
 )
 def _breaks_down(case: Case) -> bool:
@@ -56,7 +58,7 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support-full",
     "Lemma A.2, second sentence, for full support",
     "From a start with all stages occupied the first overflow loses a support.",
-    ours=lambda: f"{_FULL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    ours=lambda _: f"{_FULL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
     paper=_LOSES,
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
@@ -67,7 +69,9 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support",
     "Lemma A.2, second sentence, as printed",
     "From every start with G > 0 the first overflow loses a support, as the text reads.",
-    ours=lambda: f"{_UNEQUAL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    ours=lambda _: (
+        f"{_UNEQUAL.share(lambda case: _overflow_loses(case) is not True)} starts do not"
+    ),
     paper=_LOSES,
     note="With a stage empty at the start, an eviction may only trim the youngest batch.",
     expected=Verdict.FAILS,
@@ -84,7 +88,7 @@ def _overflow_loses(case: Case) -> bool | str:
     "Lemma A.2, second sentence, ties counted with overflows",
     "From a start with all stages occupied the first support is lost where admission first is not "
     "positive, and nothing is evicted before.",
-    ours=lambda: (
+    ours=lambda _: (
         f"in {_FULL.share(lambda case: not fallen(case).support_losses[0].evicted)} "
         "starts memory is exactly full and nothing is evicted"
     ),
@@ -138,7 +142,7 @@ _NEXT = "next lower live-support level"
     "lemma-a-2.next-level",
     'Lemma A.2, "moves the trajectory to the next lower live-support level"',
     "The first support loss from full support empties one stage.",
-    ours=lambda: (
+    ours=lambda _: (
         f"{_FULL.share(lambda case: _next_level(case) is not True)} starts lose several "
         "positions at once"
     ),
@@ -188,7 +192,7 @@ _NEAR = Range(
     "lemma-a-2.fixed-point-unstable",
     "Lemma A.2, last sentence",
     "Starts ever closer to the fixed point leave it and evict.",
-    ours=lambda: (
+    ours=lambda _: (
         "starts off by 1e-3, 1e-6, 1e-9 all evict, by "
         f"n={max(_evicts_at(*near) or 0 for near in _NEAR.cases())}"
     ),
@@ -262,7 +266,7 @@ def _live_set_shrinks(case: Case) -> bool | str:
     "theorem-a-1.finite-time",
     "Theorem A.1",
     "Every start reaches a balanced cycle exactly, in finite time.",
-    ours=lambda: (
+    ours=lambda _: (
         f"{STARTS.share(_ends_elsewhere)} starts end on another balanced cycle than the "
         f"maximal-eviction cycle, the last of all at n={max(map(_settles_at, cases()))}"
     ),

@@ -96,7 +96,7 @@ def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     "proposition-a-4.condition",
     "Proposition A.4, its condition made explicit",
     "The support lasts a block exactly if equation (16) gives a positive mass.",
-    ours=lambda: f"in {_BLOCKS.share(_lasts)} blocks it lasts",
+    ours=lambda _: f"in {_BLOCKS.share(_lasts)} blocks it lasts",
     paper="conditional on the same support pattern",
     note="The condition can be read off the formula: the support lasts exactly if y'_0 > 0.",
     origin=Origin.READING,
@@ -309,7 +309,7 @@ def _blocks_until_loss(l0: int, end: "exact.BlockEnd") -> int | None:
     "lemma-a-8.finite-loss",
     "Lemma A.8",
     "From every unbalanced block-end the support shrinks within finitely many blocks.",
-    ours=lambda: (
+    ours=lambda _: (
         "{count} unbalanced block-ends lose support within "
         f"{max(_blocks_until_loss(*c) or _MOST_BLOCKS for c in _UNBALANCED.cases())} blocks"
     ),

@@ -141,7 +141,7 @@ def _maximal(l0: int, l1: int, start: "exact.State", end: "exact.State | None") 
     "Theorem 2 (3), Theorem A.1",
     "Every start on the memory boundary reaches the maximal-eviction cycle unless a nonmaximal "
     "balanced orbit captures it exactly.",
-    ours=lambda: (
+    ours=lambda _: (
         f"{_DEALT.share(_maximal)} starts reach the maximal-eviction cycle, and the "
         "others land exactly on another balanced cycle"
     ),

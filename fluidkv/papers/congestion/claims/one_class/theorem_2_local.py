@@ -297,7 +297,7 @@ def _bracket() -> str:
     "lemma-a-10.exception",
     "Lemma A.10",
     "The starts that are excepted have a positive distance from the maximal-eviction cycle.",
-    ours=lambda: f"{_bracket()} (l0 = 2, shares of memory)",
+    ours=lambda _: f"{_bracket()} (l0 = 2, shares of memory)",
     paper="there is a delta; the exceptional set is excepted",
     note="Farther out the exception is needed: at the larger number stands a start that is "
     "captured exactly (for l1 = 2 the fixed point, and the number is the largest delta; for "
