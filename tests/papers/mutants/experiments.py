@@ -17,6 +17,7 @@ MUTANTS = [
         _C + "section-5-1.transient.one-class",
         "longest = system.workload.longest_decode",
         "longest = system.workload.longest_decode - 2",
+        near="def _ends",
     ),
     Mutant(
         _C + "section-5-1.transient.in-proportion-to-the-queue",

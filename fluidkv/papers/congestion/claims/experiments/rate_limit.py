@@ -7,11 +7,14 @@ In exact arithmetic, from full and from partly filled memory. The paper admits a
 import random
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
+from typing import Any
 
 from fluidkv import exact, fluid
 from fluidkv.exact.mass import memory_used
 from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import observed, sampled
+from fluidkv.ledger.outcomes import observed
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.experiments.nodes import COPRIME, node
 from fluidkv.papers.congestion.experiments.open_runs import poisson
 from fluidkv.papers.congestion.paper import statements
@@ -20,6 +23,7 @@ from fluidkv.workload import RequestClass, System, Workload
 
 Lengths = tuple[tuple[int, int], ...]
 """(l0, l1) of each class."""
+Walk = tuple[System, "fluid.Masses", list[Fraction]]
 
 _ONE: list[Lengths] = [((l0, l1),) for l1 in range(1, 6) for l0 in (1, 2, 5)]
 _TWO: list[Lengths] = [
@@ -27,7 +31,10 @@ _TWO: list[Lengths] = [
 ]
 _STARTS, _SEED = 3, 51
 _RANGE = "l0 up to 5, l1 up to 5, equal shares, full and half full memory, random masses"
-_TWO_RANGE = f"two classes, queues of one class among them, {_RANGE}"
+ONE = Range(f"one class, {_RANGE}", lambda: _walks(_ONE))
+TWO = Range(f"two classes, queues of one class among them, {_RANGE}", lambda: _walks(_TWO))
+IN_PROPORTION = Range(f"queues in proportion, {_RANGE}", lambda: _walks(_ONE + _TWO, 1))
+EMPTY = Range("an empty server, queues in proportion, l0 and l1 up to 5", lambda: _ONE + _TWO)
 
 CLAIMS = statements(evidence=Evidence.SAMPLED)
 
@@ -56,13 +63,21 @@ def _starts(system: System) -> "Iterator[fluid.Masses]":
 
 
 def _queues(system: System) -> Iterator[list[Fraction]]:
-    """More than a walk can admit: in proportion, and all of one class."""
+    """More than a walk can admit: in proportion; where there are two classes, all of one."""
     classes = system.workload.classes
     plenty = 20 * system.capacity
     yield [c.share * plenty for c in classes]
     if len(classes) > 1:
         for chosen in range(len(classes)):
             yield [plenty * (k == chosen) for k in range(len(classes))]
+
+
+def _walks(cases: list[Lengths], queues: int | None = None) -> "Iterator[Walk]":
+    """A system, a start and a queue; the first `queues` of each system's."""
+    for system in map(_system, cases):
+        for start in _starts(system):
+            for queue in islice(_queues(system), queues):
+                yield system, start, queue
 
 
 def _walk(
@@ -79,117 +94,104 @@ def _walk(
     return steps
 
 
-@CLAIMS.claim(
-    "section-5-1.transient.one-class",
-    "section 5.1",
-    "With admission capped at x*, eviction ends after at most l1 iterations from any start.",
-    checked=_RANGE,
-    given=(_ONE,),
-)
-def _transient(cases: list[Lengths], **rule: str) -> Outcome:
-    bad, walks, latest = None, 0, []
-    for lengths in cases:
-        system = _system(lengths)
-        longest = system.workload.longest_decode
-        for start in _starts(system):
-            for queue in _queues(system):
-                walks += 1
-                steps = _walk(system, start, queue, **rule)
-                at = [n for n, step in enumerate(steps, start=1) if any(step.evicted)]
-                latest += [n - longest for n in at]
-                if bad is None and at and at[-1] > longest:
-                    bad = (
-                        f"(l0, l1) of the classes {lengths}, equal shares: evicts at iteration "
-                        f"{at[-1]}, longest decode {longest}"
-                    )
-    reach = f"the latest eviction comes at iteration max l1 {max(latest):+d}"
-    return sampled(
-        bad,
-        f"{walks} walks; {reach}" if bad is None else f"evictions go on in some of {walks} walks",
-        "no eviction after at most max l1 iterations",
-    )
+def _ends(system: System, start: "fluid.Masses", queue: list[Fraction], **rule: str) -> str | Seen:
+    """No eviction later than iteration max l1."""
+    longest = system.workload.longest_decode
+    steps = _walk(system, start, queue, **rule)
+    last = max((n for n, step in enumerate(steps, start=1) if any(step.evicted)), default=0)
+    lengths = [(c.input_length, c.decode_length) for c in system.workload.classes]
+    if last > longest:
+        return f"(l0, l1) of the classes {lengths}: evicts at iteration {last}"
+    return Seen(last - longest)
 
 
-@CLAIMS.claim(
+def _latest(seen: list[int]) -> str:
+    return f"{{count}} walks; the latest eviction comes at iteration max l1 {max(seen):+d}"
+
+
+_NONE_LATER = "no eviction after at most max l1 iterations"
+
+
+@CLAIMS.over(
+    TWO,
     "section-5-1.transient.proportional",
     "section 5.1",
     "With several classes, a_k = p_k a, it ends after at most max l1 iterations, whatever waits.",
-    checked=_TWO_RANGE,
+    ours=_latest,
+    paper=_NONE_LATER,
 )
-def _proportional() -> Outcome:
-    return _transient(_TWO)
+@CLAIMS.over(
+    ONE,
+    "section-5-1.transient.one-class",
+    "section 5.1",
+    "With admission capped at x*, eviction ends after at most l1 iterations from any start.",
+    ours=_latest,
+    paper=_NONE_LATER,
+)
+def _as_printed(*walk: Any) -> str | Seen:
+    return _ends(*walk)
 
 
-@CLAIMS.claim(
+@CLAIMS.over(
+    TWO,
     "section-5-1.transient.in-proportion-to-the-queue",
     "section 5.1, with another rule than its a_k = p_k a",
     "A cap of x* on the total does so too where classes are admitted in proportion to what waits.",
+    ours="evictions go on",
+    paper=_NONE_LATER,
     expected=Verdict.FAILS,
-    evidence=Evidence.EXACT,
     origin=Origin.READING,
-    checked=_TWO_RANGE,
 )
-def _in_proportion_to_the_queue() -> Outcome:
-    return _transient(_TWO, selection="queued")
+def _in_proportion_to_the_queue(*walk: Any) -> str | Seen:
+    return _ends(*walk, selection="queued")
 
 
-@CLAIMS.claim(
+@CLAIMS.over(
+    TWO,
     "section-5-1.transient.class-caps",
     "section 5.1, with another rule than its a_k = p_k a",
     "Where classes are admitted in proportion to what waits, a cap of p_k x* on each does so.",
     origin=Origin.READING,
-    checked=_TWO_RANGE,
+    ours=_latest,
+    paper=_NONE_LATER,
 )
-def _class_caps() -> Outcome:
-    return _transient(_TWO, selection="queued", cap_on="class")
+def _class_caps(*walk: Any) -> str | Seen:
+    return _ends(*walk, selection="queued", cap_on="class")
 
 
-@CLAIMS.claim(
+@CLAIMS.over(
+    IN_PROPORTION,
     "section-5-1.throughput",
     "section 5.1",
     "With enough demand, capped admission settles at x* from any start.",
-    checked=_RANGE,
+    ours="x* exactly, after max l1 iterations, in {count} walks",
+    paper="preserves the eviction-free throughput",
+    note="With demand throughout. After the transient every cohort is at most x*, so the free "
+    "memory is at least x* V_0, and memory never binds.",
 )
-def _keeps_throughput() -> Outcome:
+def _keeps_throughput(system: System, *walk: Any) -> bool | str:
     """From iteration max l1 on, admission is x* exactly; from 2 max l1 on, completion too."""
-    bad, walks = None, 0
-    for lengths in (*_ONE, *_TWO):
-        system = _system(lengths)
-        x, d = _best_rate(system), system.workload.longest_decode
-        plenty = next(_queues(system))
-        for start in _starts(system):
-            walks += 1
-            steps = _walk(system, start, plenty)
-            admitted = {sum(step.admitted) for step in steps[d:]}
-            completed = {sum(step.completed) for step in steps[2 * d :]}
-            if admitted != {x} or completed != {x}:
-                bad = bad or f"{lengths}"
-    return sampled(
-        bad,
-        f"x* exactly, after max l1 iterations, in {walks} walks",
-        "preserves the eviction-free throughput",
-        "With demand throughout. After the transient every cohort is at most x*, so the free "
-        "memory is at least x* V_0, and memory never binds.",
-    )
+    x, d = _best_rate(system), system.workload.longest_decode
+    steps = _walk(system, *walk)
+    admitted = {sum(step.admitted) for step in steps[d:]}
+    completed = {sum(step.completed) for step in steps[2 * d :]}
+    return admitted == completed == {x} or f"{system.workload.classes}"
 
 
-@CLAIMS.claim(
+@CLAIMS.over(
+    EMPTY,
     "section-5-1.low-demand",
     "section 5.1",
     "A queue below x* is admitted at once.",
-    checked="an empty server, queues in proportion, l0 and l1 up to 5",
+    ours="{count} systems",
+    paper="admitted immediately",
 )
-def _low_demand() -> Outcome:
-    bad, tried = None, 0
-    for lengths in (*_ONE, *_TWO):
-        system = _system(lengths)
-        empty: fluid.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
-        below = _best_rate(system) * Fraction(9, 10)
-        queue = [c.share * below for c in system.workload.classes]
-        tried += 1
-        if _walk(system, empty, queue)[0].admitted != queue:
-            bad = bad or f"{lengths}"
-    return sampled(bad, f"{tried} systems", "admitted immediately")
+def _low_demand(*lengths: tuple[int, int]) -> bool | str:
+    system = _system(lengths)
+    empty: fluid.Masses = [[Fraction(0)] * l1 for _, l1 in lengths]
+    below = _best_rate(system) * Fraction(9, 10)
+    queue = [c.share * below for c in system.workload.classes]
+    return _walk(system, empty, queue)[0].admitted == queue or f"{lengths}"
 
 
 @CLAIMS.claim(

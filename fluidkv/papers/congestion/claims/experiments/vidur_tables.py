@@ -3,7 +3,7 @@
 `vidur-sarathi` repeats the evictions and iterations of Vidur's own scheduler; which settings the
 paper ran it with is printed in part (not the prefill budget, the capacity, or when the requests
 come). So it is counts, directions and factors that are compared, never seconds. What the printed
-numbers say by themselves is in `vidur_arithmetic`; where gains can come from, in `vidur_gains`.
+numbers say by themselves is in `arithmetic`; where gains can come from, in `vidur_gains`.
 """
 
 from typing import TYPE_CHECKING
