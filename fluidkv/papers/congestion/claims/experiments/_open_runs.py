@@ -35,12 +35,12 @@ def one_class(input_length: int, decode_length: int, capacity: int) -> "System":
 
 def poisson(system: "System", rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
-    import jax
 
     from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
+    from fluidkv.fluid.precision import random_key
 
     rates = steady(class_rates(system.workload, rate), iterations=iterations)
-    return poisson_arrivals(jax.random.key(seed), rates, count=count)
+    return poisson_arrivals(random_key(seed), rates, count=count)
 
 
 def totals(system: "System", arrivals: "np.ndarray", **policy: Any) -> Totals:

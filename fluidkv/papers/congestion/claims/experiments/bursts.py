@@ -53,9 +53,9 @@ def burst_totals(
     period: int = PERIOD,
 ) -> Totals:
     """One node: means over the runs, of all iterations."""
-    import jax
 
     from fluidkv.fluid.open.arrivals import bursts, class_rates, poisson_arrivals
+    from fluidkv.fluid.precision import random_key
 
     system = node(routing, lengths)
     rates = bursts(
@@ -66,7 +66,7 @@ def burst_totals(
         factor=factor,
         keep_mean=True,
     )
-    arrivals = poisson_arrivals(jax.random.key(SEED), rates, count=RUNS)
+    arrivals = poisson_arrivals(random_key(SEED), rates, count=RUNS)
     limited, on = POLICIES[policy]
     x = float(certified(routing, lengths).equilibrium.rate)
     return totals(system, arrivals, cap=x if limited else None, cap_on=on)

@@ -53,16 +53,16 @@ def runs(rates: tuple[float, ...], count: int = _RUNS) -> "dict[str, np.ndarray]
     Keys: completed, evicted, arrived (requests an iteration), evicting (share of the iterations),
     waiting (mean queue) and queue (at the end of the window).
     """
-    import jax
     import numpy as np
 
     from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
     from fluidkv.fluid.open.system import simulate_open
+    from fluidkv.fluid.precision import random_key
 
     lam = class_rates(system().workload, np.repeat(rates, count))
     found = simulate_open(
         system(),
-        arrivals=poisson_arrivals(jax.random.key(SEED), steady(lam, iterations=ITERATIONS)),
+        arrivals=poisson_arrivals(random_key(SEED), steady(lam, iterations=ITERATIONS)),
         every=WINDOW,
         record=("arrived", "completed", "evicted", "evicting", "queue_time", "queue"),
     ).isel({"class": 0})
@@ -151,17 +151,17 @@ def _departs_at_once() -> Outcome:
 
 def _does_not_come_back() -> Outcome:
     """The same rates, from the maximal-eviction cycle with a queue."""
-    import jax
 
     from fluidkv.fluid import burst_state, class_model
     from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
     from fluidkv.fluid.open.system import simulate_open
+    from fluidkv.fluid.precision import random_key
 
     rate, model = _JUST_ABOVE[-1], class_model(system())
     lam = steady(class_rates(system().workload, rate), iterations=ITERATIONS)
     found = simulate_open(
         model,
-        arrivals=poisson_arrivals(jax.random.key(SEED + 1), lam, count=_RUNS),
+        arrivals=poisson_arrivals(random_key(SEED + 1), lam, count=_RUNS),
         start=burst_state(model),
         queue=[200.0],
         every=WINDOW,

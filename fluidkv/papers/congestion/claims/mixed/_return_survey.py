@@ -61,14 +61,14 @@ def survey(
     horizon: int = HORIZON,
 ) -> Survey:
     """Follow the bursts and about `count` other starts."""
-    import jax
     import numpy as np
 
     from fluidkv.fluid.cohorts.convergence import RETURNED, convergence
     from fluidkv.fluid.cohorts.starts import start_families
+    from fluidkv.fluid.precision import random_key
 
     system = system_of(mix, input_length)
-    families = start_families(jax.random.key(seed), system, count=count)
+    families = start_families(random_key(seed), system, count=count)
     starts = np.concatenate(list(families.values()))
     found = convergence(system, starts, iterations=horizon)
     back = found.outcome.values == RETURNED

@@ -43,14 +43,14 @@ def _certificate(lengths: Lengths, input_length: int) -> "SpectralCertificate":
 
 @cache
 def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
-    import jax
     import numpy as np
 
     from fluidkv.fluid.boundary import uniform_starts
     from fluidkv.fluid.cohorts.attractors import attractors
+    from fluidkv.fluid.precision import random_key
 
     system = _equal_shares(lengths, input_length)
-    starts = uniform_starts(jax.random.key(16), system, count=_STARTS)
+    starts = uniform_starts(random_key(16), system, count=_STARTS)
     everything = np.concatenate([np.zeros((1, starts.shape[1])), starts])
     return attractors(system, everything, iterations=_ITERATIONS, longest_period=120)
 

@@ -176,19 +176,19 @@ def _common_divisor_count() -> Outcome:
 
 
 def _small_perturbations_leave() -> Outcome:
-    import jax
     import numpy as np
 
     from fluidkv.exact.mixed.mix import two_lengths
     from fluidkv.fluid import cohort_model, equilibrium_state, nearby_starts
     from fluidkv.fluid.cohorts.convergence import RETURNED, convergence
+    from fluidkv.fluid.precision import random_key
 
     bad, first, count = None, [], 0
     for pair in ((2, 6), (3, 6), (4, 6)):
         system = system_of(two_lengths(*pair, HALF), 50)
         centre = equilibrium_state(cohort_model(system))[0]
         for size in (1e-2, 1e-4):
-            starts = nearby_starts(jax.random.key(3), system, centre, count=40, size=size)
+            starts = nearby_starts(random_key(3), system, centre, count=40, size=size)
             found = convergence(system, starts, iterations=5_000)
             count += len(starts)
             stays = (found.last_eviction.values == 0) | (found.outcome.values == RETURNED)
@@ -210,7 +210,6 @@ def _small_perturbations_leave() -> Outcome:
 
 def _exponential() -> Outcome:
     """After the last eviction the deviation decays at the spectral radius."""
-    import jax
     import numpy as np
 
     from fluidkv.exact.mixed.mix import two_lengths
@@ -218,13 +217,14 @@ def _exponential() -> Outcome:
     from fluidkv.fluid import cohort_model, equilibrium_state, simulate
     from fluidkv.fluid.cohorts.convergence import convergence
     from fluidkv.fluid.cohorts.starts import start_families
+    from fluidkv.fluid.precision import random_key
 
     bad, shown = None, []
     for pair, share, l0 in (((2, 3), HALF, 10), ((2, 3), Fraction(1, 20), 80)):
         mix = two_lengths(*pair, share)
         system, model = system_of(mix, l0), cohort_model(system_of(mix, l0))
         low, high = certify_spectrum(mix.weights(l0)).radius
-        starts = np.concatenate(list(start_families(jax.random.key(1), system, count=100).values()))
+        starts = np.concatenate(list(start_families(random_key(1), system, count=100).values()))
         settled = convergence(system, starts)
         window = 4 * mix.ages  # longer than a turn of the slowest mode of these mixes
         decay = round(float(np.log(1e-6) / np.log(high)))
