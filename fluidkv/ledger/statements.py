@@ -15,6 +15,11 @@ def _decreases(l0: int, l1: int) -> bool | str:
     found = [exact.contiguous_cycle(system_of(l0, l1), i).throughput for i in range(l1)]
     return all(a > b for a, b in pairwise(found)) or f"l0={l0}, l1={l1}: {found}"
 
+@CLAIMS.over(SYSTEMS, "lemma-20.growth", ..., ours=lambda seen: f"at most {max(seen)} tokens")
+def _growth(l0: int, l1: int) -> bool | Seen:
+    growth = ...
+    return growth <= l1 and Seen(growth)
+
 @CLAIMS.claim("example-2.rate", "Example 2", "The rate is 24/5.")
 def _rate() -> Outcome:
     return equals(exact.eviction_free_equilibrium(SYSTEM).rate, "24/5")
@@ -24,14 +29,16 @@ use: so statements are there without what checks need.
 """
 
 from collections.abc import Callable, Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
 Check = Callable[[], Outcome]
-Predicate = Callable[..., bool | str]
+Predicate = Callable[..., bool | str | Seen]
+Text = str | Callable[[list[Any]], str]
+"""Words, or what makes them of the values that a predicate has `Seen`, case by case."""
 
 
 class Statements:
@@ -96,9 +103,9 @@ class Statements:
         place: str,
         statement: str,
         *,
-        ours: str,
-        paper: str,
-        note: str = "",
+        ours: Text = "in all {count} cases",
+        paper: str = "as stated",
+        note: Text = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
         origin: Origin = Origin.PRINTED,
@@ -109,6 +116,8 @@ class Statements:
         Args:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
+                "{count}" in `ours` becomes the number of cases that were tried. Where both would
+                say the statement again, leave them out.
             refuted: how well a counterexample is known.
             id, place, statement, expected, origin, kind: as in `claim`.
         """
@@ -116,16 +125,23 @@ class Statements:
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:
-                bad = cases.counterexample(predicate)
+                seen: list[Any] = []
+
+                def looked(*case: Any) -> bool | str | Seen:
+                    found = predicate(*case)
+                    seen.append(found.value if isinstance(found, Seen) else found)
+                    return found
+
+                bad = cases.counterexample(looked)
                 found = Verdict.HOLDS if bad is None else Verdict.FAILS
                 as_recorded = found is expected
                 surprise = "no counterexample" if bad is None else "a counterexample"
                 return Outcome(
                     found,
                     held if bad is None else refuted,
-                    ours if as_recorded else surprise,
+                    _text(ours, seen) if as_recorded else surprise,
                     paper,
-                    note if as_recorded else "",
+                    _text(note, seen) if as_recorded else "",
                     bad or "",
                 )
 
@@ -143,6 +159,11 @@ class Statements:
             return predicate
 
         return declared
+
+
+def _text(text: Text, seen: list[Any]) -> str:
+    words = text if isinstance(text, str) else text(seen)
+    return words.replace("{count}", str(len(seen)))
 
 
 def _kind(text: str) -> Kind | None:
