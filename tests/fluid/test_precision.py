@@ -1,9 +1,13 @@
 """What the package computes and draws does not depend on JAX's global settings."""
 
+import re
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+import fluidkv
 from fluidkv.fluid import class_model, perturbed_starts
 from fluidkv.fluid.precision import in_float64, random_key
 from fluidkv.workload import RequestClass, System, Workload
@@ -39,3 +43,14 @@ def test_the_settings_of_the_user_are_as_before() -> None:
             assert jnp.isnan(jnp.zeros(()) / 0)
         assert jax.config.jax_debug_nans
     assert jnp.zeros(()).dtype == jnp.float32
+
+
+def test_no_other_module_makes_keys_or_sets_the_precision() -> None:
+    """What does so past `precision` would follow the user's settings."""
+    package = Path(fluidkv.__file__).parent
+    found = [
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if re.search(r"random\.(key|PRNGKey)\(|enable_x64\(", path.read_text(encoding="utf-8"))
+    ]
+    assert found == ["fluid/precision.py"]
