@@ -13,14 +13,17 @@ give. Resonances lie far below it. For K = 2, gamma_1 = 1, it is the gap of (33)
 import math
 import random
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from itertools import pairwise
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import sampled, verdict
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
+CLAIMS = statements()
 _HERMITE = {1: 1.0, 2: 2 / math.sqrt(3), 3: 2 ** (1 / 3)}  # gamma_1, gamma_2, gamma_3
 _SIZES = (32, 64, 128, 256, 512)
 _DRAWS = 40
@@ -35,10 +38,7 @@ def exponent(classes: int) -> float:
 
 def gap(lengths: tuple[int, ...], shares: tuple[Fraction, ...]) -> float:
     """1 - rho_inf, from a certified bracket a few 1e-16 wide."""
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-
-    low, high = certify_spectrum(LengthMix(lengths, shares).limit).radius
+    low, high = exact.certify_spectrum(exact.LengthMix(lengths, shares).limit).radius
     return 1 - (low + high) / 2
 
 
@@ -99,45 +99,61 @@ def _resonant_constant(
     return 2 * math.pi**2 / mean * sum(p * (step - b * centre) ** 2 for p, b, step in rows)
 
 
-def _fixed_shorter() -> Outcome:
-    bad, shown = None, []
-    for shorter in ((2, 3), (2, 4), (4, 6)):
-        constant = _fixed_constant(shorter, _UNEQUAL)
-        errors = [gap((*shorter, n), _UNEQUAL) * n**3 / constant - 1 for n in (101, 201, 401)]
-        # O(1/n) relative: halving with n, up to the next order
-        if not all(0.4 < abs(v / u) < 0.6 for u, v in pairwise(errors)):
-            bad = bad or f"{shorter}: {errors}"
-        shown.append(f"{shorter}: " + ", ".join(f"{e:+.2%}" for e in errors))
-    return sampled(
-        bad,
-        "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(shown),
-        "c_fix n^-3 + O(n^-4)",
-    )
+def _errors(errors: list[float]) -> str:
+    return ", ".join(f"{e:+.2%}" for e in errors)
 
 
-def _consecutive() -> Outcome:
-    bad, shown = None, []
-    for shares in (_UNEQUAL, (Fraction(1, 4),) * 4):
-        classes = len(shares)
-        errors = []
-        for first in (25, 50, 100):
-            lengths = tuple(range(first, first + classes))
-            steps = tuple(range(1 - classes, 0))  # u = 1: n + k - 1 = k - K modulo the longest
-            constant = _resonant_constant(steps, lengths, shares)
-            value = gap(lengths, shares)
-            errors.append(value * lengths[-1] ** 3 / constant - 1)
-        if not all(abs(v) < 0.6 * abs(u) for u, v in pairwise(errors)):
-            bad = bad or f"K = {classes}: {errors}"
-        shown.append(f"K = {classes}: " + ", ".join(f"{e:+.2%}" for e in errors))
-    return sampled(
-        bad,
-        "(1 - rho) N^3 / c_res - 1 for n = 25, 50, 100: " + "; ".join(shown),
-        "cubic, with c_res",
-        "N = n + K - 1, the longest length, is the n of the formula; the n of the family is its "
-        "shortest length, which changes terms of order n^-4 only.",
-    )
+@CLAIMS.over(
+    Range(
+        "(2, 3, n), (2, 4, n), (4, 6, n), n = 101, 201, 401, shares 1/5, 3/10, 1/2",
+        lambda: [((2, 3),), ((2, 4),), ((4, 6),)],
+    ),
+    "b-8-7.fixed-shorter-lengths",
+    "B.8.7",
+    "With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).",
+    ours=lambda seen: "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(seen),
+    paper="c_fix n^-3 + O(n^-4)",
+    kind="equation",
+)
+def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
+    """The error is O(1/n) relative: halving with n, up to the next order."""
+    constant = _fixed_constant(shorter, _UNEQUAL)
+    errors = [gap((*shorter, n), _UNEQUAL) * n**3 / constant - 1 for n in (101, 201, 401)]
+    shown = f"{shorter}: {_errors(errors)}"
+    return Seen(shown) if all(0.4 < abs(v / u) < 0.6 for u, v in pairwise(errors)) else shown
 
 
+@CLAIMS.over(
+    Range("K = 3 and 4, n = 25, 50, 100", lambda: [(_UNEQUAL,), ((Fraction(1, 4),) * 4,)]),
+    "b-8-7.consecutive-lengths",
+    "B.8.7",
+    "Consecutive lengths have a gap of c_res n^-3 + O(n^-4).",
+    ours=lambda seen: "(1 - rho) N^3 / c_res - 1 for n = 25, 50, 100: " + "; ".join(seen),
+    paper="cubic, with c_res",
+    note="N = n + K - 1, the longest length, is the n of the formula; the n of the family is its "
+    "shortest length, which changes terms of order n^-4 only.",
+    kind="equation",
+)
+def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
+    classes, errors = len(shares), []
+    for first in (25, 50, 100):
+        lengths = tuple(range(first, first + classes))
+        steps = tuple(range(1 - classes, 0))  # u = 1: n + k - 1 = k - K modulo the longest
+        constant = _resonant_constant(steps, lengths, shares)
+        errors.append(gap(lengths, shares) * lengths[-1] ** 3 / constant - 1)
+    shown = f"K = {classes}: {_errors(errors)}"
+    return Seen(shown) if all(abs(v) < 0.6 * abs(u) for u, v in pairwise(errors)) else shown
+
+
+@CLAIMS.claim(
+    "b-8-7.bounded-resonance",
+    "B.8.7, as printed",
+    "If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...",
+    expected=Verdict.FAILS,
+    evidence=Evidence.BALL,
+    kind="equation",
+    checked="decode lengths (400, 401), equal shares",
+)
 def _resonance_literal() -> Outcome:
     """(n-1, n): u = 1 has c = -1, u = 2 has c = -2; both are resonances, one gives the gap."""
     half = Fraction(1, 2)
@@ -158,16 +174,17 @@ def _resonance_literal() -> Outcome:
 
 # --- generic lengths -----------------------------------------------------------------------------
 
+_DRAWN = f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}"
+
 
 def _generic(classes: int) -> Outcome:
     import numpy as np
 
-    medians = [
-        float(np.median([value for value, _ in drawn_gaps(classes, n, _DRAWS)])) for n in _SIZES
-    ]
+    drawn = {n: [value for value, _ in drawn_gaps(classes, n, _DRAWS)] for n in _SIZES}
+    medians = [float(np.median(values)) for values in drawn.values()]
     found, claimed = fitted_exponent(_SIZES, medians), exponent(classes)
-    error = _error_of_slope(classes)
-    least = min(value * n**claimed for n in _SIZES for value, _ in drawn_gaps(classes, n, _DRAWS))
+    error = _error_of_slope(drawn)
+    least = min(min(values) * n**claimed for n, values in drawn.items())
     middle = [m * n**claimed for m, n in zip(medians, _SIZES, strict=True)]
     return sampled(
         None if abs(found - claimed) < 3 * error else f"fitted {found:.3f} +- {error:.3f}",
@@ -181,34 +198,40 @@ def _generic(classes: int) -> Outcome:
     )
 
 
-def _error_of_slope(classes: int) -> float:
+def _error_of_slope(drawn: dict[int, list[float]]) -> float:
     """Standard error of the fitted exponent, from the scatter of log gap at each size.
 
     sqrt(pi / 2) takes that of a mean to that of a median, for a normal distribution.
     """
     import numpy as np
 
-    x = np.log(_SIZES) - np.mean(np.log(_SIZES))
-    scatter = [np.std([math.log(v) for v, _ in drawn_gaps(classes, n, _DRAWS)]) for n in _SIZES]
-    errors = math.sqrt(math.pi / 2) * np.array(scatter) / math.sqrt(_DRAWS)
+    x = np.log(list(drawn)) - np.mean(np.log(list(drawn)))
+    scatter = np.array([np.std(np.log(values)) for values in drawn.values()])
+    errors = math.sqrt(math.pi / 2) * scatter / math.sqrt(_DRAWS)
     return float(np.sqrt(np.sum((x * errors) ** 2)) / np.sum(x**2))
 
 
-def _bound() -> Outcome:
-    worst = {
-        classes: max(share for n in _SIZES for _, share in drawn_gaps(classes, n, _DRAWS))
-        for classes in (3, 4)
-    }
-    bad = next((f"K = {k}: {share}" for k, share in worst.items() if share > 1), None)
-    return sampled(
-        bad,
-        "largest gap / bound: " + ", ".join(f"K = {k}: {share:.3f}" for k, share in worst.items()),
-        "open",
-        "By Minkowski's argument with Hermite's constant, to leading order: so no exponent below "
-        "1 + 2/(K-1) is possible for any lengths.",
-    )
+for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)")):
+    CLAIMS.claim(
+        f"b-8-7.generic-exponent.{word}-classes",
+        "B.8.7, reported as numerical evidence",
+        f"For generic lengths the gap closes like n^-{shown}, K = {classes}.",
+        evidence=Evidence.SAMPLED,
+        origin=Origin.REPRODUCTION,
+        kind="equation",
+        checked=f"{_DRAWN}, seed {SEED}",
+    )(partial(_generic, classes))
 
 
+@CLAIMS.claim(
+    "b-8-7.rational-ratios",
+    "B.8.7, the two last paragraphs together",
+    "Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.",
+    evidence=Evidence.SAMPLED,
+    kind="equation",
+    checked="ratios near 1/2, 3/4 at n = 101, 201, 401, equal shares",
+    origin=Origin.READING,
+)
 def _fixed_ratios() -> Outcome:
     """Ratios 1/2 and 3/4: u = 4 is a bounded resonance for every n."""
     shares = (Fraction(1, 3),) * 3
@@ -233,57 +256,19 @@ def _fixed_ratios() -> Outcome:
     )
 
 
-CLAIMS = (
-    congestion(
-        "b-8-7.fixed-shorter-lengths",
-        "With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).",
-        "B.8.7",
-        _fixed_shorter,
-        kind="equation",
-        checked="(2, 3, n), (2, 4, n), (4, 6, n), n = 101, 201, 401, shares 1/5, 3/10, 1/2",
-    ),
-    congestion(
-        "b-8-7.consecutive-lengths",
-        "Consecutive lengths have a gap of c_res n^-3 + O(n^-4).",
-        "B.8.7",
-        _consecutive,
-        kind="equation",
-        checked="K = 3 and 4, n = 25, 50, 100",
-    ),
-    congestion(
-        "b-8-7.bounded-resonance",
-        "If u l_k = c_k modulo n with u fixed and c_k bounded, then 1 - rho_inf = c_res n^-3 + ...",
-        "B.8.7, as printed",
-        _resonance_literal,
-        kind="equation",
-        expected=Verdict.FAILS,
-        checked="decode lengths (400, 401), equal shares",
-    ),
-    *(
-        congestion(
-            f"b-8-7.generic-exponent.{word}-classes",
-            f"For generic lengths the gap closes like n^-{shown}, K = {classes}.",
-            "B.8.7, reported as numerical evidence",
-            lambda classes=classes: _generic(classes),
-            kind="equation",
-            checked=f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}, seed {SEED}",
-        )
-        for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)"))
-    ),
-    congestion(
-        "b-8-7.rational-ratios",
-        "Lengths near fixed rational ratios are a bounded resonance: the gap closes like n^-3.",
-        "B.8.7, the two last paragraphs together",
-        _fixed_ratios,
-        kind="equation",
-        checked="ratios near 1/2, 3/4 at n = 101, 201, 401, equal shares",
-    ),
-    congestion(
-        "b-8-7.upper-bound",
-        "To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.",
-        "B.8.7, half of what it leaves open",
-        _bound,
-        kind="equation",
-        checked=f"{_DRAWS} draws for each n = {', '.join(map(str, _SIZES))}, K = 3 and 4",
-    ),
+@CLAIMS.over(
+    Range(f"{_DRAWN}, K = 3 and 4", lambda: (3, 4)),
+    "b-8-7.upper-bound",
+    "B.8.7, half of what it leaves open",
+    "To leading order the gap is at most a constant times n^(-1-2/(K-1)), for any lengths.",
+    ours=lambda seen: f"largest gap / bound: {', '.join(seen)}",
+    paper="open",
+    note="By Minkowski's argument with Hermite's constant, to leading order: so no exponent below "
+    "1 + 2/(K-1) is possible for any lengths.",
+    origin=Origin.READING,
+    kind="equation",
 )
+def _bound(classes: int) -> Seen | str:
+    worst = max(part for n in _SIZES for _, part in drawn_gaps(classes, n, _DRAWS))
+    shown = f"K = {classes}: {worst:.3f}"
+    return Seen(shown) if worst <= 1 else shown

@@ -115,6 +115,7 @@ def _cubic(family: str) -> Seen | str:
     "proposition-4.harder.close-lengths",
     _BELOW,
     "Stability is harder when the two decode lengths are close.",
+    origin=Origin.READING,
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
@@ -189,6 +190,7 @@ def _prefactor_at_both_ends() -> Outcome:
     _BELOW,
     "For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.",
     checked="all theta > 0, in symbols",
+    origin=Origin.READING,
 )
 def _prefactor_for_positive_theta() -> Outcome:
     import sympy
@@ -210,6 +212,7 @@ def _prefactor_for_positive_theta() -> Outcome:
     ),
     paper="harder for p near 1",
     note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
+    origin=Origin.READING,
 )
 def _long_requests_rare(a: int, n: int) -> Seen | bool:
     values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
@@ -222,6 +225,7 @@ def _long_requests_rare(a: int, n: int) -> Seen | bool:
     "proposition-4.harder.short-requests-rare",
     _BELOW,
     "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
+    origin=Origin.READING,
 )
 def _short_requests_rare(a: int, n: int) -> bool:
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)
