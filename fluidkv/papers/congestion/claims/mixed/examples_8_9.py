@@ -1,7 +1,6 @@
 """Congestion, Examples 8 and 9, Figures 10 and 11: the pairs (2, 3) and (2, 4) in equal shares."""
 
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
@@ -281,4 +280,4 @@ for second, word, modulus in (
         f"The curve of (2, {second}) confirms |z| = {modulus} to first order.",
         evidence=Evidence.FLOAT,
         checked="l0 = 10 ... 1000000",
-    )(partial(_confirmed, second))
+    )(lambda second=second: _confirmed(second))

@@ -13,7 +13,7 @@ give. Resonances lie far below it. For K = 2, gamma_1 = 1, it is the gap of (33)
 import math
 import random
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
@@ -220,7 +220,7 @@ for classes, word, shown in ((3, "three", "2"), (4, "four", "(5/3)")):
         origin=Origin.REPRODUCTION,
         kind="equation",
         checked=f"{_DRAWN}, seed {SEED}",
-    )(partial(_generic, classes))
+    )(lambda classes=classes: _generic(classes))
 
 
 @CLAIMS.claim(

@@ -82,12 +82,10 @@ def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     system = System(Workload(tuple(RequestClass(*row) for row in rows)), capacity)
     rate = capacity / sum(p * n * (l0 + Fraction(n + 1, 2)) for l0, n, p in rows)
     state = [[p * rate] * n for _, n, p in rows]
+    if exact.memory_used(system, state) != capacity:
+        return False
     step = exact.iterate(system, state)  # the literal model
-    return (
-        exact.memory_used(system, state) == capacity
-        and not any(map(any, step.evicted))
-        and step.state == state
-    )
+    return step.state == state and not any(map(any, step.evicted))
 
 
 def _symbols(lengths: Sequence[int]) -> tuple[list[Any], list[Any]]:
