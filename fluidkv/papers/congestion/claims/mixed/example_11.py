@@ -28,7 +28,7 @@ from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements()
-_START = (Fraction(1), Fraction(0), Fraction(0))
+_START: tuple[Fraction, ...] = (Fraction(1), Fraction(0), Fraction(0))
 _LAST = 40  # iterations that are looked at
 
 

@@ -130,7 +130,7 @@ def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
     return (1 - p + p * theta) ** 3 / (p * (1 - p)), p, theta
 
 
-def _sign(expression: "sympy.Expr", p: "sympy.Symbol") -> int | None:
+def _sign(expression: "sympy.Basic", p: "sympy.Symbol") -> int | None:
     """1 or -1 where it is positive or negative for all p in (0, 1), and positive theta.
 
     With p as x / (1 + x), x > 0, the coefficients show it.
@@ -214,7 +214,7 @@ def _prefactor_for_positive_theta() -> Outcome:
     note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
     origin=Origin.READING,
 )
-def _long_requests_rare(a: int, n: int) -> Seen | bool:
+def _long_requests_rare(a: int, n: int) -> Seen | str:
     values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
     shown = f"({a}, {n}): {', '.join(map(str, values))}"
     return Seen(shown) if values[0] < values[1] < values[2] else shown
