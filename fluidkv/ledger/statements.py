@@ -162,7 +162,8 @@ class Statements:
 
 
 def _text(text: Text, seen: list[Any]) -> str:
-    return text.replace("{count}", str(len(seen))) if isinstance(text, str) else text(seen)
+    words = text if isinstance(text, str) else text(seen)
+    return words.replace("{count}", str(len(seen)))
 
 
 def _kind(text: str) -> Kind | None:
