@@ -220,9 +220,9 @@ def _margin() -> Outcome:
 
     f, l0 = _finite(3)
     a, b, c = f.all_coeffs()
-    pair = sympy.expand(b**2 - 4 * a * c)
-    squared = sympy.factor(c / a)
-    bad = [x for x in range(1, 200) if squared.subs(l0, x) >= 1 and pair.subs(l0, x) < 0]
+    pair, squared = sympy.expand(b**2 - 4 * a * c), sympy.factor(c / a)
+    values = ((x, sympy.Rational(squared.subs(l0, x)), pair.subs(l0, x)) for x in range(1, 200))
+    bad = [x for x, value, discriminant in values if value >= 1 and discriminant.is_negative]
     return holds_for(
         f"l0 = {bad[0]}: |z|^2 = {squared.subs(l0, bad[0])}" if bad else None,
         ours=f"|z|^2 = {squared}; at l0 = 1 both roots lie exactly on the unit circle",

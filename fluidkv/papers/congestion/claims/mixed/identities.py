@@ -1,4 +1,4 @@
-"""Congestion, equations (7), (8), (10), (11), (28) to (30) and (34): what they say of one another.
+"""Congestion, equations (8), (10), (11), (28) to (30) and (34): what they say of one another.
 
 Each identity is linear in the products of shares and inputs. So if it holds for shares, ratios and
 inputs that are symbols, it holds for all; lengths have to be numbers, and those tried are a sample.
@@ -10,7 +10,7 @@ from itertools import combinations, product
 from typing import Any
 
 from fluidkv import exact
-from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.claims.mixed import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import RequestClass, System, Workload
@@ -41,33 +41,6 @@ _WORKLOADS = Range(
 
 def _shares(classes: int) -> list[Fraction]:
     return [Fraction(k + 1, classes * (classes + 1) // 2) for k in range(classes)]
-
-
-@CLAIMS.over(
-    _WORKLOADS,
-    "equation-7",
-    "equation (7) and below",
-    "With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit "
-    "above 0.",
-    ours=lambda seen: (
-        "what a stage holds over r_k L, less 1, is at most "
-        f"{max(seen)} / L; x* tends to c / sum(p r l1)"
-    ),
-    paper="w = r_k L (1 + O(1/L)); concurrency does not degenerate",
-)
-def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
-    """Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5."""
-    mix, c = exact.LengthMix(lengths, _shares(len(lengths)), ratios[: len(lengths)]), 50
-    limit = [Fraction(v, mix.limit.denominator) for v in mix.limit.memory]
-    weights, rates = [], []
-    for L in (10, 100, 1000, 10**4, 10**5):
-        found = mix.weights(L)
-        held = [Fraction(v, found.denominator) for v in found.memory]
-        rate = exact.eviction_free_equilibrium(System(mix.workload(L), c * L)).rate
-        weights.append(max(abs(v / (L * a) - 1) for v, a in zip(held, limit, strict=True)) * L)
-        rates.append(abs(rate * sum(limit) / c - 1) * L)
-    bounded = max(weights) <= 2 * weights[0] and max(rates) <= 2 * rates[-1]
-    return bounded and Seen(max(weights))
 
 
 @CLAIMS.over(
