@@ -17,7 +17,7 @@ from fluidkv.ledger.outcomes import (
     verdict,
 )
 from fluidkv.papers.congestion.claims.mixed.example_10 import effective_weights, modulus_squared
-from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
+from fluidkv.papers.congestion.instances.near_equilibrium import (
     BETA,
     HALF,
     example,

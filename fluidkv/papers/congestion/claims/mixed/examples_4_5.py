@@ -15,7 +15,7 @@ from fluidkv.ledger.outcomes import (
     root_rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload

@@ -14,7 +14,7 @@ from fluidkv.ledger.outcomes import (
     verdict,
 )
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 

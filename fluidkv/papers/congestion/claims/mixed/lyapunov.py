@@ -9,7 +9,7 @@ from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, rounds_to, verdict
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
+from fluidkv.papers.congestion.instances.near_equilibrium import (
     BETA,
     HALF,
     ITERATIONS,
