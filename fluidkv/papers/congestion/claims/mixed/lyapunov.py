@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
@@ -23,9 +24,11 @@ from fluidkv.papers.congestion.instances.near_equilibrium import (
     square,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.papers.congestion.uniform import UniformBound, uniform_bound
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    from fluidkv.papers.congestion.uniform import UniformBound
 
 CLAIMS = statements()
 
@@ -39,6 +42,8 @@ _PROVED = (
 
 @cache
 def _bound(mix: "exact.LengthMix", least: int) -> "UniformBound":
+    from fluidkv.papers.congestion.uniform import uniform_bound
+
     return uniform_bound(mix, least)
 
 
