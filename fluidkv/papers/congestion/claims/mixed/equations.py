@@ -97,10 +97,7 @@ def _equation_28(a: int, n: int) -> bool:
 
 
 @CLAIMS.over(
-    _PAIRS,
-    "equation-29",
-    "equation (29)",
-    "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n.",
+    _PAIRS, "equation-29", "equation (29)", "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n."
 )
 def _equation_29(a: int, n: int) -> bool:
     import sympy
