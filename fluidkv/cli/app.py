@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from io import TextIOWrapper
 from typing import Annotated
 
@@ -51,6 +52,8 @@ for _panel, _commands in _PANELS.items():
 
 def run(argv: Sequence[str] | None) -> int:
     """What `fluidkv.cli.main` does, handlers of signals apart."""
+    if not os.environ.get("COLUMNS", "80").strip("0"):
+        del os.environ["COLUMNS"]  # some shells export a width of 0: nothing would be shown in it
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
             stream.reconfigure(errors="backslashreplace")
@@ -84,7 +87,8 @@ def _interrupted() -> int:
 
 def _discard_output() -> None:
     """What is still buffered goes nowhere: flushing it at exit would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):  # a stream of the caller's, without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str) -> int:

@@ -16,6 +16,7 @@ from fluidkv.fluid import (
     perturbed_starts,
     simulate,
 )
+from fluidkv.fluid.precision import random_key
 from fluidkv.workload import System
 
 # Relative deviations of the cohorts from the equilibrium: along the leading mode, and noise.
@@ -114,7 +115,7 @@ def simulate_starts(
         seed: of the noise.
     """
     model = cohort_model(system)
-    kinds = _starts(model, found, jax.random.key(seed))
+    kinds = _starts(model, found, random_key(seed))
     labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
     batch = np.concatenate(list(kinds.values()))
     horizon = iterations or _horizon(len(batch), system.workload.longest_decode)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.verdict import Evidence, Stability
@@ -163,6 +164,7 @@ class Routing:
         }
 
 
+@kinds_checked
 def segregated(
     workload: Workload, nodes: int, *, capacity: Fraction | int | None = None
 ) -> Routing:
@@ -183,6 +185,7 @@ def segregated(
     return partitioned(workload, groups, capacity=capacity)
 
 
+@kinds_checked
 def mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = None) -> Routing:
     """Every node gets every class, an equal part of it.
 
@@ -193,6 +196,7 @@ def mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = N
     return _routing(workload, (row,) * nodes, capacity)
 
 
+@kinds_checked
 def partitioned(
     workload: Workload,
     groups: Sequence[Sequence[int]],
