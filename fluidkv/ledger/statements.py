@@ -28,14 +28,15 @@ A module imports the rooms (`from fluidkv import exact, fluid`), which load what
 use: so statements are there without what checks need.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, get_args
 
 from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
-Check = Callable[[], Outcome]
 Predicate = Callable[..., bool | str | Seen]
 Text = str | Callable[[list[Any]], str]
 """Words, or what makes them of the values that a predicate has `Seen`, case by case."""
@@ -47,7 +48,7 @@ class Statements:
     Args:
         paper: first word of their ids, "congestion".
         name: short name in their sources, "Congestion".
-        origin, evidence: of those that say no other.
+        origin, evidence: of the claims that do not say so themselves.
     """
 
     def __init__(
@@ -76,7 +77,8 @@ class Statements:
         origin: Origin | None = None,
         kind: Kind | None = None,
         checked: str = "the printed case",
-    ) -> Callable[[Check], Check]:
+        given: tuple[Any, ...] = (),
+    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Declare a claim on the function that checks it.
 
         Args:
@@ -84,18 +86,21 @@ class Statements:
             place: in the paper.
             statement, expected, evidence, origin, checked: as in `Claim`.
             kind: taken from the place or the id where one of them names it; else it is required.
+            given: arguments of the check, where several claims have one.
         """
-        given = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
+        named = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
 
-        def declared(check: Check) -> Check:
+        def declared(check: Callable[..., Outcome]) -> Callable[..., Outcome]:
+            bound = partial(check, *given) if given else check
+            bound.__module__ = check.__module__  # where the statement stands
             self._claims.append(
                 Claim(
                     id=f"{self._paper}.{id}",
-                    kind=given,
+                    kind=named,
                     statement=statement,
                     source=f"{self._name}, {place}",
                     checked=checked,
-                    check=check,
+                    check=bound,
                     expected=expected,
                     evidence=evidence or self._evidence,
                     origin=origin or self._origin,
@@ -180,6 +185,6 @@ def _text(text: Text, seen: list[Any]) -> str:
 
 def _kind(text: str) -> Kind | None:
     """The kind that a text names first."""
-    words = text.lower()
-    named = [(words.index(kind), kind) for kind in get_args(Kind) if kind in words]
+    found = [(re.search(rf"\b{kind}s?\b", text.lower()), kind) for kind in get_args(Kind)]
+    named = [(match.start(), kind) for match, kind in found if match]
     return min(named)[1] if named else None

@@ -116,9 +116,10 @@ def _mean_maxima(n: int, batches: int) -> "Iterator[arb]":
 )
 def _lemma_4_poisson(n: int) -> bool | str:
     from flint import arb
-    from flint import ctx as flint_context
 
-    with flint_context.workprec(_BITS):
+    from fluidkv.exact.precision import working
+
+    with working(_BITS):
         right = arb(0)
         for k, left in enumerate(_mean_maxima(n, 5), start=1):
             right += _above_0(k * n) / k
@@ -138,9 +139,10 @@ def _lemma_4_poisson(n: int) -> bool | str:
 )
 def _cauchy_schwarz(n: int) -> bool | str:
     from flint import arb
-    from flint import ctx as flint_context
 
-    with flint_context.workprec(_BITS):
+    from fluidkv.exact.precision import working
+
+    with working(_BITS):
         total = arb(0)
         for k in range(1, 41):
             part = _above_0(k * n)
@@ -160,9 +162,10 @@ def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[arb, ...]":
     A queue that is n (N - b) + n or more after b batches is not stuck before N: it may be left out.
     """
     from flint import arb
-    from flint import ctx as flint_context
 
-    with flint_context.workprec(_BITS):
+    from fluidkv.exact.precision import working
+
+    with working(_BITS):
         weights = _poisson(mean, n * batches + n)
         law, stuck, found = [arb(1)], arb(0), []
         for b in range(1, batches + 1):

@@ -154,9 +154,10 @@ def _expected_above(time: int) -> "arb":
 def _least_in_system(time: int) -> bool | str:
     """At M* = 3, l = l' = 1, at most T complete by T."""
     from flint import arb
-    from flint import ctx as flint_context
 
-    with flint_context.workprec(128):
+    from fluidkv.exact.precision import working
+
+    with working(128):
         mean = _expected_above(time)
         root = (arb(time) / (2 * arb.pi())).sqrt()
         inside = mean < root and mean > root * (1 - arb(1) / (11 * time))
