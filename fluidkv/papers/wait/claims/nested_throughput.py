@@ -122,43 +122,36 @@ def _first_segment() -> Outcome:
     return first_queue(runs, "Rates stay.")
 
 
-def _broken(name: str, statement: str, n: tuple[int, int], power: float) -> None:
-    """A claim about thresholds that break a line of (12), or meet it."""
-
-    @CLAIMS.claim(
-        f"equation-12.{name}",
-        "equation (12)",
-        statement,
-        checked=_RANGE,
-    )
-    def _check() -> Outcome:
-        return _grows(n, power, "thresholds must satisfy (12)")
-
-
-_broken(
-    "arrivals.broken",
-    "With n_1 below r_1 Delta T and d1 = 0, prompts pile up in proportion to time.",
-    (1, 1),
-    1.0,
-)
-_broken(
-    "arrivals.equal",
-    "With n_1 = r_1 Delta T and d1 = 0 prompts pile up like the root of time.",
-    (2, 2),
-    0.5,
-)
-_broken(
-    "thinning.broken",
-    "With n_2 below p_2 n_1 prompts pile up before segment 2 in proportion to time.",
-    (4, 1),
-    1.0,
-)
-_broken(
-    "thinning.equal",
+@CLAIMS.claim(
+    "equation-12.thinning.equal",
+    "equation (12)",
     "With n_2 = p_2 n_1 prompts pile up before segment 2 like the root of time.",
-    (4, 2),
-    0.5,
+    checked=_RANGE,
+    given=((4, 2), 0.5),
 )
+@CLAIMS.claim(
+    "equation-12.thinning.broken",
+    "equation (12)",
+    "With n_2 below p_2 n_1 prompts pile up before segment 2 in proportion to time.",
+    checked=_RANGE,
+    given=((4, 1), 1.0),
+)
+@CLAIMS.claim(
+    "equation-12.arrivals.equal",
+    "equation (12)",
+    "With n_1 = r_1 Delta T and d1 = 0 prompts pile up like the root of time.",
+    checked=_RANGE,
+    given=((2, 2), 0.5),
+)
+@CLAIMS.claim(
+    "equation-12.arrivals.broken",
+    "equation (12)",
+    "With n_1 below r_1 Delta T and d1 = 0, prompts pile up in proportion to time.",
+    checked=_RANGE,
+    given=((1, 1), 1.0),
+)
+def _equation_12(thresholds: tuple[int, int], power: float) -> Outcome:
+    return _grows(thresholds, power, "thresholds must satisfy (12)")
 
 
 @CLAIMS.claim(

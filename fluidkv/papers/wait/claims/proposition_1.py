@@ -56,6 +56,23 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
     return found
 
 
+@CLAIMS.claim(
+    "proposition-1.at-one",
+    "Proposition 1",
+    "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
+    evidence=Evidence.SAMPLED,
+    checked=_RANGE,
+    given=(Fraction(1),),
+)
+@CLAIMS.claim(
+    "proposition-1.above-one",
+    "Proposition 1",
+    "With a load of 5/4 mean latency grows linearly with time.",
+    evidence=Evidence.SAMPLED,
+    origin=Origin.PRINTED,
+    checked=_RANGE,
+    given=(Fraction(5, 4),),
+)
 def _growth(load: Fraction) -> Outcome:
     """Completions at each iteration; the mean time in the system at half time and at the end."""
     import numpy as np
@@ -84,29 +101,6 @@ def _growth(load: Fraction) -> Outcome:
         f"Mean time in the system of {', '.join(_POLICIES)}. For every policy: at least "
         f"T (1 - 1 / (lambda c (d1 + d0 / M))) / 2 = {share} T, less one arrival.",
     )
-
-
-@CLAIMS.claim(
-    "proposition-1.above-one",
-    "Proposition 1",
-    "With a load of 5/4 mean latency grows linearly with time.",
-    evidence=Evidence.SAMPLED,
-    checked=_RANGE,
-    origin=Origin.PRINTED,
-)
-def _above_one() -> Outcome:
-    return _growth(Fraction(5, 4))
-
-
-@CLAIMS.claim(
-    "proposition-1.at-one",
-    "Proposition 1",
-    "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
-    evidence=Evidence.SAMPLED,
-    checked=_RANGE,
-)
-def _at_one() -> Outcome:
-    return _growth(Fraction(1))
 
 
 def _recursion(iterations: int) -> list[Fraction]:

@@ -49,6 +49,22 @@ def _runs(case: str, zeta: int) -> "Dataset":
     return wait.simulate_chain(two_types(case), _N, runs=_RUNS, horizon=horizon, seed=2)
 
 
+@CLAIMS.claim(
+    "theorem-1.throughput",
+    "Theorem 1",
+    "With equality in (11) the throughput gap is at most of order (zeta T)^-1/2.",
+    kind="theorem",
+    checked=_LONG,
+    given=("equality",),
+)
+@CLAIMS.claim(
+    "theorem-1.slack.throughput",
+    _SLACK,
+    "With slack for all types the throughput gap is of order (zeta T)^-1.",
+    kind="theorem",
+    checked=_LONG,
+    given=("slack",),
+)
 def _gap_bound(case: str) -> Outcome:
     """The gap at every horizon against the bound with constants.
 
@@ -77,6 +93,22 @@ def _gap_bound(case: str) -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "theorem-1.throughput.exponent",
+    "Theorem 1",
+    "With equality in (11) the exponent of the throughput gap is -1/2 at most.",
+    kind="theorem",
+    checked=_LONG,
+    given=("equality", -0.5),
+)
+@CLAIMS.claim(
+    "theorem-1.slack.throughput.exponent",
+    _SLACK,
+    "With slack for all types the exponent of the throughput gap is -1 at most.",
+    kind="theorem",
+    checked=_LONG,
+    given=("slack", -1.0),
+)
 def _exponent(case: str, printed: float) -> Outcome:
     study = _study(case)
     low, high = study.interval
@@ -101,8 +133,27 @@ def _growth(case: str, types: tuple[int, ...]) -> tuple[float, float]:
     return growth, ERRORS * growth * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
 
 
+@CLAIMS.claim(
+    "theorem-1.latency",
+    "Theorem 1",
+    "With equality in (11) mean latency and TTFT are at most of order (zeta T)^1/2.",
+    kind="theorem",
+    checked=_LONG,
+    given=("equality", (0, 1), 2.0),
+)
+@CLAIMS.claim(
+    "theorem-1.slack.latency",
+    "below Proposition 4",
+    "The latency of a type with slack is bounded, beside a type without.",
+    kind="theorem",
+    checked=_LONG,
+    given=("slack in one", (1,), 1.0),
+)
 def _latency(case: str, types: tuple[int, ...], most: float) -> Outcome:
-    """By Little's law from the mean number waiting, and at most n at each stage."""
+    """By Little's law from the mean number waiting, and at most n at each stage.
+
+    Four times the horizon may make it `most` times as large.
+    """
     system, bad, seen = two_types(case), None, []
     for zeta in _ZETAS:
         run = _runs(case, zeta)
@@ -125,70 +176,6 @@ def _latency(case: str, types: tuple[int, ...], most: float) -> Outcome:
         "the rate, and at most n prompts at each stage.",
         refuted=Evidence.SAMPLED,
     )
-
-
-def _theorem(id: str, place: str, statement: str):
-    return CLAIMS.claim(
-        f"theorem-1.{id}",
-        place,
-        statement,
-        kind="theorem",
-        checked=_LONG,
-    )
-
-
-@_theorem(
-    "throughput",
-    "Theorem 1",
-    "With equality in (11) the throughput gap is at most of order (zeta T)^-1/2.",
-)
-def _throughput() -> Outcome:
-    return _gap_bound("equality")
-
-
-@_theorem(
-    "throughput.exponent",
-    "Theorem 1",
-    "With equality in (11) the exponent of the throughput gap is -1/2 at most.",
-)
-def _throughput_exponent() -> Outcome:
-    return _exponent("equality", -0.5)
-
-
-@_theorem(
-    "latency",
-    "Theorem 1",
-    "With equality in (11) mean latency and TTFT are at most of order (zeta T)^1/2.",
-)
-def _latency_of_both() -> Outcome:
-    return _latency("equality", (0, 1), 2.0)  # four times the horizon
-
-
-@_theorem(
-    "slack.throughput",
-    _SLACK,
-    "With slack for all types the throughput gap is of order (zeta T)^-1.",
-)
-def _slack_throughput() -> Outcome:
-    return _gap_bound("slack")
-
-
-@_theorem(
-    "slack.throughput.exponent",
-    _SLACK,
-    "With slack for all types the exponent of the throughput gap is -1 at most.",
-)
-def _slack_exponent() -> Outcome:
-    return _exponent("slack", -1.0)
-
-
-@_theorem(
-    "slack.latency",
-    "below Proposition 4",
-    "The latency of a type with slack is bounded, beside a type without.",
-)
-def _slack_latency() -> Outcome:
-    return _latency("slack in one", (1,), 1.0)
 
 
 @CLAIMS.claim(
