@@ -46,6 +46,7 @@ MUTANTS: list[Mutant] = [
     Mutant("wait.theorem-4.merged", "(62 + ends[k - 1])", "(63 + ends[k - 1])", "def _written"),
     Mutant("wait.section-7-2.minimum", "5 <= count <= 20", "3 <= count <= 25", "def _near_ten"),
     Mutant("wait.section-7-2.minimum.half-load", "5 <= count <= 20", "9 <= count <= 11", "_near_t"),
+    Mutant("wait.section-6-1.high-demand", "> found[rule][0]", "> 2 * found[rule][0]"),
     Mutant("wait.section-6-1.thresholds", "k >= 1", "k > 1"),
     Mutant("wait.section-6-2.bins", "-(-stage // 50)", "stage // 50"),
     Mutant(
