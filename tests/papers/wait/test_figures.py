@@ -175,13 +175,13 @@ def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
 
 def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
     data = wrong_inputs.data((1.0, 1.1), (0,), 4.0, (1.5, 3.0))
-    part = wrong_inputs._part(data, "lengths")
+    part = wrong_inputs.part_of(data, "lengths")
     assert array(part, "nested.served")[1] < 0.6
     assert array(part, "nested.peak")[1] > 5
     for key in ("cap", "vllm", "wait_least"):
         assert array(part, f"{key}.served")[1] > 0.97
         assert array(part, f"{key}.peak")[1] < 1
-    assert not array(wrong_inputs._part(data, "rates"), "nested.evictions").any()
+    assert not array(wrong_inputs.part_of(data, "rates"), "nested.evictions").any()
     _drawn(wrong_inputs.FIGURE, data)
 
 

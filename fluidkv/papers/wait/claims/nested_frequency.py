@@ -81,53 +81,50 @@ def _peaks(case: _Case, seed: int) -> "np.ndarray":
     ).peak_held.values
 
 
-def _frequency(case: _Case, seed: int, delta: Fraction) -> None:
-    @CLAIMS.claim(
-        f"theorem-2.frequency.{case.name}.delta-{delta.numerator}-{delta.denominator}",
-        "Theorem 2",
-        f"The memory (14) is exceeded by the horizon with probability {delta} at most.",
-        checked=f"{case.said}: {RUNS} runs (seed {seed})",
-    )
-    def _check() -> Outcome:
-        note = f"n = {case.thresholds}, horizon {case.horizon}."
-        return counted(_peaks(case, seed), case.capacity(delta), delta, note)
+def _frequency(case: _Case, seed: int, delta: Fraction) -> Outcome:
+    note = f"n = {case.thresholds}, horizon {case.horizon}."
+    return counted(_peaks(case, seed), case.capacity(delta), delta, note)
 
 
-def _looseness(case: _Case) -> None:
+def _looseness(case: _Case) -> Outcome:
     """The largest memory of all runs, and the least capacity that would have done, by delta."""
+    import numpy as np
 
-    @CLAIMS.claim(
-        f"theorem-2.frequency.{case.name}.looseness",
-        "beside Theorem 2 (our own)",
-        "Less memory than (14) would have been exceeded no more often than delta.",
-        kind="remark",
-        checked=f"{case.said}: {RUNS} runs for each delta",
-    )
-    def _check() -> Outcome:
-        import numpy as np
-
-        parts, bad = [], None
-        for seed, delta in _DELTAS:
-            peaks, capacity = np.sort(_peaks(case, seed))[::-1], case.capacity(delta)
-            # exceeded by at most delta of the runs
-            enough = int(peaks[int(delta * peaks.size)])
-            parts.append(
-                f"delta = {delta}: {capacity} asked, {enough} enough, {int(peaks[0])} the most seen"
-            )
-            if enough >= capacity:
-                bad = f"delta = {delta}: {enough} needed"
-        return Outcome(
-            verdict(bad is None),
-            Evidence.SAMPLED,
-            ours="; ".join(parts),
-            paper="not given",
-            note=f"Our own statement, about {RUNS} runs for each delta.",
-            witness=bad or "",
+    parts, bad = [], None
+    for seed, delta in _DELTAS:
+        peaks, capacity = np.sort(_peaks(case, seed))[::-1], case.capacity(delta)
+        # exceeded by at most delta of the runs
+        enough = int(peaks[int(delta * peaks.size)])
+        parts.append(
+            f"delta = {delta}: {capacity} asked, {enough} enough, {int(peaks[0])} the most seen"
         )
+        if enough >= capacity:
+            bad = f"delta = {delta}: {enough} needed"
+    return Outcome(
+        verdict(bad is None),
+        Evidence.SAMPLED,
+        ours="; ".join(parts),
+        paper="not given",
+        note=f"Our own statement, about {RUNS} runs for each delta.",
+        witness=bad or "",
+    )
 
 
 for each in _CASES:
     for draws, chance in _DELTAS:
-        _frequency(each, draws, chance)
+        CLAIMS.claim(
+            f"theorem-2.frequency.{each.name}.delta-{chance.numerator}-{chance.denominator}",
+            "Theorem 2",
+            f"The memory (14) is exceeded by the horizon with probability {chance} at most.",
+            checked=f"{each.said}: {RUNS} runs (seed {draws})",
+            given=(each, draws, chance),
+        )(_frequency)
 for each in _CASES:
-    _looseness(each)
+    CLAIMS.claim(
+        f"theorem-2.frequency.{each.name}.looseness",
+        "beside Theorem 2 (our own)",
+        "Less memory than (14) would have been exceeded no more often than delta.",
+        kind="remark",
+        checked=f"{each.said}: {RUNS} runs for each delta",
+        given=(each,),
+    )(_looseness)

@@ -88,7 +88,7 @@ def _point(x: float, tables: "list[Requests]", window: tuple[float, float]) -> P
     return Point(x, tables, found, window)
 
 
-def _part(data: Data, name: str) -> dict[str, np.ndarray | float]:
+def part_of(data: Data, name: str) -> dict[str, np.ndarray | float]:
     """One sweep, and in it the peak without a limit where there is one."""
     found: dict[str, np.ndarray | float] = {}
     for key, value in data.items():
@@ -113,7 +113,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
     canvas.suptitle(FIGURE.title, x=0.01, ha="left")
     axes = canvas.subplots(2, len(_MEASURES), sharey="col")
     for row, name in zip(axes, ("rates", "lengths"), strict=True):
-        part = _part(data, name)
+        part = part_of(data, name)
         for ax, (measure, label, scale) in zip(row, _MEASURES, strict=True):
             _draw_panel(part, ax, measure, scale)
             ax.set_ylabel(label)
@@ -121,7 +121,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
     for column, (measure, _, _) in enumerate(_MEASURES):
         if measure == "evictions":
             most = max(
-                np.nanmax(array(_part(data, name), f"{key}.evictions_high"))
+                np.nanmax(array(part_of(data, name), f"{key}.evictions_high"))
                 for name in ("rates", "lengths")
                 for key in _KEYS
             )
@@ -159,7 +159,7 @@ def _draw_panel(part: Data, ax: "Axes", measure: str, scale: float) -> None:
 
 def caption(data: Data) -> str:
     def at(name: str, x: float) -> str:
-        part = _part(data, name)
+        part = part_of(data, name)
         place = int(np.argmin(np.abs(array(part, "x") - x)))
         return "; ".join(
             f"{LOOKS[key][0]} {array(part, f'{key}.served')[place]:.0%} of the tokens, "
