@@ -1,4 +1,3 @@
-from .chain.checks import at_most as at_most
 from .chain.checks import thresholds_of as thresholds_of
 from .chain.gap import GapStudy as GapStudy
 from .chain.gap import root_fit as root_fit
@@ -25,9 +24,6 @@ from .prompts import Cut as Cut
 from .prompts import prompt_types as prompt_types
 from .runs.arrivals import VaryingRates as VaryingRates
 from .runs.arrivals import poisson_prompts as poisson_prompts
-from .runs.baselines import engine_requests as engine_requests
-from .runs.baselines import fcfs as fcfs
-from .runs.compare import LPF as LPF
 from .runs.compare import MEASURES as MEASURES
 from .runs.compare import Contender as Contender
 from .runs.compare import Served as Served
@@ -35,6 +31,9 @@ from .runs.compare import Unlimited as Unlimited
 from .runs.compare import compare as compare
 from .runs.reference import WaitEngine as WaitEngine
 from .runs.run import run_policy as run_policy
+from .runs.stages import LPF as LPF
+from .runs.stages import engine_requests as engine_requests
+from .runs.stages import fcfs as fcfs
 from .segments import Segments as Segments
 from .theory.best_blind import attained_blind_throughput as attained_blind_throughput
 from .theory.best_blind import best_blind_throughput as best_blind_throughput

@@ -41,11 +41,11 @@ from fluidkv.answers.recommend.settings import (
     settings_of,
 )
 from fluidkv.errors import InputError
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import metrics
-from fluidkv.serving.result import RunStatus
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.checks import at_most, thresholds_of
+from fluidkv.wait.chain.checks import thresholds_of
 from fluidkv.wait.chain.lanes import Shape, shapes
 from fluidkv.wait.model import WaitSystem, count, several
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
@@ -142,7 +142,7 @@ def type_paths(
 
     Source: WAIT, Lemma 6 and appendix E.3.
     """
-    levels, seed = thresholds_of(system, thresholds), at_most("seed", seed, MOST, least=0)
+    levels, seed = thresholds_of(system, thresholds), count("seed", seed, least=0, most=MOST)
     allowed = f"{len(levels)}, one a type"
     given = levels if floor is None else several("floor", floor, allowed)
     lows = tuple(count("floor", low, least=0) for low in given)
@@ -189,7 +189,7 @@ def _shape(runs: int, batches: int) -> tuple[int, int]:
 
 
 def _random(seed: int) -> np.random.Generator:
-    return np.random.default_rng(at_most("seed", seed, MOST, least=0))
+    return np.random.default_rng(count("seed", seed, least=0, most=MOST))
 
 
 class _Arrivals:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.requests import Requests
 
 IN_TURN, AS_LISTED = "classes in turn", "as listed"
 

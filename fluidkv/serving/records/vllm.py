@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, Gate
 
 STEP = "step"

@@ -1,12 +1,12 @@
 """What this room accepts: kinds of numbers, and runs whose counts fit into 32 bits."""
 
-from math import inf, isfinite, nan
-from numbers import Real
+from math import inf, isfinite
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import real
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
 from fluidkv.wait.chain.rates import RateSteps
-from fluidkv.wait.model import WaitSystem, count, several
+from fluidkv.wait.model import WaitSystem, several
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.segments import Segments
 
@@ -16,39 +16,15 @@ MOST_COUNT = 2**31 - 1
 """Counts are kept in 32 bits."""
 
 
-def above_0(argument: str, value: object) -> float:
-    """The value as a float.
-
-    Raises:
-        InputError: no number, not finite, or not above 0.
-    """
-    found = _float(value)
-    if not 0 < found < inf:
-        raise InputError(argument, value, "a finite number above 0")
-    return found
-
-
 def probability(argument: str, value: object) -> float:
     """The value as a float between 0 and 1, neither of them.
 
     Raises:
         InputError: something else.
     """
-    found = _float(value)
+    found = real(value)
     if not 0 < found < 1:
         raise InputError(argument, value, "a number between 0 and 1")
-    return found
-
-
-def at_most(argument: str, value: object, most: int, *, least: int = 1) -> int:
-    """The value as an int from `least` to `most`.
-
-    Raises:
-        InputError: something else.
-    """
-    found = count(argument, value, least=least)
-    if found > most:
-        raise InputError(argument, value, f"an integer from {least} to {most}")
     return found
 
 
@@ -111,13 +87,3 @@ def check_growth(
     raise InputError(
         argument, value, f"so few that no queue can pass {MOST_COUNT}; here one could reach {grown}"
     )
-
-
-def _float(value: object) -> float:
-    """NaN where the value is no real number."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return nan
-    try:
-        return float(value)
-    except OverflowError:  # an integer or a Fraction beyond floats
-        return inf

@@ -18,16 +18,15 @@ from jaxtyping import Float
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.checks import (
     MOST_SEED,
-    above_0,
-    at_most,
     probability,
     thresholds_of,
 )
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
 from fluidkv.wait.chain.simulate import simulate_chain
-from fluidkv.wait.model import Exact, WaitSystem, count, several
+from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments
 
 RESAMPLES = 1000
@@ -101,7 +100,7 @@ def throughput_gap(
     if np.unique(scales[fitted]).size < 2:
         raise InputError("zetas", scales.tolist(), f"at least two different ones from {fit_from}")
     confidence, runs = probability("confidence", confidence), count("runs", runs, least=2)
-    seed = at_most("seed", seed, MOST_SEED // len(scales) - 1, least=0)
+    seed = count("seed", seed, least=0, most=MOST_SEED // len(scales) - 1)
     rate = float(sum(arrival_rates(model)))
     best = rate * (_mean_outputs(model))
     left, time, plain, latency = [], [], [], []

@@ -10,23 +10,24 @@ over the rate of arrivals.
 Source: WAIT, Algorithms 1 and 2.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import jax
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.runs.batch import Progress
+from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.dataset import labelled
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.checks import (
     MOST_RUNS,
     MOST_SEED,
-    above_0,
-    at_most,
     check_growth,
     thresholds_of,
 )
-from fluidkv.wait.chain.groups import Plan, run_groups
+from fluidkv.wait.chain.engine import Plan, run_chain
 from fluidkv.wait.chain.lanes import lanes_of, shapes
 from fluidkv.wait.chain.rates import RateSteps
 from fluidkv.wait.chain.state import Chain
@@ -36,16 +37,16 @@ from fluidkv.wait.segments import Segments
 __all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
 
 CHAIN_RECORDS = {
-    "queue": "prompts before each lane, before any wait",
-    "wait": "time waited before the batch",
-    "waited": "arrivals to each lane during the wait",
-    "joined": "lanes in the batch",
-    "kv_tokens": "tokens in the batch",
-    "held_tokens": "tokens in memory",
-    "entered": "prompts that came to wait before each lane during the iteration",
-    "time": "the clock after the iteration",
+    "queue": ("prompts before each lane, before any wait", "request"),
+    "wait": ("time waited before the batch", "time"),
+    "waited": ("arrivals to each lane during the wait", "request"),
+    "joined": ("lanes in the batch", "1"),
+    "kv_tokens": ("tokens in the batch", "token"),
+    "held_tokens": ("tokens in memory", "token"),
+    "entered": ("prompts that came to wait before each lane during the iteration", "request"),
+    "time": ("the clock after the iteration", "time"),
 }
-"""What `simulate_chain` can record of each iteration."""
+"""What `simulate_chain` can record of each iteration -> (what it is, unit)."""
 
 NO_HORIZON = 2**31 - 1
 """Iterations of a run that ends at a time."""
@@ -64,7 +65,7 @@ def simulate_chain(
     rate_steps: RateSteps | None = None,
     memory: float | None = None,
     record: Iterable[str] = (),
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run a chain of counts from the empty system, many times.
 
@@ -119,7 +120,7 @@ def simulate_chain(
         form, numbers = lanes_of(
             model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
         )
-        found = run_groups(form, numbers, plan, on_progress)
+        found = run_chain(form, numbers, plan, on_progress)
     return _dataset(model, levels, found.chain, found.records, memory)
 
 
@@ -157,10 +158,10 @@ def _plan(
         if not isinstance(name, str) or name not in CHAIN_RECORDS:
             raise InputError("record", name, allowed)
     return Plan(
-        seed=at_most("seed", seed, MOST_SEED, least=0),
-        runs=at_most("runs", runs, MOST_RUNS),
+        seed=count("seed", seed, least=0, most=MOST_SEED),
+        runs=count("runs", runs, most=MOST_RUNS),
         iterations=(
-            NO_HORIZON if iterations is None else at_most("iterations", iterations, NO_HORIZON)
+            NO_HORIZON if iterations is None else count("iterations", iterations, most=NO_HORIZON)
         ),
         horizon=np.inf if horizon is None else above_0("horizon", horizon),
         level=np.inf if memory is None else above_0("memory", memory),
@@ -179,40 +180,41 @@ def _dataset(
     arrived, completed, tokens = _flows(model, thresholds, queue, batches)
     time, iterations = np.asarray(chain.time), np.asarray(chain.iterations).astype(np.int64)
     exceeded = np.asarray(chain.exceeded)
+    stuck = np.asarray(chain.stuck).astype(np.int64)
+    present = np.asarray(chain.area) / time
     of_run = {
-        "time": (time, "clock at the end of the last iteration"),
-        "iterations": (iterations, "iterations"),
-        "stuck": (np.asarray(chain.stuck).astype(np.int64), "iterations that waited first"),
-        "idle_time": (np.asarray(chain.idle), "time waited"),
-        "arrived": (arrived, "prompts that came"),
-        "completed": (completed, "prompts that computed their last stage"),
-        "output_tokens": (tokens, "output tokens emitted"),
-        "in_system": (np.asarray(chain.area) / time, "prompts in the system, mean over time"),
-        "peak_held": (np.asarray(chain.peak), "most tokens in memory in an iteration"),
+        "time": (time, "clock at the end of the last iteration", "time"),
+        "iterations": (iterations, "iterations", "iteration"),
+        "stuck": (stuck, "iterations that waited first", "iteration"),
+        "idle_time": (np.asarray(chain.idle), "time waited", "time"),
+        "arrived": (arrived, "prompts that came", "request"),
+        "completed": (completed, "prompts that computed their last stage", "request"),
+        "output_tokens": (tokens, "output tokens emitted", "token"),
+        "in_system": (present, "prompts in the system, mean over time", "request"),
+        "peak_held": (np.asarray(chain.peak), "most tokens in memory in an iteration", "token"),
     }
     if memory is not None:
         of_run["exceeded"] = (
             np.where(np.isinf(exceeded), np.nan, exceeded),
             "start of the first iteration above the level",
+            "time",
         )
     of_lane = {
-        "queue": (queue, "prompts that wait at the end"),
-        "batches": (batches, "batches"),
+        "queue": (queue, "prompts that wait at the end", "request"),
+        "batches": (batches, "batches", "1"),
         "mean_queue": (
             np.asarray(chain.queue_sum).T / iterations[:, None],
             "prompts before the lane, mean over iterations",
+            "request",
         ),
         "max_queue": (
             np.asarray(chain.queue_max).T.astype(np.int64),
             "most prompts before the lane at the start of an iteration",
+            "request",
         ),
     }
     found = xr.Dataset(
-        {
-            name: (dims, values, {"long_name": long})
-            for dims, table in ((("run",), of_run), (("run", "lane"), of_lane))
-            for name, (values, long) in table.items()
-        },
+        labelled("run", of_run) | labelled(("run", "lane"), of_lane),
         attrs={} if memory is None else {"memory": float(memory)},
     )
     for name, values in records.items():
@@ -221,7 +223,8 @@ def _dataset(
         done = np.arange(len(values)) < iterations[:, None]
         done = done[..., None] if values.ndim == 3 else done
         clash = f"each_{name}" if name in found else name
-        found[clash] = (dims, np.where(done, ordered, np.nan), {"long_name": CHAIN_RECORDS[name]})
+        shown = np.where(done, ordered, np.nan), *CHAIN_RECORDS[name]
+        found = found.assign(labelled(dims, {clash: shown}))
     return found
 
 

@@ -17,10 +17,10 @@ from jaxtyping import Float, Int
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.checks import above_0, floats
+from fluidkv.runs.checks import count as at_least
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.model import WaitSystem, finite
-from fluidkv.wait.model import count as whole
-from fluidkv.wait.runs.inputs import floats, time_above_0
 
 MOST_PROMPTS = 10**7
 """Of a table, at most: three seconds and 0.8 GB. Where rates change, those that are not kept count
@@ -113,8 +113,8 @@ def poisson_prompts(
         raise InputError("horizon", horizon, "a time, or a count instead")
     if count is not None and rates is not None:
         raise InputError("count", count, "a horizon, where rates change: they may come to an end")
-    size = None if count is None else whole("count", count)
-    until = math.inf if horizon is None else time_above_0("horizon", horizon)
+    size = None if count is None else at_least("count", count)
+    until = math.inf if horizon is None else above_0("horizon", horizon)
     generator = rng if isinstance(rng, Generator) else np.random.default_rng(_seed(rng))
     own = _rates(system, rates)
     if size is not None and size > MOST_PROMPTS:

@@ -7,7 +7,7 @@ One compilation serves all numbers: thresholds, lengths, clocks, horizons, and b
 about one size.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.runs.batch import Reached, Watch, go_on, power_of_two
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.runs.history import Schedule
 from fluidkv.wait.runs.lanes import Lane
@@ -79,7 +80,7 @@ def schedules(
     *,
     horizon: Sequence[float],
     iterations: int,
-    on_progress: Callable[[int], None] | None = None,
+    watch: Watch,
 ) -> list[Scheduled]:
     """The schedules of runs that go in one batch.
 
@@ -88,22 +89,22 @@ def schedules(
         clocks: d0 and d1 of each run.
         horizon: of each run, on its clock: no iteration starts at or after it.
         iterations: of a run, at most.
-        on_progress: called now and then with the iterations done since the last call.
+        watch: told of iterations.
     """
     with jax.enable_x64(True):
         tables = _tables(lanes, clocks, horizon, iterations)
         state = _start(tables)
         steps = _length(lanes)
         parts: list[Step] = []
-        while True:
+
+        def on(at: int) -> Reached:
+            nonlocal state
             state, part = advance(steps, tables, state)
-            part = jax.device_get(part)
-            parts.append(part)
-            done = part.ran.any(axis=2)
-            if on_progress is not None and done.any():
-                on_progress(int(done.sum()))
-            if not done[-1].any():
-                break
+            parts.append(jax.device_get(part))
+            live = bool(parts[-1].ran[-1].any())
+            return Reached(at + steps, int(state.iteration.sum()), 0, live)
+
+        go_on(on, iterations, watch)
         last = jax.device_get(_select(tables, state)[0])
     start, end, ran = (np.concatenate(column) for column in zip(*parts, strict=True))
     found = []
@@ -183,10 +184,10 @@ def _tables(
     horizon: Sequence[float],
     iterations: int,
 ) -> Tables:
-    runs = _power(len(lanes), _LEAST["runs"])
-    width = _power(max(len(own) for own in lanes), _LEAST["lanes"])
+    runs = power_of_two(len(lanes), _LEAST["runs"])
+    width = power_of_two(max(len(own) for own in lanes), _LEAST["lanes"])
     sizes = [lane.gate.size for own in lanes for lane in own]
-    entries = _power(1 + sum(sizes), _LEAST["entries"])
+    entries = power_of_two(1 + sum(sizes), _LEAST["entries"])
     gate, tokens = np.full(entries, np.inf), np.zeros(entries, np.int64)
     first = np.zeros((runs, width), np.int32)  # entry 0: a lane that never runs, as padding
     follows = np.zeros((runs, width), bool)
@@ -220,9 +221,4 @@ def _start(tables: Tables) -> State:
 def _length(lanes: Sequence[list[Lane]]) -> int:
     """Iterations of a call: not many more than there can be."""
     most = max(sum(lane.runs for lane in own if not lane.follows) for own in lanes)
-    return min(_MOST_ITERATIONS, _power(most + 1, _LEAST["iterations"]))
-
-
-def _power(size: int, least: int) -> int:
-    """Up to a power of two, and to `least`."""
-    return max(least, 1 << max(0, size - 1).bit_length())
+    return min(_MOST_ITERATIONS, power_of_two(most + 1, _LEAST["iterations"]))

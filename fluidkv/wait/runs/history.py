@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.records import RequestTimes
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.runs.lanes import Lane
 from fluidkv.wait.runs.reference import COUNTS
 
@@ -20,21 +21,6 @@ class Schedule(NamedTuple):
     start: Float[np.ndarray, " iteration"]
     end: Float[np.ndarray, " iteration"]
     ran: Bool[np.ndarray, "iteration lane"]
-
-
-class PromptTimes(NamedTuple):
-    """What became of each prompt. Times are the run's clock, NaN where the event did not come.
-
-    `longest_gap` is 0 where there was no second token; `outputs` are tokens emitted and kept.
-    """
-
-    admitted: Float[np.ndarray, " request"]
-    first_token: Float[np.ndarray, " request"]
-    last_token: Float[np.ndarray, " request"]
-    longest_gap: Float[np.ndarray, " request"]
-    evictions: Int[np.ndarray, " request"]
-    outputs: Int[np.ndarray, " request"]
-    finished: Bool[np.ndarray, " request"]
 
 
 def counts_of(
@@ -77,10 +63,11 @@ def counts_of(
     return np.stack([found[name] for name in COUNTS], axis=1)
 
 
-def times_of(requests: Requests, lanes: list[Lane], schedule: Schedule) -> PromptTimes:
+def times_of(requests: Requests, lanes: list[Lane], schedule: Schedule) -> RequestTimes:
     """What became of each prompt."""
     size = len(requests)
-    times = PromptTimes(
+    times = RequestTimes(
+        arrival=requests.arrival,
         admitted=np.full(size, np.nan),
         first_token=np.full(size, np.nan),
         last_token=np.full(size, np.nan),
@@ -100,7 +87,7 @@ def _through(
     starts: Float[np.ndarray, " run"],
     ends: Float[np.ndarray, " run"],
     requests: Requests,
-    times: PromptTimes,
+    times: RequestTimes,
 ) -> None:
     """Prompts go through one lane, whose runs start and end at these times. Fills `times` in."""
     taken = lane.threshold * starts.size

@@ -37,7 +37,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.reference import MOST_TOKENS
 

@@ -9,8 +9,8 @@ import xarray as xr
 from scipy import optimize
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.chain import gap as gaps
 from fluidkv.wait.chain.gap import (
     GapStudy,

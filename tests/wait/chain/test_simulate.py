@@ -13,7 +13,7 @@ import xarray as xr
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference

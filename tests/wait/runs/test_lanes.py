@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.history import Schedule, _largest, counts_of, times_of
 from fluidkv.wait.runs.lanes import Lane, lanes_of

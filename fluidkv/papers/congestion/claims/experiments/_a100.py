@@ -105,7 +105,7 @@ def run(
         rate_per_s: Poisson arrivals of seed 0; None: all wait at the start.
         iterations: horizon; None: to the end.
     """
-    from fluidkv.serving.arrivals import poisson, saturated
+    from fluidkv.runs.arrivals import poisson, saturated
     from fluidkv.serving.run import serve
 
     classes = workload(lengths)
@@ -125,7 +125,7 @@ def totals(
     rate_per_s: float | None = None,
 ) -> Totals:
     """`run` to its end, in numbers."""
-    from fluidkv.serving.measuring import metrics
+    from fluidkv.runs.measuring import metrics
 
     found = run(lengths, engine, cap=cap, rate_per_s=rate_per_s)
     told = metrics(found)

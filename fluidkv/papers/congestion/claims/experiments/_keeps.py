@@ -140,7 +140,7 @@ def share_in_seconds(kept: Kept, ratio: float, output: int, *, per_prefill_s: fl
 def _served(
     engine: str, mixes: tuple[Lengths, ...], inputs: tuple[int, ...], output: int
 ) -> dict[Lengths, tuple[Kept, ...]]:
-    from fluidkv.serving.arrivals import saturated
+    from fluidkv.runs.arrivals import saturated
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.run import serve
 
@@ -180,7 +180,7 @@ def _held(classes: "Workload", reserved: int) -> Fraction:
 
 
 def _kept(run: "xr.Dataset", x: float, lengths: Lengths, first: int) -> Kept:
-    from fluidkv.serving.measuring import metrics
+    from fluidkv.runs.measuring import metrics
 
     told = metrics(run, first=first)
     late = run.isel(run=0, window=slice(first, None))

@@ -81,9 +81,9 @@ def rate_limit_rows() -> list[Row]:
 @cache
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed an iteration, of 60,000 requests of Table 2."""
-    from fluidkv.serving.arrivals import saturated
+    from fluidkv.runs.arrivals import saturated
+    from fluidkv.runs.measuring import metrics
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.measuring import metrics
     from fluidkv.serving.run import serve
 
     requests = saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)

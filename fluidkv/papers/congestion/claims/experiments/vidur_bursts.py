@@ -65,7 +65,7 @@ def _full_s() -> float:
 
 def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
     """Greedy, capped at x*: evictions for a thousand requests by factor."""
-    from fluidkv.serving.arrivals import bursts
+    from fluidkv.runs.arrivals import bursts
     from fluidkv.serving.run import serve
 
     tables = [

@@ -14,7 +14,7 @@ from jaxtyping import Float
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 from fluidkv.workload import Workload
 
 
