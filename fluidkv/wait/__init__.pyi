@@ -5,7 +5,6 @@ from .chain.gap import throughput_gap as throughput_gap
 from .chain.lanes import Shape as Shape
 from .chain.lanes import shapes as shapes
 from .chain.overflow import overflow_frequency as overflow_frequency
-from .chain.rates import RateSteps as RateSteps
 from .chain.reference import Draws as Draws
 from .chain.reference import chain_reference as chain_reference
 from .chain.simulate import CHAIN_RECORDS as CHAIN_RECORDS
@@ -22,7 +21,6 @@ from .policy import Wait as Wait
 from .prompts import BinnedPrompts as BinnedPrompts
 from .prompts import Cut as Cut
 from .prompts import prompt_types as prompt_types
-from .runs.arrivals import VaryingRates as VaryingRates
 from .runs.arrivals import poisson_prompts as poisson_prompts
 from .runs.compare import MEASURES as MEASURES
 from .runs.compare import Contender as Contender

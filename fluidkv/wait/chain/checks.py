@@ -4,8 +4,8 @@ from math import inf, isfinite
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import real
+from fluidkv.runs.rates import RateSteps
 from fluidkv.wait.chain.lanes import arrival_rates, shapes
-from fluidkv.wait.chain.rates import RateSteps
 from fluidkv.wait.model import WaitSystem, several
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.segments import Segments

@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt64
 
 from fluidkv.errors import InputError
+from fluidkv.runs.rates import RateSteps
 from fluidkv.wait.chain import alias
-from fluidkv.wait.chain.rates import Pieces, RateSteps, pieces
+from fluidkv.wait.chain.rates import Pieces, pieces
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
 

@@ -20,6 +20,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import above_0, count
 from fluidkv.runs.dataset import labelled
+from fluidkv.runs.rates import RateSteps
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.checks import (
     MOST_RUNS,
@@ -29,12 +30,9 @@ from fluidkv.wait.chain.checks import (
 )
 from fluidkv.wait.chain.engine import Plan, run_chain
 from fluidkv.wait.chain.lanes import lanes_of, shapes
-from fluidkv.wait.chain.rates import RateSteps
 from fluidkv.wait.chain.state import Chain
 from fluidkv.wait.model import Exact, WaitSystem, exact, several
 from fluidkv.wait.segments import Segments
-
-__all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
 
 CHAIN_RECORDS = {
     "queue": ("prompts before each lane, before any wait", "request"),

@@ -13,11 +13,12 @@ import xarray as xr
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.requests import Requests
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
-from fluidkv.wait.chain.simulate import CHAIN_RECORDS, RateSteps, simulate_chain
+from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
 from fluidkv.wait.chain.words import run_keys, threefry
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
@@ -380,7 +381,7 @@ def test_runs_have_the_law_of_runs_of_single_prompts(model: Segments | WaitSyste
 
 
 def test_rate_steps_measure_time_by_the_factor() -> None:
-    steps = rates.RateSteps((0, 2, 5, 6), (1, 0, 3, 0.5))
+    steps = RateSteps((0, 2, 5, 6), (1, 0, 3, 0.5))
     begin = np.array([0.5, 0.5, 1.0, 4.0, 5.5, 7.0])
     end = np.array([1.5, 9.0, 3.0, 4.5, 5.75, 9.0])
     grid = [np.linspace(a, b, 200_001) for a, b in zip(begin, end, strict=True)]

@@ -56,6 +56,7 @@ def burst_totals(
     import jax
 
     from fluidkv.fluid.open.arrivals import bursts, class_rates, poisson_arrivals
+    from fluidkv.runs.rates import contrast_of
 
     system = node(routing, lengths)
     rates = bursts(
@@ -63,7 +64,7 @@ def burst_totals(
         iterations=ITERATIONS,
         period=period,
         window=window,
-        factor=factor,
+        contrast=contrast_of(factor, period=period, window=window),
         keep_mean=True,
     )
     arrivals = poisson_arrivals(jax.random.key(SEED), rates, count=RUNS)
