@@ -2,8 +2,8 @@ from .chain.checks import thresholds_of as thresholds_of
 from .chain.gap import GapStudy as GapStudy
 from .chain.gap import root_fit as root_fit
 from .chain.gap import throughput_gap as throughput_gap
-from .chain.lanes import Shape as Shape
-from .chain.lanes import shapes as shapes
+from .chain.numbers import Shape as Shape
+from .chain.numbers import shapes as shapes
 from .chain.overflow import overflow_frequency as overflow_frequency
 from .chain.reference import Draws as Draws
 from .chain.reference import chain_reference as chain_reference

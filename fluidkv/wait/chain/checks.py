@@ -5,7 +5,7 @@ from math import inf, isfinite
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import real
 from fluidkv.runs.rates import RateSteps
-from fluidkv.wait.chain.lanes import arrival_rates, shapes
+from fluidkv.wait.chain.numbers import arrival_rates, shapes
 from fluidkv.wait.model import WaitSystem, several
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.segments import Segments
@@ -36,10 +36,10 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
     """
     if not isinstance(model, (Segments, WaitSystem)):
         raise InputError("model", model, "Segments or a WaitSystem")
-    lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
-    allowed = f"{lanes}, one a type or segment"
+    size = len(model.types) if isinstance(model, WaitSystem) else len(model)
+    allowed = f"{size}, one a type or segment"
     levels = Wait(several("thresholds", thresholds, allowed)).thresholds
-    if len(levels) != lanes:
+    if len(levels) != size:
         raise InputError("thresholds", list(levels), allowed)
     return levels
 
@@ -55,8 +55,8 @@ def check_growth(
 ) -> None:
     """Refuse a run in which a queue could outgrow 32 bits.
 
-    A lane joins whenever the lane before did and enough wait, so that its queue grows by no more
-    than what comes in an iteration of full lanes less its threshold. Random sums go beyond their
+    A segment joins whenever the one before did and enough wait, so that its queue grows by no more
+    than what comes in an iteration of full segments less its threshold. Random sums go beyond their
     mean m by 10 sqrt(m) with a probability below 2^-65 (see `alias.poisson_window`).
 
     Raises:
@@ -64,7 +64,7 @@ def check_growth(
     """
     each, rates = shapes(model, thresholds), [float(rate) for rate in arrival_rates(model)]
     factor = 1.0 if steps is None else max(steps.factors)
-    full = base + per_kv_token * float(sum(lane.tokens(lane.span) for lane in each))
+    full = base + per_kv_token * float(sum(segment.tokens(segment.span) for segment in each))
     come = [factor * rate * full for rate in rates]
     if isinstance(model, Segments):
         shares = zip(thresholds[:-1], model.thinning, strict=True)

@@ -14,7 +14,7 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from fluidkv.runs.batch import Progress, Reached, Watch, cores, filled_up, go_on, in_groups
-from fluidkv.wait.chain.lanes import Form, Lanes
+from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, empty
 from fluidkv.wait.chain.step import iterate
 from fluidkv.wait.chain.waits import settle
@@ -30,7 +30,7 @@ _LEAST = 128
 
 
 class Plan(NamedTuple):
-    """What is run, besides the numbers in `Lanes`; `record`: names out of `Step`."""
+    """What is run, besides the numbers in `Numbers`; `record`: names out of `Step`."""
 
     seed: int
     runs: int
@@ -41,32 +41,32 @@ class Plan(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The final state of all runs, and records (iteration, [lane,] run)."""
+    """The final state of all runs, and records (iteration, [segment,] run)."""
 
     chain: Chain
     records: dict[str, np.ndarray]
 
 
-def run_chain(form: Form, lanes: Lanes, plan: Plan, on_progress: Progress | None) -> Found:
+def run_chain(form: Form, numbers: Numbers, plan: Plan, on_progress: Progress | None) -> Found:
     """All runs of a plan; `on_progress` is told (iterations done, runs ended) now and then."""
     on_cpu = jax.default_backend() == "cpu"
     threads = cores() if on_cpu else 1
     each = -(-plan.runs // (threads * _LEAST)) * _LEAST
     size = min(each, _MOST_ON_CPU if on_cpu else _MOST_ELSEWHERE)
     watch = Watch(on_progress)
-    run = partial(_run_group, form, lanes, plan, size, watch)
+    run = partial(_run_group, form, numbers, plan, size, watch)
     return _together(in_groups(run, plan.runs, size, threads, watch))
 
 
 def _run_group(
-    form: Form, lanes: Lanes, plan: Plan, size: int, watch: Watch, group: np.ndarray
+    form: Form, numbers: Numbers, plan: Plan, size: int, watch: Watch, group: np.ndarray
 ) -> Found:
     with jax.enable_x64(True):
         # Filled up with runs that nobody asked for, so that all groups share a compilation.
-        chain = empty(run_keys(plan.seed, group[0] + np.arange(size)), lanes)
+        chain = empty(run_keys(plan.seed, group[0] + np.arange(size)), numbers)
         bounds = [jnp.asarray(np.float64(value)) for value in (plan.horizon, plan.level)]
         rows = RECORDED_CALL if plan.record else 0
-        call = partial(_iterations, form, rows, lanes, *bounds)
+        call = partial(_iterations, form, rows, numbers, *bounds)
         watch.compile(size, lambda: call(chain, jnp.int32(0), jnp.int32(0)))
         parts: list[dict[str, np.ndarray]] = []
 
@@ -89,7 +89,7 @@ def _run_group(
 def _iterations(
     form: Form,
     rows: int,
-    lanes: Lanes,
+    numbers: Numbers,
     horizon: Array,
     level: Array,
     chain: Chain,
@@ -100,7 +100,7 @@ def _iterations(
 
     def one(iteration: Int[Array, ""], carry: tuple[Chain, Any]) -> tuple[Chain, Any]:
         chain, records = carry
-        chain, step = iterate(form, lanes, horizon, level, chain, iteration)
+        chain, step = iterate(form, numbers, horizon, level, chain, iteration)
         if rows:
             row = iteration - begin
             records = jax.tree.map(
@@ -112,10 +112,10 @@ def _iterations(
 
     records = None
     if rows:
-        step = jax.eval_shape(lambda: iterate(form, lanes, horizon, level, chain, begin)[1])
+        step = jax.eval_shape(lambda: iterate(form, numbers, horizon, level, chain, begin)[1])
         records = jax.tree.map(lambda of: jnp.zeros((rows, *of.shape), of.dtype), step)
     chain, records = lax.fori_loop(begin, end, one, (chain, records))
-    return settle(form, lanes, chain, end - 1), records
+    return settle(form, numbers, chain, end - 1), records
 
 
 def _together(found: list[Found]) -> Found:

@@ -24,7 +24,7 @@ from fluidkv.wait.chain.checks import (
     probability,
     thresholds_of,
 )
-from fluidkv.wait.chain.lanes import arrival_rates, shapes
+from fluidkv.wait.chain.numbers import arrival_rates, shapes
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments
@@ -197,17 +197,19 @@ def remaining_outputs(
     total = np.zeros(found.sizes["run"])
     each = shapes(model, thresholds)
     after = _outputs_after(model)
-    for k, lane in enumerate(each):
-        whole = lane.span - (1 if isinstance(model, WaitSystem) or k == 0 else 0)  # no token at 0
+    for k, segment in enumerate(each):
+        whole = segment.span - (
+            1 if isinstance(model, WaitSystem) or k == 0 else 0
+        )  # no token at 0
         total += found.queue.values[:, k] * (whole + after[k])
-        inside = np.minimum(found.batches.values[:, k], lane.span - 1)  # stages with n prompts
-        within = inside * lane.span - inside * (inside + 1) / 2
-        total += lane.threshold * (within + inside * after[k])
+        inside = np.minimum(found.batches.values[:, k], segment.span - 1)  # stages with n prompts
+        within = inside * segment.span - inside * (inside + 1) / 2
+        total += segment.threshold * (within + inside * after[k])
     return total
 
 
 def _outputs_after(model: Segments | WaitSystem) -> list[float]:
-    """Output tokens that a prompt at the end of each lane still expects from later ones."""
+    """Output tokens that a prompt at the end of each segment still expects from later ones."""
     if isinstance(model, WaitSystem):
         return [0.0] * len(model.types)
     after = [0.0]

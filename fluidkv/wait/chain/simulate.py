@@ -1,8 +1,8 @@
 """WAIT and Nested WAIT by counts alone, for thousands of runs: random numbers are drawn inside.
 
 Equal in law to the policy run prompt by prompt (`fluidkv.wait.runs.reference`) where memory
-suffices: every prompt of a lane's stage is like every other, so that it is enough to know how many
-wait before each lane and how many batches each has had. See `step` for an iteration.
+suffices: every prompt of a segment's stage is like every other, so that it is enough to know how
+many wait before each segment and how many batches each has had. See `step` for an iteration.
 
 Latency of single prompts is not tracked; by Little's law its mean is the mean number in the system
 over the rate of arrivals.
@@ -29,19 +29,19 @@ from fluidkv.wait.chain.checks import (
     thresholds_of,
 )
 from fluidkv.wait.chain.engine import Plan, run_chain
-from fluidkv.wait.chain.lanes import lanes_of, shapes
+from fluidkv.wait.chain.numbers import numbers_of, shapes
 from fluidkv.wait.chain.state import Chain
 from fluidkv.wait.model import Exact, WaitSystem, exact, several
 from fluidkv.wait.segments import Segments
 
 CHAIN_RECORDS = {
-    "queue": ("prompts before each lane, before any wait", "request"),
+    "queue": ("prompts before each segment, before any wait", "request"),
     "wait": ("time waited before the batch", "time"),
-    "waited": ("arrivals to each lane during the wait", "request"),
-    "joined": ("lanes in the batch", "1"),
+    "waited": ("arrivals to each segment during the wait", "request"),
+    "joined": ("segments in the batch", "1"),
     "kv_tokens": ("tokens in the batch", "token"),
     "held_tokens": ("tokens in memory", "token"),
-    "entered": ("prompts that came to wait before each lane during the iteration", "request"),
+    "entered": ("prompts that came to wait before each segment during the iteration", "request"),
     "time": ("the clock after the iteration", "time"),
 }
 """What `simulate_chain` can record of each iteration -> (what it is, unit)."""
@@ -69,8 +69,8 @@ def simulate_chain(
 
     Args:
         model: `Segments` for Nested WAIT; outputs end where segments end, at no stage between. A
-            `WaitSystem` for WAIT: each type a lane, its length known.
-        thresholds: n, one a lane, each at least 1.
+            `WaitSystem` for WAIT: each type a segment by itself, its length known.
+        thresholds: n, one a segment or type, each at least 1.
         base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
         runs: how many; run i depends on `seed` and i alone.
         iterations: each run does so many, at most.
@@ -87,7 +87,7 @@ def simulate_chain(
             the runs ended.
 
     Returns:
-        A dataset with dimensions run, lane (and iteration, for records; NaN after a run's end).
+        A dataset with dimensions run, segment (and iteration, for records; NaN after a run's end).
         Of the records, `queue` and `time` are called `each_queue` and `each_time`, since these
         names are taken; `wait`, `waited`, `joined` and the others have their own.
         Of a run: time (clock), iterations, stuck (iterations that waited first), idle_time,
@@ -95,8 +95,8 @@ def simulate_chain(
         (prompts, mean over time; expected given all counts and the clock), peak_held (tokens, most
         in an iteration, the last one included), exceeded (start of the first iteration above
         `memory`; NaN: none).
-        Of a lane: queue (prompts that wait at the end), batches, mean_queue and max_queue (at the
-        start of iterations, before waiting). Lanes are segments or types, in order.
+        Of a segment, or type, in order: queue (prompts that wait at the end), batches, mean_queue
+        and max_queue (at the start of iterations, before waiting).
 
     Raises:
         InputError: a number outside of what is said here, neither `iterations` nor `horizon`, a
@@ -115,7 +115,7 @@ def simulate_chain(
     )
     timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
     with jax.enable_x64(True):
-        form, numbers = lanes_of(
+        form, numbers = numbers_of(
             model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
         )
         found = run_chain(form, numbers, plan, on_progress)
@@ -197,26 +197,26 @@ def _dataset(
             "start of the first iteration above the level",
             "time",
         )
-    of_lane = {
+    of_segment = {
         "queue": (queue, "prompts that wait at the end", "request"),
         "batches": (batches, "batches", "1"),
         "mean_queue": (
             np.asarray(chain.queue_sum).T / iterations[:, None],
-            "prompts before the lane, mean over iterations",
+            "prompts before the segment, mean over iterations",
             "request",
         ),
         "max_queue": (
             np.asarray(chain.queue_max).T.astype(np.int64),
-            "most prompts before the lane at the start of an iteration",
+            "most prompts before the segment at the start of an iteration",
             "request",
         ),
     }
     found = xr.Dataset(
-        labelled("run", of_run) | labelled(("run", "lane"), of_lane),
+        labelled("run", of_run) | labelled(("run", "segment"), of_segment),
         attrs={} if memory is None else {"memory": float(memory)},
     )
     for name, values in records.items():
-        dims = ("run", "iteration", "lane") if values.ndim == 3 else ("run", "iteration")
+        dims = ("run", "iteration", "segment") if values.ndim == 3 else ("run", "iteration")
         ordered = np.moveaxis(values, -1, 0)
         done = np.arange(len(values)) < iterations[:, None]
         done = done[..., None] if values.ndim == 3 else done
@@ -233,9 +233,11 @@ def _flows(
     batches: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Arrivals, completions and output tokens of each run: where everybody is says them."""
-    lanes = shapes(model, thresholds)
-    n, span = (np.array([getattr(lane, name) for lane in lanes]) for name in ("threshold", "span"))
-    entered = queue + n * batches  # who ever waited before the lane
+    segments = shapes(model, thresholds)
+    n, span = (
+        np.array([getattr(segment, name) for segment in segments]) for name in ("threshold", "span")
+    )
+    entered = queue + n * batches  # who ever waited before the segment
     passed = n * np.maximum(batches - span + 1, 0)
     filling = np.minimum(batches, span)
     computed = n * (filling * (filling + 1) // 2 + np.maximum(batches - span, 0) * span)

@@ -17,9 +17,9 @@ from fluidkv.runs.values import one_each
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.history import counts_of, times_of
-from fluidkv.wait.runs.lanes import lanes_of
 from fluidkv.wait.runs.literal import NO_LIMIT, run_literally
 from fluidkv.wait.runs.reference import COUNTS, check_run
+from fluidkv.wait.runs.turns import segments_of
 
 LITERAL_STEPS = 200_000
 """Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some 400
@@ -149,15 +149,15 @@ def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
 
     for group in groups([_entries(run) for run in runs]):
         some = runs[group]
-        lanes = [lanes_of(run.requests, run.policy) for run in some]
+        segments = [segments_of(run.requests, run.policy) for run in some]
         found = schedules(
-            lanes,
+            segments,
             [run.clock for run in some],
             horizon=[run.until for run in some],
             iterations=way.iterations,
             watch=way.watch,
         )
-        for run, own, (schedule, stuck) in zip(some, lanes, found, strict=True):
+        for run, own, (schedule, stuck) in zip(some, segments, found, strict=True):
             counts = counts_of(run.requests, own, schedule)
             peak = int(counts[:, COUNTS.index("held_tokens")].max(initial=0))
             if run.capacity is not None and peak > run.capacity:
@@ -174,7 +174,7 @@ def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
 
 
 def _entries(run: _Run) -> int:
-    """About what the tables of a run take: its runs of lanes."""
+    """About what the tables of a run take: its turns."""
     if isinstance(run.policy, Wait):
         types = np.bincount(run.requests.class_index, minlength=len(run.policy.thresholds))
         return sum(int(t) // n + 1 for t, n in zip(types, run.policy.thresholds, strict=True))
