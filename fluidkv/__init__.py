@@ -5,7 +5,8 @@ does not wait for JAX.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+
+TYPE_CHECKING = False  # typing itself would load regular expressions
 
 __version__ = "0.1.0"
 

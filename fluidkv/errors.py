@@ -2,18 +2,21 @@
 
 import math
 
+from fluidkv.text import printable
+
 
 class InputError(ValueError):
     """Bad input, named so that the reader can mend it: the argument, its value and what is allowed.
 
-    The message is a single line. The command line prints it and exits with code 2.
+    The message is a single line that any terminal can show. The command line prints it and exits
+    with code 2.
     """
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:
         self.argument = argument
         self.value = value
         self.allowed = allowed
-        super().__init__(f"{argument}: got {_shown(value)}; allowed: {allowed}")
+        super().__init__(printable(f"{argument}: got {_shown(value)}; allowed: {allowed}"))
 
 
 def _shown(value: object, *, width: int = 60) -> str:

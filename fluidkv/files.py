@@ -1,82 +1,239 @@
-"""Files that appear whole and together, or not at all."""
+"""Files that appear whole and together, or not at all.
 
+They are written into a hidden folder within the folder, which is locked meanwhile, and moved out of
+it at the end. What a killed writer left there, the next one removes. A signal that stops the
+process waits until the moves are done; only SIGKILL between two of them could leave some.
+"""
+
+import errno
 import os
+import shutil
+import signal
+import stat
 import tempfile
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from fluidkv.errors import InputError
 
+try:
+    import fcntl
+except ImportError:  # not on Windows: no locks there
+    fcntl = None
 
-def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write all files under other names, then move all of them into place.
+_PARTS = ".fluidkv-parts-"
+_PATIENCE_S = 60  # for another writer, who moves files for a moment
+_DEFERRED = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
-    Whoever looks meets no half of a file. A stop while they are written leaves the folder as it
-    was; only one between two moves could leave some of them.
+_under_way: list[list[Path]] = []
+"""Of each call at work: the folders that it made, outermost first; its folder of parts last."""
+_moving = threading.Lock()
+
+
+def write_together(
+    folder: Path,
+    contents: Mapping[str, bytes],
+    amended: Mapping[str, Callable[[bytes | None], bytes]] | None = None,
+) -> None:
+    """Write all files aside, then move all of them into place. New files have the user's umask.
 
     Args:
         folder: made, with those above it, if it does not exist.
         contents: name of a file in it -> its bytes.
+        amended: name of a file that several writers share -> from its present bytes (None: there
+            is none) to the new ones. These are asked for when nobody else writes into the folder,
+            and move last.
 
     Raises:
-        OSError: the folder cannot be made or written; nothing is left behind.
+        OSError: the folder cannot be made or written, or something that is no file stands where one
+            must go; nothing is left behind.
     """
-    made = _make(folder)
-    parts: dict[str, str] = {}
-    try:
-        for name, content in contents.items():
-            descriptor, parts[name] = tempfile.mkstemp(dir=folder, prefix=f".{name}.")
-            with os.fdopen(descriptor, "wb") as part:
-                part.write(content)
-            os.chmod(parts[name], 0o644)  # a temporary file is private, what we write is not
-        for name, part in parts.items():
-            os.replace(part, folder / name)
-    except BaseException:
-        for part in parts.values():
-            Path(part).unlink(missing_ok=True)
-        _remove_empty(made)
-        raise
+    with _work() as made:
+        _make(folder, made)
+        with _alone_in(folder):
+            parts = Path(tempfile.mkdtemp(dir=folder, prefix=_PARTS))
+            made.append(parts)
+            for name, content in contents.items():
+                _write(parts / name, content)
+            for name, amend in (amended or {}).items():
+                _write(parts / name, amend(_present(folder / name)))
+            names = [*contents, *(amended or {})]
+            for name in names:
+                _require_file(folder / name)
+            with _undisturbed(), _moving:
+                _move(parts, folder, names)
+                shutil.rmtree(parts)
 
 
-def require_writable(argument: str, folder: Path) -> None:
+def require_writable(argument: str, folder: Path, names: Iterable[str] = ()) -> None:
     """Make sure, before any work is done for it, that a folder can be made and written.
 
     What this makes on the way is removed again: a run that fails later leaves nothing behind.
 
+    Args:
+        names: of files that will be written there.
+
     Raises:
-        InputError: it cannot.
+        InputError: it cannot; something that is no file stands where one of them must go.
     """
-    made: list[Path] = []
     try:
-        made = _make(folder)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        with _work() as made:
+            _make(folder, made)
+            for name in names:
+                _require_file(folder / name)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+            _undo(made)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         reason = getattr(error, "strerror", None) or str(error)
         allowed = f"a folder that can be written ({reason})"
         raise InputError(argument, str(folder), allowed) from None
-    finally:
-        _remove_empty(made)
 
 
-def _make(folder: Path) -> list[Path]:
-    """Make a folder and those above it; the ones that were not there, outermost first."""
+def sweep() -> None:
+    """Take back what calls under way have left aside: for whoever ends the process at once.
+
+    A call that is moving its files is waited for, one second at most.
+    """
+    free = _moving.acquire(timeout=1)
+    for made in list(_under_way):
+        _undo(made)
+    if free:
+        _moving.release()
+
+
+@contextmanager
+def _work() -> Iterator[list[Path]]:
+    """A list for what is made on the way; all of it goes again where the block fails."""
     made: list[Path] = []
+    _under_way.append(made)
     try:
-        for path in reversed([folder, *folder.parents]):
-            if not os.path.lexists(path):
-                path.mkdir()
-                made.append(path)
+        yield made
     except BaseException:
-        _remove_empty(made)
+        _undo(made)
         raise
-    return made
+    finally:
+        _under_way.remove(made)
 
 
-def _remove_empty(folders: list[Path]) -> None:
-    """Remove folders, innermost first, up to one in which someone else has put something."""
-    for path in reversed(folders):
+def _undo(made: list[Path]) -> None:
+    """Remove, innermost first, up to a folder in which someone else has put something."""
+    for path in reversed(made):
         try:
-            path.rmdir()
+            if path.name.startswith(_PARTS):
+                shutil.rmtree(path)
+            else:
+                path.rmdir()
+        except FileNotFoundError:
+            continue
         except OSError:
             return
+
+
+def _make(folder: Path, made: list[Path]) -> None:
+    """Make a folder and those above it that are not there."""
+    for path in reversed([folder, *folder.parents]):
+        if not os.path.lexists(path):
+            path.mkdir()
+            made.append(path)
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Other writers wait meanwhile; what killed ones left is removed.
+
+    The folder itself is locked, so that no lock file is left. Where the file system has no such
+    locks, nobody waits and nothing is removed.
+    """
+    descriptor = None
+    with suppress(OSError):  # a folder that may be written but not read
+        descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        if descriptor is not None and _locked(descriptor):
+            for left in folder.glob(f"{_PARTS}*"):
+                shutil.rmtree(left, ignore_errors=True)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _locked(descriptor: int) -> bool:
+    if fcntl is None:
+        return False
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
+                raise OSError(errno.EBUSY, "another process has been writing into it") from None
+            time.sleep(0.02)
+        except OSError:
+            return False
+        else:
+            return True
+
+
+def _write(path: Path, content: bytes) -> None:
+    with path.open("xb") as part:
+        part.write(content)
+
+
+def _present(path: Path) -> bytes | None:
+    _require_file(path)
+    return path.read_bytes() if path.is_file() else None
+
+
+def _require_file(path: Path) -> None:
+    """Refuse a folder, a pipe, a device. A link is replaced, whatever it leads to."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
+        raise OSError(errno.EEXIST, f"{path.name} stands there and is no file", str(path))
+
+
+def _move(parts: Path, folder: Path, names: list[str]) -> None:
+    """All of them; or, where one cannot be moved, none: what stood there is kept until the end."""
+    old = parts / _PARTS  # no file of ours has that name
+    old.mkdir()
+    stood = [name for name in names if os.path.lexists(folder / name)]
+    for name in stood:
+        with suppress(OSError):  # a file system without hard links: then it is not kept
+            os.link(folder / name, old / name, follow_symlinks=False)
+    moved: list[str] = []
+    try:
+        for name in names:
+            os.replace(parts / name, folder / name)
+            moved.append(name)
+    except OSError:
+        for name in moved:
+            with suppress(OSError):
+                if name in stood:
+                    os.replace(old / name, folder / name)
+                else:
+                    (folder / name).unlink()
+        raise
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Signals that would stop the process are taken up after the block."""
+    came: list[int] = []
+    before = {}
+    try:
+        if threading.current_thread() is threading.main_thread():  # no other one is sent signals
+            for number in _DEFERRED:
+                if signal.getsignal(number) is not None:  # None: not set from Python
+                    before[number] = signal.signal(number, lambda got, _: came.append(got))
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        for number in came:
+            signal.raise_signal(number)

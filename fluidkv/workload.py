@@ -14,6 +14,7 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
@@ -77,6 +78,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classes", tuple(self.classes))
+        for text in ("name", "note"):  # of a file, perhaps: they are shown
+            object.__setattr__(self, text, printable(getattr(self, text)))
         if not self.classes:
             raise InputError("classes", self.classes, "at least one RequestClass")
         total = _sum_of_shares(self.classes)

@@ -11,7 +11,8 @@ import pytest
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
-from fluidkv.papers.congestion.claims.mixed._return_survey import (
+from fluidkv.papers.congestion.claims.mixed.global_convergence import closes, coexisting_cycle
+from fluidkv.papers.congestion.instances.return_survey import (
     SHARES,
     coprime_pairs,
     named,
@@ -20,7 +21,6 @@ from fluidkv.papers.congestion.claims.mixed._return_survey import (
     system_of,
     threshold,
 )
-from fluidkv.papers.congestion.claims.mixed.global_convergence import closes, coexisting_cycle
 from fluidkv.verdict import Evidence
 
 HALF = Fraction(1, 2)

@@ -24,3 +24,13 @@ def test_a_message_is_one_short_line(value, said):
     assert said in message
     assert "\n" not in message
     assert len(message) < 100
+
+
+@pytest.mark.parametrize("bad", ["\x1b]0;t\x07", "\x9b\x7f", "\u202e", "\ud800", "a\nb"])
+def test_no_part_of_a_message_steers_a_terminal(bad: str) -> None:
+    class Raw:
+        def __repr__(self) -> str:
+            return bad
+
+    for error in (InputError(bad, 1, "x"), InputError("x", Raw(), "x"), InputError("x", bad, bad)):
+        assert str(error).isprintable()

@@ -15,7 +15,7 @@ import fluidkv
 
 PACKAGE = Path(fluidkv.__file__).parent
 
-GROUND = {"errors", "files", "verdict", "workload"}
+GROUND = {"text", "errors", "reading", "files", "verdict", "workload"}
 READERS = {"traces", "measured"}
 SIBLINGS = {"exact", "fluid"}
 SUBJECTS = {"wait", "prefix", "preempt", "tokenpd"}
@@ -23,10 +23,12 @@ LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"runs", "serving"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
-    "errors": set(),
-    "files": {"errors"},
-    "verdict": {"errors"},
-    "workload": {"errors"},
+    "text": set(),
+    "errors": {"text"},
+    "reading": {"text", "errors"},
+    "files": {"text", "errors"},
+    "verdict": {"text", "errors"},
+    "workload": {"text", "errors"},
     "runs": GROUND,
     "exact": GROUND,
     "fluid": GROUND | {"runs"},

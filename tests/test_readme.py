@@ -11,7 +11,8 @@ import pytest
 import typer
 
 import fluidkv
-from fluidkv.cli import app, main
+from fluidkv.cli import main
+from fluidkv.cli.app import app
 from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
 

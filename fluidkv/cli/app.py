@@ -6,7 +6,8 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,10 +25,12 @@ from fluidkv.cli.oracle import oracle
 from fluidkv.cli.pulse import pulse
 from fluidkv.cli.recommend import recommend
 from fluidkv.cli.replay import replay
+from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.cli.table import table
 from fluidkv.cli.threshold import threshold
 from fluidkv.cli.wait import wait
 from fluidkv.errors import InputError
+from fluidkv.text import printable
 
 if TYPE_CHECKING:
     from fluidkv.answers.study import StudyResult
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
     from fluidkv.traces import LoadReport
     from fluidkv.workload import System, Workload
 
-BAD_INPUT, DIFFERS, INTERRUPTED = 2, 1, 130
+BAD_INPUT, DIFFERS = 2, 1
 
 app = typer.Typer(
     name="fluidkv",
@@ -50,22 +53,11 @@ app = typer.Typer(
 _messages = Console(stderr=True, highlight=False)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code.
-
-    0; 1 if a claim differs from the record; 2 for bad input; 130 if interrupted.
-    """
-    code = _run(argv)
-    if code == INTERRUPTED and argv is None and "jaxlib" in sys.modules:
-        # Compiled runs go on in threads of XLA; taking the interpreter down under them crashes.
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError):
-                stream.flush()
-        os._exit(code)
-    return code
-
-
-def _run(argv: Sequence[str] | None) -> int:
+def run(argv: Sequence[str] | None) -> int:
+    """What `fluidkv.cli.main` does, handlers of signals apart."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
+            stream.reconfigure(errors="backslashreplace")
     try:
         words = None if argv is None else list(argv)
         code = app(args=words, prog_name="fluidkv", standalone_mode=False)
@@ -75,7 +67,7 @@ def _run(argv: Sequence[str] | None) -> int:
         return _refuse(str(error))
     except TyperException as error:
         message = " ".join(error.format_message().split())
-        return _refuse(message) if message else BAD_INPUT  # no command: the help was printed
+        return _refuse(printable(message)) if message else BAD_INPUT  # no command: help is printed
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()
     except (BrokenPipeError, SystemExit):  # the reader of a pipe has seen enough; typer exits then

@@ -31,7 +31,10 @@ def atlas(
             help="Share of the shorter length; repeatable. \\[default: 1/10, 2/10 ... 9/10]",
         ),
     ] = None,
-    workers: Annotated[str, typer.Option(metavar="N", help="Processes.")] = "2",
+    workers: Annotated[
+        str,
+        typer.Option(metavar="N", help="Processes; more than the machine has cores are not used."),
+    ] = "2",
 ) -> None:
     """Certified l0_min of every pair of decode lengths up to N, at several shares.
 
@@ -43,8 +46,7 @@ def atlas(
     folder = arguments.writable_folder("--out", out)
     most = arguments.whole_number("--longest", longest, least=2, most=LONGEST)
     pairs = most * (most - 1) // 2
-    # all start at once, and one without a pair would only wait
-    processes = min(pairs, arguments.whole_number("--workers", workers, least=1, most=MOST_WORKERS))
+    processes = arguments.whole_number("--workers", workers, least=1, most=MOST_WORKERS)
     shares = [_share(text) for text in share or []]
     if len(set(shares)) < len(shares):
         raise InputError("--share", " ".join(share or []), "shares that all differ")

@@ -100,6 +100,7 @@ from .one_class.positions import position_at as position_at
 from .one_class.return_map import CycleStability as CycleStability
 from .one_class.return_map import count_multipliers as count_multipliers
 from .one_class.return_map import cycle_stability as cycle_stability
+from .one_class.return_map import return_matrix as return_matrix
 from .one_class.trajectory import checked_start as checked_start
 from .one_class.trajectory import is_settled as is_settled
 from .one_class.trajectory import projected_start as projected_start

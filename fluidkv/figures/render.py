@@ -62,17 +62,21 @@ def write_figures(
         InputError: a folder that cannot be written, or that holds a manifest that is none.
         OSError: it could be written at first, and not when all was drawn.
     """
-    folder = Path(out_dir)
-    require_writable("out", folder)
+    folder, figures = Path(out_dir), list(figures)
+    names = [f"{figure.id}.{ending}" for figure in figures for ending in ("png", "svg")]
+    require_writable("out", folder, [*names, *(beside or {}), MANIFEST])
+    manifest = folder / MANIFEST
+    _entries(manifest, manifest.read_bytes() if manifest.is_file() else None)
     contents = dict(beside or {})
-    entries = _entries(folder / MANIFEST)
+    drawn: dict[str, object] = {}
+    skipped: dict[str, object] = {}
     results = []
     for figure in figures:
         try:
             data = figure.data()
         except MissingInput as missing:
             results.append(Rendered(figure.id, skipped=str(missing)))
-            entries.setdefault(figure.id, {"title": figure.title, "skipped": str(missing)})
+            skipped[figure.id] = {"title": figure.title, "skipped": str(missing)}
             if on_skip is not None:
                 on_skip(figure.id, str(missing))
             continue
@@ -85,7 +89,7 @@ def write_figures(
         result = Rendered(figure.id, tuple(files), hashlib.sha256(content).hexdigest())
         results.append(result)
         contents |= files
-        entries[figure.id] = {
+        drawn[figure.id] = {
             "title": figure.title,
             "caption": figure.caption(data),
             "source": figure.source,
@@ -94,9 +98,12 @@ def write_figures(
             "data_sha256": result.data_sha256,
             "package": f"fluidkv {fluidkv.__version__}",
         }
-    ordered = {name: entries[name] for name in sorted(entries)}
-    text = json.dumps({"figures": ordered}, indent=2, ensure_ascii=False) + "\n"
-    write_together(folder, {**contents, MANIFEST: text.encode()})
+
+    def amended(present: bytes | None) -> bytes:
+        """The manifest of now: others may have written figures while these were drawn."""
+        return _manifest(skipped | _entries(manifest, present) | drawn)
+
+    write_together(folder, contents, {MANIFEST: amended})
     return results
 
 
@@ -136,14 +143,25 @@ def draw(figure: Figure, data: Data, form: str) -> bytes:
     return picture.getvalue()
 
 
-def _entries(manifest: Path) -> dict[str, object]:
-    """Entries of an earlier run."""
-    try:
-        entries = json.loads(manifest.read_text(encoding="utf-8"))["figures"]
-    except FileNotFoundError:
+def _entries(manifest: Path, content: bytes | None) -> dict[str, object]:
+    """Entries of an earlier run.
+
+    Raises:
+        InputError: a manifest that is not ours, or that could not be written again.
+    """
+    if content is None:
         return {}
-    except (OSError, ValueError, KeyError, TypeError):  # a folder of that name, or another content
-        entries = None
-    if not isinstance(entries, dict):
-        raise InputError("out", str(manifest), "a folder without a foreign manifest.json")
-    return entries
+    try:
+        entries = json.loads(content)["figures"]
+        if isinstance(entries, dict) and all(isinstance(each, dict) for each in entries.values()):
+            _manifest(entries)
+            return entries
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass  # said below
+    raise InputError("out", str(manifest), "a folder without a foreign manifest.json")
+
+
+def _manifest(entries: Mapping[str, object]) -> bytes:
+    ordered = {name: entries[name] for name in sorted(entries)}
+    text = json.dumps({"figures": ordered}, indent=2, ensure_ascii=False, allow_nan=False)
+    return f"{text}\n".encode()

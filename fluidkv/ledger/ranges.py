@@ -29,6 +29,11 @@ class Range:
             cases=lambda: (case for case in self.cases() if keep(*_arguments(case))),
         )
 
+    def share(self, keep: Callable[..., bool]) -> str:
+        """How many of the cases `keep` accepts, "3 of 40"."""
+        kept = [keep(*_arguments(case)) for case in self.cases()]
+        return f"{sum(kept)} of {len(kept)}"
+
     def counterexample(self, predicate: "Callable[..., bool | str]") -> str | None:
         """The first case on which a predicate does not hold, in words; None if there is none.
 

@@ -24,7 +24,7 @@ use: so statements are there without what checks need.
 """
 
 from collections.abc import Callable, Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
 from fluidkv.ledger.ranges import Range
@@ -96,7 +96,7 @@ class Statements:
         place: str,
         statement: str,
         *,
-        ours: str,
+        ours: str | Callable[[], str],
         paper: str,
         note: str = "",
         expected: Verdict = Verdict.HOLDS,
@@ -109,6 +109,8 @@ class Statements:
         Args:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
+                "{count}" in `ours` becomes the number of cases that were tried; an `ours` that is
+                a function is called for its text.
             refuted: how well a counterexample is known.
             id, place, statement, expected, origin, kind: as in `claim`.
         """
@@ -116,14 +118,25 @@ class Statements:
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:
-                bad = cases.counterexample(predicate)
+                tried = 0
+
+                def counted(*case: Any) -> bool | str:
+                    nonlocal tried
+                    tried += 1
+                    return predicate(*case)
+
+                bad = cases.counterexample(counted)
                 found = Verdict.HOLDS if bad is None else Verdict.FAILS
                 as_recorded = found is expected
-                surprise = "no counterexample" if bad is None else "a counterexample"
+                shown = "no counterexample" if bad is None else "a counterexample"
+                if as_recorded:
+                    shown = (ours if isinstance(ours, str) else ours()).replace(
+                        "{count}", str(tried)
+                    )
                 return Outcome(
                     found,
                     held if bad is None else refuted,
-                    ours if as_recorded else surprise,
+                    shown,
                     paper,
                     note if as_recorded else "",
                     bad or "",

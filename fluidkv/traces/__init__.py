@@ -11,7 +11,7 @@ from fluidkv.traces.presets import preset, preset_names
 from fluidkv.traces.read import LoadedTrace, format_names, read_trace
 from fluidkv.traces.report import LoadReport, Reason
 from fluidkv.traces.trace import Trace
-from fluidkv.traces.vllm_bench import bench_capacity
+from fluidkv.traces.vllm_meta import bench_capacity
 from fluidkv.traces.write import write_mooncake, write_vidur
 
 __all__ = [

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
 
+from fluidkv.text import NUMBER
 from fluidkv.traces.format import BadRow, Record
 
 MAX_LENGTH = 10**8
@@ -15,8 +16,6 @@ MAX_TIME_S = 10**12
 # Digits of an integer that is turned into one at once; a longer number is compared as a Decimal.
 _SHORT = 20
 
-# One way to match each text, so that a long cell cannot make the match slow.
-_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
 _DATE_TIME = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(\.\d+)?\s*(?:(Z)|([+-])(\d\d):?(\d\d))?", re.ASCII
@@ -76,10 +75,11 @@ def seconds(record: Record, column: str, *, unit: int = 0) -> Decimal:
     Raises:
         BadRow: not a number, or beyond MAX_TIME_S.
     """
-    value = _WIDE.scaleb(Decimal(number(record, column)), unit)
-    if value.copy_abs() > MAX_TIME_S:
+    written = Decimal(number(record, column))
+    # Compared as it is written: a number as large as Decimal holds cannot be scaled, nor its bound.
+    if written.copy_abs() > MAX_TIME_S * 10**-unit:
         raise BadRow(f"{column}: more than {MAX_TIME_S} seconds, not a time in this unit")
-    return value
+    return _WIDE.scaleb(written, unit)
 
 
 def date_time(record: Record, column: str) -> Decimal:
@@ -116,7 +116,7 @@ def _number_from_text(text: str, column: str) -> int | Decimal:
         raise BadRow(f"{column}: empty")
     if _NOT_FINITE.fullmatch(text):
         raise BadRow(f"{column}: not a finite number")
-    if not _NUMBER.fullmatch(text):
+    if not NUMBER.fullmatch(text):
         raise BadRow(f"{column}: not a number")
     if len(text) <= _SHORT and text.lstrip("+-").isdigit():
         return int(text)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
+from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
@@ -18,6 +19,9 @@ class Reason:
     what: str
     rows: int
     first_line: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "what", printable(self.what))
 
     def __str__(self) -> str:
         return f"{self.rows:,} × {self.what} (first in line {self.first_line})"
@@ -53,6 +57,7 @@ class LoadReport:
     flagged_because: tuple[Reason, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "source", printable(self.source))
         if self.read != self.kept + self.dropped:
             raise InputError("read", self.read, f"kept + dropped = {self.kept + self.dropped}")
         if not 0 <= self.changed <= self.kept:

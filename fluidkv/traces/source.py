@@ -1,48 +1,17 @@
 """Text out of a file, record by record; whatever is not readable text is an InputError."""
 
-import csv
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
-from typing import TextIO
 
 from fluidkv.errors import InputError
+from fluidkv.reading import BROKEN, PLAIN, csv_rows, lines, reading
 from fluidkv.traces.format import BadRow, Format, Record, folded, listed
 
-_MAGIC = {
-    b"\x1f\x8b": "gzip",
-    b"PK\x03\x04": "zip",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"\x28\xb5\x2f\xfd": "zstd",
-}
 # A `[` that opens objects or arrays, or stands alone; not a section `[name]` of a settings file.
 _JSON_ARRAY = re.compile(r"\s*\[\s*([\[{]|$)")
-_PLAIN = "an uncompressed UTF-8 text file"
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[TextIO]:
-    """The file as UTF-8 text, a byte order mark left out, line ends as they are.
-
-    Raises:
-        InputError: missing, not a regular file, not permitted, compressed, or not UTF-8.
-    """
-    try:
-        if not path.is_file():
-            found = "this is not a regular file" if path.exists() else "there is no such file"
-            raise InputError("source", str(path), f"{_PLAIN} ({found})")
-        _refuse_compressed(path)
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            yield text
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InputError("source", str(path), f"a file that can be read ({reason})") from None
-    except UnicodeDecodeError:
-        raise InputError("source", str(path), f"{_PLAIN} (this is not UTF-8 text)") from None
 
 
 def first_line(path: Path) -> str:
@@ -52,10 +21,10 @@ def first_line(path: Path) -> str:
         InputError: as `reading`, or nothing but blank lines.
     """
     with reading(path) as text:
-        for line in _lines(text, path):
+        for line in lines(text, path):
             if line.strip():
                 return line
-    raise InputError("source", str(path), f"{_PLAIN} that holds requests (this file is empty)")
+    raise InputError("source", str(path), f"{PLAIN} that holds requests (this file is empty)")
 
 
 def is_json(path: Path) -> bool:
@@ -67,8 +36,8 @@ def is_json(path: Path) -> bool:
 def csv_header(path: Path) -> tuple[str, ...]:
     """Column names, each on one line; none where the first line is not a row of CSV."""
     with reading(path) as text:
-        _, cells = next(_csv_rows(text, path), (0, []))
-    return tuple(" ".join(name.split()) for name in cells) if isinstance(cells, list) else ()
+        _, cells = next(csv_rows(text, path), (0, None))
+    return tuple(" ".join(name.split()) for name in cells or ())
 
 
 def csv_records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow]]:
@@ -81,14 +50,14 @@ def csv_records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow
         InputError: as `reading`; a column that is missing or stands twice; a quote never closed.
     """
     with reading(path) as text:
-        rows = _csv_rows(text, path)
+        rows = csv_rows(text, path)
         _, header = next(rows, (0, []))
-        if isinstance(header, BadRow):
-            raise InputError("source", str(path), f"a {form.layout.value} ({header.what})")
+        if header is None:
+            raise InputError("source", str(path), f"a {form.layout.value} ({BROKEN})")
         where = _column_indices(path, header, form)
         for line, cells in rows:
-            if isinstance(cells, BadRow):
-                yield line, cells
+            if cells is None:
+                yield line, BadRow(BROKEN)
             elif len(cells) < len(header):
                 yield line, BadRow("fewer cells than the header")
             elif len(cells) > len(header):
@@ -105,7 +74,7 @@ def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
     """
     with reading(path) as text:
         first = True
-        for number, line in enumerate(_lines(text, path), start=1):
+        for number, line in enumerate(lines(text, path), start=1):
             if not line.strip():
                 continue
             if first and _JSON_ARRAY.match(line):
@@ -113,32 +82,6 @@ def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
                 raise InputError("source", str(path), allowed)
             first = False
             yield number, _json_object(line)
-
-
-def _lines(text: TextIO, path: Path) -> Iterator[str]:
-    for line in text:
-        if "\0" in line:
-            raise InputError("source", str(path), f"{_PLAIN} (this is a binary file)")
-        yield line
-
-
-def _csv_rows(text: TextIO, path: Path) -> Iterator[tuple[int, list[str] | BadRow]]:
-    reader = csv.reader(_lines(text, path), strict=True)
-    while True:
-        before = reader.line_num
-        try:
-            cells: list[str] | BadRow = next(reader)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            if reader.line_num - before > 1:
-                # The rest of the file may be inside this cell: nobody knows how many rows it ate.
-                allowed = f"cells whose quotes close (line {before + 1}: {error})"
-                raise InputError("source", str(path), allowed) from None
-            cells = BadRow("broken quotes")
-        is_blank = not isinstance(cells, BadRow) and len(cells) < 2 and not "".join(cells).strip()
-        if not is_blank:
-            yield before + 1, cells
 
 
 def _column_indices(path: Path, header: list[str], form: Format) -> dict[str, int]:
@@ -179,11 +122,3 @@ def _object(pairs: list[tuple[str, object]]) -> Record:
     if len(record) < len(pairs):
         raise BadRow("a key stands twice")
     return record
-
-
-def _refuse_compressed(path: Path) -> None:
-    with path.open("rb") as file:
-        start = file.read(8)
-    for magic, kind in _MAGIC.items():
-        if start.startswith(magic):
-            raise InputError("source", str(path), f"{_PLAIN} (this is {kind}: unpack it first)")

@@ -8,6 +8,7 @@ from operator import index
 from typing import SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.text import printable
 from fluidkv.workload import Workload
 
 
@@ -38,6 +39,7 @@ class Trace:
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "name", printable(self.name))
         inputs = _integers("input_lengths", self.input_lengths, least=1)
         if not inputs:
             raise InputError("input_lengths", inputs, "at least one request")

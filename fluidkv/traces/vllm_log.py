@@ -19,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
-from fluidkv.traces.cells import length, number, seconds
+from fluidkv.traces.cells import MAX_TIME_S, length, number, seconds
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
 from fluidkv.traces.report import LoadReport, Tally
 from fluidkv.traces.source import csv_records, json_records
-from fluidkv.traces.vllm_bench import REQUESTS_FILE, bench_capacity
+from fluidkv.traces.vllm_bench import REQUESTS_FILE
+from fluidkv.traces.vllm_meta import bench_capacity
 
 TICKS_FILE = "timeseries.csv"
 
 _TIMES = ("queued_ts", "scheduled_ts", "first_token_ts", "last_token_ts")
+_MOST = float(MAX_TIME_S)  # of any counter too: none is so large, and no sum overflows
 _COUNTERS = ("prompt_throughput", "gen_throughput", "running", "waiting", "kv_cache_pct")
 
 Array = NDArray[np.float64]
@@ -184,8 +186,8 @@ def _ticks(path: Path) -> Array:
                 "source", str(path), f"ticks without gaps (line {line}: {bad.what})"
             ) from None
         for name, value in zip(form.required, row, strict=True):
-            if value < 0:
-                allowed = f"counters of at least 0 (line {line}: {name} is {value:g})"
+            if not 0 <= value <= _MOST:
+                allowed = f"counters from 0 to {_MOST:.0e} (line {line}: {name} is {value:g})"
                 raise InputError("source", str(path), allowed)
         if rows and row[0] <= rows[-1][0]:
             allowed = f"t that increases (line {line}: {row[0]:g} after {rows[-1][0]:g})"

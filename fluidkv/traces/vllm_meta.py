@@ -1,13 +1,16 @@
 """How the vLLM server of a measured log was set: the parts of its meta.json that a replay needs."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.traces.source import reading
-from fluidkv.traces.vllm_bench import META_FILE
+from fluidkv.reading import json_object
+from fluidkv.text import printable
+
+META_FILE = "meta.json"
+_MOST = 10**15  # no server has so much of anything; below it float64 holds every integer
 
 NULL_BLOCKS = 1
 """vLLM's V1 block pool sets one block aside that no request gets; `num_gpu_blocks` counts it."""
@@ -47,17 +50,7 @@ def read_vllm_server(source: Path | str) -> VllmServer:
         InputError: a meta.json that is no JSON object; a setting of another type than it has, or a
             count below 1 (below 2 for `num_gpu_blocks`).
     """
-    log = Path(source)
-    path = (log if os.path.isdir(log) else log.parent) / META_FILE
-    if not os.path.lexists(path):
-        return VllmServer()
-    with reading(path) as text:
-        try:
-            meta = json.load(text)
-        except (ValueError, RecursionError):
-            meta = None
-    if not isinstance(meta, dict):
-        raise InputError("source", str(path), "a meta.json that is one JSON object")
+    meta = _meta(source)
     blocks = _count(meta, "kv_cache", "num_gpu_blocks", least=1 + NULL_BLOCKS)
     return VllmServer(
         version=_text(meta, "vllm_version"),
@@ -73,6 +66,30 @@ def read_vllm_server(source: Path | str) -> VllmServer:
     )
 
 
+def bench_capacity(source: Path | str) -> int | None:
+    """KV capacity of the engine that wrote the log: `kv_cache.num_kv_tokens` of its meta.json.
+
+    Args:
+        source: the log folder, or a file in it.
+
+    Returns:
+        Tokens; None where there is no meta.json, or it does not give the capacity.
+
+    Raises:
+        InputError: a meta.json that is no JSON object, or a capacity that is no count.
+    """
+    return _count(_meta(source), "kv_cache", "num_kv_tokens")
+
+
+def _meta(source: Path | str) -> dict[str, Any]:
+    """What meta.json holds; nothing where there is none."""
+    log = Path(source)
+    path = (log if os.path.isdir(log) else log.parent) / META_FILE
+    if not os.path.lexists(path):
+        return {}
+    return json_object(path, "a meta.json that is one JSON object")
+
+
 def _at(meta: object, *keys: str) -> object:
     for key in keys:
         meta = meta.get(key) if isinstance(meta, dict) else None
@@ -81,8 +98,9 @@ def _at(meta: object, *keys: str) -> object:
 
 def _count(meta: dict, *keys: str, least: int = 1) -> int | None:
     value = _at(meta, *keys)
-    if value is not None and (type(value) is not int or value < least):
-        raise InputError(".".join(keys), value, f"a whole number of at least {least} in meta.json")
+    if value is not None and (type(value) is not int or not least <= value <= _MOST):
+        allowed = f"a whole number from {least} to {_MOST:.0e} in meta.json"
+        raise InputError(".".join(keys), value, allowed)
     return value
 
 
@@ -97,4 +115,4 @@ def _text(meta: dict, *keys: str) -> str | None:
     value = _at(meta, *keys)
     if value is not None and type(value) is not str:
         raise InputError(".".join(keys), value, "text in meta.json")
-    return value
+    return None if value is None else printable(value)

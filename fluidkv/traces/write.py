@@ -4,13 +4,14 @@
 format cannot hold; each function says what that is.
 """
 
+import errno
 import os
-import secrets
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
 from fluidkv.errors import InputError
+from fluidkv.files import write_together
 from fluidkv.traces.mooncake import BLOCK_SIZE, MILLI
 from fluidkv.traces.trace import Trace
 
@@ -78,20 +79,14 @@ def _milliseconds(time: float) -> str:
 
 
 def _write(path: Path | str, lines: Iterable[str]) -> None:
-    """All lines or nothing: written beside the target under another name, then renamed."""
     if not isinstance(path, Path | str) or "\0" in str(path):
         raise InputError("path", path, "the path of a file")
     target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
     try:
-        if target.exists() and not target.is_file():
-            raise InputError("path", str(path), "the path of a file, not of a folder or device")
-        try:
-            with part.open("x", encoding="utf-8", newline="") as file:
-                file.writelines(f"{line}\n" for line in lines)
-            part.replace(target)
-        finally:
-            part.unlink(missing_ok=True)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        content = "".join(f"{line}\n" for line in lines).encode()
+        write_together(target.parent, {target.name: content})
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError("path", str(path), f"a path that can be written ({reason})") from None

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -19,6 +20,18 @@ from fluidkv.figures.render import MANIFEST, encode_data
 from fluidkv.papers.figures import figures, render, select
 
 QUICK = "congestion_figure_8"
+FOREIGN = [
+    "not json",
+    "[]",
+    '{"figures": 3}',
+    '{"other": {}}',
+    '{"figures": {"a": 3}}',
+    '{"figures": {"a": {"title": "\\ud800"}}}',
+    '{"figures": {"\\udfff": {}}}',
+    '{"figures": {"a": {"x": NaN}}}',
+    '{"figures": {"a": {"x": ' + "[" * 100_000 + "]" * 100_000 + "}}}",
+    '{"figures": {"a": {"x": ' + "9" * 5000 + "}}}",
+]
 COMMITTED = Path(__file__).parents[2] / "figures"
 
 
@@ -117,13 +130,45 @@ def test_nothing_is_written_if_a_later_figure_fails(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("content", ["not json", "[]", '{"figures": 3}', '{"other": {}}'])
-def test_foreign_manifest_is_left_alone(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
+def test_foreign_manifest_is_refused_before_anything_is_drawn(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, content: str
+) -> None:
+    def fails(*_: object) -> bytes:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(import_module("fluidkv.figures.render"), "draw", fails)
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(InputError, match=r"^out: .*foreign"):
         render([QUICK], tmp_path)
     assert (tmp_path / MANIFEST).read_text() == content
     assert [p.name for p in tmp_path.iterdir()] == [MANIFEST]
+
+
+@pytest.mark.parametrize("name", [f"{QUICK}.png", f"{QUICK}.csv", MANIFEST])
+def test_a_folder_in_the_place_of_a_file_leaves_all_as_it_was(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / f"{QUICK}.svg").write_text("old")
+    with pytest.raises((InputError, OSError), match="stands there and is no file"):
+        render([QUICK], tmp_path)
+    assert (tmp_path / f"{QUICK}.svg").read_text() == "old"
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, f"{QUICK}.svg"])
+
+
+def test_an_entry_that_another_run_adds_meanwhile_stays(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module = import_module("fluidkv.figures.render")
+    drawn = module.draw
+
+    def with_company(*arguments: object) -> bytes:
+        monkeypatch.setattr(module, "draw", drawn)
+        render(["congestion_figure_2"], tmp_path)
+        return drawn(*arguments)
+
+    monkeypatch.setattr(module, "draw", with_company)
+    render([QUICK], tmp_path)
+    assert set(_manifest(tmp_path)) == {"congestion_figure_2", QUICK}
 
 
 def test_tables_are_written_as_csv_with_scalars_above() -> None:

@@ -1,5 +1,6 @@
 """Claims declared on a predicate over a range: what is recorded, and what a surprise says."""
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -15,12 +16,16 @@ from fluidkv.verdict import Evidence, Verdict
 PAIRS = Range("a = 1, 2, b = 1 ... 3", lambda: ((a, b) for a in (1, 2) for b in (1, 2, 3)))
 
 
-def _declared(limit: int, *, cases: Range = PAIRS, expected: Verdict = Verdict.HOLDS) -> Claim:
+def _declared(
+    limit: int,
+    *,
+    cases: Range = PAIRS,
+    expected: Verdict = Verdict.HOLDS,
+    ours: str | Callable[[], str] = "small",
+) -> Claim:
     claims = Statements("paper", "Paper")
 
-    @claims.over(
-        cases, "lemma-1.sum", "Lemma 1", "S.", ours="small", paper="small", expected=expected
-    )
+    @claims.over(cases, "lemma-1.sum", "Lemma 1", "S.", ours=ours, paper="small", expected=expected)
     def _sum(a: int, b: int) -> bool | str:
         return a + b <= limit or f"{a} + {b}"
 
@@ -52,6 +57,14 @@ def test_the_first_counterexample_is_the_witness() -> None:
     assert result.outcome.verdict is Verdict.FAILS
     assert (result.outcome.witness, result.outcome.ours) == ("1 + 3", "a counterexample")
     assert run(_declared(3, expected=Verdict.FAILS)).as_expected
+
+
+def test_what_is_ours_may_be_counted_or_computed() -> None:
+    for ours in ("{count} pairs", lambda: f"{{count}} pairs, {PAIRS.share(lambda a, b: a == b)}"):
+        outcome = run(_declared(5, ours=ours)).outcome
+        assert outcome is not None
+        assert outcome.ours.startswith("6 pairs")
+    assert outcome.ours == "6 pairs, 2 of 6"
 
 
 def test_a_range_without_cases_proves_nothing() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.traces import LoadReport, Trace, read_trace
+from tests.traces.test_formats import AZURE, BURSTGPT, GENERIC, MOONCAKE, VIDUR, VLLM
 
 GOOD = Trace((5, 6), (7, 8))
 
@@ -217,3 +218,40 @@ def test_report_adds_up_for_any_mix_of_rows(tmp_path_factory, rows: list[str]) -
     assert report.read == 1 + sum(row != "" for row in rows)
     assert report.changed == rows.count("3.0,4")
     assert report.dropped == sum(reason.rows for reason in report.dropped_because)
+
+
+# Where each format keeps its time; 10**999999999 is more than a context of `decimal` can hold.
+TIMES = {
+    "azure": ("2023-11-16 18:17:04.0319601", AZURE),
+    "burstgpt": ("45.5", BURSTGPT),
+    "csv": ("101", GENERIC),
+    "mooncake": ("1250.5", MOONCAKE),
+    "vidur": ("5.8926549999999995", VIDUR),
+    "vllm-bench": ("1787267980.3478317", VLLM),
+}
+
+
+@pytest.mark.parametrize("format", TIMES)
+@pytest.mark.parametrize("time", ["1e999999999", "-1e999999999", "9e999999999999999999"])
+def test_a_time_without_end_costs_its_row_alone(tmp_path: Path, format: str, time: str) -> None:
+    written, text = TIMES[format]
+    assert text.count(written) == 1
+    path = tmp_path / "t"
+    path.write_text(text.replace(written, time))
+    trace, report = read_trace(path, format=format)
+    assert (len(trace), report.dropped) == (1, 1)
+
+
+def test_a_time_next_to_nothing_is_nothing(tmp_path: Path) -> None:
+    trace, report = load_json(
+        tmp_path, '{"timestamp": 1e-999999999, "input_length": 1, "output_length": 1}'
+    )
+    assert report.dropped == 0
+    assert trace.arrival_times_s == (0, 0, 1)
+
+
+@pytest.mark.parametrize("blocks", ["[1e999]", "[NaN]", "[" * 50_000, "[" + "9" * 5000 + "]"])
+def test_block_ids_that_are_none_cost_their_row(tmp_path: Path, blocks: str) -> None:
+    row = f'{{"timestamp": 0, "input_length": 1, "output_length": 1, "hash_ids": {blocks}}}'
+    trace, report = load_json(tmp_path, row)
+    assert (len(trace), report.dropped) == (2, 1)

@@ -133,6 +133,22 @@ def test_folder_is_refused_for_formats_of_files(tmp_path: Path) -> None:
     assert len(read_trace(tmp_path, format="vllm-bench").trace) == 2
 
 
+def test_a_name_reaches_no_report_raw(tmp_path: Path) -> None:
+    path = tmp_path / "a\x1b]0;title\x07\u202e\udcff[x].csv"
+    path.write_text(GENERIC + "c,0,0,0\n")
+    trace, report = read_trace(path)
+    shown = [trace.name, trace.workload().name, report.summary().replace("\n", "")]
+    assert all(text.isprintable() for text in shown)
+    assert trace.name == "a\\x1b]0;title\\x07\\u202e\\udcff[x]"
+
+
+@pytest.mark.parametrize("text", ["\x1b]0;title\x07,b\n1,2\n", '{"\x9b2J": 1}\n'])
+def test_a_header_reaches_no_refusal_raw(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "t"
+    path.write_text(text)
+    assert str(refusal(path)).isprintable()
+
+
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
 def test_pipe_is_refused_rather_than_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
@@ -173,7 +189,7 @@ def test_columns_are_refused_for_other_formats(tmp_path: Path) -> None:
     assert refusal(path, format="azure", columns=columns).argument == "columns"
 
 
-@pytest.mark.parametrize("meta", ["", "{", "\0", '{"kv_cache": {"num_kv_tokens": 4'])
+@pytest.mark.parametrize("meta", ["", "{", "[]", "\0", '{"kv_cache": {"num_kv_tokens": 4'])
 def test_broken_meta_is_refused(tmp_path: Path, meta: str) -> None:
     (tmp_path / "meta.json").write_text(meta)
     with pytest.raises(InputError) as error:
@@ -181,7 +197,7 @@ def test_broken_meta_is_refused(tmp_path: Path, meta: str) -> None:
     assert error.value.argument == "source"
 
 
-@pytest.mark.parametrize("tokens", ["0", "-5", "4.5", '"41408"', "true"])
+@pytest.mark.parametrize("tokens", ["0", "-5", "4.5", '"41408"', "true", "9" * 400])
 def test_capacity_that_is_no_number_of_tokens_is_refused(tmp_path: Path, tokens: str) -> None:
     (tmp_path / "meta.json").write_text(f'{{"kv_cache": {{"num_kv_tokens": {tokens}}}}}')
     with pytest.raises(InputError) as error:

@@ -133,3 +133,10 @@ def test_arrays_cannot_be_written(traces_dir):
     log = read_vllm_log(traces_dir / LOG)
     with pytest.raises(ValueError, match="read-only"):
         log.running[0] = 1
+
+
+@pytest.mark.parametrize("cell", ["1e999999999", "1e400", "9" * 400, "nan", "１"])
+def test_a_counter_that_is_no_number_names_its_line(tmp_path, cell) -> None:
+    ticks = [TICKS[0], f"2,11,{cell},2,1,100", TICKS[2]]
+    with pytest.raises(InputError, match="line 3"):
+        read_vllm_log(write(tmp_path, ticks=ticks))

@@ -36,6 +36,12 @@ def test_what_is_not_there_is_none(tmp_path) -> None:
     assert read_vllm_server(written(tmp_path, {"kv_cache": 3})) == VllmServer()
 
 
+def test_names_are_fit_to_be_shown(tmp_path) -> None:
+    meta = {"vllm_version": "0\x1b[2J", "hardware": {"device_name": "\ud800[/x]"}}
+    server = read_vllm_server(written(tmp_path, meta))
+    assert (server.version, server.device) == ("0\\x1b[2J", "\\ud800[/x]")
+
+
 @pytest.mark.parametrize(
     ("meta", "said"),
     [
@@ -44,6 +50,7 @@ def test_what_is_not_there_is_none(tmp_path) -> None:
         ({"kv_cache": {"block_size": "16"}}, "kv_cache.block_size"),
         ({"kv_cache": {"enable_prefix_caching": 1}}, "true or false"),
         ({"vllm_version": 0.19}, "vllm_version"),
+        ({"kv_cache": {"num_gpu_blocks": 10**400}}, "kv_cache.num_gpu_blocks: got about|1000"),
     ],
 )
 def test_wrong_settings_are_named(tmp_path, meta, said) -> None:

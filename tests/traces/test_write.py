@@ -1,5 +1,6 @@
 """What is written reads back equal, to the last bit of a time; and a file is whole or absent."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -102,7 +103,7 @@ def test_failure_leaves_the_old_file_and_nothing_else(
     def full(*_args: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
     with pytest.raises(InputError, match="No space left"):
         write(TRACE, path)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == {"t": "old"}

@@ -1,11 +1,14 @@
 """What a sweep found, as plain values."""
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
 
+from fluidkv.answers.recommend import bias as of_log
 from fluidkv.answers.recommend.demand import Demand, mostly_start
 from fluidkv.answers.recommend.frontier import (
     KNOBS,
@@ -19,7 +22,13 @@ from fluidkv.answers.recommend.frontier import (
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.rules import EngineRules, Gate
+
+_FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
+"""(engine, flag) -> the first version that we know to have it.
+
+Pull request 44594 of vLLM brought the watermark after 0.24.0; our records are of 0.33.0.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +37,7 @@ class Recommendation:
 
     Fields:
         engine: its rules.
+        caching: whether a preempted request finds what is left of itself in a prefix cache.
         limits: capacity, block size and token budget, which all settings share.
         demand: who asked.
         clock: how long an iteration lasts.
@@ -38,6 +48,9 @@ class Recommendation:
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.
         slos, choice: what was asked, and what to take: nothing, of runs that are `all_start`.
+        candidate: what would be taken if the simulation were exact; another than `choice.index`
+            where all that it gains is no more than the simulation misses on the log.
+        bias: metric -> measured beside simulated, now; empty where no log of this server is given.
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
             if none that was tried, or if runs are `all_start`.
         requests: in each run.
@@ -47,6 +60,7 @@ class Recommendation:
     """
 
     engine: EngineRules
+    caching: bool
     limits: Limits
     demand: Demand
     clock: IterationClock
@@ -57,6 +71,8 @@ class Recommendation:
     frontier: tuple[int, ...]
     slos: tuple[Slo, ...]
     choice: Choice
+    candidate: int | None
+    bias: Mapping[str, of_log.Bias]
     end_of_preemption: int | None
     requests: int
     warm_up: int
@@ -97,6 +113,20 @@ class Recommendation:
         """Over the runs of a setting; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
 
+    def gain(self, index: int, metric: str) -> float:
+        """Of a setting against now, relative, by the means over runs."""
+        return of_log.gain(self.table, metric, index)
+
+    @property
+    def left(self) -> bool:
+        """Whether the server is left as it is because no gain exceeds what is off on the log."""
+        return self.choice.index == 0 and self.candidate not in (None, 0)
+
+    @property
+    def knows_outputs(self) -> bool:
+        """Whether admission looks at how long an answer may become; here: at how long it is."""
+        return self.engine.gate in (Gate.PEAK, Gate.RATIO)
+
     def as_fast(self, index: int) -> bool:
         """Whether its throughput is within `MARGIN` of the highest of all settings."""
         means = self.table[self.throughput].values.mean(axis=1)
@@ -117,6 +147,20 @@ class Recommendation:
             if name in known
         )
 
+    def needs(self, index: int, version: str | None) -> tuple[tuple[str, str], ...]:
+        """(flag, first version known to have it) for the flags that an older server lacks.
+
+        Args:
+            version: of the server, "0.19.0"; None, or one that is no list of numbers: not known.
+        """
+        there = _numbers(version)
+        return tuple(
+            (flag, first)
+            for flag, _ in self.flags(index)
+            for known, first in _FIRST_KNOWN.items()
+            if known == (self.engine.name, flag) and there and there < _numbers(first)
+        )
+
     def without_flag(self, index: int) -> tuple[str, ...]:
         """Knobs that differ from now and have no flag in this engine."""
         changed = self.settings[index].changed(self.settings[0])
@@ -127,6 +171,7 @@ class Recommendation:
         choice = self.choice
         return {
             "engine": {"name": self.engine.name, "version": self.engine.version},
+            "prefix_cache": self.caching,
             "capacity": self.limits.capacity,
             "block_size": self.limits.block_size,
             "max_num_batched_tokens": self.limits.max_num_batched_tokens,
@@ -159,6 +204,8 @@ class Recommendation:
             "slos": {slo.metric: slo.bound for slo in self.slos},
             "now": self._row(0),
             "pick": None if choice.index is None else self._row(choice.index),
+            "candidate": None if self.candidate is None else self._row(self.candidate),
+            "measured": of_log.as_dict(self.bias) or None,
             "closest": None if choice.closest is None else self._row(choice.closest),
             "flags": {} if choice.index is None else dict(self.flags(choice.index)),
             "frontier": [self._row(index) for index in self.frontier],
@@ -177,6 +224,12 @@ class Recommendation:
                 for name, column in self.table.data_vars.items()
             },
         }
+
+
+def _numbers(version: str | None) -> tuple[int, ...]:
+    """The numbers that a version begins with: () for none."""
+    found = re.match(r"\d+(\.\d+)*", version or "")
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
 def _number(value: float) -> float | None:

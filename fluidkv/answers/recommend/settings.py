@@ -13,6 +13,8 @@ from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import largest_request
@@ -37,15 +39,43 @@ _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is 
 TIMED = ("ttft", "latency")  # metrics that need arrival times
 
 
-def knobs(rules: EngineRules, demand: Demand) -> tuple[str, ...]:
+CACHE = "+cache"
+"""After the name of an engine: with vLLM's prefix cache for requests that were preempted."""
+
+
+def rules_of(engine: str | EngineRules) -> tuple[EngineRules, bool]:
+    """The rules of an engine, and whether it has a prefix cache.
+
+    Raises:
+        InputError: an unknown name; a cache for an engine other than vLLM.
+    """
+    if isinstance(engine, EngineRules) or not engine.endswith(CACHE):
+        return named(engine), False
+    rules = named(engine.removesuffix(CACHE))
+    if rules not in (VLLM, VLLM_0_11):
+        raise InputError("engine", engine, f"{VLLM.name}{CACHE} or {VLLM_0_11.name}{CACHE}")
+    return rules, True
+
+
+def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
+    """Throughput, preemptions, tails. A clock on which prefill costs nothing has no TTFT."""
+    throughput = "output_throughput_per_time" if clock.unit == "s" else "output_throughput"
+    if demand.kind == "saturated":
+        return (throughput, "preemptions", "longest_gap_p99")
+    first = ("ttft_p99",) if clock.per_prefill_token else ()
+    return (throughput, "preemptions", *first, "latency_p99")
+
+
+def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[str, ...]:
     """What can be turned: what the engine has flags for, all of it in a model without flags.
 
-    A rate limit stands in front of the engine; clients can be limited where they are given.
+    A rate limit stands in front of the engine; runs with a cache have none. Clients can be limited
+    where they are given.
     """
     own = [name for name in ("watermark", "max_num_seqs") if name in dict(rules.flags)]
     return (
         *(own if rules.flags else ("watermark", "max_num_seqs")),
-        "admission_rate",
+        *([] if caching else ["admission_rate"]),
         *(["clients"] if demand.clients is not None else []),
     )
 
@@ -53,17 +83,20 @@ def knobs(rules: EngineRules, demand: Demand) -> tuple[str, ...]:
 def check_options(
     rules: EngineRules,
     demand: Demand,
+    caching: bool,
     clock: IterationClock,
     slos: Sequence[Slo],
     now: Setting,
     candidates: Mapping[str, Sequence[Any]] | None,
 ) -> None:
     """Refuse knobs that the engine does not have, and what a demand gives no meaning to."""
-    there = knobs(rules, demand)
+    there = knobs(rules, demand, caching)
     turned = {name: getattr(now, name) for name in now.changed(Setting(clients=now.clients))}
-    for name, value in [*turned.items(), *(candidates or {}).items()]:
+    tried = [(name, values) for name, values in (candidates or {}).items() if len(values)]
+    for name, value in [*turned.items(), *tried]:
         if name not in there:
-            why = "no clients are given" if name == "clients" else f"{rules.label} has no such flag"
+            no_flag = f"{rules.label}{CACHE * caching} has no such flag"
+            why = "no clients are given" if name == "clients" else no_flag
             raise InputError(name, value, f"none: {why}; it has {', '.join(there)}")
     if demand.kind == "replay" and clock.unit != "s":
         raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
@@ -71,6 +104,13 @@ def check_options(
         if demand.kind == "saturated" and slo.metric.startswith(TIMED):
             raise InputError(
                 "slo", slo.metric, "tpot, longest_gap and rates where all requests wait at first"
+            )
+        if slo.metric.startswith("ttft") and not clock.per_prefill_token:
+            raise InputError(
+                "slo",
+                slo.metric,
+                "another metric, or a clock with the seconds of a prefill token: on this one "
+                "prefill costs nothing",
             )
 
 
@@ -102,13 +142,14 @@ def settings_of(
     rules: EngineRules,
     limits: Limits,
     demand: Demand,
+    caching: bool,
     workload: Workload,
     equilibrium: Equilibrium,
     now: Setting,
     candidates: Mapping[str, Sequence[Any]] | None,
 ) -> tuple[Setting, ...]:
     """What is tried; refuses what is out of range."""
-    usual = _usual(rules, limits, demand, workload, equilibrium, now)
+    usual = _usual(rules, limits, demand, caching, workload, equilibrium, now)
     settings = sweep(now, usual | dict(candidates or {}))
     for setting in settings:
         limits_of(limits, setting)  # refuses what is out of range
@@ -119,6 +160,7 @@ def _usual(
     rules: EngineRules,
     limits: Limits,
     demand: Demand,
+    caching: bool,
     workload: Workload,
     equilibrium: Equilibrium,
     now: Setting,
@@ -136,7 +178,7 @@ def _usual(
         "max_num_seqs": sorted(n for n in sequences if n <= (now.max_num_seqs or n)),
         "admission_rate": [rate for rate in rates if rate > 0],
     }
-    return {name: values for name, values in usual.items() if name in knobs(rules, demand)}
+    return {name: values for name, values in usual.items() if name in knobs(rules, demand, caching)}
 
 
 def limits_of(limits: Limits, setting: Setting) -> Limits:

@@ -23,6 +23,7 @@ _KINDS = (
 )
 _TAILS = {
     "ttft_p99": "p99 time to first token",
+    "latency_p99": "p99 latency",
     "longest_gap_p99": "p99 longest gap between two tokens",
 }
 _AS_NOW, _PAIR = -1, len(_KINDS)
@@ -58,6 +59,8 @@ def _title(found: "Recommendation") -> str:
         return f"{found.engine.label}: runs too short for a pick"
     if taken is None:
         return f"{found.engine.label}: no setting meets what is asked"
+    if found.left:
+        return f"{found.engine.label}: leave it; no gain exceeds what the simulation misses"
     if taken == 0:
         return f"{found.engine.label}: nothing to change"
     gain = found.mean(taken, found.throughput) / found.mean(0, found.throughput) - 1
@@ -77,7 +80,14 @@ def _data(found: "Recommendation") -> Data:
         "kind": np.array([_kind(found, index) for index in range(len(found.settings))], float),
         "frontier": np.array(found.frontier, float),
         "pick": float("nan") if taken is None else float(taken),
+        "measured_throughput": _measured(found, found.throughput),
+        "measured_tail": _measured(found, found.tails[0]),
     }
+
+
+def _measured(found: "Recommendation", metric: str) -> float:
+    """What the log says of the server as it is; NaN without a log."""
+    return found.bias[metric].measured if metric in found.bias else float("nan")
 
 
 def _around(low: float, high: float) -> tuple[float, float]:
@@ -122,7 +132,16 @@ def _draw(data: Data, canvas: "Canvas", *, title: str, unit: str, tail: str) -> 
     left.set_ylabel(f"output tokens a{'n' if each == 'iteration' else ''} {each}")
     _points(right, data, "tail")
     right.set_xlabel(f"{_TAILS[tail]}, {'s' if unit == 's' else 'iterations'}")
-    handles, labels = left.get_legend_handles_labels()
+    right.scatter(
+        scalar(data, "measured_tail"),
+        scalar(data, "measured_throughput"),
+        s=70,
+        marker="X",
+        color=BLACK,
+        label="measured" if np.isfinite(scalar(data, "measured_throughput")) else None,
+        zorder=5,
+    )
+    handles, labels = right.get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=len(labels))
     canvas.suptitle(title)
     left.set_title("filled: on the frontier; hollow: another setting beats it", fontsize=7.5)
@@ -171,4 +190,5 @@ def _caption(found: "Recommendation", data: Data) -> str:
         "to the highest run. Filled: no other setting beats it in throughput, preemptions and "
         "tails together; hollow: one does. Settings below half of the best "
         "throughput are left out, but for today's. Sampled, not proved."
+        + (" The cross is what the log says of today's setting." if found.bias else "")
     )

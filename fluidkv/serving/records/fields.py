@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.reading import json_object
 from fluidkv.serving.limits import UNLIMITED
+from fluidkv.text import printable
 
 
 @dataclass
@@ -49,7 +51,7 @@ class Fields:
         value = self.any(name)
         if not isinstance(value, str):
             raise self.wrong(name, value, "text")
-        return value
+        return printable(value)
 
     def only(self, name: str, allowed: object, why: str) -> None:
         """A setting of which one value is modelled."""
@@ -71,8 +73,11 @@ class Fields:
     def integer_or_integers(self, name: str) -> int | list[int]:
         return self.integers(name) if isinstance(self.any(name), list) else self.integer(name)
 
-    def unused(self, known: Iterable[str] = ()) -> list[str]:
-        return sorted(set(self.values) - self.taken - set(known))
+    def notes(self, unused: Iterable[str]) -> list[str]:
+        return [f"{printable(name)[:60]}: not known, not used" for name in sorted(unused)]
+
+    def unused(self, known: Iterable[str] = ()) -> set[str]:
+        return set(self.values) - self.taken - set(known)
 
     def wrong(self, name: str, value: object, allowed: str) -> InputError:
         return InputError(f"{self.where}: {name}", value, allowed)
@@ -87,15 +92,7 @@ def read_object(path: Path) -> Fields:
     """The one JSON object that a file holds.
 
     Raises:
-        InputError: no such file, not readable, not JSON, not an object.
+        InputError: as `json_object`.
     """
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError("FILE", str(path), f"a readable file ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:  # bad UTF-8, bad JSON, numbers too long
-        said = " ".join(str(error).split())[:60]
-        raise InputError("FILE", str(path), f"a JSON file ({said})") from None
-    if not isinstance(value, dict):
-        raise InputError(str(path), type(value).__name__, "one JSON object with field 'engine'")
-    return Fields(str(path), value)
+    allowed = "a JSON file that is one object with field 'engine'"
+    return Fields(printable(str(path)), json_object(path, allowed, "FILE"))

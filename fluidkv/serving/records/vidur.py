@@ -13,6 +13,9 @@ from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.records.fields import Fields
 
+MOST_REQUESTS = 10**7
+"""In a run. A file names a number; a table of so many is made of it."""
+
 IN_TURN, AS_LISTED = "classes in turn", "as listed"
 
 
@@ -45,14 +48,14 @@ def vidur_counts(fields: Fields) -> VidurCounts:
             others; a request that could never be admitted.
     """
     commit = fields.text("commit")
-    runs, unused = [], set(fields.unused(("engine",)))
+    runs, unused = [], fields.unused(("engine",))
     for place, own in enumerate(fields.items("runs")):
         if not isinstance(own, dict):
             raise fields.wrong(f"runs[{place}]", own, "an object")
         one = Fields(f"{fields.where}: runs[{place}]", fields.values | own, {"engine", "commit"})
         runs.append(_run(one))
-        unused = (unused | set(own)) & set(one.unused(("runs",)))
-    notes = [f"{name}: not known, not used" for name in sorted(unused)]
+        unused = (unused | set(own)) & one.unused(("runs",))
+    notes = fields.notes(unused)
     if commit != VIDUR_SARATHI.version:
         notes.insert(0, f"commit {commit}: replayed under the rules of {VIDUR_SARATHI.version}")
     return VidurCounts(fields.where, commit, tuple(notes), tuple(runs))
@@ -90,6 +93,8 @@ def _limits(fields: Fields) -> Limits:
 def _requests(fields: Fields) -> Requests:
     """Outputs by class and the order of the classes, or listed one by one; inputs likewise."""
     lengths, size = fields.integers("output_lengths"), fields.integer("requests")
+    if size > MOST_REQUESTS:
+        raise fields.wrong("requests", size, f"at most {MOST_REQUESTS:,} requests")
     order = _order(fields, len(lengths), size)
     outputs = np.asarray(lengths)[order]
     inputs = fields.integer_or_integers("input_length")

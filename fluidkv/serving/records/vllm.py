@@ -80,7 +80,7 @@ def vllm_record(fields: Fields) -> VllmRecord:
     columns, rows = _table(fields)
     requests = _requests(fields, limits, len(rows))
     notes += _of_version(version, rules, limits)
-    notes += [f"{name}: not known, not used" for name in fields.unused()]
+    notes += fields.notes(fields.unused())
     return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, rows)
 
 

@@ -1,6 +1,7 @@
 """Record files that cannot be replayed: one line, which names file and field."""
 
 import copy
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -87,12 +88,12 @@ def test_a_bad_record_gets_one_line_with_file_and_field(fields, said, changed):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "a JSON file (Expecting value"),
-        ("[1]", "one JSON object"),
+        ("", "(Expecting value"),
+        ("[1]", "(this is a list)"),
         ('{"engine": ', "a JSON file"),
         ("[" * 100_000, "a JSON file"),
         ('{"n": ' + "1" * 5000 + "}", "a JSON file"),
-        ("\xff", "a JSON file"),
+        ("\xff", "not UTF-8 text"),
     ],
     ids=["empty", "list", "cut", "deep", "long number", "bytes"],
 )
@@ -105,8 +106,34 @@ def test_what_is_not_json_gets_one_line(text, said, tmp_path):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.skipif(os.name != "posix", reason="pipes and devices with names")
+def test_a_pipe_or_an_endless_device_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "pipe.json")
+    os.symlink("/dev/zero", tmp_path / "zero.json")
+    for name in ("pipe.json", "zero.json", "."):
+        with pytest.raises(InputError, match="not a regular file"):
+            read_records(tmp_path / name)
+
+
+def test_nothing_of_a_record_is_shown_raw(tmp_path):
+    path = changed_record(tmp_path, version="0.19\x1b]0;t\x07", **{"a\u202e\ud800": 1})
+    path = path.rename(tmp_path / "r\x9b[x].json")
+    [record] = read_records(path)
+    shown = [record.source, record.version, *record.notes]
+    assert all(text.isprintable() for text in shown)
+    assert any(note.startswith("a\\u202e\\ud800") for note in record.notes)
+    with pytest.raises(InputError) as caught:
+        read_records(changed_record(tmp_path, engine="\x1b[2J"))
+    assert str(caught.value).isprintable()
+
+
+def test_more_requests_than_memory_has_room_for_are_refused(tmp_path):
+    with pytest.raises(InputError, match="requests: got 1000000000; allowed: at most 10,000,000"):
+        read_records(changed_counts(tmp_path, requests=10**9))
+
+
 def test_no_file_and_an_empty_folder_are_named(tmp_path):
-    with pytest.raises(InputError, match=r"no-such\.json.*No such file"):
+    with pytest.raises(InputError, match=r"no-such\.json.*no such file"):
         read_records(tmp_path / "no-such.json")
     with pytest.raises(InputError, match=r"a folder with \.json files"):
         read_records(tmp_path)

@@ -4,10 +4,14 @@ Each value is certified (`threshold`); the work is shared out over processes, a 
 """
 
 import math
+import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from fractions import Fraction
+from itertools import islice
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -66,7 +70,7 @@ def threshold_atlas(
     Args:
         longest: the longest decode length, at least 2.
         shares: of the shorter length, rationals in (0, 1), all different.
-        workers: processes; 1 does the work in this one.
+        workers: processes, no more than there are cores; 1 does the work in this one.
         on_progress: called with the number of pairs that are done, and of all.
 
     Returns:
@@ -75,7 +79,8 @@ def threshold_atlas(
         are NaN in both cases. `status` and `evidence_*` have their codes in `flag_meanings`.
 
     Raises:
-        InputError: what LengthMix refuses; shares that repeat, longest < 2, workers < 1.
+        InputError: what LengthMix refuses; shares that repeat, longest < 2, workers < 1; a process
+            that was ended from outside.
     """
     for name, value, least in (("longest", longest, 2), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
@@ -92,7 +97,8 @@ def threshold_atlas(
     }
     # the dear ones first, so that no worker is left with one of them at the end
     jobs = [(a, n, tuple(shares)) for a, n in reversed(pairs)]
-    for done, (first, second, rows) in enumerate(_worked(jobs, min(workers, len(jobs))), start=1):
+    processes = min(workers, len(jobs), _cores())
+    for done, (first, second, rows) in enumerate(_worked(jobs, processes), start=1):
         for k, row in enumerate(rows):
             for name, value in row.items():
                 values[name][first - 1, second - 2, k] = value
@@ -109,14 +115,68 @@ def _worked(jobs: list[_Job], workers: int) -> Iterator[_Rows]:
     if workers == 1:
         yield from map(_pair, jobs)
         return
-    # fresh processes, for the caller may run threads; leaving the block ends them
-    with get_context("spawn").Pool(workers, initializer=_leave_interrupts) as pool:
-        yield from pool.imap_unordered(_pair, jobs, chunksize=4)
+    spawn, todo = get_context("spawn"), iter(jobs)  # fresh ones, for the caller may run threads
+    open_ends: list[Any] = []
+    processes = []
+    try:
+        for job in islice(todo, workers):
+            ours, theirs = spawn.Pipe()
+            processes.append(spawn.Process(target=_work, args=(theirs,), daemon=True))
+            with _no_interrupts():
+                processes[-1].start()
+            theirs.close()
+            ours.send(job)
+            open_ends.append(ours)
+        while open_ends:
+            for end in wait(open_ends):
+                found = end.recv()
+                if isinstance(found, Exception):
+                    raise found
+                yield found
+                for job in islice(todo, 1):
+                    end.send(job)
+                    break
+                else:
+                    open_ends.remove(end)
+    except (EOFError, ConnectionError):
+        allowed = "fewer: a process was ended from outside, as happens where memory runs out"
+        raise InputError("workers", workers, allowed) from None
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C reaches all processes of a terminal; the first one ends the others."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _work(end: Connection) -> None:
+    """Pair by pair, until who asks is gone."""
+    with suppress(EOFError, ConnectionError):
+        while True:
+            job = end.recv()
+            try:
+                found = _pair(job)
+            except Exception as error:  # for who asked to raise
+                found = error
+            end.send(found)
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Ctrl-C reaches all processes of a terminal; those begun here never see it: the first one
+    ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _cores() -> int:
+    """That this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _pair(job: _Job) -> _Rows:

@@ -20,9 +20,9 @@ def data() -> Data:
     """Masses by stage, empty stages, tokens evicted on the way to each n, and the phases."""
     from fluidkv.exact.one_class.cascade import cascade
     from fluidkv.exact.one_class.trajectory import trajectory
-    from fluidkv.papers.congestion.claims.one_class.figure_9 import start, system
+    from fluidkv.papers.congestion.claims.one_class.figure_9 import START, SYSTEM
 
-    found = cascade(trajectory(system(), start(), iterations=_ITERATIONS), system())
+    found = cascade(trajectory(SYSTEM, START, iterations=_ITERATIONS), SYSTEM)
     if found.settled is None:
         raise ArithmeticError("not settled")
     evicted = np.zeros(_ITERATIONS + 1)
@@ -36,8 +36,8 @@ def data() -> Data:
         "empty_stages": np.array(found.levels, dtype=np.float64),
         "losses": np.array([s.iteration for s in found.support_losses], dtype=np.float64),
         "throughput": float(found.throughput),
-        "equilibrium": float(Fraction(system().capacity) / sum(map(_weight, range(_DECODE)))),
-        "capacity": float(system().capacity),
+        "equilibrium": float(Fraction(SYSTEM.capacity) / sum(map(_weight, range(_DECODE)))),
+        "capacity": float(SYSTEM.capacity),
     }
 
 

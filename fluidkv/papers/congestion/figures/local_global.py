@@ -25,7 +25,7 @@ def data() -> Data:
     """For each pair the crossing, and of each input length above it who returns and how late."""
     from fluidkv.exact.mixed.mix import two_lengths
     from fluidkv.exact.mixed.thresholds.threshold import input_threshold
-    from fluidkv.papers.congestion.claims.mixed._return_survey import SEED, survey
+    from fluidkv.papers.congestion.instances.return_survey import SEED, survey
 
     numbers: dict[str, np.ndarray | float] = {"above": np.array([float(x) for x in _ABOVE])}
     for pair in _PAIRS:

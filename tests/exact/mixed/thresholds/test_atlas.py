@@ -1,7 +1,9 @@
 """The atlas: values against counts of roots; the same from any number of workers."""
 
 import math
+import os
 from fractions import Fraction
+from multiprocessing import active_children
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import two_lengths
+from fluidkv.exact.mixed.thresholds import atlas
 from fluidkv.exact.mixed.thresholds.atlas import NO_PAIR, NO_THRESHOLD, TENTHS, threshold_atlas
 from fluidkv.exact.roots.spectrum import count_unstable
 
@@ -60,6 +63,32 @@ def test_workers_do_not_change_the_bytes(small: xr.Dataset) -> None:
     assert calls == [(k, 36) for k in range(1, 37)]
     assert other.identical(small)
     assert bytes(other.to_netcdf(engine="scipy")) == bytes(small.to_netcdf(engine="scipy"))
+
+
+def test_no_more_processes_than_cores(small: xr.Dataset, monkeypatch) -> None:
+    started, real = [], atlas.get_context("spawn")
+
+    class Counted:
+        Pipe = staticmethod(real.Pipe)
+
+        def Process(self, **options):  # noqa: N802
+            started.append(options)
+            return real.Process(**options)
+
+    monkeypatch.setattr(atlas, "get_context", lambda _: Counted())
+    monkeypatch.setattr(atlas, "_cores", lambda: 2)
+    xr.testing.assert_identical(threshold_atlas(9, SHARES, workers=256), small)
+    assert len(started) == 2
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_process_that_is_ended_from_outside_is_said(monkeypatch) -> None:
+    monkeypatch.setattr(atlas, "_cores", lambda: 2)
+    with pytest.raises(InputError, match=r"^workers: got 2; .*ended from outside"):
+        threshold_atlas(
+            12, SHARES, workers=2, on_progress=lambda *_: [p.kill() for p in active_children()]
+        )
+    assert not active_children()
 
 
 def test_a_saved_atlas_reads_back(small: xr.Dataset, tmp_path) -> None:

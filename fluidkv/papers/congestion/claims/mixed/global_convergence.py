@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import decimal, holds_for, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._return_survey import (
+from fluidkv.papers.congestion.instances.return_survey import (
     named,
     survey,
     system_of,
@@ -30,7 +30,7 @@ from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     from fluidkv.exact.mixed.cycles.orbits import PeriodicOrbit
-    from fluidkv.papers.congestion.claims.mixed._return_survey import Survey
+    from fluidkv.papers.congestion.instances.return_survey import Survey
 
 HALF = Fraction(1, 2)
 _STARTS = 200

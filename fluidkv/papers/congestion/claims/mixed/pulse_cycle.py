@@ -6,7 +6,7 @@ from itertools import product
 
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import equals, holds_for, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._pulse_cases import (
+from fluidkv.papers.congestion.instances.pulse_cases import (
     INPUTS,
     RANGE,
     cases,

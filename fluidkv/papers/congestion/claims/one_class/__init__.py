@@ -1,14 +1,17 @@
-"""Section 3 and Appendix A: requests that are all alike."""
+"""Sections 2 and 3 and Appendix A: requests that are all alike."""
 
 from fluidkv.papers.congestion.claims.one_class import (
     cascade,
     cascade_blocks,
-    cascade_example_3,
     cycles,
     envelope,
     equations,
+    example_3,
+    example_6,
     examples,
+    families,
     figure_9,
+    spread,
     theorem_2,
     theorem_2_local,
     waste,
@@ -17,11 +20,14 @@ from fluidkv.papers.congestion.claims.one_class import (
 MODULES = (
     equations,
     cycles,
+    families,
     envelope,
     examples,
+    spread,
     cascade,
     cascade_blocks,
-    cascade_example_3,
+    example_6,
+    example_3,
     figure_9,
     waste,
     theorem_2,

@@ -8,51 +8,49 @@ leads to the same X^1. Other readings on the boundary are tried beside it.
 
 from collections.abc import Iterator
 from fractions import Fraction
-from functools import cache
-from typing import TYPE_CHECKING
+from functools import cache, partial
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.instances.one_class import system_of
+from fluidkv.papers.congestion.paper import statements
 
-if TYPE_CHECKING:
-    from fluidkv.exact.one_class.cascade import Cascade
-    from fluidkv.workload import System
+CLAIMS = statements()
 
 _WEIGHTS, _CAPACITY = (3, 4, 5, 6), Fraction(48)
 _EQUILIBRIUM, _ABOVE = Fraction(8, 3), Fraction(1, 2)
 _PRINTED = (9, 13, 17, 20, 21)
 
-
-def start() -> tuple[Fraction, ...]:
-    """x* + 1/2 at stage 0; the last stage is smaller by as many tokens."""
-    x = _EQUILIBRIUM
-    return (x + _ABOVE, x, x, x - _ABOVE * Fraction(_WEIGHTS[0], _WEIGHTS[-1]))
-
-
-def system() -> "System":
-    from fluidkv.workload import RequestClass, System, Workload
-
-    return System(Workload((RequestClass(2, 4),)), _CAPACITY)
+SYSTEM = system_of(2, 4, _CAPACITY)
+START = (
+    _EQUILIBRIUM + _ABOVE,
+    _EQUILIBRIUM,
+    _EQUILIBRIUM,
+    _EQUILIBRIUM - _ABOVE * Fraction(_WEIGHTS[0], _WEIGHTS[-1]),
+)
+"""x* + 1/2 at stage 0; the last stage is smaller by as many tokens."""
 
 
 @cache
-def way(first: tuple[Fraction, ...]) -> "Cascade":
+def _way(first: tuple[Fraction, ...] = START) -> "exact.Cascade":
     """Forty iterations from a start, exact and analysed."""
-    from fluidkv.exact.one_class.cascade import cascade
-    from fluidkv.exact.one_class.trajectory import trajectory
-
-    return cascade(trajectory(system(), first, iterations=40), system())
+    return exact.cascade(exact.trajectory(SYSTEM, first, iterations=40), SYSTEM)
 
 
 def _evictions(first: tuple[Fraction, ...]) -> list[int]:
     """Before the last cycle: an eviction of the cycle itself is no step of the cascade."""
-    found = way(first)
+    found = _way(first)
     last = found.support_losses[-1].iteration
     return [e.iteration for e in found.evictions if e.iteration <= last]
 
 
-def _readings() -> Iterator[tuple[str, tuple[Fraction, ...]]]:
+def _levels_at(iterations: tuple[int, ...]) -> list[int]:
+    return [_way().levels[n] for n in iterations]
+
+
+def _other_starts() -> Iterator[tuple[str, tuple[Fraction, ...]]]:
     """Ways to be half a request above equilibrium on the memory boundary, besides ours."""
     for j, weight in enumerate(_WEIGHTS):
         raised = [_EQUILIBRIUM] * 4
@@ -70,13 +68,50 @@ def _readings() -> Iterator[tuple[str, tuple[Fraction, ...]]]:
         yield f"stage {j}, all others give back", spread
 
 
-def _levels_at(iterations: tuple[int, ...]) -> list[int]:
-    return [way(start()).levels[n] for n in iterations]
+# The start is ours, so what follows from it is no statement that is printed with all it needs.
+_claim = partial(CLAIMS.claim, kind="figure", origin=Origin.REPRODUCTION)
+_TEXT = "Appendix A.1 and Figure 9, caption"
 
 
-def _phase_iv() -> Outcome:
-    found = way(start())
-    settled = found.settled
+@_claim(
+    "appendix-a1.l1-4.start",
+    "Figure 9, caption",
+    "The start, read as in Example 3, lies on the memory boundary.",
+)
+def _start_is_full() -> Outcome:
+    return equals(exact.memory_used(SYSTEM, [START]), "48")
+
+
+@_claim(
+    "appendix-a1.l1-4.evictions",
+    _TEXT,
+    "Evictions before the last cycle lead to n = 9, 13, 17, 20, 21.",
+)
+def _eviction_times() -> Outcome:
+    return equals(_evictions(START), "9, 13, 17, 20, 21")
+
+
+@_claim(
+    "appendix-a1.l1-4.levels",
+    _TEXT,
+    "The evictions at n = 9, 13 are at level 1, those at 17, 20, 21 at levels 2, 2 and 3.",
+)
+def _levels() -> Outcome:
+    return equals(_levels_at(_PRINTED), "1, 1, 2, 2, 3")
+
+
+@_claim(
+    "appendix-a1.l1-4.growing-oscillation",
+    _TEXT,
+    "All stages are occupied, and nothing is evicted, for n = 0 ... 8.",
+)
+def _growing_oscillation() -> Outcome:
+    return equals([sum(_levels_at(tuple(range(9)))), _way().first_eviction or 0], "0, 9")
+
+
+@_claim("appendix-a1.l1-4.settles", _TEXT, "From n = 22 on the state is on the level-3 cycle.")
+def _settles() -> Outcome:
+    settled = _way().settled
     on = settled is not None and settled.attractor == "maximal-eviction cycle"
     since = settled.iteration if settled else None
     return holds_for(
@@ -86,37 +121,25 @@ def _phase_iv() -> Outcome:
     )
 
 
-def _other_readings() -> Outcome:
-    matching = [name for name, first in _readings() if _evictions(first) == list(_PRINTED)]
-    tried = len(list(_readings()))
-    return holds_for(
-        None if not matching else f"also: {matching[0]}",
-        ours=f"none of {tried} other readings gives these five iterations"
-        if not matching
-        else f"{len(matching)} other readings do too",
-        paper="n = 9, 13, 17, 20, 21",
-        note="The captions and the text do not give the start. Raising stage 0 alone, which "
-        "leaves the memory boundary, leads to the same X^1 as our reading.",
-    )
+@_claim(
+    "appendix-a1.l1-4.throughput",
+    _TEXT,
+    "The last cycle completes 2 requests per iteration, a quarter less than x* = 8/3.",
+)
+def _throughput() -> Outcome:
+    last, best = Fraction(_way().throughput), exact.eviction_free_equilibrium(SYSTEM).rate
+    return equals([last, 1 - last / best, best], "2, 1/4, 8/3")
 
 
-def _last_throughput() -> Fraction:
-    return Fraction(way(start()).throughput)
-
-
-def _fixed_point() -> Fraction:
-    from fluidkv.exact.survival import eviction_free_equilibrium
-
-    return eviction_free_equilibrium(system()).rate
-
-
+@_claim(
+    "appendix-a1.l1-4.bypasses",
+    "Appendix A.1, cycle multiplicity",
+    "The cascade passes level 2 without being on one of its orbits.",
+)
 def _bypasses() -> Outcome:
-    """Level 2 is passed, never on a balanced level-2 orbit."""
-    from fluidkv.exact.one_class.positions import distance_from_cycle
-
-    found = way(start())
+    found = _way()
     nearest = min(
-        distance_from_cycle(x, 2, _CAPACITY)
+        exact.distance_from_cycle(x, 2, _CAPACITY)
         for x, level in zip(found.states, found.levels, strict=True)
         if level == 2
     )
@@ -127,69 +150,22 @@ def _bypasses() -> Outcome:
     )
 
 
-_NOTE = "appendix-a1.l1-4"
-
-CLAIMS = (
-    congestion(
-        f"{_NOTE}.start",
-        "The start, read as in Example 3, lies on the memory boundary.",
-        "Figure 9, caption",
-        lambda: equals(sum(w * x for w, x in zip(_WEIGHTS, start(), strict=True)), "48"),
-        kind="figure",
+@CLAIMS.over(
+    Range(
+        "a stage above by 1/2; one other, all others, or a scaling gives memory back",
+        _other_starts,
+        whole=True,
+        name=lambda name, first: f"also: {name}",
     ),
-    congestion(
-        f"{_NOTE}.evictions",
-        "Evictions before the last cycle lead to n = 9, 13, 17, 20, 21.",
-        "Appendix A.1 and Figure 9, caption",
-        lambda: equals(_evictions(start()), "9, 13, 17, 20, 21"),
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.levels",
-        "The evictions at n = 9, 13 are at level 1, those at 17, 20, 21 at levels 2, 2 and 3.",
-        "Appendix A.1 and Figure 9, caption",
-        lambda: equals(_levels_at(_PRINTED), "1, 1, 2, 2, 3"),
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.growing-oscillation",
-        "All stages are occupied, and nothing is evicted, for n = 0 ... 8.",
-        "Appendix A.1 and Figure 9, caption",
-        lambda: equals(
-            [sum(_levels_at(tuple(range(9)))), way(start()).first_eviction or 0], "0, 9"
-        ),
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.settles",
-        "From n = 22 on the state is on the level-3 cycle.",
-        "Appendix A.1 and Figure 9, caption",
-        _phase_iv,
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.throughput",
-        "The last cycle completes 2 requests an iteration, a quarter less than x* = 8/3.",
-        "Appendix A.1 and Figure 9, caption",
-        lambda: equals(
-            [_last_throughput(), 1 - _last_throughput() / _EQUILIBRIUM, _fixed_point()],
-            "2, 1/4, 8/3",
-        ),
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.bypasses",
-        "The cascade passes level 2 without being on one of its orbits.",
-        "Appendix A.1, cycle multiplicity",
-        _bypasses,
-        kind="figure",
-    ),
-    congestion(
-        f"{_NOTE}.other-readings",
-        "No other simple reading of the start gives the printed iterations.",
-        "Figure 9, caption",
-        _other_readings,
-        kind="figure",
-        checked="a stage above by 1/2; one other, all others, or a scaling gives memory back",
-    ),
+    "appendix-a1.l1-4.other-readings",
+    "Figure 9, caption",
+    "No other simple reading of the start gives the printed iterations.",
+    ours="none of {count} other readings gives these five iterations",
+    paper="n = 9, 13, 17, 20, 21",
+    note="The captions and the text do not give the start. Raising stage 0 alone, which leaves the "
+    "memory boundary, leads to the same X^1 as our reading.",
+    origin=Origin.READING,
+    kind="figure",
 )
+def _other_readings(name: str, first: tuple[Fraction, ...]) -> bool:
+    return _evictions(first) != list(_PRINTED)

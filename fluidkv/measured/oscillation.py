@@ -1,113 +1,23 @@
-"""What a running engine showed: a time series of its counters, and the oscillation in it.
+"""Means, iterations a second and the dominant period of a time series, over one window.
 
-`read_timeseries` reads the counters, `measure` takes mean, iteration rate and dominant period from
-the part with a backlog, `compare` holds them against a prediction. Times here are in seconds, as
-the engine logs them; an iteration is not a second.
+Times here are in seconds, as the engine logs them; an iteration is not a second.
 """
 
-import csv
 import math
-import os
-from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
+from fluidkv.measured.timeseries import Array, ReadReport, Timeseries
 from fluidkv.verdict import Evidence
 
-Array = NDArray[np.float64]
-
-# Our name -> the names that engines and their exporters use, best first. "vllm:" and "sglang:"
-# in front of a name are ignored, and so is case.
-_COLUMNS = {
-    "t": ("t", "t_s", "time", "time_s", "timestamp"),
-    "running": ("running", "num_requests_running", "num_running_reqs"),
-    "waiting": ("waiting", "num_requests_waiting", "num_queue_reqs"),
-    "gen_throughput": (
-        "gen_throughput",
-        "generation_throughput",
-        "avg_generation_throughput_toks_per_s",
-    ),
-    "kv_cache_pct": ("kv_cache_pct", "kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage"),
-}
-_REQUIRED = ("t", "running", "waiting", "gen_throughput")
-# These gauges run from 0 to 1 in spite of "perc" in their names.
-_FRACTIONS = ("kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage")
-
 _FEWEST_SAMPLES = 8  # below this a straight line and one period fit any series
+_MOST_SAMPLES = 10**6  # of uneven ticks laid on a grid
 _SURROGATES = 999  # p-values in steps of 0.001
 SURROGATE_SEED = 20240229  # any fixed number: the same series always gives the same p-value
 _LEVEL = 0.05  # the customary level, for the wording only; the p-value is reported
-
-
-@dataclass(frozen=True)
-class ReadReport:
-    """What a reader did to a file. `dropped` and `changed` pair a reason with a count of rows."""
-
-    rows_read: int
-    rows_kept: int
-    dropped: tuple[tuple[str, int], ...] = ()
-    changed: tuple[tuple[str, int], ...] = ()
-
-    @property
-    def statement(self) -> str:
-        """One line: rows read and kept, and why others were dropped or changed."""
-        words = [f"{self.rows_read:,} rows read, {self.rows_kept:,} kept"]
-        words += [f"{count:,} dropped: {reason}" for reason, count in self.dropped]
-        words += [f"{count:,} changed: {reason}" for reason, count in self.changed]
-        return "; ".join(words)
-
-    def as_dict(self) -> dict[str, object]:
-        """Plain values for JSON."""
-        return {
-            "read": self.rows_read,
-            "kept": self.rows_kept,
-            "dropped_because": [{"what": what, "rows": rows} for what, rows in self.dropped],
-            "changed_because": [{"what": what, "rows": rows} for what, rows in self.changed],
-        }
-
-
-@dataclass(frozen=True, eq=False)
-class Timeseries:
-    """Counters of one engine, one row a tick.
-
-    Args:
-        t_s: seconds, strictly increasing, shape (ticks,).
-        running: requests in the batch, shape (ticks,).
-        waiting: requests in the queue, shape (ticks,).
-        gen_throughput: output tokens a second, shape (ticks,).
-        kv_cache_pct: KV cache in use, per cent, shape (ticks,), NaN where unreadable; or None.
-        report: what the reader kept and dropped; None for a series made in memory.
-
-    Raises:
-        InputError: no ticks, unequal lengths, values that are not finite, times that do not
-            increase.
-    """
-
-    t_s: Array
-    running: Array
-    waiting: Array
-    gen_throughput: Array
-    kv_cache_pct: Array | None = None
-    report: ReadReport | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("t_s", "running", "waiting", "gen_throughput", "kv_cache_pct"):
-            values = getattr(self, name)
-            if values is None and name == "kv_cache_pct":
-                continue
-            values = np.array(values, dtype=np.float64)
-            if values.ndim != 1 or values.size == 0 or values.size != np.size(self.t_s):
-                raise InputError(name, values.shape, "one number a tick, at least one tick")
-            if name != "kv_cache_pct" and not np.isfinite(values).all():
-                raise InputError(name, "nan or inf", "finite numbers")
-            values.flags.writeable = False
-            object.__setattr__(self, name, values)
-        if (np.diff(self.t_s) <= 0).any():
-            raise InputError("t_s", "times that do not increase", "strictly increasing seconds")
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,91 +147,6 @@ class Measurement:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """A prediction beside a measurement. Differences are (predicted - measured) / measured."""
-
-    measured: Measurement
-    predicted_in_flight: float
-    predicted_period_s: float | None
-
-    @property
-    def in_flight_difference(self) -> float | None:
-        return _relative(self.predicted_in_flight, self.measured.running_mean)
-
-    @property
-    def period_difference(self) -> float | None:
-        return _relative(self.predicted_period_s, self.measured.period_s)
-
-    def as_dict(self) -> dict[str, dict[str, object]]:
-        """Plain values for JSON, with the keys `measured.*`, `predicted.*`, `difference.*`."""
-        return {
-            "measured": self.measured.as_dict(),
-            "predicted": {
-                "in_flight": self.predicted_in_flight,
-                "period_s": self.predicted_period_s,
-            },
-            "difference": {
-                "in_flight": self.in_flight_difference,
-                "period_s": self.period_difference,
-            },
-        }
-
-
-def read_timeseries(path: str | Path) -> Timeseries:
-    """Read an engine's counters from a CSV file with a header line.
-
-    Columns are found by name, in any order; others are ignored. Needed: `t` (seconds), `running`,
-    `waiting`, `gen_throughput` (tokens a second); `kv_cache_pct` where present. The names of the
-    engines' Prometheus gauges are understood too (`num_requests_running`, ...); a KV gauge that
-    runs from 0 to 1 is turned into per cent.
-
-    A row with a cell that is no finite number, or is negative, or that repeats the time before it,
-    is dropped and counted in `report`. An unreadable `kv_cache_pct` becomes NaN and is counted.
-
-    Raises:
-        InputError: a missing, empty or binary file; missing columns; time that goes backwards
-            (two runs in one file, or rows out of order); no row left.
-    """
-    lines = _lines(path)
-    header, body = lines[0], lines[1:]
-    places = _find_columns(header)
-    rows: list[list[float]] = []
-    kv: list[float] = []
-    dropped: Counter[str] = Counter()
-    changed: Counter[str] = Counter()
-    for number, cells in body:
-        values = [_number(cells, places[name]) for name in _REQUIRED]
-        fault = _fault(values, rows)
-        if fault:
-            dropped[fault] += 1
-            continue
-        if rows and values[0] < rows[-1][0]:
-            raise InputError(
-                "measured",
-                f"line {number}: t falls from {rows[-1][0]:.12g} to {values[0]:.12g}",
-                "one run with increasing times",
-            )
-        rows.append(values)
-        if "kv_cache_pct" in places:
-            kv.append(_number(cells, places["kv_cache_pct"]))
-            if math.isnan(kv[-1]):
-                changed["kv_cache_pct unreadable, set to NaN"] += 1
-    if not rows:
-        why = "; ".join(f"{count} rows with {reason}" for reason, count in dropped.items())
-        raise InputError("measured", why or "a header only", "at least one row of finite numbers")
-    t_s, running, waiting, throughput = np.array(rows).T
-    scale = 100.0 if _is_fraction(header[1], places.get("kv_cache_pct")) else 1.0
-    return Timeseries(
-        t_s,
-        running,
-        waiting,
-        throughput,
-        kv_cache_pct=scale * np.array(kv) if kv else None,
-        report=ReadReport(len(body), len(rows), tuple(dropped.items()), tuple(changed.items())),
-    )
-
-
 def measure(series: Timeseries, *, window: tuple[float, float] | None = None) -> Measurement:
     """Mean batch, iterations a second and dominant period of a series, over one window.
 
@@ -333,7 +158,8 @@ def measure(series: Timeseries, *, window: tuple[float, float] | None = None) ->
     Uneven ticks are resampled to the median tick by linear interpolation.
 
     Raises:
-        InputError: a window that does not increase or holds no tick.
+        InputError: a window that does not increase or holds no tick; uneven ticks that would need a
+            grid of more than a million.
     """
     inside, rule = _window(series, window)
     t_s = series.t_s[inside]
@@ -359,21 +185,6 @@ def measure(series: Timeseries, *, window: tuple[float, float] | None = None) ->
         no_oscillation=found if isinstance(found, str) else "",
         report=series.report,
     )
-
-
-def compare(
-    measurement: Measurement, in_flight: float, period_iterations: float | None
-) -> Comparison:
-    """Hold the equilibrium and the period of a mode against a measurement.
-
-    Args:
-        in_flight: requests running at the predicted equilibrium.
-        period_iterations: predicted period, iterations; None where no mode oscillates. It is
-            turned into seconds with the measured iterations a second.
-    """
-    rate = measurement.iterations_per_s
-    period_s = None if period_iterations is None or not rate else float(period_iterations) / rate
-    return Comparison(measurement, float(in_flight), period_s)
 
 
 def find_oscillation(values: Array, tick_s: float) -> Oscillation | str:
@@ -419,70 +230,6 @@ def find_oscillation(values: Array, tick_s: float) -> Oscillation | str:
         lags_s=tick_s * np.arange(len(correlation), dtype=np.float64),
         autocorrelation=correlation,
     )
-
-
-def _lines(path: str | Path) -> list[tuple[int, list[str]]]:
-    """Line number and cells of the header and of every row that is not blank."""
-    allowed = "a readable CSV file with a header line"
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe or a device may never end
-        raise InputError("measured", f"not a regular file: {path}", allowed)
-    try:
-        text = Path(path).read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise InputError("measured", f"{error.strerror}: {path}", allowed) from None
-    except (UnicodeDecodeError, ValueError):
-        raise InputError("measured", f"not text: {path}", allowed) from None
-    if "\0" in text:
-        raise InputError("measured", f"not text: {path}", allowed)
-    try:
-        reader = csv.reader(text.splitlines())
-        lines = [(reader.line_num, cells) for cells in reader if any(c.strip() for c in cells)]
-    except csv.Error as error:
-        raise InputError("measured", f"{error}: {path}", allowed) from None
-    if not lines:
-        raise InputError("measured", f"empty: {path}", allowed)
-    return lines
-
-
-def _find_columns(header: tuple[int, list[str]]) -> dict[str, int]:
-    """Our column name -> its place in the file."""
-    names = [_plain(cell) for cell in header[1]]
-    places = {
-        ours: names.index(alias)
-        for ours, aliases in _COLUMNS.items()
-        for alias in reversed(aliases)  # the last one written wins, so the best name goes last
-        if alias in names
-    }
-    missing = [name for name in _REQUIRED if name not in places]
-    if missing:
-        allowed = "; ".join(f"{name} (or {', '.join(_COLUMNS[name][1:])})" for name in missing)
-        raise InputError("measured", header[1], f"a header with the missing columns {allowed}")
-    return places
-
-
-def _plain(cell: str) -> str:
-    return cell.strip().lower().removeprefix("vllm:").removeprefix("sglang:")
-
-
-def _is_fraction(header: list[str], place: int | None) -> bool:
-    return place is not None and _plain(header[place]) in _FRACTIONS
-
-
-def _number(cells: list[str], place: int) -> float:
-    """The cell as a finite number of at least 0, else NaN."""
-    try:
-        value = float(cells[place])
-    except (ValueError, IndexError):
-        return math.nan
-    return value if math.isfinite(value) and value >= 0 else math.nan
-
-
-def _fault(values: list[float], kept: list[list[float]]) -> str:
-    if any(math.isnan(v) for v in values):
-        return "a cell that is missing, negative or not a finite number"
-    if kept and values[0] == kept[-1][0]:
-        return "the same time as the row before"
-    return ""
 
 
 def _window(
@@ -533,6 +280,10 @@ def _uniform_grid(t_s: Array) -> tuple[Array, float, bool]:
     # Clocks that print microseconds leave such steps; they move no value by more than that.
     if np.abs(steps - tick_s).max() <= 1e-6 * max(1.0, tick_s):
         return t_s, tick_s, False
+    # A tick may be far below the gaps: a grid of it over the whole span would fill memory.
+    if (t_s[-1] - t_s[0]) / _MOST_SAMPLES > tick_s:
+        allowed = f"a span of at most {_MOST_SAMPLES:,} times the median step of its ticks"
+        raise InputError("window", (float(t_s[0]), float(t_s[-1])), allowed)
     # The small excess keeps the last tick where the span is a whole number of ticks, rounded.
     count = int((t_s[-1] - t_s[0]) / tick_s + 1e-9) + 1
     return t_s[0] + tick_s * np.arange(count), tick_s, True
@@ -602,9 +353,3 @@ def _red_noise_heights(samples: int, lag_one: float) -> Array:
         found = np.take_along_axis(correlation, peak, axis=-1)
         heights.append(np.where(peak > 0, found, 0.0)[:, 0])
     return np.concatenate(heights)
-
-
-def _relative(predicted: float | None, measured: float | None) -> float | None:
-    if predicted is None or not measured:
-        return None
-    return (predicted - measured) / measured

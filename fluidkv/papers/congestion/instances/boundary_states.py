@@ -9,18 +9,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mass import Step
-    from fluidkv.exact.one_class.cascade import Cascade
-    from fluidkv.workload import System
+from fluidkv import exact
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.instances.one_class import system_of
+from fluidkv.workload import System
 
 INPUTS, DECODES, LARGEST_MASS = range(1, 4), range(1, 5), 3
-RANGE = (
-    f"l0 = 1 ... {INPUTS[-1]}, l1 = 1 ... {DECODES[-1]}, "
-    f"whole masses 0 ... {LARGEST_MASS}, M as held"
-)
 HORIZON = 100
 """Iterations; more than any start of the range takes to settle (theorem-a-1.finite-time)."""
 
@@ -44,23 +39,17 @@ class Case:
     def positive(self) -> bool:
         return min(self.masses) > 0
 
-    def system(self) -> "System":
-        from fluidkv.workload import RequestClass, System, Workload
+    def system(self) -> System:
+        return system_of(self.l0, len(self.masses), self.capacity)
 
-        only = RequestClass(self.l0, len(self.masses))
-        return System(Workload((only,)), Fraction(self.capacity))
-
-    def step(self) -> "Step":
+    @cache  # noqa: B019  the cases of the range are few, and live as long as the range
+    def step(self) -> "exact.Step":
         """One iteration of the literal model."""
-        from fluidkv.exact.mass import iterate
-
-        return iterate(self.system(), [self.masses])
+        return exact.iterate(self.system(), [self.masses])
 
     def states(self, iterations: int) -> list[tuple[Fraction, ...]]:
         """X^0 ... X^iterations, exact."""
-        from fluidkv.exact.one_class.trajectory import trajectory
-
-        return trajectory(self.system(), self.masses, iterations=iterations)
+        return exact.trajectory(self.system(), self.masses, iterations=iterations)
 
     def __str__(self) -> str:
         l1 = len(self.masses)
@@ -76,14 +65,11 @@ def cases() -> tuple[Case, ...]:
 
 
 @cache
-def fallen(case: Case) -> "Cascade":
+def fallen(case: Case) -> "exact.Cascade":
     """The start's whole way, a round of the last cycle included."""
-    from fluidkv.exact.one_class.cascade import cascade
-    from fluidkv.exact.one_class.trajectory import trajectory
-
     system, l1 = case.system(), len(case.masses)
-    states = trajectory(system, case.masses, iterations=HORIZON, after_settling=l1)
-    return cascade(states, system)
+    states = exact.trajectory(system, case.masses, iterations=HORIZON, after_settling=l1)
+    return exact.cascade(states, system)
 
 
 def shown(values) -> str:
@@ -99,3 +85,11 @@ def _cases() -> Iterator[Case]:
                 case = Case(l0, masses)
                 if case.capacity > l0 + l1:
                     yield case
+
+
+STARTS = Range(
+    f"l0 = 1 ... {INPUTS[-1]}, l1 = 1 ... {DECODES[-1]}, "
+    f"whole masses 0 ... {LARGEST_MASS}, M as held",
+    cases,
+)
+"""Every start of the range."""

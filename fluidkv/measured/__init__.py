@@ -1,0 +1,28 @@
+"""What a running engine showed: its counters read, what swings in them, a prediction beside it.
+
+`read_timeseries` reads the counters, `measure` takes mean, iteration rate and dominant period from
+the part with a backlog, `compare` holds them against a prediction.
+"""
+
+from fluidkv.measured.comparison import Comparison, compare
+from fluidkv.measured.oscillation import (
+    SURROGATE_SEED,
+    Measurement,
+    Oscillation,
+    find_oscillation,
+    measure,
+)
+from fluidkv.measured.timeseries import ReadReport, Timeseries, read_timeseries
+
+__all__ = [
+    "SURROGATE_SEED",
+    "Comparison",
+    "Measurement",
+    "Oscillation",
+    "ReadReport",
+    "Timeseries",
+    "compare",
+    "find_oscillation",
+    "measure",
+    "read_timeseries",
+]

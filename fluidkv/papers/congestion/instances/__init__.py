@@ -1,0 +1,1 @@
+"""What claims, figures and proof checks of Congestion share: systems, states, printed formulas."""

@@ -1,0 +1,178 @@
+"""Advice against a log: what the simulation misses there is the error bar of a gain."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidkv.answers.recommend import Demand, recommend_settings
+from fluidkv.answers.recommend.bias import OUTPUT, Bias
+from fluidkv.answers.recommend.frontier import Setting, Slo
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.traces import preset, read_trace
+from fluidkv.traces.vllm_log import read_vllm_log
+from tests.answers.replay.logs import CLOCK, LIMITS, write_log
+
+NOW = Setting(max_num_seqs=LIMITS.max_num_seqs)
+TRIED = {"watermark": [0.1], "max_num_seqs": [8], "admission_rate": []}
+ONE = {"watermark": [0.05], "max_num_seqs": [], "admission_rate": []}
+
+
+def _overloaded() -> Requests:
+    """A backlog from the start on: what is recomputed is missing at the end."""
+    rng = np.random.default_rng(0)
+    return Requests(
+        rng.integers(100, 500, 60),
+        rng.integers(100, 300, 60),
+        arrival=np.cumsum(rng.exponential(0.02, 60)),
+    )
+
+
+def _advice(folder: Path, engine: str, **changes):
+    trace, _ = read_trace(folder)
+    log = changes.pop("log", None) or read_vllm_log(folder)
+    options = {
+        "demand": Demand(replay=True),
+        "clock": CLOCK,
+        "now": NOW,
+        "candidates": TRIED,
+        "block_size": LIMITS.block_size,
+        "max_num_batched_tokens": LIMITS.max_num_batched_tokens,
+    }
+    return recommend_settings(trace, LIMITS.capacity, engine=engine, log=log, **(options | changes))
+
+
+def test_a_simulation_that_is_the_log_has_no_bias(tmp_path):
+    write_log(tmp_path)
+    found = _advice(tmp_path, "vllm")
+    assert set(found.bias) == {OUTPUT, "ttft_p99", "latency_p99"}
+    # A log's times are doubles near 1.7e9 s: they are known to 2e-7 s, of seconds.
+    assert all(bias.error_bar < 1e-6 for bias in found.bias.values())
+    assert found.choice.index == found.candidate
+
+
+def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
+    write_log(tmp_path, caching=True, table=_overloaded())
+    without, with_cache = (_advice(tmp_path, e) for e in ("vllm", "vllm+cache"))
+    assert with_cache.caching
+    assert abs(with_cache.bias[OUTPUT].relative) < 1e-6
+    # A tick's end and an iteration's may coincide: one iteration's tokens then change the part.
+    assert with_cache.bias[OUTPUT].error_bar < 0.005
+    assert without.bias[OUTPUT].relative < -0.005 < with_cache.bias[OUTPUT].relative
+    assert with_cache.table["recompute_tax"][0] < without.table["recompute_tax"][0]
+
+
+def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
+    write_log(tmp_path, table=_overloaded())
+    log = read_vllm_log(tmp_path)
+    fair = _advice(tmp_path, "vllm", candidates=ONE)
+    assert fair.candidate != 0
+    assert not fair.left
+    # The same advice, where the server was in truth a fifth faster than its simulation.
+    start = log.arrival_s[0]
+    faster = {
+        name: start + (getattr(log, name) - start) / 1.2
+        for name in ("first_token_s", "last_token_s", "tick_ends_s")
+    }
+    shifted = replace(log, arrival_s=start + (log.arrival_s - start) / 1.2, **faster)
+    doubtful = _advice(
+        tmp_path,
+        "vllm",
+        candidates=ONE,
+        log=shifted,
+    )
+    assert doubtful.candidate == fair.candidate
+    assert doubtful.left
+    assert doubtful.as_dict()["flags"] == {}
+    assert doubtful.as_dict()["candidate"]["watermark"] == 0.05
+
+
+def test_the_error_bar_counts_what_cancels_over_the_whole_run():
+    bias = Bias(measured=100.0, simulated=100.0, parts=(0.1, -0.1))
+    assert bias.relative == 0
+    assert bias.error_bar == pytest.approx(0.1)
+    assert Bias(100.0, 80.0, ()).error_bar == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("engine", ["vllm", "vllm+cache"])
+def test_the_measured_server_is_left_as_it_is(traces_dir, engine):
+    # Simulated, watermark 0.05 with 34 sequences gains 4.1 %; the log itself has that already.
+    folder = traces_dir / "vllm_rtx4090_llama31_8b"
+    found = recommend_settings(
+        read_trace(folder)[0],
+        2587 * 16,
+        engine=engine,
+        demand=Demand(replay=True),
+        clock=IterationClock(0.0148865, 2.59973e-07, 8.68288e-05),  # fitted to it
+        now=Setting(max_num_seqs=256),
+        candidates={"watermark": [0.05], "max_num_seqs": [34], "admission_rate": []},
+        block_size=16,
+        max_num_batched_tokens=2048,
+        log=read_vllm_log(folder),
+    )
+    assert found.bias[OUTPUT].measured == pytest.approx(1066, abs=1)
+    assert found.bias["ttft_p99"].measured == pytest.approx(137.4, abs=0.1)
+    assert found.left
+    assert found.candidate is not None
+    assert found.gain(found.candidate, OUTPUT) < found.bias[OUTPUT].error_bar
+
+
+def test_a_clock_without_prefill_has_no_time_to_first_token():
+    trace = preset("sharegpt")
+    demand = Demand(rate=0.5)
+    free = IterationClock(0.02, 1e-7)
+    with pytest.raises(InputError, match=r"^slo: got 'ttft_p99'; .*prefill costs nothing"):
+        recommend_settings(trace, 41_408, demand=demand, clock=free, slos=[Slo("ttft_p99", 2)])
+    found = recommend_settings(
+        trace,
+        41_408,
+        demand=demand,
+        clock=free,
+        requests=20,
+        runs=1,
+        candidates={"watermark": [], "max_num_seqs": [], "admission_rate": []},
+    )
+    assert found.tails == ("latency_p99",)
+
+
+@pytest.mark.parametrize("engine", ["sglang+cache", "vllm+"])
+def test_a_cache_that_is_not_known_is_refused(engine):
+    with pytest.raises(InputError, match=r"^engine: "):
+        recommend_settings(preset("alpaca"), 4_000, engine=engine)
+
+
+def test_a_cache_without_arrivals_is_refused():
+    with pytest.raises(InputError, match=r"^engine: got 'vllm\+cache'; allowed: vllm, or a demand"):
+        recommend_settings(preset("alpaca"), 4_000, engine="vllm+cache")
+
+
+def test_a_log_of_other_requests_is_refused(tmp_path):
+    write_log(tmp_path)
+    log = read_vllm_log(tmp_path)
+    rng = np.random.default_rng(0)
+    other = replace(log, input_lengths=rng.integers(20, 200, 50))
+    with pytest.raises(InputError, match=r"^log: got '50 requests'"):
+        _advice(tmp_path, "vllm", log=other)
+
+
+@pytest.mark.parametrize(
+    ("version", "needed"),
+    [
+        ("0.19.0", (("--watermark", "0.33.0"),)),
+        ("0.9.2.dev1+g12", (("--watermark", "0.33.0"),)),
+        ("0.33.0", ()),
+        ("1.0", ()),
+        (None, ()),
+        ("main", ()),
+    ],
+)
+def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, needed):
+    found = recommend_settings(
+        preset("alpaca"), 4_000, demand=Demand(clients=5), requests=20, runs=1, candidates=ONE
+    )
+    (index,) = [i for i, s in enumerate(found.settings) if s.watermark]
+    assert found.needs(index, version) == needed
+    assert found.needs(0, version) == ()
