@@ -16,11 +16,12 @@ def count(argument: str, value: object, *, least: int = 1, most: int | None = No
     Raises:
         InputError: not a whole number, below `least` or above `most`.
     """
-    whole = isinstance(value, SupportsIndex) and not isinstance(value, bool)
-    if not whole or value.__index__() < least or (most is not None and value.__index__() > most):
-        allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
-        raise InputError(argument, value, f"an integer {allowed}")
-    return value.__index__()
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = value.__index__()
+        if number >= least and (most is None or number <= most):
+            return number
+    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise InputError(argument, value, f"an integer {allowed}")
 
 
 def above_0(argument: str, value: object, *, infinite: bool = False) -> float:
@@ -30,19 +31,19 @@ def above_0(argument: str, value: object, *, infinite: bool = False) -> float:
         InputError: no real number, not above 0, or infinite where that is not allowed.
     """
     number = real(value)
-    if 0 < number < math.inf or (infinite and value == math.inf):
+    if 0 < number < math.inf or (infinite and number == math.inf):
         return number
     raise InputError(argument, value, f"a {'' if infinite else 'finite '}number above 0")
 
 
 def real(value: object) -> float:
-    """The value as a float; infinite beyond floats, NaN where it is no real number."""
+    """The value as a float; NaN where it is no real number, or one beyond floats."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return math.nan
     try:
         return float(value)
     except OverflowError:  # an integer or a Fraction
-        return math.inf if value > 0 else -math.inf
+        return math.nan
 
 
 def floats(argument: str, values: Any, allowed: str) -> Float[np.ndarray, "..."]:

@@ -17,7 +17,7 @@ class RunStatus(Enum):
 
     DONE = "every request was served"
     HORIZON = "the horizon ended with requests in flight or still to come"
-    STUCK = "nothing runs, and what waits can never be admitted"
+    STUCK = "what is left can never be served: it is not admitted, or evicts itself for ever"
 
 
 class Count(NamedTuple):

@@ -16,15 +16,15 @@ QUANTILES = (0.5, 0.95, 0.99)
 
 TITLES: dict[str, tuple[str, str]] = {
     "completions": ("requests completed", "request"),
-    "preemptions": ("evictions", ""),
-    "admissions": ("admissions, first ones and after an eviction", ""),
+    "preemptions": ("preemptions", "request"),
+    "admissions": ("admissions, first ones and after a preemption", "request"),
     "iterations": ("iterations looked at", "iteration"),
     "duration": ("what the clock ran in them", "time"),
     "throughput": ("requests completed", "request / iteration"),
     "throughput_per_time": ("requests completed", "request / time"),
     "output_throughput": ("tokens that clients see", "token / iteration"),
     "output_throughput_per_time": ("tokens that clients see", "token / time"),
-    "preemption_rate": ("evictions", "1 / iteration"),
+    "preemption_rate": ("preemptions", "request / iteration"),
     "recompute_tax": ("share of the computed tokens that were computed before", "1"),
     "running_mean": ("requests running", "request"),
     "utilisation": ("share of the blocks held", "1"),
@@ -114,7 +114,7 @@ def times(run: xr.Dataset, metric: str, span: Span) -> xr.DataArray:
 
 
 def statistics(values: xr.DataArray) -> dict[str, xr.DataArray]:
-    """ "mean", "p50", "p95" and "p99" over requests, one a run; NaN for a run without values."""
+    """(run,): mean, p50, p95 and p99 over the requests that have a value; NaN where none has."""
     names = ("mean", *(f"p{100 * level:.0f}" for level in QUANTILES))
     found = np.full((len(names), values.sizes["run"]), np.nan)
     for run, row in enumerate(values.transpose("run", "request").values):
@@ -163,7 +163,7 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
         `throughput` (requests), `output_throughput` (tokens that a client sees) an iteration, and
         `..._per_time` a unit of the clock; `preemption_rate` an iteration. Shares:
         `recompute_tax` (of the tokens computed, those computed before), `utilisation` (mean share
-        of blocks held). `queue_mean`, `queue_drift` (requests an iteration: slope of a straight
+        of blocks held). `queue_mean`, `queue_drift` (requests per iteration: slope of a straight
         line through the queue length). Of requests, if they were kept: mean, p50, p95 and p99 of
         latency, ttft, tpot and longest_gap, NaN where none came so far; `censored`: requests that
         came and were not served, which latencies therefore leave out.

@@ -77,7 +77,7 @@ class RateSteps:
 
     Args:
         times: where pieces begin, increasing, the first 0.
-        factors: one a piece, at least 0; the last holds for ever and is above 0.
+        factors: one for each piece, at least 0; the last holds for ever and is above 0.
 
     Raises:
         InputError: a number outside of what is said here.
@@ -147,13 +147,13 @@ def _pieces(
     begin: str, starts: object, name: str, values: object, dims: int
 ) -> tuple[Float[np.ndarray, " piece"], Float[np.ndarray, "..."]]:
     """When pieces begin, from 0 on, and a value or a row for each; the last one holds for ever."""
-    rising, each = "finite times that increase from 0", "finite numbers of at least 0, one a time"
+    rising, each = "finite times that increase from 0", "finite numbers of at least 0"
     begins, table = floats(begin, _listed(starts), rising), floats(name, _listed(values), each)
     fine = begins.ndim == 1 and begins.size > 0 and begins[0] == 0 and np.isfinite(begins).all()
     if not (fine and (np.diff(begins) > 0).all()):
         raise InputError(begin, starts, rising)
     if table.ndim != dims or len(table) != begins.size or table.size == 0:
-        raise InputError(name, f"shape {table.shape}", f"one a time, {begins.size}")
+        raise InputError(name, f"shape {table.shape}", f"one for each time, {begins.size}")
     if not (np.isfinite(table).all() and (table >= 0).all() and table[-1].any()):
         raise InputError(name, values, f"{each}, of the last one something above")
     return begins, table

@@ -1,7 +1,7 @@
 """What happened in runs, as plain arrays: a run by itself, and many together in windows."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -24,18 +24,6 @@ class RequestTimes(NamedTuple):
     evictions: Int[np.ndarray, "*run request"]
     outputs: Int[np.ndarray, "*run request"]
     finished: Bool[np.ndarray, "*run request"]
-
-
-class Told(Protocol):
-    """A request of a literal engine, which knows its times; None: not yet."""
-
-    arrival: Any
-    admitted_at: float | None
-    first_token_at: float | None
-    last_token_at: float | None
-    longest_gap: float
-    evictions: int
-    finished: bool
 
 
 class Outcome(NamedTuple):
@@ -76,8 +64,8 @@ class RunRecords(NamedTuple):
     peak: Int[np.ndarray, "run window"] | None = None
 
 
-def times_of(requests: Sequence[Told], outputs: Sequence[int]) -> RequestTimes:
-    """The times that the requests of a literal engine know of themselves."""
+def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:
+    """What the requests of a literal engine know of themselves: `admitted_at` and so on."""
 
     def column(name: str) -> np.ndarray:
         return np.array([getattr(request, name) for request in requests], np.float64)

@@ -19,9 +19,9 @@ class Limits:
         capacity: M, KV tokens.
         block_size: tokens a block; memory is handed out in whole blocks.
         max_num_seqs: most requests running at once.
-        max_num_batched_tokens: most tokens an iteration computes; None for no limit.
+        max_num_batched_tokens: most tokens that an iteration computes; None for no limit.
         watermark: share of the blocks that admission leaves free, in [0, 1): int(w (blocks + 1)).
-        admission_rate: most admissions an iteration, fractions by an accumulator (Congestion 5.1);
+        admission_rate: most admissions per iteration, fractions by an accumulator (Congestion 5.1);
             None for no limit. A permit that is not used lapses, so that any W iterations admit
             fewer than 1 + W times the rate.
 

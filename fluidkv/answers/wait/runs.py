@@ -47,7 +47,7 @@ _PROMPTS = 20  # come in each run at least, on average
 
 @dataclass(frozen=True)
 class PolicyRuns:
-    """What a policy did in the second half of its runs; each field but the name has one a seed.
+    """What a policy did in the second half of its runs; each field but the name has one by seed.
 
     Fields:
         name: of the policy.

@@ -59,11 +59,11 @@ def time_to_collapse(
     horizon: int,
     windows: int = WINDOWS,
 ) -> Times:
-    """Start idle, serve Poisson(rate) requests an iteration, wait for the collapse.
+    """Start idle, serve Poisson(rate) requests per iteration, wait for the collapse.
 
     Args:
         request, limits: the server; see `serve_cohorts`.
-        rate: lambda, requests an iteration.
+        rate: lambda, requests per iteration.
         rng: a numpy generator or a seed.
         runs: at least 1.
         horizon: iterations; whole windows of l1 of it are used.

@@ -40,7 +40,7 @@ def two_starts(
     Args:
         request: the one class.
         engine: a name out of `ENGINES`, or rules.
-        rate: lambda, requests a unit of the clock.
+        rate: lambda, requests per unit of the clock.
         backlog: requests there at the start.
         count: requests that arrive after it. What is looked at ends with the last of them.
         clock: None: an iteration lasts 1.
@@ -48,7 +48,7 @@ def two_starts(
 
     Returns:
         Dimensions start ("empty", "backlog") and run. Over the second half of the time of arrivals:
-        `offered` and `throughput`, requests a unit of the clock, and `preemptions`, evictions a
+        `offered` and `throughput`, requests per unit of the clock, and `preemptions`, evictions per
         unit of the clock; `waiting`, the mean queue of l1 iterations at its end.
 
     Raises:

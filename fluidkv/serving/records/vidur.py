@@ -104,7 +104,7 @@ def _requests(fields: Fields) -> Requests:
         return Requests(np.asarray(inputs)[order], outputs, class_index=order)
     if len(inputs) == size:
         return Requests(inputs, outputs, class_index=order)
-    said = f"one, or {len(lengths)}, one a class, or {size}, one a request"
+    said = f"one, or {len(lengths)}, one for each class, or {size}, one for each request"
     raise fields.wrong("input_length", f"{len(inputs)} lengths", said)
 
 

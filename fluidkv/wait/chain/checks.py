@@ -29,7 +29,7 @@ def probability(argument: str, value: object) -> float:
 
 
 def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int, ...]:
-    """The thresholds, one a type or segment.
+    """The thresholds, one for each type or segment.
 
     Raises:
         InputError: something else, or a model that is neither.
@@ -37,7 +37,7 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
     if not isinstance(model, (Segments, WaitSystem)):
         raise InputError("model", model, "Segments or a WaitSystem")
     size = len(model.types) if isinstance(model, WaitSystem) else len(model)
-    allowed = f"{size}, one a type or segment"
+    allowed = f"{size}, one for each type or segment"
     levels = Wait(several("thresholds", thresholds, allowed)).thresholds
     if len(levels) != size:
         raise InputError("thresholds", list(levels), allowed)

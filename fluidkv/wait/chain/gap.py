@@ -42,7 +42,7 @@ class GapStudy:
 
     Fields:
         zetas: by how much the horizon is longer.
-        gap, gap_error: throughput* minus tokens emitted a unit of time, from the work left in the
+        gap, gap_error: throughput* minus tokens emitted per unit of time, from the work left in the
             system, and its standard error.
         plain, plain_error: the same from the outputs themselves.
         latency: mean time in the system of a prompt, by Little's law (in the system over rate).

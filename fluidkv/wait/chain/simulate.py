@@ -70,7 +70,7 @@ def simulate_chain(
     Args:
         model: `Segments` for Nested WAIT; outputs end where segments end, at no stage between. A
             `WaitSystem` for WAIT: each type a segment by itself, its length known.
-        thresholds: n, one a segment or type, each at least 1.
+        thresholds: n, one for each segment or type, each at least 1.
         base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
         runs: how many; run i depends on `seed` and i alone.
         iterations: each run does so many, at most.
