@@ -13,7 +13,7 @@ from flint import fmpq, fmpq_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed._thresholds import coprime_pairs
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import coprime_pairs
 from fluidkv.papers.congestion.claims.mixed.spectral_gap import double_root
 
 EVEN = [(a, n) for a, n in coprime_pairs(60) if a % 2 == 0]

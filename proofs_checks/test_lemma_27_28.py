@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
-from fluidkv.papers.congestion.claims.mixed._thresholds import SHARES, coprime_pairs
-from fluidkv.papers.congestion.claims.mixed.log_chart import charted, remainder
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import SHARES, coprime_pairs
+from fluidkv.papers.congestion.claims.mixed.log_chart import branch_remainder, charted
 
 
 @pytest.mark.parametrize("p", SHARES)
@@ -36,7 +36,7 @@ def test_remainder_by_newton_is_that_of_the_roots_of_f(pair, times):
     p = SHARES[1]
     length = times * n
     eta = n / (length + n)
-    ratios, _ = remainder(float(p), [pair], np.array([eta]))
+    ratios, _ = branch_remainder(float(p), [pair], np.array([eta]))
     u = -pow(a, -1, n) % n
     omega = cmath.rect(1, 2 * math.pi * u / n)
     mix = two_lengths(a, n, p)
@@ -55,5 +55,6 @@ def test_remainder_by_newton_is_that_of_the_roots_of_f(pair, times):
 def test_remainder_is_bounded_by_eta_squared_to_eighty(p):
     # C = 1 serves for all three shares; it is not sharp (ledger: 0.6 to 0.8).
     etas = (1 - float(p)) / 4 * np.arange(1, 33) / 32
-    ratios, _ = remainder(float(p), [pair for pair in coprime_pairs(80) if pair[1] >= 13], etas)
+    long = [pair for pair in coprime_pairs(80) if pair[1] >= 13]
+    ratios, _ = branch_remainder(float(p), long, etas)
     assert ratios.max() <= 1

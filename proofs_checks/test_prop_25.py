@@ -12,7 +12,7 @@ import sympy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed._thresholds import c, middle
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import c, middle
 from fluidkv.papers.congestion.claims.mixed.gap_exponents import gap, upper_bound
 from fluidkv.papers.congestion.claims.mixed.spectral_gap import phase_series
 

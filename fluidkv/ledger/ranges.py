@@ -6,6 +6,17 @@ from typing import Any
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What a predicate returns where the statement holds and the record shows what was found.
+
+    Args:
+        value: a number, words, or several in a tuple; `ours` of the claim makes text of them all.
+    """
+
+    value: Any
+
+
+@dataclass(frozen=True)
 class Range:
     """Cases, smallest first, with the words that say which.
 
@@ -34,11 +45,12 @@ class Range:
         kept = [keep(*_arguments(case)) for case in self.cases()]
         return f"{sum(kept)} of {len(kept)}"
 
-    def counterexample(self, predicate: "Callable[..., bool | str]") -> str | None:
+    def counterexample(self, predicate: "Callable[..., bool | str | Seen]") -> str | None:
         """The first case on which a predicate does not hold, in words; None if there is none.
 
         Args:
-            predicate: True where the statement holds; False, or the counterexample in words.
+            predicate: True or `Seen` where the statement holds; False, or the counterexample in
+                words, where it does not.
 
         Raises:
             ArithmeticError: there are no cases: a statement about nothing would hold.
@@ -47,7 +59,7 @@ class Range:
         for case in self.cases():
             tried = True
             found = predicate(*_arguments(case))
-            if found is not True:
+            if found is not True and not isinstance(found, Seen):
                 return found or self._named(_arguments(case))
         if not tried:
             raise ArithmeticError(f"no case in the range {self.words!r}")

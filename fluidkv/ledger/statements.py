@@ -15,6 +15,11 @@ def _decreases(l0: int, l1: int) -> bool | str:
     found = [exact.contiguous_cycle(system_of(l0, l1), i).throughput for i in range(l1)]
     return all(a > b for a, b in pairwise(found)) or f"l0={l0}, l1={l1}: {found}"
 
+@CLAIMS.over(SYSTEMS, "lemma-20.growth", ..., ours=lambda seen: f"at most {max(seen)} tokens")
+def _growth(l0: int, l1: int) -> bool | Seen:
+    growth = ...
+    return growth <= l1 and Seen(growth)
+
 @CLAIMS.claim("example-2.rate", "Example 2", "The rate is 24/5.")
 def _rate() -> Outcome:
     return equals(exact.eviction_free_equilibrium(SYSTEM).rate, "24/5")
@@ -23,15 +28,18 @@ A module imports the rooms (`from fluidkv import exact, fluid`), which load what
 use: so statements are there without what checks need.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, get_args
 
 from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
-Check = Callable[[], Outcome]
-Predicate = Callable[..., bool | str]
+Predicate = Callable[..., bool | str | Seen]
+Text = str | Callable[[list[Any]], str]
+"""Words, or what makes them of the values that a predicate has `Seen`, case by case."""
 
 
 class Statements:
@@ -40,10 +48,19 @@ class Statements:
     Args:
         paper: first word of their ids, "congestion".
         name: short name in their sources, "Congestion".
+        origin, evidence: of the claims that do not say so themselves.
     """
 
-    def __init__(self, paper: str, name: str) -> None:
+    def __init__(
+        self,
+        paper: str,
+        name: str,
+        *,
+        origin: Origin = Origin.PRINTED,
+        evidence: Evidence = Evidence.EXACT,
+    ) -> None:
         self._paper, self._name = paper, name
+        self._origin, self._evidence = origin, evidence
         self._claims: list[Claim] = []
 
     def __iter__(self) -> Iterator[Claim]:
@@ -56,11 +73,12 @@ class Statements:
         statement: str,
         *,
         expected: Verdict = Verdict.HOLDS,
-        evidence: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        evidence: Evidence | None = None,
+        origin: Origin | None = None,
         kind: Kind | None = None,
         checked: str = "the printed case",
-    ) -> Callable[[Check], Check]:
+        given: tuple[Any, ...] = (),
+    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Declare a claim on the function that checks it.
 
         Args:
@@ -68,21 +86,24 @@ class Statements:
             place: in the paper.
             statement, expected, evidence, origin, checked: as in `Claim`.
             kind: taken from the place or the id where one of them names it; else it is required.
+            given: arguments of the check, where several claims have one.
         """
-        given = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
+        named = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
 
-        def declared(check: Check) -> Check:
+        def declared(check: Callable[..., Outcome]) -> Callable[..., Outcome]:
+            bound = partial(check, *given) if given else check
+            bound.__module__ = check.__module__  # where the statement stands
             self._claims.append(
                 Claim(
                     id=f"{self._paper}.{id}",
-                    kind=given,
+                    kind=named,
                     statement=statement,
                     source=f"{self._name}, {place}",
                     checked=checked,
-                    check=check,
+                    check=bound,
                     expected=expected,
-                    evidence=evidence,
-                    origin=origin,
+                    evidence=evidence or self._evidence,
+                    origin=origin or self._origin,
                 )
             )
             return check
@@ -96,12 +117,12 @@ class Statements:
         place: str,
         statement: str,
         *,
-        ours: str | Callable[[], str],
-        paper: str,
-        note: str = "",
+        ours: Text = "in all {count} cases",
+        paper: str = "as stated",
+        note: Text = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        origin: Origin | None = None,
         kind: Kind | None = None,
     ) -> Callable[[Predicate], Predicate]:
         """Declare a claim on a predicate that holds in every case of a range, or fails in one.
@@ -109,8 +130,8 @@ class Statements:
         Args:
             cases: where it is tried. Holding on all is sampled, exact on a whole range.
             ours, paper, note: of the outcome on record. Another outcome says only what was found.
-                "{count}" in `ours` becomes the number of cases that were tried; an `ours` that is
-                a function is called for its text.
+                "{count}" in `ours` becomes the number of cases that were tried. Where both would
+                say the statement again, leave them out.
             refuted: how well a counterexample is known.
             id, place, statement, expected, origin, kind: as in `claim`.
         """
@@ -118,27 +139,23 @@ class Statements:
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:
-                tried = 0
+                seen: list[Any] = []
 
-                def counted(*case: Any) -> bool | str:
-                    nonlocal tried
-                    tried += 1
-                    return predicate(*case)
+                def looked(*case: Any) -> bool | str | Seen:
+                    found = predicate(*case)
+                    seen.append(found.value if isinstance(found, Seen) else found)
+                    return found
 
-                bad = cases.counterexample(counted)
+                bad = cases.counterexample(looked)
                 found = Verdict.HOLDS if bad is None else Verdict.FAILS
                 as_recorded = found is expected
-                shown = "no counterexample" if bad is None else "a counterexample"
-                if as_recorded:
-                    shown = (ours if isinstance(ours, str) else ours()).replace(
-                        "{count}", str(tried)
-                    )
+                surprise = "no counterexample" if bad is None else "a counterexample"
                 return Outcome(
                     found,
                     held if bad is None else refuted,
-                    shown,
+                    _text(ours, seen) if as_recorded else surprise,
                     paper,
-                    note if as_recorded else "",
+                    _text(note, seen) if as_recorded else "",
                     bad or "",
                 )
 
@@ -158,8 +175,13 @@ class Statements:
         return declared
 
 
+def _text(text: Text, seen: list[Any]) -> str:
+    words = text if isinstance(text, str) else text(seen)
+    return words.replace("{count}", str(len(seen)))
+
+
 def _kind(text: str) -> Kind | None:
     """The kind that a text names first."""
-    words = text.lower()
-    named = [(words.index(kind), kind) for kind in get_args(Kind) if kind in words]
+    found = [(re.search(rf"\b{kind}s?\b", text.lower()), kind) for kind in get_args(Kind)]
+    named = [(match.start(), kind) for match, kind in found if match]
     return min(named)[1] if named else None

@@ -1,103 +1,101 @@
 """Congestion, the proof of Theorem 22 (B.6.4), second step: the energy falls outside N."""
 
 from fractions import Fraction
-from itertools import islice, pairwise
-from typing import TYPE_CHECKING
+from itertools import islice
 
+from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import (
+from fluidkv.ledger.outcomes import decimal, verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
     BETA,
     HALF,
-    RANGE,
-    SAMPLE,
-    cases,
+    ITERATIONS,
+    MIXES,
+    Iteration,
     cohort_starts,
-    coprime_mixes,
-    energies,
     neighbourhood_of,
     rational,
     square,
-    trajectories,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mixed.nearby.neighbourhood import Neighbourhood
+CLAIMS = statements()
 
 
-def _transition_norm() -> Outcome:
+@CLAIMS.over(
+    Range(f"{MIXES.words}; L = 1 ... 200", MIXES.cases),
+    "theorem-22.transition-norm",
+    "Theorem 22, proof, second step",
+    "For sufficiently large l0 every |V_s/V_0| is at most 2 and ||Phi||_F <= sqrt(5(d-1)).",
+    ours=lambda seen: f"|V_s/V_0| <= 2 for {', '.join(seen)}",
+    paper="||Phi||_2 <= sqrt(5(d-1)) for sufficiently large l0",
+)
+def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     """||Phi||_F^2 <= 5(d-1) exactly where the proof says, |V_s/V_0| <= 2; from which l0 on."""
-    from fluidkv.exact.mixed.nearby.transition import first_row
+    first = None
+    for L in range(1, 201):
+        row = exact.first_row(mix.weights(L))
+        small = all(abs(c) <= 2 for c in row)
+        if small and square(row) + mix.ages - 1 > 5 * (mix.ages - 1):
+            return f"{mix.decode_lengths}, L = {L}"
+        if small and first is None:
+            first = L
+        if not small and first is not None:
+            return f"{mix.decode_lengths}, L = {L}: not from {first} on"
+    shown = f"{mix.decode_lengths} from L = {first}"
+    return Seen(shown) if first is not None else shown
 
-    bad, shown = None, []
-    for mix, _ in coprime_mixes():
-        d, first = mix.ages, None
-        for l0 in range(1, 201):
-            row = first_row(mix.weights(l0))
-            small = all(abs(c) <= 2 for c in row)
-            square = sum((c * c for c in row), Fraction(d - 1))
-            if small and square > 5 * (d - 1):
-                bad = bad or f"{mix.decode_lengths}, L = {l0}"
-            if small and first is None:
-                first = l0
-            if not small and first is not None:
-                bad = bad or f"{mix.decode_lengths}, L = {l0}: not from {first} on"
-        shown.append(f"{mix.decode_lengths} from L = {first}")
-    return holds_for(
-        bad,
-        evidence=Evidence.SAMPLED,
-        ours=f"|V_s/V_0| <= 2 for {', '.join(shown)}",
-        paper="||Phi||_2 <= sqrt(5(d-1)) for sufficiently large l0",
+
+@CLAIMS.over(
+    ITERATIONS,
+    "theorem-22.one-step-change",
+    "Theorem 22, proof, second step",
+    "L changes by -||y||^2 + 2 e^T P Phi y + e^T P e per iteration.",
+    ours=lambda seen: f"exact in every iteration, {sum(seen)} of them with eviction",
+    paper="the one-step change of L",
+)
+def _one_step_identity(step: Iteration) -> Seen | bool:
+    y, e = step.before.deviation, step.now.perturbation
+    residual = Fraction(0)
+    if step.now.evicted:
+        P, free = step.found.lyapunov.flint, exact.transition(step.found.lyapunov.weights, y)
+        cross = rational(exact.inner_product(P, e, free))
+        residual = 2 * cross + rational(exact.inner_product(P, e, e))
+    return step.change == residual - square(y) and Seen(bool(step.now.evicted))
+
+
+@CLAIMS.over(
+    Range(
+        "the mixes with a common input of " + ITERATIONS.words,
+        lambda: (step for step in ITERATIONS.cases() if step.mix.common_input),
+        name=str,
+    ),
+    "theorem-22.residual",
+    "Theorem 22, proof, second step",
+    "The residual is at most C_3/l0 ||y|| + C_4/l0^2.",
+    ours=lambda seen: f"at most {max(seen):.3f} of the bound",
+    paper="|R_n| <= C_3/l0 ||y|| + C_4/l0^2",
+)
+def _residual_bound(step: Iteration) -> Seen | bool:
+    """With C_e = beta sqrt(1 + 1/alpha^2)."""
+    limit, l0, y = step.mix.limit, step.input_length, square(step.before.deviation)
+    c_3, c_4 = _constants(
+        float(step.found.lyapunov.norm.upper()),
+        limit.requests[-1] / limit.denominator,
+        step.mix.ages,
     )
+    bound = c_3 / l0 * float(y) ** 0.5 + c_4 / l0**2
+    residual = abs(step.change + y)
+    # room for the rounding of the bound
+    return residual <= bound * (1 - 1e-12) and Seen(float(residual) / bound)
 
 
-def _one_step_identity() -> Outcome:
-    """L(y^n) - L(y^{n-1}) = -||y^{n-1}||^2 + 2 e^T P Phi y^{n-1} + e^T P e, with evictions."""
-    from fluidkv.exact.mixed.nearby.lyapunov import inner_product
-    from fluidkv.exact.mixed.nearby.transition import transition
-
-    bad, evictions = None, 0
-    for mix, L, found in cases():
-        P, weights = found.lyapunov.flint, found.lyapunov.weights
-        for path, levels in zip(trajectories(mix, L), energies(mix, L), strict=True):
-            for n, (before, now) in enumerate(pairwise(path)):
-                change = levels[n + 1] - levels[n]
-                residual = Fraction(0)
-                if now.evicted:
-                    evictions += 1
-                    e, free = now.perturbation, transition(weights, before.deviation)
-                    cross = rational(inner_product(P, e, free))
-                    residual = 2 * cross + rational(inner_product(P, e, e))
-                if change != residual - square(before.deviation):
-                    bad = bad or f"{mix.decode_lengths}, L = {L}, n = {n + 1}"
-    return sampled(
-        bad,
-        f"exact in every iteration, {evictions} of them with eviction",
-        "the one-step change of L",
-    )
-
-
-def _residual_bound() -> Outcome:
-    """|R_n| against C_3/l0 ||y|| + C_4/l0^2, with C_e = beta sqrt(1 + 1/alpha^2)."""
-    bad, largest = None, 0.0
-    for mix, L, found in cases():
-        if not mix.common_input:
-            continue
-        d, norm = mix.ages, float(found.lyapunov.norm.upper())
-        alpha = mix.limit.requests[-1] / mix.limit.denominator
-        c_e = float(BETA) * (1 + 1 / alpha**2) ** 0.5
-        c_3, c_4 = 2 * norm * (5 * (d - 1)) ** 0.5 * c_e, norm * c_e**2
-        for path, levels in zip(trajectories(mix, L), energies(mix, L), strict=True):
-            for n, before in enumerate(path[:-1]):
-                residual = abs(levels[n + 1] - levels[n] + square(before.deviation))
-                size = float(square(before.deviation)) ** 0.5
-                bound = c_3 / L * size + c_4 / L**2
-                largest = max(largest, float(residual) / bound)
-                if residual > bound * (1 - 1e-12):  # room for the rounding of the bound
-                    bad = bad or f"{mix.decode_lengths}, l0 = {L}, n = {n + 1}"
-    return sampled(bad, f"at most {largest:.3f} of the bound", "|R_n| <= C_3/l0 ||y|| + C_4/l0^2")
+def _constants(norm: float, alpha: float, d: int) -> tuple[float, float]:
+    """C_3 and C_4 of the proof, from C_P and alpha_{d-1}."""
+    c_e = float(BETA) * (1 + 1 / alpha**2) ** 0.5
+    return 2 * norm * (5 * (d - 1)) ** 0.5 * c_e, norm * c_e**2
 
 
 _INPUTS = {(2, 3): (2, 3, 5, 10, 100, 1000), (5, 9): (65, 70, 100, 120, 150, 200, 1000)}
@@ -108,14 +106,11 @@ _RISING = {(2, 3): (), (5, 9): ((0, 0, 1, 0, 0, 0, 1, 0, 1), (0, 1, 2, 0, 0, 0, 
 
 def _energy_rises(lengths: tuple[int, int], input_length: int) -> str | None:
     """The first rise of L outside N that the starts of the sample meet, or None; rational."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.nearby.transition import cohort_iterates
-
-    found = neighbourhood_of(two_lengths(*lengths, HALF), input_length)
+    found = neighbourhood_of(exact.two_lengths(*lengths, HALF), input_length)
     full = [_filled(found, pattern) for pattern in _RISING[lengths]]
     for start in (*full, *cohort_starts(found.system, 12)):
         last: Fraction | None = None
-        for n, now in enumerate(islice(cohort_iterates(found.system, start), 9)):
+        for n, now in enumerate(islice(exact.cohort_iterates(found.system, start), 9)):
             level = rational(found.energy(now.deviation))
             if last is not None and last >= found.delta_squared and level >= last:
                 shown = ", ".join(map(str, start))
@@ -124,13 +119,20 @@ def _energy_rises(lengths: tuple[int, int], input_length: int) -> str | None:
     return None
 
 
-def _filled(found: "Neighbourhood", pattern: tuple[int, ...]) -> list[Fraction]:
+def _filled(found: "exact.Neighbourhood", pattern: tuple[int, ...]) -> list[Fraction]:
     """The state on the memory boundary with cohorts in these proportions."""
     weights = found.lyapunov.weights
     used = sum(v * y for v, y in zip(weights.memory, pattern, strict=True))
     return [found.system.capacity * weights.denominator * y / used for y in pattern]
 
 
+@CLAIMS.claim(
+    "theorem-22.descent",
+    "Theorem 22, proof, second step, and B.8.6",
+    "Outside N the energy falls in every iteration, for sufficiently large l0.",
+    evidence=Evidence.SAMPLED,
+    checked="decode lengths 2, 3 and 5, 9, equal shares; 12 to 14 starts, 8 iterations",
+)
 def _descent() -> Outcome:
     """At which of the input lengths tried L falls in every iteration outside N."""
     shown, largest, witness = [], 0, ""
@@ -161,50 +163,8 @@ def _printed_size() -> float:
     (C_3 M_y + C_4)/l0 <= delta^2/(2 C_P) with the limits for long inputs of C_P, delta and x*,
     C_e = beta sqrt(1 + 1/q^2) and M_y = beta/q + sqrt(d) x*. A float, for display.
     """
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.nearby.lyapunov import lyapunov
-
-    mix, beta, q, d, kappa = two_lengths(2, 3, HALF), float(BETA), 0.5, 3, 2.5
-    c_p = float(lyapunov(mix.limit).norm.upper())
-    c_e = beta * (1 + 1 / q**2) ** 0.5
-    c_3, c_4 = 2 * c_p * (5 * (d - 1)) ** 0.5 * c_e, c_p * c_e**2
+    mix, beta, q, d, kappa = exact.two_lengths(2, 3, HALF), float(BETA), 0.5, 3, 2.5
+    c_p = float(exact.lyapunov(mix.limit).norm.upper())
+    c_3, c_4 = _constants(c_p, q, d)
     m_y = beta / q + d**0.5 * beta / kappa
     return (c_3 * m_y + c_4) * 2 * c_p / ((beta / (4 * kappa)) ** 2 / d)
-
-
-_THREE = f"{RANGE}; three L each"
-
-CLAIMS = (
-    congestion(
-        "theorem-22.transition-norm",
-        "For sufficiently large l0 every |V_s/V_0| is at most 2 and ||Phi||_F <= sqrt(5(d-1)).",
-        "Theorem 22, proof, second step",
-        _transition_norm,
-        kind="theorem",
-        checked=f"{SAMPLE}; L = 1 ... 200",
-    ),
-    congestion(
-        "theorem-22.one-step-change",
-        "L changes by -||y||^2 + 2 e^T P Phi y + e^T P e in an iteration.",
-        "Theorem 22, proof, second step",
-        _one_step_identity,
-        kind="theorem",
-        checked=_THREE,
-    ),
-    congestion(
-        "theorem-22.residual",
-        "The residual is at most C_3/l0 ||y|| + C_4/l0^2.",
-        "Theorem 22, proof, second step",
-        _residual_bound,
-        kind="theorem",
-        checked="the mixes with a common input of " + _THREE,
-    ),
-    congestion(
-        "theorem-22.descent",
-        "Outside N the energy falls in every iteration, for sufficiently large l0.",
-        "Theorem 22, proof, second step, and B.8.6",
-        _descent,
-        kind="theorem",
-        checked="decode lengths 2, 3 and 5, 9, equal shares; 12 to 14 starts, 8 iterations",
-    ),
-)

@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 
+from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import (
     ball_rounds_to,
@@ -11,68 +12,94 @@ from fluidkv.ledger.outcomes import (
     rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed._lyapunov_cases import example
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.claims.mixed.near_equilibrium import example
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
-
-def _weights() -> Outcome:
-    weights = example().lyapunov.weights
-    return equals([Fraction(v, weights.denominator) for v in weights.memory], "11, 12, 13/2")
+CLAIMS = statements()
 
 
-def _first_row() -> Outcome:
-    from fluidkv.exact.mixed.nearby.transition import transition_matrix
-
-    matrix = transition_matrix(example().lyapunov.weights).tolist()
-    entries = [Fraction(int(x.p), int(x.q)) for row in matrix for x in row]
-    return equals(entries, "-12/11, -13/22, 0, 1, 0, 0, 0, 1, 0")
+def _weights() -> "exact.SurvivalWeights":
+    return example().lyapunov.weights
 
 
+def effective_weights() -> list[Fraction]:
+    """V_0, V_1, V_2."""
+    return [Fraction(v, _weights().denominator) for v in _weights().memory]
+
+
+@CLAIMS.claim("example-10.weights", "Example 10", "V = (11, 12, 13/2).")
+def _weights_10() -> Outcome:
+    return equals(effective_weights(), "11, 12, 13/2")
+
+
+@CLAIMS.claim("example-10.total-weight", "Example 10", "The weights sum to 59/2.")
+def _total() -> Outcome:
+    return equals(example().system.capacity / example().rate, "59/2")
+
+
+@CLAIMS.claim("example-10.equilibrium", "Example 10", "x* = 4.")
+def _equilibrium() -> Outcome:
+    return equals(example().rate, "4")
+
+
+@CLAIMS.claim("example-10.transition-matrix", "Example 10", "The entries of Phi, row by row.")
+def _matrix() -> Outcome:
+    entries = exact.transition_matrix(_weights()).entries()
+    return equals([Fraction(str(x)) for x in entries], "-12/11, -13/22, 0, 1, 0, 0, 0, 1, 0")
+
+
+@CLAIMS.claim(
+    "example-10.polynomial",
+    "Example 10",
+    "The nonzero eigenvalues satisfy z^2 + 12/11 z + 13/22 = 0, which is F/(l0 + 1).",
+)
 def _polynomial() -> Outcome:
     """det(z - Phi) = z (z^2 + 12/11 z + 13/22), and the bracket is F / (l0 + 1)."""
-    from fluidkv.exact.mixed.nearby.transition import transition_matrix
-    from fluidkv.exact.roots.polynomial import characteristic_polynomial
-
-    weights = example().lyapunov.weights
-    whole = transition_matrix(weights).charpoly().coeffs()
-    ours = [Fraction(int(c.p), int(c.q)) for c in whole]
-    lead = 11 * weights.denominator
-    of_f = [Fraction(int(c), lead) for c in characteristic_polynomial(weights).coeffs()]
-    if ours != [Fraction(0), *of_f]:
-        raise ArithmeticError("det(z - Phi) is not z F(z) / (l0 + 1)")
-    return equals(list(reversed(of_f)), "1, 12/11, 13/22")
+    whole = [Fraction(str(c)) for c in exact.transition_matrix(_weights()).charpoly().coeffs()]
+    f = exact.characteristic_polynomial(_weights()).coeffs()
+    if whole != [0, *(Fraction(int(c), 11 * _weights().denominator) for c in f)]:
+        return Outcome(Verdict.FAILS, Evidence.EXACT, "det(z - Phi) is not z F(z) / (l0 + 1)", "")
+    return equals(whole[:0:-1], "1, 12/11, 13/22")
 
 
+@CLAIMS.claim("example-10.roots", "Example 10", "They are (-12 ± i sqrt 142)/22.")
 def _roots() -> Outcome:
-    """Sum and product of (-12 ± i sqrt 142)/22 against those of the roots of F."""
+    """Sum and product of what is printed against those of the roots of F."""
     total, product = Fraction(2 * -12, 22), Fraction(12**2 + 142, 22**2)
-    lead, middle, last = example().lyapunov.weights.memory
-    found = -Fraction(middle, lead), Fraction(last, lead)
-    same = (total, product) == found
+    lead, middle, last = effective_weights()
     return Outcome(
-        verdict(same),
+        verdict((total, product) == (-middle / lead, last / lead)),
         Evidence.EXACT,
-        ours=f"roots with sum {found[0]} and product {found[1]}",
+        ours=f"roots with sum {-middle / lead} and product {last / lead}",
         paper=f"sum {total}, product {product}",
     )
 
 
 def modulus_squared() -> Fraction:
     """rho^2, of the conjugate pair."""
-    return conjugate_modulus_squared(example().lyapunov.weights.memory)
+    return conjugate_modulus_squared(effective_weights())
 
 
+@CLAIMS.claim(
+    "example-10.modulus", "Examples 10 and 11", "Their modulus is sqrt(13/22), about 0.769."
+)
+def _modulus() -> Outcome:
+    return root_rounds_to(modulus_squared(), "0.769")
+
+
+@CLAIMS.claim(
+    "example-10.norm", "Examples 10 and 11", "C_P = ||P||_2 is about 10.8.", evidence=Evidence.BALL
+)
 def _norm() -> Outcome:
     return ball_rounds_to(example().lyapunov.norm, "10.8")
 
 
+@CLAIMS.claim("example-10.smallest-eigenvalue", "Example 10", "lambda_min(P) = 1.")
 def _smallest() -> Outcome:
-    from fluidkv.exact.mixed.nearby.lyapunov import enclosed_eigenvalues
-
     found = example().lyapunov
     last = found.flint.tolist()[-1]
-    least = min(float(x.lower()) for x in enclosed_eigenvalues(found.flint))
+    least = min(float(x.lower()) for x in exact.enclosed_eigenvalues(found.flint))
     holds = last == [0, 0, 1] and least > 1 - 1e-12  # the radius of the balls
     return Outcome(
         verdict(holds),
@@ -84,6 +111,13 @@ def _smallest() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "example-10.rate",
+    "Examples 10 and 11",
+    "1 - 1/C_P is about 0.907.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.BALL,
+)
 def _rate() -> Outcome:
     return ball_rounds_to(
         1 - 1 / example().lyapunov.norm,
@@ -92,49 +126,6 @@ def _rate() -> Outcome:
     )
 
 
-CLAIMS = (
-    congestion("example-10.weights", "V = (11, 12, 13/2).", "Example 10", _weights),
-    congestion(
-        "example-10.total-weight",
-        "The weights sum to 59/2.",
-        "Example 10",
-        lambda: equals(example().system.capacity / example().rate, "59/2"),
-    ),
-    congestion(
-        "example-10.equilibrium", "x* = 4.", "Example 10", lambda: equals(example().rate, "4")
-    ),
-    congestion(
-        "example-10.transition-matrix",
-        "The entries of Phi, row by row.",
-        "Example 10",
-        _first_row,
-    ),
-    congestion(
-        "example-10.polynomial",
-        "The nonzero eigenvalues satisfy z^2 + 12/11 z + 13/22 = 0, which is F/(l0 + 1).",
-        "Example 10",
-        _polynomial,
-    ),
-    congestion("example-10.roots", "They are (-12 ± i sqrt 142)/22.", "Example 10", _roots),
-    congestion(
-        "example-10.modulus",
-        "Their modulus is sqrt(13/22), about 0.769.",
-        "Examples 10 and 11",
-        lambda: root_rounds_to(modulus_squared(), "0.769"),
-    ),
-    congestion("example-10.norm", "C_P = ||P||_2 is about 10.8.", "Examples 10 and 11", _norm),
-    congestion("example-10.smallest-eigenvalue", "lambda_min(P) = 1.", "Example 10", _smallest),
-    congestion(
-        "example-10.rate",
-        "1 - 1/C_P is about 0.907.",
-        "Examples 10 and 11",
-        _rate,
-        expected=Verdict.FAILS,
-    ),
-    congestion(
-        "example-10.spectral-rate",
-        "rho^2 is about 0.59.",
-        "Examples 10 and 11, Figure 15",
-        lambda: rounds_to(modulus_squared(), "0.59"),
-    ),
-)
+@CLAIMS.claim("example-10.spectral-rate", "Examples 10 and 11, Figure 15", "rho^2 is about 0.59.")
+def _spectral_rate() -> Outcome:
+    return rounds_to(modulus_squared(), "0.59")

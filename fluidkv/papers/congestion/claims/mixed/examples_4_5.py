@@ -2,9 +2,11 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import (
     conjugate_modulus_squared,
     decimal,
@@ -13,32 +15,30 @@ from fluidkv.ledger.outcomes import (
     root_rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import RequestClass, System, Workload
 
 if TYPE_CHECKING:
     import sympy
 
-    from fluidkv.workload import System
-
-
-def _two_class_system(second: int, capacity: int) -> "System":
-    """Examples 4 and 5: decode lengths 2 and `second`, l0 = 50, equal shares."""
-    from fluidkv.workload import RequestClass, System, Workload
-
-    half = Fraction(1, 2)
-    classes = (RequestClass(50, 2, half), RequestClass(50, second, half))
-    return System(Workload(classes), Fraction(capacity))
-
-
-# --- Examples 4 and 5: two classes --------------------------------------------------------------
-
-
+CLAIMS = statements()
+_HALF = Fraction(1, 2)
 _EVICTION_FREE = 58  # iterations of Example 5 that are looked at; eviction comes later
 
 
+def _two_class_system(second: int, capacity: int) -> System:
+    """Examples 4 and 5: decode lengths 2 and `second`, l0 = 50, equal shares."""
+    classes = (RequestClass(50, 2, _HALF), RequestClass(50, second, _HALF))
+    return System(Workload(classes), Fraction(capacity))
+
+
+_EXAMPLE_4, _EXAMPLE_5 = _two_class_system(3, 518), _two_class_system(4, 626)
+
+
 @cache
-def _admissions(second: int, capacity: int, iterations: int) -> tuple[list[Fraction], int | None]:
+def _admissions(system: System, iterations: int) -> tuple[list[Fraction], int | None]:
     """Admissions a^0 = 5, a^1, ... by the literal model, and the n of the first eviction, if any.
 
     The start is the equilibrium with 5 for 4 in the youngest cohort and the oldest cohort made
@@ -46,19 +46,14 @@ def _admissions(second: int, capacity: int, iterations: int) -> tuple[list[Fract
     then holds from the start; starting at 5 with all earlier admissions at 4 gives the same
     admissions from then on, with memory over capacity at the start.
     """
-    from fluidkv.exact.mass import iterate
-    from fluidkv.exact.survival import survival_weights
-
-    system = _two_class_system(second, capacity)
-    weights = survival_weights(system.workload).memory
-    cohorts = [Fraction(4)] * second
+    weights = exact.survival_weights(system.workload).memory
+    cohorts = [Fraction(4)] * len(weights)
     cohorts[0] += 1
     cohorts[-1] -= Fraction(weights[0], weights[-1])
-    lengths = [c.decode_length for c in system.workload.classes]
-    state = [[cohorts[j] / 2 for j in range(length)] for length in lengths]
+    state = [[y / 2 for y in cohorts[: c.decode_length]] for c in system.workload.classes]
     admitted, evicted = [cohorts[0]], None
     for n in range(1, iterations + 1):
-        step = iterate(system, state)
+        step = exact.iterate(system, state)
         state = step.state
         if evicted is None and any(sum(row) > 0 for row in step.evicted):
             evicted = n
@@ -66,33 +61,42 @@ def _admissions(second: int, capacity: int, iterations: int) -> tuple[list[Fract
     return admitted, evicted
 
 
-def _rate(second: int, capacity: int) -> Outcome:
-    from fluidkv.exact.survival import eviction_free_equilibrium
-
-    return equals(eviction_free_equilibrium(_two_class_system(second, capacity)).rate, "4")
-
-
 def _limit(second: int) -> "sympy.Poly":
     """A(z) from the closed form (11), for r = 1 and p = 1/2: the right side divided by 1 - z."""
     import sympy
 
-    z = sympy.Symbol("z")
-    right = -(z**second) + sympy.Rational(1, 2) * (z ** (second - 2) + 1)
+    z, half = sympy.Symbol("z"), sympy.Rational(1, 2)
+    right = printed.right_of_11((2, second), (half, half), (1, 1), z)
     quotient, rest = sympy.Poly(right, z).div(sympy.Poly(1 - z, z))
     if not rest.is_zero:
         raise ArithmeticError("1 - z does not divide the right side of (11)")
     return quotient
 
 
-def _limit_polynomial(second: int, printed: str) -> Outcome:
+def _is_limit(second: int, shown: str) -> Outcome:
     import sympy
 
     ours = _limit(second)
-    same = ours == sympy.Poly(sympy.sympify(printed), sympy.Symbol("z"))
-    shown = str(sympy.factor(ours.as_expr()))
-    return holds_for(None if same else shown, ours=shown, paper=printed)
+    same = ours == sympy.Poly(sympy.sympify(shown), sympy.Symbol("z"))
+    factors = str(sympy.factor(ours.as_expr()))
+    return holds_for(None if same else factors, ours=factors, paper=shown)
 
 
+@CLAIMS.claim(
+    "example-4.equilibrium", "Example 4", "Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4."
+)
+def _example_4_rate() -> Outcome:
+    return equals(exact.eviction_free_equilibrium(_EXAMPLE_4).rate, "4")
+
+
+@CLAIMS.claim(
+    "example-4.limit-polynomial", "Example 4", "The limiting polynomial is z^2 + z + 1/2."
+)
+def _example_4_limit() -> Outcome:
+    return _is_limit(3, "z**2 + z + 1/2")
+
+
+@CLAIMS.claim("example-4.limit-roots", "Example 4", "Its roots are (-1 ± i)/2.")
 def _limit_roots() -> Outcome:
     import sympy
 
@@ -102,21 +106,23 @@ def _limit_roots() -> Outcome:
     return holds_for(None if same else shown, ours=shown, paper="(-1 ± i)/2")
 
 
-def _limit_modulus(printed: str, *, note: str = "") -> Outcome:
-    coefficients = [Fraction(int(c.p), int(c.q)) for c in _limit(3).all_coeffs()]
-    return root_rounds_to(conjugate_modulus_squared(coefficients), printed, note=note)
+def _limit_modulus_squared() -> Fraction:
+    return conjugate_modulus_squared([Fraction(str(c)) for c in _limit(3).all_coeffs()])
 
 
-def _finite_modulus() -> Outcome:
-    """Of both roots of F at l0 = 50, decode lengths 2 and 3."""
-    from fluidkv.exact.survival import survival_weights
-
-    weights = survival_weights(_two_class_system(3, 518).workload).memory
-    return root_rounds_to(conjugate_modulus_squared(weights), "0.72")
+@CLAIMS.claim("example-4.limit-modulus", "Example 4", "Their modulus is 1/sqrt(2), about 0.707.")
+def _limit_modulus() -> Outcome:
+    return root_rounds_to(_limit_modulus_squared(), "0.707")
 
 
+@CLAIMS.claim(
+    "example-4.settles",
+    "Example 4 and Figure 2(a)",
+    "From 25 % over-admission the system is within 2 % of x* by iteration 8.",
+    checked="n = 0 ... 60",
+)
 def _within_two_percent() -> Outcome:
-    admitted, evicted = _admissions(3, 518, 60)
+    admitted, evicted = _admissions(_EXAMPLE_4, 60)
     off = [abs(a - 4) / 4 for a in admitted]
     settled = next(n for n in range(61) if all(d <= Fraction(2, 100) for d in off[n:]))
     return Outcome(
@@ -128,17 +134,53 @@ def _within_two_percent() -> Outcome:
     )
 
 
-def _root_near_minus_one(low: str, high: str, printed: str) -> Outcome:
-    """F changes sign between -high and -low, and its other two roots are smaller."""
-    from fluidkv.exact.survival import survival_weights
+@CLAIMS.claim(
+    "figure-2.a.limit-modulus",
+    "Figure 2, caption (a)",
+    "The roots of the limiting polynomial have modulus about 0.72.",
+    expected=Verdict.FAILS,
+)
+def _caption_modulus() -> Outcome:
+    return root_rounds_to(
+        _limit_modulus_squared(),
+        "0.72",
+        note="0.72 belongs to F at l0 = 50, and Example 4 prints 0.707 for this polynomial.",
+    )
 
-    coefficients = survival_weights(_two_class_system(4, 626).workload).memory
+
+@CLAIMS.claim(
+    "figure-2.a.finite-modulus",
+    "Figure 2, caption (a), read as a statement about F",
+    "The roots of F at l0 = 50, which drive the plotted trajectory, have modulus about 0.72.",
+    origin=Origin.READING,
+)
+def _finite_modulus() -> Outcome:
+    weights = exact.survival_weights(_EXAMPLE_4.workload).memory
+    return root_rounds_to(conjugate_modulus_squared(weights), "0.72")
+
+
+@CLAIMS.claim(
+    "example-5.equilibrium", "Example 5", "Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4."
+)
+def _example_5_rate() -> Outcome:
+    return equals(exact.eviction_free_equilibrium(_EXAMPLE_5).rate, "4")
+
+
+@CLAIMS.claim(
+    "example-5.limit-root",
+    "Example 5 and section B.3",
+    "The limiting polynomial is (z + 1)(z^2 + 1/2), with its only unit-circle root at -1.",
+)
+def _example_5_limit() -> Outcome:
+    return _is_limit(4, "(z + 1)*(z**2 + 1/2)")
+
+
+def _root_near_minus_one(low: str, high: str, shown: str) -> Outcome:
+    """F changes sign between -high and -low, and its other two roots are smaller."""
+    coefficients = exact.survival_weights(_EXAMPLE_5.workload).memory
 
     def value(z: Fraction) -> Fraction:
-        total = Fraction(0)
-        for c in coefficients:
-            total = total * z + c
-        return total
+        return sum((c * z**k for k, c in enumerate(reversed(coefficients))), Fraction(0))
 
     left, right = -Fraction(high), -Fraction(low)
     changes = value(left) * value(right) < 0
@@ -151,14 +193,38 @@ def _root_near_minus_one(low: str, high: str, printed: str) -> Outcome:
         verdict(changes and others < 1),
         Evidence.EXACT,
         ours=f"{decimal(-left, 6)} (sign change between -{high} and -{low})",
-        paper=printed,
+        paper=shown,
     )
 
 
+@CLAIMS.claim(
+    "example-5.finite-root",
+    "Example 5",
+    "At l0 = 50 the root at -1 has moved out to modulus about 1.019.",
+)
+def _example_5_root() -> Outcome:
+    return _root_near_minus_one("1.0185", "1.0195", "1.019")
+
+
+@CLAIMS.claim(
+    "figure-2.b.finite-root",
+    "Figure 2, caption (b)",
+    "At l0 = 50 the root at -1 has moved out to modulus about 1.02.",
+)
+def _caption_root() -> Outcome:
+    return _root_near_minus_one("1.015", "1.025", "1.02")
+
+
+@CLAIMS.claim(
+    "example-5.grows",
+    "Example 5 and Figure 2(b)",
+    "The same start gives oscillations of period 2 whose amplitude grows.",
+    checked=f"n = 0 ... {_EVICTION_FREE}, before the first eviction",
+)
 def _oscillation_grows() -> Outcome:
-    admitted, evicted = _admissions(4, 626, _EVICTION_FREE)
+    admitted, evicted = _admissions(_EXAMPLE_5, _EVICTION_FREE)
     off = [a - 4 for a in admitted]
-    alternate = all(off[n] * off[n + 1] < 0 for n in range(len(off) - 1))
+    alternate = all(x * y < 0 for x, y in pairwise(off))
     shrinks = [n for n in range(len(off) - 2) if abs(off[n + 2]) <= abs(off[n])]
     from_here = max(shrinks, default=-1) + 1
     # Decaying modes may rule the first half; then the growing one has to, beyond where it began.
@@ -173,104 +239,17 @@ def _oscillation_grows() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "figure-2.b.reaches-eviction",
+    "Figure 2, caption (b)",
+    "The growing oscillation drives the system to eviction.",
+    checked="n = 1 ... 199",
+)
 def _reaches_eviction() -> Outcome:
-    first = _admissions(4, 626, 199)[1]
+    first = _admissions(_EXAMPLE_5, 199)[1]
     return Outcome(
         verdict(first is not None),
         Evidence.EXACT,
         ours=f"first eviction leads to n = {first}" if first else "none up to n = 199",
         paper="toward eviction",
     )
-
-
-CLAIMS = (
-    congestion(
-        "example-4.equilibrium",
-        "Decode lengths 2 and 3, l0 = 50 and M = 518 give x* = 4.",
-        "Example 4",
-        lambda: _rate(3, 518),
-    ),
-    congestion(
-        "example-4.limit-polynomial",
-        "The limiting polynomial is z^2 + z + 1/2.",
-        "Example 4",
-        lambda: _limit_polynomial(3, "z**2 + z + 1/2"),
-    ),
-    congestion(
-        "example-4.limit-roots",
-        "Its roots are (-1 ± i)/2.",
-        "Example 4",
-        _limit_roots,
-    ),
-    congestion(
-        "example-4.limit-modulus",
-        "Their modulus is 1/sqrt(2), about 0.707.",
-        "Example 4",
-        lambda: _limit_modulus("0.707"),
-    ),
-    congestion(
-        "example-4.settles",
-        "From 25 % over-admission the system is within 2 % of x* by iteration 8.",
-        "Example 4 and Figure 2(a)",
-        _within_two_percent,
-        checked="n = 0 ... 60",
-    ),
-    congestion(
-        "figure-2.a.limit-modulus",
-        "The roots of the limiting polynomial have modulus about 0.72.",
-        "Figure 2, caption (a)",
-        lambda: _limit_modulus(
-            "0.72",
-            note="0.72 belongs to F at l0 = 50, and Example 4 prints 0.707 for this polynomial.",
-        ),
-        kind="figure",
-        expected=Verdict.FAILS,
-    ),
-    congestion(
-        "figure-2.a.finite-modulus",
-        "The roots of F at l0 = 50, which drive the plotted trajectory, have modulus about 0.72.",
-        "Figure 2, caption (a), read as a statement about F",
-        _finite_modulus,
-        kind="figure",
-    ),
-    congestion(
-        "example-5.equilibrium",
-        "Decode lengths 2 and 4, l0 = 50 and M = 626 give x* = 4.",
-        "Example 5",
-        lambda: _rate(4, 626),
-    ),
-    congestion(
-        "example-5.limit-root",
-        "The limiting polynomial is (z + 1)(z^2 + 1/2), with its only unit-circle root at -1.",
-        "Example 5 and section B.3",
-        lambda: _limit_polynomial(4, "(z + 1)*(z**2 + 1/2)"),
-    ),
-    congestion(
-        "example-5.finite-root",
-        "At l0 = 50 the root at -1 has moved out to modulus about 1.019.",
-        "Example 5",
-        lambda: _root_near_minus_one("1.0185", "1.0195", "1.019"),
-    ),
-    congestion(
-        "figure-2.b.finite-root",
-        "At l0 = 50 the root at -1 has moved out to modulus about 1.02.",
-        "Figure 2, caption (b)",
-        lambda: _root_near_minus_one("1.015", "1.025", "1.02"),
-        kind="figure",
-    ),
-    congestion(
-        "example-5.grows",
-        "The same start gives oscillations of period 2 whose amplitude grows.",
-        "Example 5 and Figure 2(b)",
-        _oscillation_grows,
-        checked=f"n = 0 ... {_EVICTION_FREE}, before the first eviction",
-    ),
-    congestion(
-        "figure-2.b.reaches-eviction",
-        "The growing oscillation drives the system to eviction.",
-        "Figure 2, caption (b)",
-        _reaches_eviction,
-        kind="figure",
-        checked="n = 1 ... 199",
-    ),
-)

@@ -4,37 +4,50 @@ Near the n-th root of unity omega, with omega^{-a} = e^{ix}, write z = omega e^{
 becomes H(mu, x, theta) = 0 with H = e^{-mu} - p e^{ix} e^{-(1-theta) mu} - q.
 """
 
+import cmath
 import math
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.papers.congestion.claims.mixed._thresholds import (
+from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
     SHARES,
     SWEPT,
+    THREE_SHARES,
     UP_TO,
     Case,
-    cases,
     coprime_pairs,
     first_order,
     gap,
     least,
     named,
+    swept,
     threshold,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     import numpy as np
 
+CLAIMS = statements()
 _DELTA = 0.5  # of Lemma 27; the constants below are measured for it
 _REMAINDER_UP_TO = 40
+_EVERY_INPUT = Range(f"every input length; {SWEPT.words}", SWEPT.cases, name=named)
+_ALL_ROOTS = Range(f"all roots; {SWEPT.words}", lambda: SHARES)
 
 
+@CLAIMS.claim(
+    "lemma-27.chart",
+    "Lemma 27 and B.7.1",
+    "With z = omega e^{-mu/n} the equation P_n(z) = 0 is H(mu, x, theta_n) = 0.",
+    checked="all n, a, p, in symbols",
+)
 def _chart() -> Outcome:
     """P_n(omega e^{-mu/n}) with omega^n = 1 and omega^{-a} = e^{ix}, in symbols."""
     import sympy
@@ -49,6 +62,12 @@ def _chart() -> Outcome:
     return holds_for(None if rest == 0 else str(rest), ours="H", paper="H(mu, x, theta) = 0")
 
 
+@CLAIMS.claim(
+    "lemma-28.equation",
+    "Lemma 28, C.21",
+    "A - eps z A' = 0 is H + eta H_nu - (eta/n) z/(1-z) H = 0 with eta = n eps.",
+    checked="in symbols",
+)
 def _finite_equation() -> Outcome:
     """-(1-z)(A - eps z A') = H + eta H_nu - (eta/n) z/(1-z) H for any H, A = -H/(1-z)."""
     import sympy
@@ -70,14 +89,9 @@ def charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
 
     The roots are enclosed in balls of 128 bits; their midpoints are what is looked at.
     """
-    import cmath
-
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.motion.drift import limit_roots
-
     rows = []
     for a, n in coprime_pairs(UP_TO):
-        for root in limit_roots(two_lengths(a, n, p)):
+        for root in exact.limit_roots(exact.two_lengths(a, n, p)):
             z = complex(root.ball)
             both = {z, z.conjugate()}
             for value in both:
@@ -89,35 +103,51 @@ def charted(p: Fraction) -> tuple[tuple[int, int, int, float, complex], ...]:
     return tuple(rows)
 
 
-def _away() -> Outcome:
-    shown = []
-    for p in SHARES:
-        low, a, n = min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
-        if low <= 0:
-            return sampled(f"({a}, {n}), p = {p}", str(low), "Re mu >= c")
-        shown.append(f"p = {p}: c = {low:.4f} at ({a}, {n})")
-    return sampled(None, f"delta = {_DELTA}: " + "; ".join(shown), "Re mu >= c")
+def _slowest_away(p: Fraction) -> tuple[float, int, int]:
+    """The smallest Re mu at phases beyond delta, and its pair."""
+    return min((mu.real, a, n) for a, n, _, x, mu in charted(p) if abs(x) >= _DELTA)
 
 
-def _unique() -> Outcome:
+@CLAIMS.over(
+    _ALL_ROOTS,
+    "lemma-27.away",
+    "Lemma 27",
+    "For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.",
+    ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen),
+    paper="Re mu >= c",
+    note="The c that is held against all pairs is p q delta^2 / 4, half of what the quadratic form "
+    "of Proposition 25 gives at delta where D = 1, its largest value.",
+    refuted=Evidence.BALL,
+)
+def _away(p: Fraction) -> Seen | str:
+    low, a, n = _slowest_away(p)
+    shown = f"p = {p}: c = {low:.4f} at ({a}, {n})"
+    return Seen(shown) if low >= p * (1 - p) * _DELTA**2 / 4 else shown
+
+
+@CLAIMS.over(
+    _ALL_ROOTS,
+    "lemma-27.unique",
+    "Lemma 27",
+    "For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0.",
+    ours=f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
+    "but z = 1 for x = 0",
+    paper="unique",
+    refuted=Evidence.BALL,
+)
+def _unique(p: Fraction) -> bool | str:
     """One root of P_n for each small phase, within eta = 2c: for x = 0 that is z = 1 itself."""
-    for p in SHARES:
-        eta = 2 * min(mu.real for _, _, _, x, mu in charted(p) if abs(x) >= _DELTA)
-        seen: set[tuple[int, int, int]] = set()
-        for a, n, u, x, mu in charted(p):
-            if abs(x) <= _DELTA and mu.real <= eta:
-                if (a, n, u) in seen or u == 0:
-                    return sampled(f"({a}, {n}), p = {p}, x = {x:.3f}", "two roots", "unique")
-                seen.add((a, n, u))
-    return sampled(
-        None,
-        f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
-        "but z = 1 for x = 0",
-        "unique",
-    )
+    eta = 2 * _slowest_away(p)[0]
+    seen: set[tuple[int, int, int]] = set()
+    for a, n, u, x, mu in charted(p):
+        if abs(x) <= _DELTA and mu.real <= eta:
+            if (a, n, u) in seen or u == 0:
+                return f"({a}, {n}), p = {p}, x = {x:.3f}: two roots"
+            seen.add((a, n, u))
+    return True
 
 
-def remainder(
+def branch_remainder(
     p: float, pairs: list[tuple[int, int]], etas: "np.ndarray"
 ) -> "tuple[np.ndarray, np.ndarray]":
     """|R| / eta^2 of Lemma 28, shape (eta, branch), and n of each branch, by Newton's method.
@@ -164,40 +194,46 @@ def remainder(
     return np.array(out), n
 
 
-def _remainder() -> Outcome:
+@CLAIMS.over(
+    Range(
+        f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, {THREE_SHARES}, all phases up to "
+        f"{_DELTA}, 16 values of eta up to q/4; in floats",
+        lambda: SHARES,
+    ),
+    "lemma-28.remainder",
+    "Lemma 28",
+    "nu(eta) = mu - eta + R with |R| <= C eta^2, C independent of the pair and the phase.",
+    ours=lambda seen: (
+        f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, "
+        "20 ... 26, 27 ... 33, 34 ... 40: " + "; ".join(seen)
+    ),
+    paper="|R| <= C eta^2",
+    note="Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to "
+    "(1/2 - d_alpha) / n.",
+    refuted=Evidence.FLOAT,
+)
+def _remainder(p: Fraction) -> Seen | str:
     import numpy as np
 
     pairs = [pair for pair in coprime_pairs(_REMAINDER_UP_TO) if pair[1] >= 13]
-    shown, bad = [], None
-    for p in SHARES:
-        q = 1 - float(p)
-        etas = q / 4 * np.arange(1, 17) / 16
-        ratios, n = remainder(float(p), pairs, etas)
-        worst = [float(ratios[:, (low <= n) & (n < low + 7)].max()) for low in (13, 20, 27, 34)]
-        # A maximum that is bounded may rise with n, but by less and less.
-        rises = [later - now for now, later in pairwise(worst)]
-        if not all(math.isfinite(x) for x in worst) or not rises[0] > rises[1] > rises[2]:
-            bad = bad or f"p = {p}: {worst}"
-        shown.append(f"p = {p}: {', '.join(f'{x:.4f}' for x in worst)}")
-    return sampled(
-        bad,
-        f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, 20 ... 26, "
-        "27 ... 33, 34 ... 40: " + "; ".join(shown),
-        "|R| <= C eta^2",
-        "Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to "
-        "(1/2 - d_alpha) / n.",
-        refuted=Evidence.FLOAT,
-    )
+    etas = (1 - float(p)) / 4 * np.arange(1, 17) / 16
+    ratios, n = branch_remainder(float(p), pairs, etas)
+    worst = [float(ratios[:, (low <= n) & (n < low + 7)].max()) for low in (13, 20, 27, 34)]
+    # A maximum that is bounded may rise with n, but by less and less.
+    rises = [later - now for now, later in pairwise(worst)]
+    shown = f"p = {p}: {', '.join(f'{x:.4f}' for x in worst)}"
+    return Seen(shown) if math.isfinite(sum(worst)) and rises[0] > rises[1] > rises[2] else shown
 
 
-def _no_islands() -> Outcome:
-    """One window of stability, open to the right, among all input lengths from 0 on."""
-    bad = None
-    for a, n, p in cases():
-        stable = threshold(a, n, p).stable_windows
-        if len(stable) != 1 or stable[0].last is not None:
-            bad = bad or f"{named(a, n, p)}: {stable}"
-    return sampled(bad, "exactly one window in every case, all lengths from l0_min on", "none")
+@CLAIMS.over(
+    _EVERY_INPUT,
+    "lemma-29.no-islands",
+    "Lemma 29",
+    "No window of stability lies below the threshold.",
+)
+def _no_islands(a: int, n: int, p: Fraction) -> bool | str:
+    stable = threshold(a, n, p).stable_windows
+    return [w.last for w in stable] == [None] or f"{named(a, n, p)}: {stable}"
 
 
 def range_violation(a: int, n: int, p: Fraction) -> Case | None:
@@ -209,102 +245,32 @@ def range_violation(a: int, n: int, p: Fraction) -> Case | None:
     return (a, n, p) if least(a, n, p) < reached else None
 
 
-def _range() -> Outcome:
-    bad = next((case for case in map(_violating, cases()) if case is not None), None)
-    return sampled(
-        None if bad is None else named(*bad),
-        "unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on",
-        "unstable for Delta + C n Delta^2 <= eps <= 1/n",
-        "Not one stable length lies on the wrong side: Re d > 0 moves the crossing to eps < Delta.",
-    )
-
-
-def _violating(case: Case) -> Case | None:
-    return range_violation(*case)
-
-
-def _product() -> Outcome:
-    """Leading coefficient 1 - eps (n-1) and constant q of A - eps z A', exact."""
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    for a, n, p in cases(12):
-        mix = two_lengths(a, n, p)
-        for length in (0, 1, 7, 100):
-            # V_s / (l0 + n) are the coefficients of A - eps z A', by (30)
-            eps = Fraction(1, length + n)
-            weights = mix.weights(length)
-            lead, constant = (
-                Fraction(weights.memory[k], weights.denominator) * eps for k in (0, -1)
-            )
-            if lead != 1 - eps * (n - 1) or constant != 1 - p:
-                return sampled(named(a, n, p), f"{lead}, {constant}", "as printed")
-    return sampled(None, "1 - eps (n-1) and q", "1 - eps (n-1) and q")
-
-
-CLAIMS = (
-    congestion(
-        "lemma-27.chart",
-        "With z = omega e^{-mu/n} the equation P_n(z) = 0 is H(mu, x, theta_n) = 0.",
-        "Lemma 27 and B.7.1",
-        _chart,
-        kind="lemma",
-        checked="all n, a, p, in symbols",
-    ),
-    congestion(
-        "lemma-27.unique",
-        "For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0.",
-        "Lemma 27",
-        _unique,
-        kind="lemma",
-        checked=f"all roots; {SWEPT}",
-    ),
-    congestion(
-        "lemma-27.away",
-        "For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.",
-        "Lemma 27",
-        _away,
-        kind="lemma",
-        checked=f"all roots; {SWEPT}",
-    ),
-    congestion(
-        "lemma-28.equation",
-        "A - eps z A' = 0 is H + eta H_nu - (eta/n) z/(1-z) H = 0 with eta = n eps.",
-        "Lemma 28, C.21",
-        _finite_equation,
-        kind="lemma",
-        checked="in symbols",
-    ),
-    congestion(
-        "lemma-28.remainder",
-        "nu(eta) = mu - eta + R with |R| <= C eta^2, C independent of the pair and the phase.",
-        "Lemma 28",
-        _remainder,
-        kind="lemma",
-        checked=f"all coprime pairs 13 <= n <= {_REMAINDER_UP_TO}, p = 1/10, 1/2, 9/10, all phases "
-        f"up to {_DELTA}, 16 values of eta up to q/4; in floats",
-    ),
-    congestion(
-        "lemma-29.no-islands",
-        "No window of stability lies below the threshold.",
-        "Lemma 29",
-        _no_islands,
-        kind="lemma",
-        checked=f"every input length; {SWEPT}",
-    ),
-    congestion(
-        "lemma-29.range",
-        "F is unstable at every input length with Delta_n + C n Delta_n^2 <= eps <= 1/n.",
-        "Lemma 29",
-        _range,
-        kind="lemma",
-        checked=f"every input length; {SWEPT}",
-    ),
-    congestion(
-        "lemma-29.product",
-        "A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q.",
-        "Lemma 29, C.22",
-        _product,
-        kind="lemma",
-        checked="all coprime a < n <= 12, p = 1/10, 1/2, 9/10, l0 = 0, 1, 7, 100",
-    ),
+@CLAIMS.over(
+    _EVERY_INPUT,
+    "lemma-29.range",
+    "Lemma 29",
+    "F is unstable at every input length with Delta_n + C n Delta_n^2 <= eps <= 1/n.",
+    ours="unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on",
+    note="Not one stable length lies on the wrong side: Re d > 0 moves the crossing to "
+    "eps < Delta.",
 )
+def _range(a: int, n: int, p: Fraction) -> bool:
+    return range_violation(a, n, p) is None
+
+
+@CLAIMS.over(
+    Range(
+        f"{swept(12).words}, l0 = 0, 1, 7, 100",
+        lambda: ((*case, l0) for case in swept(12).cases() for l0 in (0, 1, 7, 100)),
+        name=lambda a, n, p, l0: f"{named(a, n, p)}, l0 = {l0}",
+    ),
+    "lemma-29.product",
+    "Lemma 29, C.22",
+    "A - eps z A' has leading coefficient 1 - eps (n-1) and constant coefficient q.",
+)
+def _product(a: int, n: int, p: Fraction, l0: int) -> bool:
+    """V_s / (l0 + n) are the coefficients of A - eps z A', by (30)."""
+    eps = Fraction(1, l0 + n)
+    weights = exact.two_lengths(a, n, p).weights(l0)
+    lead, constant = (Fraction(weights.memory[k], weights.denominator) * eps for k in (0, -1))
+    return lead == 1 - eps * (n - 1) and constant == 1 - p

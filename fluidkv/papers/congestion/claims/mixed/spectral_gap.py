@@ -3,29 +3,33 @@
 The constants are existential; here they are measured, with the size where they are attained.
 """
 
+import math
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._thresholds import (
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
     SHARES,
     SWEPT,
+    THREE_SHARES,
+    UP_TO,
     c,
-    cases,
     coprime_pairs,
     drift_ratio,
     gap,
     least,
     middle,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     import sympy
 
+CLAIMS = statements()
 _GAP_UP_TO = 20
 
 
@@ -64,6 +68,12 @@ def phase_series(order: int = 4) -> "tuple[sympy.Expr, ...]":
     return tuple(mu[1:])
 
 
+@CLAIMS.claim(
+    "proposition-25.phase-derivatives",
+    "B.7.1",
+    "mu_x(0) = -ip/D and mu_xx(0) = pq/D^3, with D = q + p theta.",
+    checked="all p and theta, in symbols",
+)
 def _derivatives() -> Outcome:
     """mu_x and mu_xx at x = 0, by differentiating H(mu(x), x, theta) = 0 twice, in symbols."""
     import sympy
@@ -86,112 +96,115 @@ def _derivatives() -> Outcome:
     return holds_for(None if good else ours, ours=ours, paper="-ip/D, pq/D^3")
 
 
-def _gap_constant() -> Outcome:
-    """sup of |1 - rho - c n^-3| n^4 over pairs; three longer pairs show what it does beyond."""
-    shown = []
-    for p in SHARES:
-        found = [
-            (abs(middle(a, n, p) - c(a / n, p) / n**3) * n**4, a, n)
-            for a, n in coprime_pairs(_GAP_UP_TO)
-        ]
-        worst, a, n = max(found)
-        far = {m: abs(middle(1, m, p) - c(1 / m, p) / m**3) * m**4 for m in (51, 101, 201, 401)}
-        beyond = ", ".join(
-            f"{value:.4g} ({value / m / c(1 / m, p):.1%})" for m, value in far.items()
-        )
-        shown.append(f"p = {p}: {worst:.4g} at ({a}, {n}); then {beyond}")
-        # 2^-50 relative to a gap of c n^-3 is far below these numbers at n = 401
-        if far[401] >= far[201]:
-            return sampled(f"p = {p}: {far}", "; ".join(shown), "K_gap")
-    return sampled(
-        None,
-        f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), n = 51, 101, 201, "
-        "401 (in brackets relative to c n^-3): " + "; ".join(shown),
-        "bounded by K_gap",
-        "It falls in the end, as the error is of order n^-5. For p = 9/10 it first rises, to n of "
-        "about a hundred.",
-    )
+@CLAIMS.over(
+    Range(f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; {THREE_SHARES}", lambda: SHARES),
+    "proposition-25.gap",
+    "Proposition 25, equation (33)",
+    "|1 - rho_inf - c(theta_n, p) n^-3| <= K_gap n^-4 along coprime families.",
+    ours=lambda seen: (
+        f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), "
+        "n = 51, 101, 201, 401 (in brackets relative to c n^-3): " + "; ".join(seen)
+    ),
+    paper="bounded by K_gap",
+    note="It falls in the end, as the error is of order n^-5. For p = 9/10 it first rises, to n of "
+    "about a hundred.",
+)
+def _gap_constant(p: Fraction) -> Seen | str:
+    """The largest over pairs; four longer pairs show what it does beyond."""
+
+    def scaled(a: int, n: int) -> float:
+        return abs(middle(a, n, p) - c(a / n, p) / n**3) * n**4
+
+    worst, a, n = max((scaled(a, n), a, n) for a, n in coprime_pairs(_GAP_UP_TO))
+    # 2^-50 relative to a gap of c n^-3 is far below these numbers at n = 401
+    far = {m: scaled(1, m) for m in (51, 101, 201, 401)}
+    beyond = ", ".join(f"{value:.4g} ({value / m / c(1 / m, p):.1%})" for m, value in far.items())
+    shown = f"p = {p}: {worst:.4g} at ({a}, {n}); then {beyond}"
+    return Seen(shown) if far[401] < far[201] else shown
 
 
-def _gap_order() -> Outcome:
-    """The error of (33) is O(n^-5): Re mu is even in x, and its next coefficient is known."""
-    import math
-
+@CLAIMS.over(
+    Range(
+        "a = (n-1)/2, n = 51, 101, 201, 401, p = 1/10, 1/2; the series in symbols",
+        lambda: SHARES[:2],
+    ),
+    "proposition-25.order",
+    "Proposition 25, sharpened",
+    "The error of (33) is O(n^-5), one order better than stated.",
+    ours=lambda seen: (
+        "error / ((2 pi)^4 mu_4 n^-5) for a = (n-1)/2, n = 51, 101, 201, 401: " + "; ".join(seen)
+    ),
+    paper="O(n^-4)",
+    note=lambda seen: (
+        "H(conj mu, -x) is the conjugate of H(mu, x), so Re mu has even powers of x "
+        f"only: mu_4 = {phase_series()[3]}."
+    ),
+    origin=Origin.READING,
+)
+def _gap_order(share: Fraction) -> Seen | str:
+    """Re mu is even in x, and its next coefficient is known."""
     import sympy
 
     series = phase_series()
-    p, D = sympy.symbols("p D", real=True)
-    shown, bad = [], None
     if any(sympy.expand(m).as_real_imag()[0] != 0 for m in (series[0], series[2])):
-        bad = f"coefficients {series}"
-    for share in SHARES[:2]:
-        rest = []
-        for n in (51, 101, 201, 401):
-            a = (n - 1) // 2
-            mean = 1 - share + share * Fraction(a, n)
-            quartic = float(sympy.lambdify((p, D), series[3])(float(share), float(mean)))
-            next_order = quartic * (2 * math.pi) ** 4 / n**5
-            error = middle(a, n, share) - c(a / n, share) / n**3
-            rest.append(error / next_order)
-        if not abs(rest[-1] - 1) < abs(rest[-2] - 1) < abs(rest[-3] - 1):
-            bad = bad or f"p = {share}: {rest}"
-        shown.append(f"p = {share}: " + ", ".join(f"{r:.4f}" for r in rest))
-    return sampled(
-        bad,
-        "error / ((2 pi)^4 mu_4 n^-5) for a = (n-1)/2, n = 51, 101, 201, 401: " + "; ".join(shown),
-        "O(n^-4)",
-        "H(conj mu, -x) is the conjugate of H(mu, x), so Re mu has even powers of x only: "
-        f"mu_4 = {series[3]}.",
+        return f"coefficients {series}"
+    quartic = sympy.lambdify(sympy.symbols("p D", real=True), series[3])
+    rest = []
+    for n in (51, 101, 201, 401):
+        a = (n - 1) // 2
+        mean = 1 - share + share * Fraction(a, n)
+        next_order = float(quartic(float(share), float(mean))) * (2 * math.pi) ** 4 / n**5
+        rest.append((middle(a, n, share) - c(a / n, share) / n**3) / next_order)
+    shown = f"p = {share}: " + ", ".join(f"{r:.4f}" for r in rest)
+    nearer = abs(rest[-1] - 1) < abs(rest[-2] - 1) < abs(rest[-3] - 1)
+    return Seen(shown) if nearer else shown
+
+
+@CLAIMS.over(
+    Range(SWEPT.words, lambda: SHARES),
+    "corollary-26.bound",
+    "Corollary 26",
+    "|(l0_min + n)(1 - rho_inf) - 1| <= K_S n^-2 along coprime families.",
+    ours=lambda seen: "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(seen),
+    paper="within K_S",
+    note="The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not "
+    "exceeded; the quantity is positive throughout.",
+)
+def _corollary_26(p: Fraction) -> Seen | str:
+    found = [
+        (((least(a, n, p) + n) * float(sum(gap(a, n, p))) / 2 - 1) * n**2, a, n)
+        for a, n in coprime_pairs(UP_TO)
+    ]
+    limit = max(c(t / 100, p) * drift_ratio(t / 100, p) for t in range(101))
+    least_found, (worst, a, n) = min(found)[0], max(found)
+    shown = (
+        f"p = {p}: from {least_found:.3g} to {worst:.4g} at ({a}, {n}), sup in the limit "
+        f"{limit:.4g}"
     )
+    return Seen(shown) if -limit <= least_found and worst <= limit else shown
 
 
-def _corollary_26() -> Outcome:
-    shown, bad = [], None
-    for p in SHARES:
-        found = []
-        for a, n, share in cases():
-            if share == p:
-                low, high = (float(g) for g in gap(a, n, p))
-                found.append((((least(a, n, p) + n) * (low + high) / 2 - 1) * n**2, a, n))
-        limit = max(c(t / 100, p) * drift_ratio(t / 100, p) for t in range(101))
-        worst, a, n = max(found)
-        if worst > limit:
-            bad = bad or f"p = {p}: {worst} at ({a}, {n})"
-        shown.append(
-            f"p = {p}: from {min(found)[0]:.3g} to {worst:.4g} at ({a}, {n}), sup in the limit "
-            f"{limit:.4g}"
-        )
-    return sampled(
-        bad,
-        "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(shown),
-        "within K_S",
-        "The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not "
-        "exceeded; the quantity is positive throughout.",
-    )
-
-
-def _multiple_root_identity() -> Outcome:
+@CLAIMS.over(
+    Range("all p, coprime a < n <= 8, in symbols", lambda: coprime_pairs(8)),
+    "lemma-23.place",
+    "Lemma 23, C.19",
+    "A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).",
+    ours="disc P_n = +-q^(n-a-1) ((-1)^a n^n q^a - a^a (n-a)^(n-a) p^n): no multiple root for "
+    "odd a; for even a at exactly one p in (0, 1), where it is double and negative",
+    paper="zeta^a = p (1 - a/n)",
+    note="n^n q^a falls and p^n rises with p, so they meet once. A triple root would need "
+    "n - 1 = n - a - 1.",
+)
+def _multiple_root_identity(a: int, n: int) -> bool:
     """The discriminant of P_n against the trinomial one, exact, and the root it belongs to."""
     import sympy
 
     z, p = sympy.symbols("z p")
     q = 1 - p
-    for a, n in coprime_pairs(8):
-        found = sympy.discriminant(z**n - p * z ** (n - a) - q, z)
-        # sign, q^(n-a-1), and the factor that can vanish in (0, 1)
-        factor = (-1) ** a * n**n * q**a - a**a * (n - a) ** (n - a) * p**n
-        rest = sympy.expand(found - q ** (n - a - 1) * factor)
-        if rest != 0 and sympy.expand(found + q ** (n - a - 1) * factor) != 0:
-            return holds_for(f"({a}, {n})", ours=str(sympy.factor(found)), paper="p (1 - a/n)")
-    return holds_for(
-        None,
-        ours="disc P_n = +-q^(n-a-1) ((-1)^a n^n q^a - a^a (n-a)^(n-a) p^n): no multiple root for "
-        "odd a; for even a at exactly one p in (0, 1), where it is double and negative",
-        paper="zeta^a = p (1 - a/n)",
-        note="n^n q^a falls and p^n rises with p, so they meet once. A triple root would need "
-        "n - 1 = n - a - 1.",
-        evidence=Evidence.SAMPLED,
-    )
+    found = sympy.discriminant(z**n - p * z ** (n - a) - q, z)
+    # sign, q^(n-a-1), and the factor that can vanish in (0, 1)
+    factor = (-1) ** a * n**n * q**a - a**a * (n - a) ** (n - a) * p**n
+    return 0 in {sympy.expand(found + sign * q ** (n - a - 1) * factor) for sign in (1, -1)}
 
 
 def double_root(a: int, n: int) -> tuple[float, float]:
@@ -203,29 +216,36 @@ def double_root(a: int, n: int) -> tuple[float, float]:
     return low**a * n / (n - a), low
 
 
-def _multiple_root_bound() -> Outcome:
-    """n (1 - |zeta|) against -log(p)/2, over all pairs that have a multiple root at some p."""
-    import math
+@CLAIMS.over(
+    Range(
+        "the multiple root of each coprime pair n <= 60, a even, at the p that has it",
+        lambda: ((a, n) for a, n in coprime_pairs(60) if a % 2 == 0),
+    ),
+    "lemma-23.bound",
+    "Lemma 23, C.19",
+    "A multiple root has modulus at most 1 - c_p/n with c_p = -log(p)/2.",
+    ours=lambda seen: (
+        f"n (1 - |zeta|) >= {min(far for far, *_ in seen):.3f}, and at least "
+        "{1:.3g} times -log(p)/2, at ({2}, {3})".format(*min(seen, key=lambda row: row[1:]))
+    ),
+    paper="c_p = -log(p)/2",
+    note="N_p is where -log(p)/n <= 1.59, as exp(-x) <= 1 - x/2 up to there; no size was too "
+    "small.",
+)
+def _multiple_root_bound(a: int, n: int) -> Seen | str:
+    p, s = double_root(a, n)
+    ratio = n * (1 - s) / (-math.log(p) / 2)
+    return Seen((n * (1 - s), ratio, a, n)) if ratio >= 1 else f"({a}, {n}), p = {p}"
 
-    bad, ratios, smallest = None, [], math.inf
-    for a, n in coprime_pairs(60):
-        if a % 2:
-            continue
-        p, s = double_root(a, n)
-        ratios.append((n * (1 - s) / (-math.log(p) / 2), a, n))
-        smallest = min(smallest, n * (1 - s))
-        if ratios[-1][0] < 1:
-            bad = bad or f"({a}, {n}), p = {p}"
-    worst = min(ratios)
-    return sampled(
-        bad,
-        f"n (1 - |zeta|) >= {smallest:.3f}, and at least {worst[0]:.3g} times -log(p)/2, at "
-        f"({worst[1]}, {worst[2]})",
-        "c_p = -log(p)/2",
-        "N_p is where -log(p)/n <= 1.59, as exp(-x) <= 1 - x/2 up to there; no size was too small.",
-    )
 
-
+@CLAIMS.claim(
+    "lemma-23.dominant",
+    "B.7.2, by Lemma 23, read for every n",
+    "Multiple roots are non-dominant, at every size.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked="decode lengths (2, 3), p = 3/4",
+)
 def _double_root_dominates() -> Outcome:
     """(2, 3) at p = 3/4: A = (z + 1/2)^2, so the double root is the spectral radius."""
     import sympy
@@ -238,68 +258,7 @@ def _double_root_dominates() -> Outcome:
         Evidence.EXACT,
         ours=f"A = {sympy.factor(limit)}",
         paper="multiple roots are non-dominant",
-        note="Lemma 23 speaks of large n at a fixed p. At the p of its own, near 1, each (2, n) "
+        note="Lemma 23 speaks of n >= N_p at a fixed p. At the p of its own, near 1, each (2, n) "
         "with odd n <= 39 has a dominant double root (floats); no other pair with n <= 39 has.",
         witness="decode lengths (2, 3), p = 3/4",
     )
-
-
-CLAIMS = (
-    congestion(
-        "proposition-25.phase-derivatives",
-        "mu_x(0) = -ip/D and mu_xx(0) = pq/D^3, with D = q + p theta.",
-        "B.7.1",
-        _derivatives,
-        kind="proposition",
-        checked="all p and theta, in symbols",
-    ),
-    congestion(
-        "proposition-25.gap",
-        "|1 - rho_inf - c(theta_n, p) n^-3| <= K_gap n^-4 along coprime families.",
-        "Proposition 25, equation (33)",
-        _gap_constant,
-        kind="proposition",
-        checked=f"all coprime a < n <= {_GAP_UP_TO}, and (1, n) to 401; p = 1/10, 1/2, 9/10",
-    ),
-    congestion(
-        "proposition-25.order",
-        "The error of (33) is O(n^-5), one order better than stated.",
-        "Proposition 25, sharpened",
-        _gap_order,
-        kind="proposition",
-        checked="a = (n-1)/2, n = 51, 101, 201, 401, p = 1/10, 1/2; the series in symbols",
-    ),
-    congestion(
-        "corollary-26.bound",
-        "|(l0_min + n)(1 - rho_inf) - 1| <= K_S n^-2 along coprime families.",
-        "Corollary 26",
-        _corollary_26,
-        kind="corollary",
-        checked=SWEPT,
-    ),
-    congestion(
-        "lemma-23.place",
-        "A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).",
-        "Lemma 23, C.19",
-        _multiple_root_identity,
-        kind="lemma",
-        checked="all p, coprime a < n <= 8, in symbols",
-    ),
-    congestion(
-        "lemma-23.bound",
-        "A multiple root has modulus at most 1 - c_p/n with c_p = -log(p)/2.",
-        "Lemma 23, C.19",
-        _multiple_root_bound,
-        kind="lemma",
-        checked="the multiple root of each coprime pair n <= 60, a even, at the p that has it",
-    ),
-    congestion(
-        "lemma-23.dominant",
-        "Multiple roots are non-dominant, at every size.",
-        "B.7.2, by Lemma 23, read for every n",
-        _double_root_dominates,
-        kind="lemma",
-        expected=Verdict.FAILS,
-        checked="decode lengths (2, 3), p = 3/4",
-    ),
-)

@@ -4,48 +4,49 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
-from math import gcd
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import Case, cases, named, remainder
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     from flint import acb, fmpz_poly
 
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.exact.mixed.motion.limit import LimitRoot
-
+CLAIMS = statements()
 _LONGEST = 17
-_SIMPLE_FROM = (
-    6  # the theorem names no length; below there are exceptions, and the check lists them
-)
 _SHARES = tuple(Fraction(p, 10) for p in (1, 3, 5, 7, 9))
-_COPRIME = f"coprime pairs of lengths up to {_LONGEST}, p = 1/10, 3/10, ... 9/10"
 _BITS = 128
 
 
+def _coprime(longest: int) -> list[Case]:
+    return cases(longest, _SHARES)
+
+
+SIMPLE_FROM = 6
+"""The theorem names no length; below there are exceptions, and the check lists them."""
+
+_COPRIME = Range(
+    f"coprime pairs of lengths up to {_LONGEST}, p = 1/10, 3/10, ... 9/10",
+    lambda: _coprime(_LONGEST),
+    name=named,
+)
+_SIMPLE_ROOTS = Range(
+    "all simple roots for coprime pairs up to 8, p = 1/10, 3/10, ... 9/10",
+    lambda: (
+        (case, root) for case in _coprime(8) for root in _roots(*case) if root.multiplicity == 1
+    ),
+)
+
+
 @cache
-def _roots() -> "tuple[tuple[LengthMix, tuple[LimitRoot, ...]], ...]":
-    """Each coprime mix with the roots of its limit, dominant first; by the longer length."""
-    from fluidkv.exact.mixed.motion.limit import limit_roots
-
-    return tuple((mix, limit_roots(mix)) for mix in _coprime(_LONGEST))
-
-
-def _coprime(longest: int) -> "Iterator[LengthMix]":
-    from fluidkv.exact.mixed.mix import two_lengths
-
-    for n in range(2, longest + 1):
-        for a in range(1, n):
-            for p in _SHARES if gcd(a, n) == 1 else ():
-                yield two_lengths(a, n, p)
-
-
-def _name(mix: "LengthMix") -> str:
-    return f"lengths {mix.decode_lengths}, p = {mix.shares[0]}"
+def _roots(a: int, n: int, p: Fraction) -> "tuple[exact.LimitRoot, ...]":
+    """Of the limit, dominant first."""
+    return exact.limit_roots(exact.two_lengths(a, n, p))
 
 
 def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
@@ -57,92 +58,93 @@ def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
     return total
 
 
-def _expansion() -> Outcome:
+@CLAIMS.over(
+    _SIMPLE_ROOTS,
+    "theorem-24.expansion",
+    "Theorem 24, (31)",
+    "A simple root of A continues as alpha (1 + eps) + c_2 eps^2 + O(eps^3), c_2 as in (31).",
+    ours=lambda seen: (
+        f"{len(seen)} simple roots: c_2 as printed, to 20 digits; K and eps exist "
+        f"for each, for every real l0 >= {max(seen):g}"
+    ),
+    paper="|z - alpha (1 + eps) - c_2 eps^2| <= K eps^3",
+    note="One root of a conjugate pair. K is by Rouche's theorem in balls, which also shows that "
+    "the branch is unique.",
+    refuted=Evidence.BALL,
+)
+def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
     """c_2 as printed against our second derivative; then K and eps_alpha, both certified."""
-    from flint import ctx as flint_context
+    from fluidkv.exact.precision import working
 
-    from fluidkv.exact.mixed.motion.drift import drift, drift_bound
-    from fluidkv.exact.mixed.motion.limit import limit_roots
-    from fluidkv.exact.roots.polynomial import characteristic_polynomial
-
-    tried, multiple, worst = 0, 0, 0.0
-    for mix in _coprime(8):
-        a = characteristic_polynomial(mix.limit)
-        first, second = a.derivative(), a.derivative().derivative()
-        for root in limit_roots(mix):
-            found = drift(mix, root)
-            if found.first is None or found.second is None:
-                multiple += 1
-                continue
-            with flint_context.workprec(_BITS):
-                alpha = root.ball
-                slope = _value(first, alpha)
-                printed = alpha / 2 * (alpha * _value(second, alpha) / slope + 2)
-                same = found.first.overlaps(alpha) and found.second.overlaps(printed)
-                sharp = float(abs(printed - found.second).upper()) < 1e-20
-            if not (same and sharp):
-                return sampled(_name(mix), str(found.second), str(printed))
-            above = next(
-                (
-                    length
-                    for length in (10**k for k in range(1, 9))
-                    if drift_bound(mix, root, length)
-                ),
-                None,
-            )
-            if above is None:
-                return Outcome(Verdict.UNDECIDED, Evidence.BALL, f"no K for {_name(mix)}", "K")
-            tried, worst = tried + 1, max(worst, above)
-    return sampled(
-        None,
-        f"{tried} simple roots: c_2 as printed, to 20 digits; K and eps exist for each, "
-        f"for every real l0 >= {worst:g}",
-        "|z - alpha (1 + eps) - c_2 eps^2| <= K eps^3",
-        f"One root of a conjugate pair; {multiple} multiple roots, which the theorem excludes. K "
-        "is by Rouche's theorem in balls, which also shows that the branch is unique.",
-    )
+    mix = exact.two_lengths(*case)
+    slope = exact.characteristic_polynomial(mix.limit).derivative()
+    found = exact.drift(mix, root)
+    assert found.first is not None  # the root is simple
+    assert found.second is not None
+    with working(_BITS):
+        alpha = root.ball
+        bend = _value(slope.derivative(), alpha) / _value(slope, alpha)
+        printed = alpha / 2 * (alpha * bend + 2)
+        same = found.first.overlaps(alpha) and found.second.overlaps(printed)
+        sharp = float(abs(printed - found.second).upper()) < 1e-20
+    if not (same and sharp):
+        return f"{named(*case)}: {found.second}, printed {printed}"
+    lengths = (10**k for k in range(1, 9))
+    above = next((length for length in lengths if exact.drift_bound(mix, root, length)), None)
+    if above is None:
+        raise ArithmeticError(f"no K for {named(*case)}")
+    return Seen(above)
 
 
-def _dominant_simple() -> Outcome:
-    """Whether the two dominant roots are a simple pair, above all others, from n = 6 on."""
-    bad = []
-    for mix, (root, *others) in _roots():
-        alone = all(other.modulus < root.modulus for other in others)
-        if root.multiplicity != 1 or root.ball.imag == 0 or not alone:
-            bad.append(mix)
-    late = [mix for mix in bad if mix.ages >= _SIMPLE_FROM]
-    names = "; ".join(_name(mix) for mix in bad if 2 < mix.ages < _SIMPLE_FROM)
-    return sampled(
-        _name(late[0]) if late else None,
-        f"not so for {len(late)} mixes with n >= {_SIMPLE_FROM}"
-        if late
-        else f"a simple conjugate pair for every n >= {_SIMPLE_FROM} (up to {_LONGEST})",
-        "simple, as n grows",
-        f"Below, one real root is dominant: lengths (1, 2), which have no other; {names}. At "
-        "lengths (2, 3) and p = 3/4 the dominant root is a double one, -1/2.",
-        refuted=Evidence.BALL,
-    )
+def _dominates_alone(a: int, n: int, p: Fraction) -> bool:
+    """Whether the two dominant roots are a simple pair, above all others."""
+    root, *others = _roots(a, n, p)
+    alone = all(other.modulus < root.modulus for other in others)
+    return root.multiplicity == 1 and root.ball.imag != 0 and alone
 
 
-def _correction_positive() -> Outcome:
-    """Re d > 0 on the dominant branches, from which n on; and Re d / n."""
-    from fluidkv.exact.mixed.motion.drift import drift
-
-    least, bad = float("inf"), None
-    for mix, (root, *_) in _roots():
-        rates = drift(mix, root).modulus_rates
-        if rates is None or not rates[1] > 0:
-            bad = bad or _name(mix)
-            continue
-        least = min(least, float(rates[1].lower()) / mix.ages)
-    return sampled(
-        bad,
-        f"Re d >= {least:.3f} n, from n = 2 on",
-        "Re d >= c n > 0 for sufficiently large n",
-        "With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3)).",
-    )
+def _exceptions() -> Iterator[str]:
+    return (named(*c) for c in _coprime(SIMPLE_FROM - 1) if c[1] > 2 and not _dominates_alone(*c))
 
 
+@CLAIMS.over(
+    _COPRIME.where(f"n >= {SIMPLE_FROM}", lambda a, n, p: n >= SIMPLE_FROM),
+    "theorem-24.dominant-branches-simple",
+    "Theorem 24",
+    "Along coprime families the two dominant limiting branches are simple.",
+    ours=f"a simple conjugate pair for every n >= {SIMPLE_FROM} (up to {_LONGEST})",
+    paper="simple, as n grows",
+    note=lambda _: (
+        "Below, one real root is dominant: lengths (1, 2), which have no other; "
+        f"{'; '.join(_exceptions())}. At lengths (2, 3) and p = 3/4 the dominant root is a double "
+        "one, -1/2."
+    ),
+    refuted=Evidence.BALL,
+)
+def _dominant_simple(a: int, n: int, p: Fraction) -> bool:
+    return _dominates_alone(a, n, p)
+
+
+@CLAIMS.over(
+    _COPRIME,
+    "theorem-24.modulus-correction",
+    "Theorem 24; B.7.2",
+    "On the dominant branches the second-order modulus correction is positive.",
+    ours=lambda seen: f"Re d >= {min(seen):.3f} n, from n = 2 on",
+    paper="Re d >= c n > 0 for sufficiently large n",
+    note="With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3)).",
+)
+def _correction_positive(a: int, n: int, p: Fraction) -> Seen | bool:
+    rates = exact.drift(exact.two_lengths(a, n, p), _roots(a, n, p)[0]).modulus_rates
+    return rates is not None and bool(rates[1] > 0) and Seen(float(rates[1].lower()) / n)
+
+
+@CLAIMS.claim(
+    "theorem-24.correction-formula",
+    "B.7.2",
+    "d = 1/(1 - alpha) + alpha P''/(2 P'), with alpha P''/P' as printed.",
+    checked="n, a, p and alpha^a symbolic",
+)
 def _correction_formula() -> Outcome:
     """Both displays for d, and the ratio under it, as identities of rational functions."""
     import sympy
@@ -169,20 +171,24 @@ def _correction_formula() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "theorem-24.distance-to-one",
+    "B.7.2",
+    "On the dominant branches |1 - alpha| = O(1/n), so that |A'(alpha)| >= c n^2.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.BALL,
+    checked="lengths (2, n), n = 5, 9, 17, 33, p = 1/2",
+)
 def _distance_to_one() -> Outcome:
     """n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed."""
-    from flint import ctx as flint_context
-
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.motion.limit import limit_roots
-    from fluidkv.exact.roots.polynomial import characteristic_polynomial
+    from fluidkv.exact.precision import working
 
     rows = []
     for n in (5, 9, 17, 33):
-        mix = two_lengths(2, n, Fraction(1, 2))
-        root = limit_roots(mix)[0]
-        with flint_context.workprec(_BITS):
-            slope = _value(characteristic_polynomial(mix.limit).derivative(), root.ball)
+        mix = exact.two_lengths(2, n, Fraction(1, 2))
+        root = exact.limit_roots(mix)[0]
+        with working(_BITS):
+            slope = _value(exact.characteristic_polynomial(mix.limit).derivative(), root.ball)
             size = abs(slope) / mix.limit.denominator
             rows.append((n, abs(1 - root.ball), size / n**2))
     far = all(distance > 1 for _, distance, _ in rows)
@@ -203,85 +209,26 @@ def _distance_to_one() -> Outcome:
     )
 
 
-def _radius_expansion() -> Outcome:
-    """|rho(eps) - rho_inf (1 + eps)| over n eps^2, at eps = E / n^3 for E = 1/4, 1, 4."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.motion.limit import limit_roots
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-
-    largest: dict[int, float] = {}
-    for n in (8, 12, 16, 20, 24):
-        for a in (1, n // 2 - 1, n - 1):
-            for p in (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10)) if gcd(a, n) == 1 else ():
-                mix = two_lengths(a, n, p)
-                limit = float(limit_roots(mix)[0].modulus.mid())
-                for scale in (Fraction(1, 4), Fraction(1), Fraction(4)):
-                    length = n**3 / scale - n
-                    low, high = certify_spectrum(mix.weights(length)).radius
-                    eps = float(scale) / n**3
-                    # radii are 1e-15 wide, n eps^2 is above 1e-8
-                    off = abs((low + high) / 2 - limit * (1 + eps)) / (n * eps**2)
-                    largest[n] = max(largest.get(n, 0.0), off)
-    values = list(largest.values())
-    grows = values[-1] > 1.5 * values[0]
-    shown = "; ".join(f"n = {n}: {value:.2f}" for n, value in largest.items())
-    return Outcome(
-        Verdict.UNDECIDED if grows else Verdict.HOLDS,
-        Evidence.SAMPLED,
-        ours=f"largest |rho - rho_inf (1 + eps)| / (n eps^2): {shown}",
-        paper="<= K for n large",
-        note="eps = E/n^3 with E = 1/4, 1 and 4, p = 1/10, 1/2 and 9/10.",
-    )
-
-
-def _claim(id: str, statement: str, place: str, check: Any, checked: str, **more: Any) -> Any:
-    return congestion(
-        f"theorem-24.{id}", statement, place, check, kind="theorem", checked=checked, **more
-    )
-
-
-CLAIMS = (
-    _claim(
-        "expansion",
-        "A simple root of A continues as alpha (1 + eps) + c_2 eps^2 + O(eps^3), c_2 as in (31).",
-        "Theorem 24, (31)",
-        _expansion,
-        "all simple roots for coprime pairs up to 8, p = 1/10, 3/10, ... 9/10",
+@CLAIMS.over(
+    Range(
+        "n = 8, 12 ... 24, a = 1, n/2 - 1, n - 1, p = 1/10, 1/2, 9/10, eps = E/n^3 with "
+        "E = 1/4, 1, 4",
+        lambda: (
+            (a, n, p, scale)
+            for a, n, p in cases(24)
+            if n in range(8, 25, 4) and a in (1, n // 2 - 1, n - 1)
+            for scale in (Fraction(1, 4), Fraction(1), Fraction(4))
+        ),
     ),
-    _claim(
-        "dominant-branches-simple",
-        "Along coprime families the two dominant limiting branches are simple.",
-        "Theorem 24",
-        _dominant_simple,
-        _COPRIME,
-    ),
-    _claim(
-        "modulus-correction",
-        "On the dominant branches the second-order modulus correction is positive.",
-        "Theorem 24; B.7.2",
-        _correction_positive,
-        _COPRIME,
-    ),
-    _claim(
-        "correction-formula",
-        "d = 1/(1 - alpha) + alpha P''/(2 P'), with alpha P''/P' as printed.",
-        "B.7.2",
-        _correction_formula,
-        "n, a, p and alpha^a symbolic",
-    ),
-    _claim(
-        "distance-to-one",
-        "On the dominant branches |1 - alpha| = O(1/n), so that |A'(alpha)| >= c n^2.",
-        "B.7.2",
-        _distance_to_one,
-        "lengths (2, n), n = 5, 9, 17, 33, p = 1/2",
-        expected=Verdict.FAILS,
-    ),
-    _claim(
-        "spectral-radius",
-        "|rho(eps) - rho_inf (1 + eps)| <= K n eps^2 at the threshold scale.",
-        "Theorem 24, (32)",
-        _radius_expansion,
-        "n = 8 ... 24, three shares, a = 1, about n/2 and n - 1",
-    ),
+    "theorem-24.spectral-radius",
+    "Theorem 24, (32)",
+    "|rho(eps) - rho_inf (1 + eps)| <= K n eps^2 at the threshold scale.",
+    ours=lambda seen: f"K = 1 serves: {min(seen):.2f} to {max(seen):.2f} of n eps^2",
+    paper="<= K for n large",
+    note="The limit of Re d / n, below 1 for all p and theta, is what K has to exceed.",
+    refuted=Evidence.BALL,
 )
+def _radius_expansion(a: int, n: int, p: Fraction, scale: Fraction) -> Seen | str:
+    """With K = 1."""
+    size = abs(remainder(a, n, p, scale / n**3))
+    return Seen(size) if size <= 1 else f"{named(a, n, p)}, eps = {scale}/n^3: {size}"

@@ -7,150 +7,189 @@ in the longer decode length.
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled, verdict
-from fluidkv.papers.congestion.claims.mixed._thresholds import (
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
+    PAIRS,
     SHARES,
     SWEPT,
+    THREE_SHARES,
     c,
-    coprime_pairs,
     least,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     import sympy
 
+CLAIMS = statements()
+_HALF = Fraction(1, 2)
 _LENGTHS = (11, 21, 41, 81, 161)
+_NUMBERS = ", ".join(map(str, _LENGTHS))
+_BELOW = "section 4.3, below Proposition 4"
 _FAMILIES: dict[str, tuple[float, Callable[[int], int]]] = {
     "a = 2": (0.0, lambda n: 2),
     "a = (n-1)/2": (0.5, lambda n: (n - 1) // 2),
 }
+_ALONG = f"a = 2 and (n-1)/2, n = {_NUMBERS}"
 
 
-def relative_errors(
+def _relative_errors(
     theta: float | None, a: Callable[[int], int], p: Fraction, lengths: tuple[int, ...]
 ) -> list[float]:
     """(13) / l0_min - 1 for each n; with theta = a/n of the pair where it is None."""
-    errors = []
-    for n in lengths:
-        own = a(n) / n if theta is None else theta
-        errors.append(n**3 / c(own, p) / least(a(n), n, p) - 1)
-    return errors
+    return [
+        n**3 / c(a(n) / n if theta is None else theta, p) / least(a(n), n, p) - 1 for n in lengths
+    ]
 
 
-def _proposition_4() -> Outcome:
-    bad, shown = None, []
-    for name, (theta, a) in _FAMILIES.items():
-        for p in SHARES:
-            errors = relative_errors(theta, a, p, _LENGTHS)
-            own = relative_errors(None, a, p, _LENGTHS[-1:])[0]
-            # An error may pass through 0 once on its way; from there on it has to fall.
-            if not abs(errors[-1]) < abs(errors[-2]) < abs(errors[-3]) and bad is None:
-                bad = f"{name}, p = {p}: {errors}"
-            shown.append(f"{name}, p = {p}: {errors[-1]:+.2%} ({own:+.2%})")
-    return sampled(
-        bad,
-        f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with theta = a/n of the pair: "
-        + "; ".join(shown),
-        "l0_min ~ (13)",
-        "An error along these lengths that falls; no proof of the limit. With theta = 0 for a = 2 "
-        "it is of the order 6 p / (q n): for p = 9/10, n near 500 is needed to be within 10 %.",
-    )
+def _falls(errors: list[float]) -> bool:
+    """An error may pass through 0 once on its way; from there on it has to fall."""
+    return abs(errors[-1]) < abs(errors[-2]) < abs(errors[-3])
 
 
-def _next_to_each_other() -> Outcome:
-    bad, shown = None, []
-    for p in SHARES:
-        errors = relative_errors(1.0, lambda n: n - 1, p, _LENGTHS[:4])
-        if not abs(errors[-1]) < abs(errors[-2]) < abs(errors[-3]) and bad is None:
-            bad = f"p = {p}: {errors}"
-        shown.append(f"p = {p}: {errors[-1]:+.2%}")
-    return sampled(
-        bad,
-        f"relative error at n = {_LENGTHS[3]}: " + "; ".join(shown),
-        "excluded",
-        "The proof has uniform constants over theta in [0, 1], so nothing excludes theta = 1.",
-    )
+@CLAIMS.over(
+    Range(f"{_ALONG}, {THREE_SHARES}", lambda: product(_FAMILIES, SHARES)),
+    "proposition-4.asymptotic",
+    "Proposition 4, equation (13)",
+    "l0_min / n^3 tends to ((1-p) + p theta)^3 / (2 pi^2 p (1-p)).",
+    ours=lambda seen: (
+        f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with "
+        "theta = a/n of the pair: " + "; ".join(seen)
+    ),
+    paper="l0_min ~ (13)",
+    note="An error along these lengths that falls; no proof of the limit. With theta = 0 for a = 2 "
+    "it is of the order 6 p / (q n): for p = 9/10, n near 500 is needed to be within 10 %.",
+)
+def _proposition_4(family: str, p: Fraction) -> Seen | str:
+    theta, a = _FAMILIES[family]
+    errors = _relative_errors(theta, a, p, _LENGTHS)
+    own = _relative_errors(None, a, p, _LENGTHS[-1:])[0]
+    shown = f"{family}, p = {p}: {errors[-1]:+.2%} ({own:+.2%})"
+    return Seen(shown) if _falls(errors) else f"{family}, p = {p}: {errors}"
 
 
-def _cubic() -> Outcome:
-    p = Fraction(1, 2)
-    bad, shown = None, []
-    for name, (_, a) in _FAMILIES.items():
-        inputs = [least(a(n), n, p) for n in _LENGTHS]
-        slopes = [
-            math.log(v / u) / math.log(m / n)
-            for u, v, n, m in zip(inputs, inputs[1:], _LENGTHS, _LENGTHS[1:], strict=False)
-        ]
-        off = [abs(slope - 3) for slope in slopes]
-        if not all(x > y for x, y in pairwise(off)):
-            bad = bad or f"{name}: {slopes}"
-        shown.append(f"{name}: " + ", ".join(f"{slope:.3f}" for slope in slopes))
-    return sampled(
-        bad,
-        f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(shown),
-        "l1_2^3",
-    )
+@CLAIMS.over(
+    Range(f"a = n - 1, n = 11, 21, 41, 81, {THREE_SHARES}", lambda: SHARES),
+    "proposition-4.theta-one",
+    "Proposition 4, beyond its range",
+    "(13) holds with theta = 1 too, which the proposition excludes.",
+    ours=lambda seen: f"relative error at n = {_LENGTHS[3]}: " + "; ".join(seen),
+    paper="excluded",
+    note="The proof has uniform constants over theta in [0, 1], so nothing excludes theta = 1.",
+    origin=Origin.READING,
+)
+def _next_to_each_other(p: Fraction) -> Seen | str:
+    errors = _relative_errors(1.0, lambda n: n - 1, p, _LENGTHS[:4])
+    return Seen(f"p = {p}: {errors[-1]:+.2%}") if _falls(errors) else f"p = {p}: {errors}"
 
 
-def _closer() -> Outcome:
-    bad = None
-    for p in SHARES:
-        before: dict[int, tuple[int, int]] = {}
-        for a, n in coprime_pairs(16):
-            value = least(a, n, p)
-            if n in before and value < before[n][1] and bad is None:
-                bad = f"n = {n}, p = {p}: a = {before[n][0]} and {a}"
-            before[n] = (a, value)
-    rising = _prefactor_rises_with_theta()
-    return sampled(
-        bad or (None if rising else "prefactor of (13)"),
-        "l0_min never falls as a grows; d/dtheta of the prefactor is positive in symbols",
-        "harder for theta near 1",
-    )
+@CLAIMS.over(
+    Range(f"{_ALONG}, p = 1/2", lambda: _FAMILIES),
+    "proposition-4.cubic",
+    _BELOW,
+    "The input length needed scales as l1_2^3.",
+    ours=lambda seen: (
+        f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)
+    ),
+    paper="l1_2^3",
+)
+def _cubic(family: str) -> Seen | str:
+    a = _FAMILIES[family][1]
+    slopes = [
+        math.log(least(a(m), m, _HALF) / least(a(n), n, _HALF)) / math.log(m / n)
+        for n, m in pairwise(_LENGTHS)
+    ]
+    nearer = all(abs(x - 3) > abs(y - 3) for x, y in pairwise(slopes))
+    shown = f"{family}: " + ", ".join(f"{slope:.3f}" for slope in slopes)
+    return Seen(shown) if nearer else shown
+
+
+@CLAIMS.over(
+    SWEPT.where("each a beside the next", lambda a, n, p: a < n - 1),
+    "proposition-4.harder.close-lengths",
+    _BELOW,
+    "Stability is harder when the two decode lengths are close.",
+)
+def _closer(a: int, n: int, p: Fraction) -> bool:
+    further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
+    return least(a, n, p) <= least(further, n, p)
 
 
 def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
+    """Of (13), but for 2 pi^2, in p and theta."""
     import sympy
 
     p, theta = sympy.symbols("p theta", positive=True)
     return (1 - p + p * theta) ** 3 / (p * (1 - p)), p, theta
 
 
-def _prefactor_rises_with_theta() -> bool:
-    """With p in (0, 1) as x / (1 + x), x > 0, positivity is visible in the coefficients."""
+def _sign(expression: "sympy.Expr", p: "sympy.Symbol") -> int | None:
+    """1 or -1 where it is positive or negative for all p in (0, 1), and positive theta.
+
+    With p as x / (1 + x), x > 0, the coefficients show it.
+    """
+    import sympy
+
+    x = sympy.Symbol("x", positive=True)
+    seen = sympy.factor(expression.subs(p, x / (1 + x)))
+    return 1 if seen.is_positive else -1 if seen.is_negative else None
+
+
+@CLAIMS.claim(
+    "proposition-4.harder.close-lengths.prefactor",
+    _BELOW,
+    "The prefactor of (13) grows with theta.",
+    checked="all p and theta, in symbols",
+)
+def _prefactor_rises_with_theta() -> Outcome:
     import sympy
 
     f, p, theta = _prefactor()
-    x = sympy.Symbol("x", positive=True)
-    slope = sympy.factor(sympy.diff(f, theta).subs(p, x / (1 + x)))
-    return bool(slope.is_positive)
+    slope = sympy.factor(sympy.diff(f, theta))
+    return Outcome(
+        verdict(_sign(slope, p) == 1), Evidence.EXACT, f"d/dtheta is {slope} > 0", "theta near 1"
+    )
 
 
+@CLAIMS.claim(
+    "proposition-4.harder.prefactor",
+    f"{_BELOW}, read at every theta in [0, 1)",
+    "The prefactor of (13) is large for p near 0 and for p near 1, at every theta in [0, 1).",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked="theta = 0, all p, in symbols",
+)
 def _prefactor_at_both_ends() -> Outcome:
     """At theta = 0, which Proposition 4 allows, the prefactor is (1-p)^2 / p: 0 at p = 1."""
     import sympy
 
     f, p, theta = _prefactor()
     at_zero = sympy.factor(f.subs(theta, 0))
-    x = sympy.Symbol("x", positive=True)
-    falls = bool(sympy.factor(sympy.diff(at_zero, p).subs(p, x / (1 + x))).is_negative)
     end = sympy.limit(at_zero, p, 1, "-")
     return Outcome(
-        verdict(not (falls and end == 0)),
+        verdict(not (_sign(sympy.diff(at_zero, p), p) == -1 and end == 0)),
         Evidence.EXACT,
         ours=f"theta = 0: {at_zero} falls over all of (0, 1), to {end} at p = 1",
         paper="harder for p near 0 or p near 1",
-        note="For each fixed theta > 0 it does grow without bound at both ends.",
+        note="The sentence names no theta. For each fixed theta > 0 it does grow without bound at "
+        "both ends, and l0_min grows as p tends to 1 wherever a > 1: see "
+        "congestion.proposition-4.harder.long-requests-rare.",
         witness="theta = 0, as in Figure 3 (b), where a = 2",
     )
 
 
+@CLAIMS.claim(
+    "proposition-4.harder.prefactor-positive-theta",
+    _BELOW,
+    "For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.",
+    checked="all theta > 0, in symbols",
+)
 def _prefactor_for_positive_theta() -> Outcome:
     import sympy
 
@@ -160,104 +199,29 @@ def _prefactor_for_positive_theta() -> Outcome:
     return holds_for(None if good else str(ends), ours=f"{ends}", paper="weak in both cases")
 
 
-def _threshold_at_both_ends() -> Outcome:
-    tenths = [Fraction(k, 10) for k in range(1, 10)]
-    easier = [
-        (a, n)
-        for a, n in coprime_pairs(16)
-        if least(a, n, Fraction(9, 10)) <= least(a, n, Fraction(1, 2))
-    ]
-    values = [least(1, 2, p) for p in tenths]
-    total = len(list(coprime_pairs(16)))
-    return sampled(
-        f"decode lengths (1, 2): l0_min = {values} for p = 1/10 ... 9/10" if easier else None,
-        f"l0_min at p = 9/10 is not above that at 1/2 for {len(easier)} of {total} pairs, those "
-        f"with a/n up to {max(a / n for a, n in easier):.2f}",
-        "harder for p near 1",
-        "With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
-        refuted=Evidence.BALL,  # that no shorter input is stable follows from crossings in balls
-    )
-
-
-def _short_requests_rare() -> Outcome:
-    bad = next(
-        (
-            f"({a}, {n})"
-            for a, n in coprime_pairs(16)
-            if least(a, n, Fraction(1, 10)) <= least(a, n, Fraction(1, 2))
-        ),
-        None,
-    )
-    return sampled(bad, "l0_min at p = 1/10 is above that at p = 1/2 for every pair", "harder")
-
-
-_NUMBERS = ", ".join(map(str, _LENGTHS))
-
-CLAIMS = (
-    congestion(
-        "proposition-4.asymptotic",
-        "l0_min / n^3 tends to ((1-p) + p theta)^3 / (2 pi^2 p (1-p)).",
-        "Proposition 4, equation (13)",
-        _proposition_4,
-        kind="proposition",
-        checked=f"a = 2 and (n-1)/2, n = {_NUMBERS}, p = 1/10, 1/2, 9/10",
+@CLAIMS.over(
+    PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
+    "proposition-4.harder.long-requests-rare",
+    _BELOW,
+    "Stability is harder for p near 1: l0_min grows as p tends to 1.",
+    ours=lambda seen: (
+        "l0_min rises with p for every pair; at the three p it is "
+        + next(shown for shown in seen if shown.startswith("(2, 7)"))
     ),
-    congestion(
-        "proposition-4.theta-one",
-        "(13) holds with theta = 1 too, which the proposition excludes.",
-        "Proposition 4, beyond its range",
-        _next_to_each_other,
-        kind="proposition",
-        checked="a = n - 1, n = 11, 21, 41, 81, p = 1/10, 1/2, 9/10",
-    ),
-    congestion(
-        "proposition-4.cubic",
-        "The input length needed scales as l1_2^3.",
-        "section 4.3, below Proposition 4",
-        _cubic,
-        kind="proposition",
-        checked=f"a = 2 and (n-1)/2, n = {_NUMBERS}, p = 1/2",
-    ),
-    congestion(
-        "proposition-4.harder.close-lengths",
-        "Stability is harder when the two decode lengths are close.",
-        "section 4.3, below Proposition 4",
-        _closer,
-        kind="proposition",
-        checked=SWEPT,
-    ),
-    congestion(
-        "proposition-4.harder.prefactor",
-        "The prefactor of (13) is large for p near 0 and for p near 1, at every theta in [0, 1).",
-        "section 4.3, below Proposition 4",
-        _prefactor_at_both_ends,
-        kind="proposition",
-        expected=Verdict.FAILS,
-        checked="theta = 0, all p, in symbols",
-    ),
-    congestion(
-        "proposition-4.harder.prefactor-positive-theta",
-        "For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.",
-        "section 4.3, below Proposition 4",
-        _prefactor_for_positive_theta,
-        kind="proposition",
-        checked="all theta > 0, in symbols",
-    ),
-    congestion(
-        "proposition-4.harder.long-requests-rare",
-        "Stability is harder for p near 1: l0_min at p = 9/10 is above that at p = 1/2.",
-        "section 4.3, below Proposition 4",
-        _threshold_at_both_ends,
-        kind="proposition",
-        expected=Verdict.FAILS,
-        checked="all coprime a < n <= 16",
-    ),
-    congestion(
-        "proposition-4.harder.short-requests-rare",
-        "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
-        "section 4.3, below Proposition 4",
-        _short_requests_rare,
-        kind="proposition",
-        checked="all coprime a < n <= 16",
-    ),
+    paper="harder for p near 1",
+    note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
 )
+def _long_requests_rare(a: int, n: int) -> Seen | bool:
+    values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
+    shown = f"({a}, {n}): {', '.join(map(str, values))}"
+    return Seen(shown) if values[0] < values[1] < values[2] else shown
+
+
+@CLAIMS.over(
+    PAIRS,
+    "proposition-4.harder.short-requests-rare",
+    _BELOW,
+    "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
+)
+def _short_requests_rare(a: int, n: int) -> bool:
+    return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

@@ -7,15 +7,14 @@ import math
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mixed.thresholds.threshold import InputThreshold
+from fluidkv import exact
+from fluidkv.ledger.ranges import Range
 
 SHARES = (Fraction(1, 10), Fraction(1, 2), Fraction(9, 10))
+THREE_SHARES = "p = 1/10, 1/2, 9/10"
 UP_TO = 16
 """Longest decode length of the sweeps in the ledger; `proofs_checks` go on to 60."""
-SWEPT = f"all coprime a < n <= {UP_TO}, p = 1/10, 1/2, 9/10"
 
 Case = tuple[int, int, Fraction]
 
@@ -31,18 +30,34 @@ def cases(up_to: int = UP_TO, shares: Iterable[Fraction] = SHARES) -> list[Case]
     return [(a, n, p) for a, n in coprime_pairs(up_to) for p in chosen]
 
 
+def named(a: int, n: int, p: Fraction) -> str:
+    return f"decode lengths ({a}, {n}), p = {p}"
+
+
+def swept(up_to: int) -> Range:
+    """All pairs up to a length, with each of the three shares."""
+    words = f"all coprime a < n <= {up_to}, {THREE_SHARES}"
+    return Range(words, lambda: cases(up_to), name=named)
+
+
+SWEPT = swept(UP_TO)
+PAIRS = Range(
+    f"all coprime a < n <= {UP_TO}",
+    lambda: coprime_pairs(UP_TO),
+    name=lambda a, n: f"decode lengths ({a}, {n})",
+)
+EACH_SHARE = Range(THREE_SHARES, lambda: SHARES, name=lambda p: f"p = {p}")
+
+
 @cache
-def threshold(a: int, n: int, p: Fraction) -> "InputThreshold":
+def threshold(a: int, n: int, p: Fraction) -> "exact.InputThreshold":
     """The certified threshold, with every input length accounted for.
 
     Raises:
         ArithmeticError: it was not found from all crossings.
     """
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.thresholds.threshold import ThresholdStatus, input_threshold
-
-    found = input_threshold(two_lengths(a, n, p))
-    if found.status is not ThresholdStatus.FOUND:
+    found = exact.input_threshold(exact.two_lengths(a, n, p))
+    if found.status is not exact.ThresholdStatus.FOUND:
         raise ArithmeticError(f"({a}, {n}), p = {p}: {found.status}")
     return found
 
@@ -62,10 +77,7 @@ def gap(a: int, n: int, p: Fraction) -> tuple[Fraction, Fraction]:
     """
     if n == 2:
         return p, p
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-
-    low, high = certify_spectrum(two_lengths(a, n, p).limit).radius
+    low, high = exact.certify_spectrum(exact.two_lengths(a, n, p).limit).radius
     return 1 - Fraction(high), 1 - Fraction(low)
 
 
@@ -73,6 +85,12 @@ def middle(a: int, n: int, p: Fraction) -> float:
     """1 - rho_inf as a float."""
     low, high = gap(a, n, p)
     return float((low + high) / 2)
+
+
+def remainder(a: int, n: int, p: Fraction, eps: Fraction) -> float:
+    """(rho(eps) - rho_inf (1 + eps)) / (n eps^2), by certified radii about 1e-15 wide."""
+    low, high = exact.certify_spectrum(exact.two_lengths(a, n, p).weights(1 / eps - n)).radius
+    return ((low + high) / 2 - (1 - middle(a, n, p)) * (1 + float(eps))) / (n * float(eps) ** 2)
 
 
 def c(theta: float, p: Fraction) -> float:
@@ -92,7 +110,3 @@ def first_order(a: int, n: int, p: Fraction) -> int | None:
     low, high = gap(a, n, p)
     ends = {max(0, math.ceil(1 / end) - n) for end in (low, high)}
     return ends.pop() if len(ends) == 1 else None
-
-
-def named(a: int, n: int, p: Fraction) -> str:
-    return f"decode lengths ({a}, {n}), p = {p}"
