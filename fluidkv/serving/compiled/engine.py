@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups, joined
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
@@ -84,7 +85,7 @@ class _Batch:
         self.slots = sizes.slots  # that were enough so far, in any group
 
     def run(self, group: np.ndarray) -> RunRecords:
-        with jax.enable_x64(True):
+        with in_float64():
             arrays = _filled_up(self.arrays, group, self.sizes.runs)
             numbers = numbers_of(self.rules, arrays, jumps=self.jumps)
             table = table_of(self.choices, arrays, self.sizes.requests)

@@ -13,6 +13,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
+from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Progress, Reached, Watch, cores, filled_up, go_on, in_groups
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, empty
@@ -61,7 +62,7 @@ def run_chain(form: Form, numbers: Numbers, plan: Plan, on_progress: Progress | 
 def _run_group(
     form: Form, numbers: Numbers, plan: Plan, size: int, watch: Watch, group: np.ndarray
 ) -> Found:
-    with jax.enable_x64(True):
+    with in_float64():
         # Filled up with runs that nobody asked for, so that all groups share a compilation.
         chain = empty(run_keys(plan.seed, group[0] + np.arange(size)), numbers)
         bounds = [jnp.asarray(np.float64(value)) for value in (plan.horizon, plan.level)]

@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Reached, Watch, go_on, power_of_two
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.runs.history import Schedule
@@ -91,7 +92,7 @@ def schedules(
         iterations: of a run, at most.
         watch: told of iterations.
     """
-    with jax.enable_x64(True):
+    with in_float64():
         tables = _tables(segments, clocks, horizon, iterations)
         state = _start(tables)
         steps = _length(segments)

@@ -10,7 +10,7 @@ from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import Case, cases, named, remainder
+from fluidkv.papers.congestion.instances.coprime_pairs import Case, cases, named, remainder
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
