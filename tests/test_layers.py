@@ -291,7 +291,6 @@ def _sources() -> dict[str, str]:
     }
 
 
-@pytest.mark.xfail(strict=True, reason="cli/app and cli/oracle import each other")
 def test_no_files_and_no_inner_rooms_import_each_other() -> None:
     assert circles(_sources()) == []
 
