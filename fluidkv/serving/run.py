@@ -94,26 +94,19 @@ def serve(
     _check_horizon(iterations, every, rules)
     running = _checked_start(start, tables, rules, all_limits)
     arrays = arrays_of(tables, all_limits, clocks, populations, running)
+    jumps, unit = clocks[0].jumps, clocks[0].unit
     horizon = NO_HORIZON if iterations is None else iterations
-    records = _backend(backend, rules, arrays, clocks[0].jumps, horizon)(
+    records = _backend(backend, rules, arrays, jumps, horizon)(
         rules,
         arrays,
-        jumps=clocks[0].jumps,
+        jumps=jumps,
         iterations=horizon,
         every=every,
         keep_requests=keep_requests,
         on_progress=on_progress,
     )
-    return as_dataset(
-        records,
-        COUNTS,
-        tables,
-        blocks=arrays.blocks,
-        block_size=arrays.block_size,
-        every=every,
-        label=rules.label,
-        unit=clocks[0].unit,
-    )
+    memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
+    return as_dataset(records, COUNTS, tables, **memory, every=every, label=rules.label, unit=unit)
 
 
 def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:

@@ -100,18 +100,7 @@ def run_policy(
     _check(runs, backend)
     literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
     way = _Way(limit, keep_requests, backend, Watch(on_progress))
-    found = _literal(runs, way) if literal else _fast(runs, way)
-    tables, policies, clocks, capacities, _ = (list(column) for column in zip(*runs, strict=True))
-    return as_dataset(
-        in_windows(found, every, peak=COUNTS.index("held_tokens")),
-        ["used_blocks" if name == "held_tokens" else name for name in COUNTS],
-        tables,
-        blocks=np.array([np.nan if room is None else room for room in capacities]),
-        block_size=np.ones(len(runs), np.int64),
-        every=every,
-        label=", ".join(dict.fromkeys(each.label for each in policies)),
-        unit=clocks[0].unit,
-    )
+    return _dataset(runs, _literal(runs, way) if literal else _fast(runs, way), every)
 
 
 class _Run(NamedTuple):
@@ -133,6 +122,19 @@ class _Way(NamedTuple):
     keep_requests: bool
     backend: str
     watch: Watch
+
+
+def _dataset(runs: list[_Run], found: Iterator[Outcome], every: int) -> xr.Dataset:
+    return as_dataset(
+        in_windows(found, every, peak=COUNTS.index("held_tokens")),
+        ["used_blocks" if name == "held_tokens" else name for name in COUNTS],
+        [run.requests for run in runs],
+        blocks=[np.nan if run.capacity is None else run.capacity for run in runs],
+        block_size=[1] * len(runs),
+        every=every,
+        label=", ".join(dict.fromkeys(run.policy.label for run in runs)),
+        unit=runs[0].clock.unit,
+    )
 
 
 def _literal(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
