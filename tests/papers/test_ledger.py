@@ -49,7 +49,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.table-5.fewer-modes",
         "congestion.figure-23.grows-slower",
         "congestion.section-4-3.threshold-is-global",
-        "congestion.section-4-3.threshold-is-global.equal-shares",
         "congestion.worst-case-ratio.interval-every-length",
         "congestion.worst-case-ratio.increases-with-l0-every-length",
         "congestion.figure-2.a.limit-modulus",

@@ -34,10 +34,9 @@ def one_class(input_length: int, decode_length: int, capacity: int) -> System:
 
 def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
-    import jax
 
     rates = fluid.steady(fluid.class_rates(system.workload, rate), iterations=iterations)
-    return fluid.poisson_arrivals(jax.random.key(seed), rates, count=count)
+    return fluid.poisson_arrivals(fluid.random_key(seed), rates, count=count)
 
 
 def totals(system: System, arrivals: "np.ndarray", **policy: Any) -> Totals:

@@ -59,7 +59,6 @@ def burst_totals(
     period: int = PERIOD,
 ) -> Totals:
     """One node: means over the runs, of all iterations. Greedy, or capped as `_CAPPED` says."""
-    import jax
 
     system = node(routing, lengths)
     rates = fluid.bursts(
@@ -70,7 +69,7 @@ def burst_totals(
         factor=factor,
         keep_mean=True,
     )
-    arrivals = fluid.poisson_arrivals(jax.random.key(SEED), rates, count=RUNS)
+    arrivals = fluid.poisson_arrivals(fluid.random_key(SEED), rates, count=RUNS)
     if policy == "greedy":
         return totals(system, arrivals)
     x = float(certified(routing, lengths).equilibrium.rate)

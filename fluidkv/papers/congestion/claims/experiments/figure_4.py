@@ -51,14 +51,13 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
     Keys: completed, evicted, arrived (requests an iteration), evicting (share of the iterations),
     waiting (mean queue) and queue (at the end of the window).
     """
-    import jax
     import numpy as np
 
     lam = fluid.class_rates(system().workload, np.repeat(rates, count))
     found = fluid.simulate_open(
         system(),
         arrivals=fluid.poisson_arrivals(
-            jax.random.key(SEED), fluid.steady(lam, iterations=ITERATIONS)
+            fluid.random_key(SEED), fluid.steady(lam, iterations=ITERATIONS)
         ),
         every=WINDOW,
         record=("arrived", "completed", "evicted", "evicting", "queue_time", "queue"),

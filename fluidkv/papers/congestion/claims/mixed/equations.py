@@ -1,4 +1,4 @@
-"""Congestion, equations (7), (8), (10), (11), (28) to (30) and (34): what they say of one another.
+"""Congestion, equations (8) to (11), (28) to (30) and (34): of one another and of the model.
 
 Each identity is linear in the products of shares and inputs. So if it holds for shares, ratios and
 inputs that are symbols, it holds for all; lengths have to be numbers, and those tried are a sample.
@@ -11,7 +11,7 @@ from typing import Any
 
 from fluidkv import exact
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -24,7 +24,7 @@ def pairs() -> list[tuple[int, int]]:
     return list(combinations(range(1, _UP_TO + 1), 2))
 
 
-ALL_PAIRS = Range(f"all pairs of lengths up to {_UP_TO}; p, l0 and z symbolic", pairs)
+_PAIRS = Range(f"all pairs of lengths up to {_UP_TO}; p, l0 and z symbolic", pairs)
 _MIXES = Range(
     f"all pairs of lengths up to {_UP_TO}, {len(_TUPLES)} tuples of three and four; shares, "
     "ratios, inputs and z symbolic",
@@ -45,33 +45,6 @@ def _shares(classes: int) -> list[Fraction]:
 
 @CLAIMS.over(
     _WORKLOADS,
-    "equation-7",
-    "equation (7) and below",
-    "With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit "
-    "above 0.",
-    ours=lambda seen: (
-        "what a stage holds over r_k L, less 1, is at most "
-        f"{max(seen)} / L; x* tends to c / sum(p r l1)"
-    ),
-    paper="w = r_k L (1 + O(1/L)); concurrency does not degenerate",
-)
-def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
-    """Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5."""
-    mix, c = exact.LengthMix(lengths, _shares(len(lengths)), ratios[: len(lengths)]), 50
-    limit = [Fraction(v, mix.limit.denominator) for v in mix.limit.memory]
-    weights, rates = [], []
-    for L in (10, 100, 1000, 10**4, 10**5):
-        found = mix.weights(L)
-        held = [Fraction(v, found.denominator) for v in found.memory]
-        rate = exact.eviction_free_equilibrium(System(mix.workload(L), c * L)).rate
-        weights.append(max(abs(v / (L * a) - 1) for v, a in zip(held, limit, strict=True)) * L)
-        rates.append(abs(rate * sum(limit) / c - 1) * L)
-    bounded = max(weights) <= 2 * weights[0] and max(rates) <= 2 * rates[-1]
-    return bounded and Seen(max(weights))
-
-
-@CLAIMS.over(
-    _WORKLOADS,
     "equation-8",
     "equation (8)",
     "At x* = M / sum p_k C_k, C_k = l1_k (l0_k + (l1_k + 1)/2), memory is full and nothing moves.",
@@ -82,12 +55,10 @@ def _equilibrium(lengths: tuple[int, ...], inputs: tuple[int, ...]) -> bool:
     system = System(Workload(tuple(RequestClass(*row) for row in rows)), capacity)
     rate = capacity / sum(p * n * (l0 + Fraction(n + 1, 2)) for l0, n, p in rows)
     state = [[p * rate] * n for _, n, p in rows]
+    if exact.memory_used(system, state) != capacity:
+        return False
     step = exact.iterate(system, state)  # the literal model
-    return (
-        exact.memory_used(system, state) == capacity
-        and not any(map(any, step.evicted))
-        and step.state == state
-    )
+    return step.state == state and not any(map(any, step.evicted))
 
 
 def _symbols(lengths: Sequence[int]) -> tuple[list[Any], list[Any]]:
@@ -115,7 +86,7 @@ def _equation_11(lengths: tuple[int, ...]) -> bool:
 
 
 @CLAIMS.over(
-    ALL_PAIRS, "equation-28", "equation (28)", "For two classes and a common input, (10) is (28)."
+    _PAIRS, "equation-28", "equation (28)", "For two classes and a common input, (10) is (28)."
 )
 def _equation_28(a: int, n: int) -> bool:
     import sympy
@@ -126,10 +97,7 @@ def _equation_28(a: int, n: int) -> bool:
 
 
 @CLAIMS.over(
-    ALL_PAIRS,
-    "equation-29",
-    "equation (29)",
-    "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n.",
+    _PAIRS, "equation-29", "equation (29)", "(1 - z) A(z) = -z^n + p z^(n-a) + q for lengths a < n."
 )
 def _equation_29(a: int, n: int) -> bool:
     import sympy
@@ -140,7 +108,7 @@ def _equation_29(a: int, n: int) -> bool:
 
 
 @CLAIMS.over(
-    ALL_PAIRS,
+    _PAIRS,
     "equation-30",
     "equation (30) and the display of B(z)",
     "F = (l0 + 1) A + B, B = (n - 1) A - z A' and F = (l0 + n) A - z A' for lengths a < n.",
@@ -188,3 +156,102 @@ def _equation_34(lengths: tuple[int, ...]) -> bool:
     z, (p, _) = sympy.Symbol("z"), _symbols(lengths)
     left = (1 - z) * printed.limit(lengths, p, [1] * len(p), z)
     return sympy.expand(left - printed.right_of_34(lengths, p, z)) == 0
+
+
+# --- recurrences and their matrix -----------------------------------------------------------------
+
+_SYSTEMS = Range(
+    "5 systems of two to four classes, starts 1 % off the equilibrium",
+    lambda: (
+        ((2, 3), (50, 50), (1, 1)),
+        ((2, 4), (50, 50), (1, 1)),
+        ((1, 4), (7, 12), (2, 1)),
+        ((2, 4, 6), (5, 3, 9), (1, 2, 3)),
+        ((1, 3, 4, 5), (4, 4, 8, 2), (3, 1, 1, 2)),
+    ),
+    name=lambda lengths, inputs, _: f"lengths {lengths}, inputs {inputs}",
+)
+_LARGEST = 6
+
+
+@CLAIMS.over(
+    _SYSTEMS,
+    "b-1.literal-model",
+    "equation (9)",
+    "Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.",
+    ours=lambda seen: f"0 at {sum(seen)} iterations of {len(seen)} systems",
+    paper="0",
+)
+def _linearisation(
+    lengths: tuple[int, ...], inputs: tuple[int, ...], parts: tuple[int, ...]
+) -> Seen | bool:
+    shares = [Fraction(part, sum(parts)) for part in parts]
+    rows = zip(inputs, lengths, shares, strict=True)
+    system = System(Workload(tuple(RequestClass(i, n, p) for i, n, p in rows)), 700)
+    x = exact.eviction_free_equilibrium(system).rate
+    v, d = exact.survival_weights(system.workload).memory, lengths[-1]
+    cohorts = [x] * d
+    cohorts[0] += x / 100
+    cohorts[-1] -= x * Fraction(v[0], 100 * v[-1])
+    state = [[p * y for y in cohorts[:n]] for p, n in zip(shares, lengths, strict=True)]
+    admitted = cohorts[::-1]
+    for tried in range(2 * d):
+        step = exact.iterate(system, state)
+        if any(sum(row) > 0 for row in step.evicted):
+            return tried > 0 and Seen(tried)
+        state = step.state
+        admitted.append(sum(step.admitted, Fraction(0)))
+        delta = [admitted[-1 - m] - admitted[-2 - m] for m in range(d)]
+        if printed.equation_9(lengths, shares, inputs, delta) != 0:
+            return False
+    return Seen(2 * d)
+
+
+@CLAIMS.over(
+    _PAIRS,
+    "b-1.token-balance",
+    "B.1, first two displays",
+    "The token balance of B.1 says that memory stays the same, and gives the equation for D.",
+    ours="no difference for {count} pairs of lengths",
+    paper="the recurrence of B.1",
+    note="It is the balance of two iterations already, and equal to the equation for D below it: "
+    "no further subtraction of consecutive equations is needed. Symbolic in all but the lengths.",
+    kind="equation",
+)
+def _token_balance(a: int, n: int) -> bool:
+    """The recurrence is: memory is the same at two iterations, with V from (28)."""
+    import sympy
+
+    l0, p = sympy.symbols("l0 p")
+    x = sympy.symbols(f"x0:{n + 1}")  # newest first: x[0] is x^{n+1}
+    delta = [x[m] - x[m + 1] for m in range(n)]
+    memory = printed.equation_9((a, n), (p, 1 - p), (l0, l0), delta)
+    right = printed.token_balance(a, n, p, 1 - p, l0, lambda i: x[1 - i])
+    return sympy.expand((l0 + 1) * x[0] - right - memory) == 0
+
+
+@CLAIMS.over(
+    Range(
+        f"d = 2 ... {_LARGEST}, V symbolic", lambda: range(2, _LARGEST + 1), name="d = {}".format
+    ),
+    "equation-10.cohort-map",
+    "equation (10), Theorem 3 (1), B.6.2 and B.8.2",
+    "The no-eviction map of cohorts has the roots of F and one zero as its eigenvalues.",
+    ours=f"V_0 det(z - Phi) = z F(z) for d = 2 ... {_LARGEST}; F(0) = V_(d-1) > 0",
+    paper="one zero eigenvalue, the others are the roots of F",
+    note="Of the map of cohorts, one entry an age, which is the state of B.6.1; V_0 ... V_(d-1) "
+    "symbolic. Memory is a left eigenvector with eigenvalue 0, so on the memory boundary the roots "
+    "of F are all there is. On all stages of both classes there would be l1_1 zeros more: "
+    "deviations from the proportions of the classes die out within l1_2 iterations.",
+)
+def _matrix(d: int) -> bool:
+    """Phi as printed in B.6.2, for symbols V_s."""
+    import sympy
+
+    z = sympy.Symbol("z")
+    v = sympy.symbols(f"V0:{d}", positive=True)
+    rows = [[-v[j + 1] / v[0] for j in range(d - 1)] + [0]]
+    rows += [[1 if j == i else 0 for j in range(d)] for i in range(d - 1)]
+    left = v[0] * (z * sympy.eye(d) - sympy.Matrix(rows)).det(method="berkowitz")
+    f = sum(v[s] * z ** (d - 1 - s) for s in range(d))
+    return sympy.expand(left - z * f) == 0
