@@ -39,7 +39,7 @@ MUTANTS: list[Mutant] = [
     _mutant("lemma-a-3.overflow", "+ sum(case.masses)", "+ 2 * sum(case.masses)"),
     _mutant("proposition-a-4.map", "- g * sum(old)", "- sum(old)"),
     _mutant("lemma-a-6.monotone", "after.spread >= end.spread", "after.spread > end.spread"),
-    _mutant("equation-40", "done >= m", "done > m"),
+    _mutant("equation-40", "done >= window.least", "done > window.least"),
     # Theorem 2
     _mutant("theorem-2.3.basin", "and Seen(_live(end) == 1)", "and _live(end) == 1"),
     _mutant("lemma-a-9.measure-zero", "missing >= len(gaps) - 1", "missing >= len(gaps)"),
