@@ -29,6 +29,8 @@ MUTANTS: list[Mutant] = [
     _mutant("figure-1.widest", "1 <= peak <= 10", "peak == 8"),
     # examples
     _mutant("example-1.first.admit", '"5, 5, 1, 1, 24, 8"', '"4, 4, 1, 1, 21, 9"', "_EXAMPLE_1"),
+    _mutant("example-3.n-0.state", '"5/2, 2, 17/10"', '"5/2, 2, 9/5"', "_ROWS"),
+    _mutant("example-6.n-0.state", '"17, 3, 0, 0"', '"16, 3, 0, 0"', "_ORBIT"),
     _mutant("example-3.n-6.spread", '"2636/729"', '"2637/729"', "_ROWS"),
     _mutant("example-6.block-ends", '"2, 3"', '"1, 2"', '"block-ends",'),
     _mutant("appendix-a1.l1-4.evictions", "17, 20, 21", "17, 20, 22", "def _eviction_times"),
