@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
+from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
     c,
     cases,

@@ -18,7 +18,7 @@ from fluidkv.exact.mass import iterate
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.polynomial import characteristic_polynomial
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.workload import RequestClass, System, Workload
 
 Z = fmpq_poly([0, 1])

@@ -13,8 +13,8 @@ from flint import fmpq, fmpq_poly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import coprime_pairs
 from fluidkv.papers.congestion.claims.mixed.spectral_gap import double_root
+from fluidkv.papers.congestion.instances.coprime_pairs import coprime_pairs
 
 EVEN = [(a, n) for a, n in coprime_pairs(60) if a % 2 == 0]
 SHARES = st.fractions(Fraction(1, 100), Fraction(99, 100), max_denominator=100)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import SHARES, coprime_pairs
 from fluidkv.papers.congestion.claims.mixed.log_chart import branch_remainder, charted
+from fluidkv.papers.congestion.instances.coprime_pairs import SHARES, coprime_pairs
 
 
 @pytest.mark.parametrize("p", SHARES)

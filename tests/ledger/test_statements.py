@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.claim import Claim
 from fluidkv.ledger.outcomes import equals
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.ledger.statements import Statements
 from fluidkv.ledger.verify import run, run_all
 from fluidkv.verdict import Evidence, Verdict
@@ -21,7 +22,7 @@ def _declared(
     *,
     cases: Range = PAIRS,
     expected: Verdict = Verdict.HOLDS,
-    ours: str | Callable[[], str] = "small",
+    ours: str | Callable[[list[Any]], str] = "small",
 ) -> Claim:
     claims = Statements("paper", "Paper")
 
@@ -65,6 +66,29 @@ def test_what_is_ours_may_be_counted_or_computed() -> None:
         assert outcome is not None
         assert outcome.ours.startswith("6 pairs")
     assert outcome.ours == "6 pairs, 2 of 6"
+
+
+def test_what_a_predicate_has_seen_makes_the_record_where_it_holds() -> None:
+    claims = Statements("paper", "Paper")
+    for limit in (5, 3):
+
+        @claims.over(
+            PAIRS,
+            f"lemma-1.up-to-{limit}",
+            "Lemma 1",
+            "S.",
+            ours=lambda seen: f"at most {max(seen)}",
+            note=lambda seen: f"{len(seen)} sums",
+        )
+        def _sum(a: int, b: int, limit: int = limit) -> bool | Seen:
+            return a + b <= limit and Seen(a + b)
+
+    held, fell = (run(claim).outcome for claim in claims)
+    assert held is not None
+    assert fell is not None
+    assert (held.verdict, held.ours, held.note) == (Verdict.HOLDS, "at most 5", "6 sums")
+    assert (fell.verdict, fell.ours, fell.note) == (Verdict.FAILS, "a counterexample", "")
+    assert fell.witness == "1, 3"
 
 
 def test_a_range_without_cases_proves_nothing() -> None:

@@ -21,9 +21,11 @@ from typing import cast
 from flint import fmpq, fmpq_mat, fmpz_mat
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.nearby.lyapunov import EXACT_AGES, largest_eigenvalue, lyapunov
 from fluidkv.exact.mixed.nearby.transition import transition_matrix
+from fluidkv.exact.precision import DOUBLE, working
 from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.verdict import Evidence, Verdict
 
@@ -58,6 +60,8 @@ class UniformBound:
     reason: str
 
 
+@kinds_checked
+@working(DOUBLE)
 def uniform_bound(mix: LengthMix, input_length: Fraction | int) -> UniformBound:
     """C_P and rho that hold for all L >= `input_length`.
 
@@ -84,11 +88,11 @@ def uniform_bound(mix: LengthMix, input_length: Fraction | int) -> UniformBound:
             return _open(mix, length, pieces, f"{reason}, at {_shown(ratio, at)}")
         candidate = _rounded(cast("fmpq_mat", found.flint))
         step = min(step, end - at)
-        while not _decreases(candidate, _phi(mix, ratio, at + step)):
+        while not decreases(candidate, _phi(mix, ratio, at + step)):
             step /= 2
             if step < _SMALLEST_STEP:
                 return _open(mix, length, pieces, f"no progress beyond {_shown(ratio, at)}")
-        if not _decreases(candidate, _phi(mix, ratio, at)):
+        if not decreases(candidate, _phi(mix, ratio, at)):
             return _open(mix, length, pieces, f"rounding of P at {_shown(ratio, at)}")
         largest = float(largest_eigenvalue(candidate).upper())
         norm = max(norm, math.nextafter(largest / float(_ETA), math.inf))
@@ -111,7 +115,7 @@ def positive_definite(symmetric: fmpq_mat) -> bool:
     return all((c > 0) if (n - i) % 2 == 0 else (c < 0) for i, c in enumerate(coefficients))
 
 
-def _decreases(candidate: fmpq_mat, phi: fmpq_mat) -> bool:
+def decreases(candidate: fmpq_mat, phi: fmpq_mat) -> bool:
     """Whether P > 0 and P - Phi^T P Phi > eta I.
 
     The second implies the first for Schur stable Phi only, so both are asked for.

@@ -26,21 +26,24 @@ Source: derived here from Congestion, equations (10) and (30). The paper exclude
 stability below the threshold for long requests only (Lemma 29).
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.thresholds.separation import BITS, Bracket, separate, touching_turn
+from fluidkv.exact.precision import shown_alike, working
 
 _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
 # A whole length inside a crossing's ball is counted by itself: no ball holds two of them.
 _RELATIVE_WIDTH, _WIDTH = 1e-6, 1e-2
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Crossing:
     """An input length at which modes stand on the unit circle.
@@ -57,6 +60,21 @@ class Crossing:
     exact: Fraction | None
     turn: arb
     outward: int
+
+    @property
+    def period(self) -> float:
+        """Iterations in which the mode turns once."""
+        return 2 / float(self.turn.mid())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None for what is not finite."""
+        length = float(self.length.mid())
+        return {
+            "input_length": length if math.isfinite(length) else None,
+            "exact": None if self.exact is None else str(self.exact),
+            "period": self.period if math.isfinite(self.period) else None,
+            "modes_outward": self.outward,
+        }
 
 
 class InputPencil:
@@ -87,7 +105,7 @@ class InputPencil:
 def _placed(condition: CrossingCondition, bracket: Bracket) -> Crossing | None:
     """The crossing of a bracket; None if it is certainly below 0."""
     for bits in (_FEW_BITS, *BITS):
-        with flint_context.workprec(bits):
+        with working(bits):
             if bracket.touching is None:
                 turn = _narrowed(condition, bracket, bits * 3 // 4)
             else:
@@ -155,7 +173,7 @@ def _at_minus_one(condition: CrossingCondition, sign_before: int) -> Crossing:
     just before, it falls through 0.
     """
     exact = Fraction(-int(condition.offset(-1)), int(condition.slope(-1)))
-    with flint_context.workprec(BITS[-1]):
+    with working(BITS[-1]):
         side = condition.sign_of_common(arb(1))
         if side is None:
             raise ArithmeticError("a real value at z = -1 that is not zero was not told from zero")

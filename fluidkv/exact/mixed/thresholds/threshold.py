@@ -10,14 +10,16 @@ for that, and the crossings stand alone.
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
@@ -57,6 +59,15 @@ class InputWindow:
         """Whether F is Schur stable there: all roots strictly inside."""
         return self.growing_modes == 0 and self.neutral_modes == 0
 
+    def as_dict(self) -> dict[str, int | None]:
+        """Plain values for JSON."""
+        return {
+            "first": self.first,
+            "last": self.last,
+            "growing_modes": self.growing_modes,
+            "neutral_modes": self.neutral_modes,
+        }
+
 
 @dataclass(frozen=True)
 class InputThreshold:
@@ -95,7 +106,39 @@ class InputThreshold:
         """Where F is Schur stable; more than one is an island of stability."""
         return tuple(w for w in self.windows if w.stable)
 
+    @property
+    def last_crossings(self) -> tuple[Crossing, ...]:
+        """Those between `least` - 1 and `least`: what takes the last growing modes in."""
+        if self.least is None:
+            return ()
+        low, high = self.least - 1, self.least
+        return tuple(
+            c for c in self.crossings if not (c.length < low or c.length > high) and c.outward < 0
+        )
 
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: fractions as text, None for what is not known or not finite."""
+        formula = self.asymptotic
+        return {
+            "decode_lengths": list(self.mix.decode_lengths),
+            "shares": [str(p) for p in self.mix.shares],
+            "input_ratios": [str(r) for r in self.mix.input_ratios],
+            "common_divisor": self.mix.decode_gcd,
+            "status": self.status.name.lower(),
+            "l0_min": self.least,
+            "l0_min_at_most": self.at_most,
+            "bound": self.bound,
+            "at": _count_dict(self.at_most, self.at),
+            "below": _count_dict(None if self.at_most is None else self.at_most - 1, self.below),
+            "last_crossings": [c.as_dict() for c in self.last_crossings],
+            "stable_windows": [w.as_dict() for w in self.stable_windows],
+            "windows": [w.as_dict() for w in self.windows],
+            "crossings": [c.as_dict() for c in self.crossings],
+            "asymptotic": None if formula is None else formula.as_dict(self.least),
+        }
+
+
+@kinds_checked
 def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThreshold:
     """l0_min of a mix, every window of stability, and the certificates.
 
@@ -108,8 +151,6 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
     Source: Congestion, section 4.3 for the definition of l0_min.
     """
-    if not isinstance(mix, LengthMix):
-        raise InputError("mix", mix, "a LengthMix, as in LengthMix((5, 9), [Fraction(1, 2)])")
     if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
         raise InputError("bound", bound, "an integer of at least 0")
     asymptotic = asymptotic_threshold(mix)
@@ -137,11 +178,11 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
 def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindow]:
     """All lengths from 0 on. The count beyond the last crossing is certified; the others follow."""
-    with flint_context.workprec(1024):
+    with working(1024):
         # whole lengths that a crossing's ball touches are counted by themselves
         touched = sorted({n for c in crossings for n in _whole_within(c.length) if n >= 0})
         ceilings = [_ceiling(c.length) for c in crossings]
-    top = max([0, *ceilings, *(n + 1 for n in touched)])
+    top = max([0, *ceilings])
     # nothing crosses beyond: the count is the same far out, where it is easy to make
     modes, neutral = _count(mix, 2 * top + 1)
     if (modes, neutral) != (mix.decode_gcd - 1, 0):  # as in the limit; else a crossing was missed
@@ -264,6 +305,17 @@ def _doubled(mix: LengthMix, first: int, bound: int | None) -> tuple[int, int] |
             return low, high
         low, high = high, 2 * high
     return None
+
+
+def _count_dict(length: int | None, count: UnitCircleCount | None) -> dict[str, Any] | None:
+    if count is None:
+        return None
+    return {
+        "input_length": length,
+        "growing_modes": count.outside,
+        "neutral_modes": count.on_circle,
+        "evidence": None if count.outside is None else count.evidence,
+    }
 
 
 def _stable(count: UnitCircleCount) -> bool:

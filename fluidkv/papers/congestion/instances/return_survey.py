@@ -59,11 +59,10 @@ def survey(
     horizon: int = HORIZON,
 ) -> Survey:
     """Follow the bursts and about `count` other starts."""
-    import jax
     import numpy as np
 
     system = system_of(mix, input_length)
-    families = fluid.start_families(jax.random.key(seed), system, count=count)
+    families = fluid.start_families(fluid.random_key(seed), system, count=count)
     starts = np.concatenate(list(families.values()))
     found = fluid.convergence(system, starts, iterations=horizon)
     back = found.outcome.values == fluid.RETURNED

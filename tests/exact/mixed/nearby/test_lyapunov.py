@@ -310,16 +310,16 @@ def test_the_uniform_bound_holds_at_every_length_tried(mix, length):
 def test_a_matrix_that_decreases_but_is_not_positive_proves_nothing():
     """P = -1 and Phi = 2: P - Phi P Phi = 3, and the root is outside."""
     minus, two, half = (fmpq_mat([[x]]) for x in (fmpq(-1), fmpq(2), fmpq(1, 2)))
-    assert not uniform._decreases(minus, two)
-    assert uniform._decreases(-minus, half)
-    assert not uniform._decreases(-minus, two)
+    assert not uniform.decreases(minus, two)
+    assert uniform.decreases(-minus, half)
+    assert not uniform.decreases(-minus, two)
 
 
 def test_both_ends_of_a_piece_are_tested(monkeypatch):
     """P that fails where the piece begins, as by its own rounding, proves nothing of the piece."""
-    mix, tested = two_lengths(2, 3, HALF), uniform._decreases
+    mix, tested = two_lengths(2, 3, HALF), uniform.decreases
     begin = transition_matrix(mix.limit)
-    monkeypatch.setattr(uniform, "_decreases", lambda p, phi: phi != begin and tested(p, phi))
+    monkeypatch.setattr(uniform, "decreases", lambda p, phi: phi != begin and tested(p, phi))
     found = uniform_bound(mix, 100)
     assert (found.verdict, found.norm) == (Verdict.UNDECIDED, None)
     assert "rounding" in found.reason

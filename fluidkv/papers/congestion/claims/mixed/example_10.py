@@ -12,7 +12,7 @@ from fluidkv.ledger.outcomes import (
     rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed.near_equilibrium import example
+from fluidkv.papers.congestion.instances.near_equilibrium import example
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 

@@ -17,7 +17,7 @@ from fluidkv.ledger.outcomes import (
     verdict,
 )
 from fluidkv.papers.congestion.claims.mixed.example_10 import effective_weights, modulus_squared
-from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
+from fluidkv.papers.congestion.instances.near_equilibrium import (
     BETA,
     HALF,
     example,
@@ -28,7 +28,7 @@ from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements()
-_START = (Fraction(1), Fraction(0), Fraction(0))
+_START: tuple[Fraction, ...] = (Fraction(1), Fraction(0), Fraction(0))
 _LAST = 40  # iterations that are looked at
 
 

@@ -15,7 +15,7 @@ from fluidkv.ledger.outcomes import (
     root_rounds_to,
     verdict,
 )
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import RequestClass, System, Workload
@@ -120,6 +120,7 @@ def _limit_modulus() -> Outcome:
     "Example 4 and Figure 2(a)",
     "From 25 % over-admission the system is within 2 % of x* by iteration 8.",
     checked="n = 0 ... 60",
+    origin=Origin.REPRODUCTION,
 )
 def _within_two_percent() -> Outcome:
     admitted, evicted = _admissions(_EXAMPLE_4, 60)
@@ -220,6 +221,7 @@ def _caption_root() -> Outcome:
     "Example 5 and Figure 2(b)",
     "The same start gives oscillations of period 2 whose amplitude grows.",
     checked=f"n = 0 ... {_EVICTION_FREE}, before the first eviction",
+    origin=Origin.REPRODUCTION,
 )
 def _oscillation_grows() -> Outcome:
     admitted, evicted = _admissions(_EXAMPLE_5, _EVICTION_FREE)
@@ -244,6 +246,7 @@ def _oscillation_grows() -> Outcome:
     "Figure 2, caption (b)",
     "The growing oscillation drives the system to eviction.",
     checked="n = 1 ... 199",
+    origin=Origin.REPRODUCTION,
 )
 def _reaches_eviction() -> Outcome:
     first = _admissions(_EXAMPLE_5, 199)[1]

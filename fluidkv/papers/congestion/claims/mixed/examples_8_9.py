@@ -1,7 +1,6 @@
 """Congestion, Examples 8 and 9, Figures 10 and 11: the pairs (2, 3) and (2, 4) in equal shares."""
 
 from fractions import Fraction
-from functools import partial
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
@@ -15,7 +14,7 @@ from fluidkv.ledger.outcomes import (
     verdict,
 )
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.claims.mixed import printed
+from fluidkv.papers.congestion.instances import printed
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -221,9 +220,9 @@ def _margin() -> Outcome:
 
     f, l0 = _finite(3)
     a, b, c = f.all_coeffs()
-    pair = sympy.expand(b**2 - 4 * a * c)
-    squared = sympy.factor(c / a)
-    bad = [x for x in range(1, 200) if squared.subs(l0, x) >= 1 and pair.subs(l0, x) < 0]
+    pair, squared = sympy.expand(b**2 - 4 * a * c), sympy.factor(c / a)
+    values = ((x, sympy.Rational(squared.subs(l0, x)), pair.subs(l0, x)) for x in range(1, 200))
+    bad = [x for x, value, discriminant in values if value >= 1 and discriminant.is_negative]
     return holds_for(
         f"l0 = {bad[0]}: |z|^2 = {squared.subs(l0, bad[0])}" if bad else None,
         ours=f"|z|^2 = {squared}; at l0 = 1 both roots lie exactly on the unit circle",
@@ -281,4 +280,4 @@ for second, word, modulus in (
         f"The curve of (2, {second}) confirms |z| = {modulus} to first order.",
         evidence=Evidence.FLOAT,
         checked="l0 = 10 ... 1000000",
-    )(partial(_confirmed, second))
+    )(lambda second=second: _confirmed(second))

@@ -40,11 +40,10 @@ def _certificate(lengths: Lengths, input_length: int) -> "exact.SpectralCertific
 
 @cache
 def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
-    import jax
     import numpy as np
 
     system = _equal_shares(lengths, input_length)
-    starts = fluid.uniform_starts(jax.random.key(16), system, count=_STARTS)
+    starts = fluid.uniform_starts(fluid.random_key(16), system, count=_STARTS)
     everything = np.concatenate([np.zeros((1, starts.shape[1])), starts])
     return fluid.attractors(system, everything, iterations=_ITERATIONS, longest_period=120)
 

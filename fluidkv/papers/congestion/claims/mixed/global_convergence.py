@@ -108,13 +108,12 @@ def _all_return(found: Survey) -> bool | Seen:
 def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, float, float, bool]:
     """Slowest rate per iteration after the last eviction, the spectral radius from below and above,
     whether all starts returned."""
-    import jax
     import numpy as np
 
     mix = exact.two_lengths(*pair, share)
     system, model = system_of(mix, l0), fluid.cohort_model(system_of(mix, l0))
     low, high = exact.certify_spectrum(mix.weights(l0)).radius
-    families = fluid.start_families(jax.random.key(1), system, count=100)
+    families = fluid.start_families(fluid.random_key(1), system, count=100)
     settled = fluid.convergence(system, np.concatenate(list(families.values())))
     window = 4 * mix.ages  # longer than a turn of the slowest mode of these mixes
     decay = round(float(np.log(1e-6) / np.log(high)))

@@ -103,10 +103,10 @@ def _mean(mix: "exact.LengthMix") -> Fraction:
     _PAIRS, "lemma-10", "Lemma 10", "All roots of (1 - z) A(z) lie in the closed unit disk."
 )
 def _none_outside(mix: "exact.LengthMix") -> bool:
-    """(1 - z) A has g roots on the unit circle, all of z^g - 1, and the others inside."""
-    whole = _whole(mix)
-    rest = whole // whole.gcd(_cyclic(mix.decode_gcd))
-    return exact.count_inside(rest) == rest.degree()
+    """What (1 - z) A shares with its reciprocal lies on the circle, the rest inside."""
+    common, rest = exact.split_reciprocal(_whole(mix))
+    on_circle = exact.count_on_circle(common) == common.degree()
+    return on_circle and exact.count_inside(rest) == rest.degree()
 
 
 @CLAIMS.over(

@@ -15,7 +15,7 @@ from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
+from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
     THREE_SHARES,

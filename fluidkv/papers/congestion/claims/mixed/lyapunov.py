@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, rounds_to, verdict
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
+from fluidkv.papers.congestion.instances.near_equilibrium import (
     BETA,
     HALF,
     ITERATIONS,
@@ -23,9 +24,11 @@ from fluidkv.papers.congestion.claims.mixed.near_equilibrium import (
     square,
 )
 from fluidkv.papers.congestion.paper import statements
-from fluidkv.papers.congestion.uniform import UniformBound, uniform_bound
 from fluidkv.verdict import Evidence, Verdict
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    from fluidkv.papers.congestion.uniform import UniformBound
 
 CLAIMS = statements()
 
@@ -39,16 +42,14 @@ _PROVED = (
 
 @cache
 def _bound(mix: "exact.LengthMix", least: int) -> "UniformBound":
+    from fluidkv.papers.congestion.uniform import uniform_bound
+
     return uniform_bound(mix, least)
 
 
-def _proves(mix: "exact.LengthMix", least: int, name: str, value: str) -> Seen | str:
-    """Whether the certificate closes for a mix, and the constant that it gives."""
-    bound = _bound(mix, least)
-    case = f"{mix.decode_lengths} from L = {least} on"
-    if bound.verdict is not Verdict.HOLDS:
-        return f"{case}: {bound.reason}"
-    return Seen(f"{name} = {getattr(bound, value):.7g} for {case}")
+def _inputs(least: int) -> tuple[int, ...]:
+    """Where the bound is held against what is found at one input length."""
+    return least, 4 * least, 100 * least
 
 
 @CLAIMS.over(
@@ -62,7 +63,13 @@ def _proves(mix: "exact.LengthMix", least: int, name: str, value: str) -> Seen |
     note=_PROVED,
 )
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
-    return _proves(mix, least, "rho", "radius")
+    bound = _bound(mix, least)
+    case = f"{mix.decode_lengths} from L = {least} on"
+    if bound.radius is None:
+        return f"{case}: {bound.reason}"
+    found = max(exact.certify_spectrum(mix.weights(L)).radius[1] for L in _inputs(least))
+    shown = f"rho = {bound.radius:.7g} for {case}"
+    return Seen(shown) if found <= bound.radius < 1 else f"{shown}, found {found}"
 
 
 @CLAIMS.over(
@@ -75,7 +82,13 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     note=_PROVED,
 )
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
-    return _proves(mix, least, "C_P", "norm")
+    bound = _bound(mix, least)
+    case = f"{mix.decode_lengths} from L = {least} on"
+    if bound.norm is None:
+        return f"{case}: {bound.reason}"
+    within = all(exact.lyapunov(mix.weights(L)).norm < bound.norm for L in _inputs(least))
+    shown = f"C_P = {bound.norm:.7g} for {case}"
+    return Seen(shown) if within else shown
 
 
 @CLAIMS.over(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
+from fluidkv.papers.congestion.instances.coprime_pairs import (
     SHARES,
     SWEPT,
     THREE_SHARES,

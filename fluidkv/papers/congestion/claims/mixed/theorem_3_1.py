@@ -66,12 +66,11 @@ def _common_divisor_count(a: int, n: int, share: Fraction) -> Seen | str:
     refuted=Evidence.FLOAT,
 )
 def _leaves(pair: tuple[int, int], size: float) -> bool | str:
-    import jax
     import numpy as np
 
     system = system_of(exact.two_lengths(*pair, _HALF), 50)
     centre = fluid.equilibrium_state(fluid.cohort_model(system))[0]
-    starts = fluid.nearby_starts(jax.random.key(3), system, centre, count=40, size=size)
+    starts = fluid.nearby_starts(fluid.random_key(3), system, centre, count=40, size=size)
     found = fluid.convergence(system, starts, iterations=5_000)
     stays = (found.last_eviction.values == 0) | (found.outcome.values == fluid.RETURNED)
     return not np.any(stays) or f"{pair}, size {size}: {int(stays.sum())} starts never evict"

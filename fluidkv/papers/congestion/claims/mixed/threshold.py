@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
 from fluidkv.ledger.ranges import Range, Seen
-from fluidkv.papers.congestion.claims.mixed.coprime_pairs import (
+from fluidkv.papers.congestion.instances.coprime_pairs import (
     PAIRS,
     SHARES,
     SWEPT,
@@ -115,6 +115,7 @@ def _cubic(family: str) -> Seen | str:
     "proposition-4.harder.close-lengths",
     _BELOW,
     "Stability is harder when the two decode lengths are close.",
+    origin=Origin.READING,
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
@@ -129,7 +130,7 @@ def _prefactor() -> "tuple[sympy.Expr, sympy.Symbol, sympy.Symbol]":
     return (1 - p + p * theta) ** 3 / (p * (1 - p)), p, theta
 
 
-def _sign(expression: "sympy.Expr", p: "sympy.Symbol") -> int | None:
+def _sign(expression: "sympy.Basic", p: "sympy.Symbol") -> int | None:
     """1 or -1 where it is positive or negative for all p in (0, 1), and positive theta.
 
     With p as x / (1 + x), x > 0, the coefficients show it.
@@ -189,6 +190,7 @@ def _prefactor_at_both_ends() -> Outcome:
     _BELOW,
     "For a fixed theta > 0 the prefactor grows without bound as p tends to 0 and to 1.",
     checked="all theta > 0, in symbols",
+    origin=Origin.READING,
 )
 def _prefactor_for_positive_theta() -> Outcome:
     import sympy
@@ -210,8 +212,9 @@ def _prefactor_for_positive_theta() -> Outcome:
     ),
     paper="harder for p near 1",
     note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
+    origin=Origin.READING,
 )
-def _long_requests_rare(a: int, n: int) -> Seen | bool:
+def _long_requests_rare(a: int, n: int) -> Seen | str:
     values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
     shown = f"({a}, {n}): {', '.join(map(str, values))}"
     return Seen(shown) if values[0] < values[1] < values[2] else shown
@@ -222,6 +225,7 @@ def _long_requests_rare(a: int, n: int) -> Seen | bool:
     "proposition-4.harder.short-requests-rare",
     _BELOW,
     "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
+    origin=Origin.READING,
 )
 def _short_requests_rare(a: int, n: int) -> bool:
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

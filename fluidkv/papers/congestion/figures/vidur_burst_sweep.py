@@ -1,0 +1,115 @@
+"""Figures 31 and 32: evictions by burst factor on Vidur's machine, four policies, two engines."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fluidkv.figures.figure import Data, Figure, array
+from fluidkv.figures.style import BLUE, ORANGE
+from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import Routed
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+_POLICIES = {
+    "apart.greedy": (ORANGE, "-", "segregated"),
+    "mixed.greedy": (BLUE, "-", "mixed"),
+    "apart.capped": (ORANGE, "--", "segregated, capped at x*"),
+    "mixed.capped": (BLUE, "--", "mixed, capped at x*"),
+}
+_ENGINES = tuple(reversed(a100.ENGINES))
+
+
+def sweep_figure(number: int, title: str, case: Routed) -> Figure:
+    """The paper's figure of this number."""
+
+    def draw(data: Data, canvas: "Canvas") -> None:
+        canvas.suptitle(title, x=0.01, ha="left")
+        draw_sweep(data, canvas)
+
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number}",
+        parameters=parameters(case),
+        size=(9.0, 3.9),
+        data=lambda: sweep(case),
+        draw=draw,
+        caption=lambda data: f"{open_settings(case)} {told(data)}",
+    )
+
+
+def sweep(case: Routed) -> Data:
+    """As `bursts.evictions`: "ROUTING.ADMISSION.ENGINE" over "factor"."""
+    found: dict[str, np.ndarray | float] = {"factor": np.array(bursts.FACTORS)}
+    for engine in _ENGINES:
+        for name, values in bursts.evictions(case, engine).items():
+            found[f"{name}.{engine}"] = values
+    return found
+
+
+def draw_sweep(data: Data, canvas: "Canvas") -> None:
+    """One panel an engine; linear up to one, so that zero has a place, and logarithmic above."""
+    panels = canvas.subplots(1, 2, sharey=True)
+    factor = array(data, "factor")
+    for ax, engine in zip(panels, _ENGINES, strict=True):
+        for name, (color, style, label) in _POLICIES.items():
+            line = {"color": color, "linestyle": style, "marker": ".", "label": label}
+            values = array(data, f"{name}.{engine}")
+            ax.plot(factor, values, clip_on=False, **line)
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(factor, [f"{f:g}" for f in factor])
+        ax.set_xlabel("arrivals in a burst over those between")
+        ax.set_title(engine)
+    panels[0].set_yscale("symlog", linthresh=1)
+    panels[0].set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
+    panels[0].set_ylim(0, 1.5 * max(array(data, f"apart.greedy.{e}").max() for e in _ENGINES))
+    panels[0].set_ylabel("evictions for 1,000 requests")
+    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
+
+
+def told(data: Data) -> str:
+    """What the engines say at the smallest and the largest factor."""
+    parts = []
+    for engine in _ENGINES:
+        of = {name: array(data, f"{name}.{engine}") for name in _POLICIES}
+        greedy = " and ".join(
+            f"{of['apart.greedy'][i]:.1f} apart, {of['mixed.greedy'][i]:.1f} mixed at factor "
+            f"{array(data, 'factor')[i]:g}"
+            for i in (0, -1)
+        )
+        capped = max(of["apart.capped"].max(), of["mixed.capped"].max())
+        parts.append(f"{engine}: {greedy}; at most {capped:.1f} with the cap")
+    return "Evictions for 1,000 requests, " + ". ".join(parts) + "."
+
+
+def open_settings(case: Routed) -> str:
+    return (
+        f"Poisson arrivals, {bursts.rate_per_s(case):.1f} a second at each node in the mean "
+        f"({bursts.LOAD:.0%} of what the pool serves), more by the factor in the first fifth of "
+        f"every {bursts.period_s(case):g} s; {bursts.REQUESTS:,} requests at each node, classes by "
+        "chance; time by a line through Vidur's decode batches. The paper prints none of these, "
+        f"nor the lengths: those of Table {case.key}."
+    )
+
+
+def parameters(case: Routed) -> dict[str, object]:
+    return {
+        "input_length": a100.INPUT,
+        "decode_lengths": [list(lengths) for lengths in case.lengths],
+        "requests": bursts.REQUESTS,
+        "load": bursts.LOAD,
+        "period_in_lifetimes": bursts.LIFETIMES,
+        "window_part": bursts.PART,
+        "factors": list(bursts.FACTORS),
+        "cap": "x* of the node, to a thousandth",
+        "engines": list(_ENGINES),
+        "blocks": a100.BLOCKS,
+        "block_size": a100.BLOCK_SIZE,
+        "watermark": a100.WATERMARK,
+        "batch_cap": a100.BATCH_CAP,
+        "clock": [a100.BASE_S, a100.PER_KV_TOKEN_S],
+        "seed": bursts.SEED,
+    }
