@@ -180,7 +180,6 @@ _LARGEST = 6
     "equation (9)",
     "Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.",
     ours=lambda seen: f"0 at {sum(seen)} iterations of {len(seen)} systems",
-    paper="0",
 )
 def _linearisation(
     lengths: tuple[int, ...], inputs: tuple[int, ...], parts: tuple[int, ...]
@@ -213,7 +212,6 @@ def _linearisation(
     "B.1, first two displays",
     "The token balance of B.1 says that memory stays the same, and gives the equation for D.",
     ours="no difference for {count} pairs of lengths",
-    paper="the recurrence of B.1",
     note="It is the balance of two iterations already, and equal to the equation for D below it: "
     "no further subtraction of consecutive equations is needed. Symbolic in all but the lengths.",
     kind="equation",
@@ -238,7 +236,6 @@ def _token_balance(a: int, n: int) -> bool:
     "equation (10), Theorem 3 (1), B.6.2 and B.8.2",
     "The no-eviction map of cohorts has the roots of F and one zero as its eigenvalues.",
     ours=f"V_0 det(z - Phi) = z F(z) for d = 2 ... {_LARGEST}; F(0) = V_(d-1) > 0",
-    paper="one zero eigenvalue, the others are the roots of F",
     note="Of the map of cohorts, one entry an age, which is the state of B.6.1; V_0 ... V_(d-1) "
     "symbolic. Memory is a left eigenvector with eigenvalue 0, so on the memory boundary the roots "
     "of F are all there is. On all stages of both classes there would be l1_1 zeros more: "

@@ -59,8 +59,8 @@ def _inputs(least: int) -> tuple[int, ...]:
     "For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has "
     "|z| <= rho for one rho < 1.",
     ours="; ".join,
-    paper="a bound for all l0 >= l0*",
     note=_PROVED,
+    refuted=Evidence.BALL,
 )
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     bound = _bound(mix, least)
@@ -78,8 +78,8 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     "Lemma 19 and B.8.6",
     "I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.",
     ours="; ".join,
-    paper="a bound for all l0 >= l0*",
     note=_PROVED,
+    refuted=Evidence.BALL,
 )
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     bound = _bound(mix, least)
@@ -97,7 +97,6 @@ def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     "Lemma 19 and Example 10, for every mix",
     "The smallest eigenvalue of P is exactly 1.",
     ours="the last unit vector is an eigenvector of P with eigenvalue 1",
-    paper="lambda_min(P) = 1",
     note="The reason that Example 10 gives, the term k = 0 of the series, shows P >= I alone; "
     "equality comes from the zero last column of Phi.",
     origin=Origin.READING,
@@ -189,7 +188,6 @@ def _within(found: Fraction, bound: Fraction) -> Seen | bool:
     "Lemma 20, proof in C.17",
     "At most M/(l0+1) requests run.",
     ours=_closest,
-    paper="N <= M/(l0+1)",
     note=_SHORTEST,
 )
 def _in_flight(system: System, _: str, running: Fraction, *others: Fraction) -> Seen | bool:
@@ -202,7 +200,6 @@ def _in_flight(system: System, _: str, running: Fraction, *others: Fraction) -> 
     "Lemma 20, proof in C.17, and B.8.6",
     "A shift adds at most one token for each request that runs.",
     ours=_closest,
-    paper="at most N tokens a shift",
     note=_SHORTEST,
 )
 def _growth(
@@ -217,7 +214,6 @@ def _growth(
     "Lemma 20 and Figure 12(b)",
     "At most beta l0/(l0+1)^2 requests are evicted per iteration, from any feasible state.",
     ours=_closest,
-    paper="at most beta l0/(l0+1)^2",
     note=_SHORTEST,
 )
 def _evicted(
@@ -272,7 +268,6 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
     ours=lambda seen: (
         f"at most {float(max(seen)) ** 0.5:.4f} of beta sqrt(1 + 1/alpha_{{d-1}}^2) / l0"
     ),
-    paper="||e^n||_2 <= C_e / l0",
     note="The proof gives |e_0| <= beta l0/(l0+1)^2 and the sum of the others at most that "
     "over alpha_{d-1} (min(1, q) for two classes): C_e = beta sqrt(1 + 1/alpha_{d-1}^2) does.",
 )
