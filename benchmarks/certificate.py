@@ -32,7 +32,7 @@ import numpy as np
 from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import SkippedError, Times, times, trace_workload
 from fluidkv.exact.modes import GrowingModes, growing_modes
-from fluidkv.exact.roots import winding
+from fluidkv.exact.roots import products
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, split_reciprocal
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.survival import SurvivalWeights, survival_weights
@@ -189,14 +189,14 @@ def _check(certificate: SpectralCertificate, roots: np.ndarray) -> None:
 def _flops(weights: SurvivalWeights) -> int:
     """Multiplications and additions in the matrix products of one certificate."""
     counted = 0
-    product = winding._dot
+    product = products._dot
 
     def counting(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         nonlocal counted
         counted += 2 * a.size * b.shape[1]
         return product(a, b)
 
-    with mock.patch.object(winding, "_dot", counting):
+    with mock.patch.object(products, "_dot", counting):
         certify_spectrum(weights)
     return counted
 

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from fluidkv.exact.mass import iterates
 from fluidkv.exact.one_class.cycles import balanced_cycle, maximal_eviction_cycle
 from fluidkv.exact.one_class.gaps import gap_vectors
-from fluidkv.exact.one_class.return_map import count_multipliers, multiplier_polynomial
+from fluidkv.exact.one_class.return_map import multiplier_polynomial
+from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import (
     homogeneous_systems,
@@ -80,7 +81,7 @@ def test_there_is_no_limit_cycle_besides_the_balanced_ones(system_and_gaps):
     # A position once empty stays so (Lemma A.3): a periodic orbit keeps its gaps and follows the
     # linear map (16). A second one with these gaps would need a root of unity as a multiplier.
     system, gaps = system_and_gaps
-    assert count_multipliers(multiplier_polynomial(system, gaps))[1] == 0
+    assert count_outside_and_on(multiplier_polynomial(system, gaps))[1] == 0
 
 
 @pytest.mark.thorough
@@ -92,4 +93,4 @@ def test_no_cycle_of_a_longer_pipeline_completes_less(l0):
             found = balanced_cycle(system, gaps).throughput
             assert found >= Fraction(3, l1)
             assert (found == Fraction(3, l1)) == (len(gaps) == 1)
-            assert count_multipliers(multiplier_polynomial(system, gaps)) == (len(gaps) - 1, 0)
+            assert count_outside_and_on(multiplier_polynomial(system, gaps)) == (len(gaps) - 1, 0)

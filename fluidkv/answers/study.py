@@ -26,6 +26,7 @@ from fluidkv.fluid import (
     perturbed_starts,
     simulate,
 )
+from fluidkv.fluid.precision import random_key
 from fluidkv.measured import Comparison, Measurement, compare
 from fluidkv.traces import LoadReport
 from fluidkv.verdict import Stability
@@ -290,7 +291,7 @@ def _simulate(
     system: System, found: StabilityResult, iterations: int | None, seed: int
 ) -> Simulation:
     model = cohort_model(system)
-    kinds = _starts(model, found, jax.random.key(seed))
+    kinds = _starts(model, found, random_key(seed))
     labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
     batch = np.concatenate(list(kinds.values()))
     horizon = iterations or _horizon(len(batch), system.workload.longest_decode)

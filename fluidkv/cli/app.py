@@ -6,13 +6,14 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from typer.exceptions import TyperException
 
 import fluidkv
@@ -55,6 +56,8 @@ _messages = Console(stderr=True, highlight=False)
 
 def run(argv: Sequence[str] | None) -> int:
     """What `fluidkv.cli.main` does, handlers of signals apart."""
+    if not os.environ.get("COLUMNS", "80").strip("0"):
+        del os.environ["COLUMNS"]  # some shells export a width of 0: nothing would be shown in it
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
             stream.reconfigure(errors="backslashreplace")
@@ -88,7 +91,8 @@ def _interrupted() -> int:
 
 def _discard_output() -> None:
     """What is still buffered goes nowhere: flushing it at exit would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with suppress(OSError, ValueError):  # a stream of the caller's, without a file
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refuse(message: str) -> int:
@@ -361,4 +365,4 @@ def _progress(message: str, *, quiet: bool) -> AbstractContextManager[object]:
     """A line that moves while work goes on; nothing where no person watches."""
     if quiet or not _messages.is_terminal:
         return nullcontext()
-    return _messages.status(f"{message} (Ctrl-C stops)")
+    return _messages.status(escape(printable(f"{message} (Ctrl-C stops)")))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
+from fluidkv.text import printable
 from fluidkv.workload import RequestClass, Workload
 
 LARGEST_NUMBER = 10**15
@@ -91,7 +92,7 @@ def fits_blocks(argument: str, capacity: int, block_size: int) -> None:
 def written_to(folder: Path, names: Iterable[str]) -> str:
     """What was written, in 80 columns unless a name is longer; the names below the folder."""
     lines = textwrap.wrap(", ".join(names), 78, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([f"\nwritten to {folder}:", *(f"  {line}" for line in lines)])
+    return "\n".join([f"\nwritten to {printable(str(folder))}:", *(f"  {line}" for line in lines)])
 
 
 def window(text: str) -> tuple[float, float]:

@@ -12,6 +12,7 @@ from rich.console import Console
 from fluidkv.cli import arguments
 from fluidkv.errors import InputError
 from fluidkv.files import write_together
+from fluidkv.text import printable
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -63,7 +64,7 @@ def atlas(
         found = threshold_atlas(most, shares or TENTHS, workers=processes, on_progress=show)
     names = write(found, folder)
     print(f"{pairs:,} pairs x {found.sizes['share']} shares")
-    print(f"written to {folder}: {', '.join(names)}")
+    print(f"written to {printable(str(folder))}: {', '.join(names)}")
 
 
 def write(found: "xr.Dataset", folder: Path) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from fluidkv.errors import InputError
 
@@ -134,4 +135,4 @@ def _status(*, quiet: bool) -> "AbstractContextManager[Status | None]":
 
 
 def _shower(status: "Status", name: str) -> Callable[[str], None]:
-    return lambda where: status.update(f"{name}: {where} (Ctrl-C stops)")
+    return lambda where: status.update(escape(f"{name}: {where} (Ctrl-C stops)"))

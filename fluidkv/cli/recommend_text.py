@@ -43,7 +43,7 @@ def _print(
     found: Recommendation, name: str, notes: Iterable[tuple[str, str]], console: Console
 ) -> None:
     title = f"{found.limits.capacity:,} KV tokens, {found.engine.label}"
-    console.print(f"[bold]{name + ' at ' if name else ''}{title}[/bold]", soft_wrap=True)
+    console.print(Text(f"{name + ' at ' if name else ''}{title}", "bold"), soft_wrap=True)
     _heading(console, "As it is now")
     _pairs(console, [("settings", _setting(found, 0)), *_results(found, 0)])
     _pick(found, console)
@@ -379,7 +379,7 @@ def _unfinished(found: Recommendation) -> str:
 
 
 def _heading(console: Console, text: str) -> None:
-    console.print(f"\n[bold]{text}[/bold]")
+    console.print(Text(f"\n{text}", "bold"))
 
 
 def _pairs(console: Console, rows: Iterable[tuple[str, str]]) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import RelativeError, Replay, SeriesError
@@ -32,6 +33,7 @@ def _server(found: "Replay") -> list[str]:
         )
         if part
     )
+    made = escape(made[:50])  # as the log names them
     kept = log.report.kept
     dropped = f", {log.report.dropped:,} more dropped" if log.report.dropped else ""
     caching = {True: "on", False: "off", None: "not said"}[server.prefix_caching]
@@ -45,7 +47,7 @@ def _server(found: "Replay") -> list[str]:
         ),
     ]
     return [
-        f"[bold]{made[:50]}: {kept:,} requests{dropped}, {log.tick_ends_s[-1]:,.0f} s[/bold]",
+        f"[bold]{made}: {kept:,} requests{dropped}, {log.tick_ends_s[-1]:,.0f} s[/bold]",
         f"{'server':<13}{', '.join(caps)}",
         f"{'':<13}prefix caching {caching}",
         f"{'rules':<13}{found.main.rules.label}, watermark {limits.watermark:g}",

@@ -351,7 +351,7 @@ def _comparison(console: Console, comparison: Comparison) -> None:
 
 
 def _heading(console: Console, text: str) -> None:
-    console.print(f"\n[bold]{text}[/bold]")
+    console.print(Text(f"\n{text}", "bold"))
 
 
 def _pairs(console: Console, rows: Sequence[tuple[str, str | Text]]) -> None:

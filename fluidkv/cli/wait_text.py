@@ -3,6 +3,7 @@
 from fractions import Fraction
 
 from rich.console import Console
+from rich.text import Text
 
 from fluidkv.answers.wait.ahead import best_fcfs, mean
 from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
@@ -30,7 +31,7 @@ def print_answer(answer: WaitAnswer, load: Load, console: Console) -> None:
     types = len(answer.system.types)
     kinds = f"{types} prompt {'type' if types == 1 else 'types'}"
     title = f"{load.name + ': ' if load.name else ''}{kinds}, {words.tokens(answer.capacity)}"
-    console.print(f"[bold]{title}[/bold]", soft_wrap=True)
+    console.print(Text(title, "bold"), soft_wrap=True)
     words.rows(console, [*_source(load), *_fluid(answer, load)])
     if answer.nested is None:
         words.heading(console, "WAIT: outputs are known when prompts come")

@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from fractions import Fraction
 
 from rich.console import Console
+from rich.text import Text
 
 from fluidkv.cli.wait_source import Load
 from fluidkv.wait.model import Exact, PromptType
@@ -19,7 +20,7 @@ Row = tuple[str, str]
 
 
 def heading(console: Console, text: str) -> None:
-    console.print(f"\n[bold]{text}[/bold]", soft_wrap=True)
+    console.print(Text(f"\n{text}", "bold"), soft_wrap=True)
 
 
 def rows(console: Console, table: Iterable[Row]) -> None:
@@ -27,12 +28,13 @@ def rows(console: Console, table: Iterable[Row]) -> None:
     for name, text in table:
         lines = textwrap.wrap(text, WIDTH - _LABEL) or [""]
         for place, line in enumerate(lines):
-            console.print(f"{name if not place else '':<{_LABEL}}{line}", soft_wrap=True)
+            label = name if not place else ""
+            console.print(Text(f"{label:<{_LABEL}}{line}"), soft_wrap=True)
 
 
 def paragraph(console: Console, text: str) -> None:
     for line in textwrap.wrap(text, WIDTH):
-        console.print(line, soft_wrap=True)
+        console.print(Text(line), soft_wrap=True)
 
 
 def of_types(types: Sequence[PromptType], values: Iterable[str]) -> str:

@@ -98,7 +98,6 @@ from .one_class.positions import distance_from_cycle as distance_from_cycle
 from .one_class.positions import live_positions as live_positions
 from .one_class.positions import position_at as position_at
 from .one_class.return_map import CycleStability as CycleStability
-from .one_class.return_map import count_multipliers as count_multipliers
 from .one_class.return_map import cycle_stability as cycle_stability
 from .one_class.return_map import return_matrix as return_matrix
 from .one_class.trajectory import checked_start as checked_start
@@ -114,6 +113,7 @@ from .roots.polynomial import count_inside as count_inside
 from .roots.polynomial import count_inside_by_form as count_inside_by_form
 from .roots.polynomial import count_inside_by_recursion as count_inside_by_recursion
 from .roots.polynomial import count_on_circle as count_on_circle
+from .roots.polynomial import count_outside_and_on as count_outside_and_on
 from .roots.polynomial import enclosed_roots as enclosed_roots
 from .roots.polynomial import split_reciprocal as split_reciprocal
 from .roots.spectrum import SMALL_DEGREE as SMALL_DEGREE

@@ -15,6 +15,7 @@ from fractions import Fraction
 from math import ceil, floor
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.workload import RequestClass, System
 
 Masses = list[list[Fraction]]
@@ -47,6 +48,7 @@ class Step:
     waiting: Counts | None
 
 
+@kinds_checked
 def iterate(
     system: System,
     state: Sequence[Sequence[Fraction | int]],
@@ -88,6 +90,7 @@ def iterate(
     return Step(executed, completed, evicted, kept, admitted, after, queue)
 
 
+@kinds_checked
 def iterates(system: System, state: Sequence[Sequence[Fraction | int]]) -> Iterator[Masses]:
     """X^0, X^1, X^2, ... of the saturated system, without end."""
     current = _checked(system, state)
@@ -162,6 +165,7 @@ def admit(
     return [[a, *row[1:]] for a, row in zip(admitted, kept, strict=True)], admitted, waiting
 
 
+@kinds_checked
 def memory_used(system: System, state: Sequence[Sequence[Fraction | int]]) -> Fraction:
     """Sum of w_kj x_kj, tokens."""
     return sum((_stage_memory(system, state, j) for j in range(_stages(system))), Fraction(0))

@@ -8,13 +8,13 @@ it is not.
 The capacity does not enter: weights are per admitted request. Input lengths do.
 """
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from flint import arb, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
+from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import (
     RootEnclosure,
     enclose_roots,
@@ -23,7 +23,7 @@ from fluidkv.exact.roots.enclosures import (
 )
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
 from fluidkv.exact.roots.spectrum import SMALL_DEGREE, SpectralCertificate, certify_spectrum
-from fluidkv.exact.roots.winding import Series
+from fluidkv.exact.roots.winding import HIGH_DEGREE, Series
 from fluidkv.exact.survival import SurvivalWeights
 
 MOST_MODES = 256
@@ -92,6 +92,8 @@ class GrowingModes:
         return sum(mode.multiplicity for mode in self.modes)
 
 
+@kinds_checked
+@working(DOUBLE)
 def growing_modes(
     weights: SurvivalWeights, certificate: SpectralCertificate | None = None
 ) -> GrowingModes:
@@ -136,13 +138,13 @@ def _all_exactly(polynomial: fmpz_poly, count: int) -> list[RootEnclosure]:
     """
     bits = 128
     while True:
-        with flint_context.workprec(bits):
+        with working(bits):
             roots = [
                 RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
                 for ball, multiplicity in enclosed_roots(polynomial)
                 if ball.imag <= 0 and abs(ball) > 1
             ]
-            sharp = all(root.modulus.log().rel_accuracy_bits() > 53 for root in roots)
+            sharp = all(abs(root.ball).log().rel_accuracy_bits() > 53 for root in roots)
         if _total(roots) >= count and sharp:
             return roots
         bits *= 2
@@ -153,11 +155,19 @@ def _search(polynomial: fmpz_poly, certificate: SpectralCertificate) -> list[Roo
     found = [root for root in certificate.leading if _grows(root)]
     count, largest = certificate.outside, max(certificate.radius[1], 1.0)
     if count is None or count > MOST_MODES:
-        return _enclose_more(polynomial, found, _near_circle(polynomial, largest, _FEW)[:_FEW])
-    for part, most in ((0.0, 4 * count + _STARTS), *((p, _ALL_STARTS) for p in _CIRCLES)):
+        estimates = _near_circle(polynomial, largest, _FEW)
+        if not (found or estimates):  # the radius is a bracket, and there are roots at its low end
+            estimates = _near_circle(polynomial, max(certificate.radius[0], 1.0), _FEW)
+        return _enclose_more(polynomial, found, estimates[:_FEW])
+    rounds = [(0.0, 4 * count + _STARTS), *((part, _ALL_STARTS) for part in _CIRCLES)]
+    # of high degree each estimate takes a tenth of a second, and each circle seconds
+    thorough = polynomial.degree() <= HIGH_DEGREE
+    for part, most in rounds if thorough else rounds[:1]:
         if _total(found) < count:
             estimates = _near_circle(polynomial, largest**part, most)
             found = _enclose_more(polynomial, found, estimates)
+    if not thorough:
+        return found
     for part in _CIRCLES:
         if _total(found) < count:
             estimates = _others(polynomial, largest**part, found)
@@ -197,13 +207,7 @@ def _enclose_more(
 
 
 def _grows(root: RootEnclosure) -> bool:
-    with flint_context.workprec(_bits(root)):
-        return bool(root.modulus > 1)
-
-
-def _bits(root: RootEnclosure) -> int:
-    """More than its midpoint is long, so that nothing of the ball is lost."""
-    return 64 + max(root.ball.real.bits(), root.ball.imag.bits())
+    return bool(root.modulus > 1)
 
 
 def _total(roots: list[RootEnclosure]) -> int:
@@ -211,12 +215,11 @@ def _total(roots: list[RootEnclosure]) -> int:
 
 
 def _mode(root: RootEnclosure) -> GrowingMode:
-    with flint_context.workprec(_bits(root)):
+    with working(root.bits):
         folding = 1 / root.modulus.log()
-    low, high = float(root.modulus.lower()), float(root.modulus.upper())
     return GrowingMode(
         root=root,
-        modulus=(math.nextafter(low, 0), math.nextafter(high, math.inf)),
+        modulus=outward(abs(root.ball)),
         period=float(root.period.mid()),
         folding_time=float(arb(folding).mid()),
     )

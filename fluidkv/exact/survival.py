@@ -18,6 +18,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import accumulate
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.workload import System, Workload
 
 
@@ -63,6 +64,7 @@ class Equilibrium:
     in_flight: Fraction
 
 
+@kinds_checked
 def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1)) -> SurvivalWeights:
     """V_s and alpha_s of a workload, exact, in O(classes + longest decode length).
 
@@ -85,6 +87,7 @@ def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1))
     return SurvivalWeights(tuple(memory), tuple(alive), shares * input_scale.denominator)
 
 
+@kinds_checked
 def eviction_free_equilibrium(system: System) -> Equilibrium:
     """x* = M / sum(V) and the requests in flight there.
 

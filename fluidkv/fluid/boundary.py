@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import class_model, cohort_model
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 Key = PRNGKeyArray | UInt[Array, "2"]
@@ -44,7 +45,7 @@ def uniform_starts(
     weights, capacity = boundary_weights(system)
     check_count(count)
     stages = _checked_stages(occupied, weights.size)
-    with jax.enable_x64(True):
+    with in_float64():
         memory = np.asarray(jax.random.exponential(key, (count, stages.size), dtype=np.float64))
     masses = np.zeros((count, weights.size))
     masses[:, stages] = memory * (capacity / memory.sum(axis=1, keepdims=True)) / weights[stages]

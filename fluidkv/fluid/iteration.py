@@ -7,7 +7,7 @@ contiguous stage axis and than an associative scan; a product with a triangular 
 but its cost grows with the square of the stages. Unrolling the loop made it slower.
 `benchmarks/engine.py` times the result.
 
-Every function expects float64 arrays, that is a call under `jax.enable_x64(True)`; `simulate`
+Every function expects float64 arrays, that is a call under `in_float64`; `simulate`
 sees to it.
 
 Source: Congestion, section 2.2 in the continuous form of 2.3, admission of 4.1.

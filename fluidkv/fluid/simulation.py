@@ -19,6 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import iteration
 from fluidkv.fluid.iteration import State, Step
 from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 # A flow is summed over the iterations of a window; a level is read at the window's end.
@@ -85,7 +86,7 @@ def simulate(
     names = _checked_record(record)
     _check_counts(iterations, every)
     state = _checked_start(model, start)
-    with jax.enable_x64(True):
+    with in_float64():
         final, records = _scan_jit(model, state, iterations, names, every)
         return _dataset(np.asarray(final), jax.device_get(records), iterations, every)
 
@@ -100,7 +101,7 @@ def scan_trajectory(
     """The engine: final state and records, in the engine's index order (stage, class, batch).
 
     Pure; `iterations`, `record` and `every` are static. Checks nothing. Call it under
-    `jax.enable_x64(True)`.
+    `in_float64`.
     """
 
     def one(state: State) -> tuple[State, dict[str, Array]]:

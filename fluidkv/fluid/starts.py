@@ -10,6 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.precision import in_float64
 
 
 def equilibrium_state(model: MassModel) -> Float[np.ndarray, "*batch class stage"]:
@@ -55,7 +56,7 @@ def perturbed_starts(
     if model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
     _check_size(size)
-    with jax.enable_x64(True):
+    with in_float64():
         shape = (count, *model.weights.shape)
         noise = np.asarray(jax.random.uniform(key, shape, minval=-1.0, maxval=1.0))
     return _on_boundary(model, equilibrium_state(model) * (1 + size * noise))

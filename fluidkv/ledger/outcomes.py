@@ -1,6 +1,7 @@
 """Outcomes that most checks end in: equal to a printed value, or rounding to it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -85,6 +86,17 @@ def sampled(
     return holds_for(
         bad, ours=ours, paper=paper, evidence=Evidence.SAMPLED, note=note, refuted=refuted
     )
+
+
+def observed(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
+    """`sampled`, where a counterexample too is known as well as a run shows it."""
+    return sampled(bad, ours, paper, note, refuted=Evidence.SAMPLED)
+
+
+def reproduced(bad: str | None, ours: str, paper: str, note: str = "") -> Outcome:
+    """An experiment under settings of which some are ours: what they miss, others may meet."""
+    found = observed(bad, ours, paper, note)
+    return replace(found, verdict=Verdict.HOLDS if bad is None else Verdict.UNDECIDED)
 
 
 def decimal(value: Number, digits: int = 4) -> str:

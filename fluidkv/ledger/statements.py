@@ -28,14 +28,15 @@ A module imports the rooms (`from fluidkv import exact, fluid`), which load what
 use: so statements are there without what checks need.
 """
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, get_args
 
 from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.verdict import Evidence, Verdict
 
-Check = Callable[[], Outcome]
 Predicate = Callable[..., bool | str | Seen]
 Text = str | Callable[[list[Any]], str]
 """Words, or what makes them of the values that a predicate has `Seen`, case by case."""
@@ -47,10 +48,19 @@ class Statements:
     Args:
         paper: first word of their ids, "congestion".
         name: short name in their sources, "Congestion".
+        origin, evidence: of the claims that do not say so themselves.
     """
 
-    def __init__(self, paper: str, name: str) -> None:
+    def __init__(
+        self,
+        paper: str,
+        name: str,
+        *,
+        origin: Origin = Origin.PRINTED,
+        evidence: Evidence = Evidence.EXACT,
+    ) -> None:
         self._paper, self._name = paper, name
+        self._origin, self._evidence = origin, evidence
         self._claims: list[Claim] = []
 
     def __iter__(self) -> Iterator[Claim]:
@@ -63,11 +73,12 @@ class Statements:
         statement: str,
         *,
         expected: Verdict = Verdict.HOLDS,
-        evidence: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        evidence: Evidence | None = None,
+        origin: Origin | None = None,
         kind: Kind | None = None,
         checked: str = "the printed case",
-    ) -> Callable[[Check], Check]:
+        given: tuple[Any, ...] = (),
+    ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
         """Declare a claim on the function that checks it.
 
         Args:
@@ -75,21 +86,24 @@ class Statements:
             place: in the paper.
             statement, expected, evidence, origin, checked: as in `Claim`.
             kind: taken from the place or the id where one of them names it; else it is required.
+            given: arguments of the check, where several claims have one.
         """
-        given = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
+        named = kind or _kind(place) or _kind(id.replace("-", " ")) or "remark"
 
-        def declared(check: Check) -> Check:
+        def declared(check: Callable[..., Outcome]) -> Callable[..., Outcome]:
+            bound = partial(check, *given) if given else check
+            bound.__module__ = check.__module__  # where the statement stands
             self._claims.append(
                 Claim(
                     id=f"{self._paper}.{id}",
-                    kind=given,
+                    kind=named,
                     statement=statement,
                     source=f"{self._name}, {place}",
                     checked=checked,
-                    check=check,
+                    check=bound,
                     expected=expected,
-                    evidence=evidence,
-                    origin=origin,
+                    evidence=evidence or self._evidence,
+                    origin=origin or self._origin,
                 )
             )
             return check
@@ -108,7 +122,7 @@ class Statements:
         note: Text = "",
         expected: Verdict = Verdict.HOLDS,
         refuted: Evidence = Evidence.EXACT,
-        origin: Origin = Origin.PRINTED,
+        origin: Origin | None = None,
         kind: Kind | None = None,
     ) -> Callable[[Predicate], Predicate]:
         """Declare a claim on a predicate that holds in every case of a range, or fails in one.
@@ -168,6 +182,6 @@ def _text(text: Text, seen: list[Any]) -> str:
 
 def _kind(text: str) -> Kind | None:
     """The kind that a text names first."""
-    words = text.lower()
-    named = [(words.index(kind), kind) for kind in get_args(Kind) if kind in words]
+    found = [(re.search(rf"\b{kind}s?\b", text.lower()), kind) for kind in get_args(Kind)]
+    named = [(match.start(), kind) for match, kind in found if match]
     return min(named)[1] if named else None

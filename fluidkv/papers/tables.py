@@ -2,9 +2,9 @@
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.table import Table
-from fluidkv.papers.congestion.claims.experiments import side_by_side
+from fluidkv.papers.congestion import tables as congestion
 
-_MODULES = (side_by_side,)
+_MODULES = (congestion,)
 """Each has its `TABLES`."""
 
 

@@ -6,11 +6,12 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from flint import fmpz_poly
+from flint import acb, fmpz_poly
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.exact import linear_stability as module
 from fluidkv.exact.linear_stability import (
     exact_factor,
     input_scale_bracket,
@@ -18,14 +19,17 @@ from fluidkv.exact.linear_stability import (
     stability,
 )
 from fluidkv.exact.roots import spectrum
-from fluidkv.exact.roots.spectrum import certify_spectrum
-from fluidkv.exact.survival import survival_weights
+from fluidkv.exact.roots.enclosures import RootEnclosure
+from fluidkv.exact.roots.spectrum import certify_spectrum, count_unstable
+from fluidkv.exact.roots.winding import WindingCertificate
+from fluidkv.exact.survival import SurvivalWeights, survival_weights
 from fluidkv.traces import read_trace
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import workloads
 
 HALF = Fraction(1, 2)
+COVERING = spectrum.Series([1]).grid()  # of a constant, which any circle passes
 
 
 def two_classes(input_length: int, first: int, second: int) -> Workload:
@@ -258,6 +262,31 @@ def test_input_scale_bracket_is_certified_on_both_sides():
     assert Fraction(17, 2) < bracket.stable <= Fraction(18, 2)
 
 
+@pytest.mark.parametrize(
+    ("workload", "reach"),
+    [
+        (two_classes(1, 2, 7), 12),  # unstable; stable from 18 times these inputs on
+        (two_classes(400, 2, 7), 12),  # stable; unstable below 18 / 400
+        (two_classes(400, 2, 7), 3),  # stable at all that is looked at
+        (two_classes(1, 4, 6), 9),  # unstable at all inputs
+        (two_classes(9, 2, 7), 1),
+    ],
+)
+def test_leaps_find_what_steps_find_in_fewer_counts(workload, reach, monkeypatch):
+    found, counts = [], []
+    certify = module._is_stable
+    for high in (4096, 0):
+        counted = []
+        monkeypatch.setattr(module, "HIGH_DEGREE", high)
+        monkeypatch.setattr(
+            module, "_is_stable", lambda w, f, seen=counted: seen.append(f) or certify(w, f)
+        )
+        found.append(input_scale_bracket(workload, reach=reach))
+        counts.append(len(counted))
+    assert found[0] == found[1]
+    assert counts[1] <= 2 + math.ceil(math.log2(reach + 1)) + 6  # 6 halvings reach 1/64
+
+
 def test_smallest_stable_input_length_of_the_pair_2_7_is_18():
     verdicts = [stability(System(two_classes(l0, 2, 7), 10**4)) for l0 in (17, 18)]
     assert [v.verdict for v in verdicts] == [Stability.UNSTABLE, Stability.STABLE]
@@ -340,6 +369,16 @@ def test_enclosures_decide_where_the_unit_circle_does_not_close(
     assert (result.verdict, result.unstable_modes) == (verdict, outside)
 
 
+@pytest.mark.parametrize(
+    ("radius", "outside"), [(Fraction(1), 1), (Fraction(9, 10), 1), (Fraction(11, 10), None)]
+)
+def test_enclosures_beyond_a_wider_circle_leave_the_unit_circle_open(radius, outside):
+    """Roots between the circles would be missed."""
+    beyond = WindingCertificate(radius, 1, COVERING)
+    count = spectrum._count_enclosed((RootEnclosure(acb(2), 1),), beyond)
+    assert (count.outside, count.on_circle) == (outside, None if outside is None else 0)
+
+
 def test_a_radius_above_one_is_unstable_without_a_count(monkeypatch):
     undecided = spectrum.UnitCircleCount(None, None, Evidence.BALL, None)
     monkeypatch.setattr(spectrum, "_count", lambda *_: undecided)
@@ -359,6 +398,15 @@ def test_weights_in_order_decide_at_high_degree(input_length, decode_length):
         wound = spectrum.count_outside(list(memory))
         assert wound is not None
         assert (count.outside, count.on_circle, count.evidence) == (wound.outside, 0, "exact")
+
+
+def test_weights_that_stay_equal_are_not_in_order():
+    """1 + z + ... + z^69 has all its roots on the circle."""
+    level = count_unstable(SurvivalWeights((1,) * 70, (1,) * 70, 1))
+    assert (level.outside, level.on_circle) == (0, 69)
+    assert spectrum._count_ordered([1] * 70) is None
+    assert spectrum._count_ordered([2, *[1] * 69]) is None
+    assert spectrum._count_ordered([*[1] * 69, 2]) is None
 
 
 def test_long_requests_all_alike_are_judged_and_bracketed():

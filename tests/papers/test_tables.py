@@ -9,21 +9,22 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.table import Column, Table
-from fluidkv.papers.congestion.claims.experiments._a100 import (
+from fluidkv.papers.congestion.experiments.a100 import (
     BASE_S,
     BATCH_CAP,
     BLOCK_SIZE,
     BLOCKS,
     ENGINES,
     INPUT,
+    LLAMA_3_8B,
     PER_KV_TOKEN_S,
+    QWEN_2_5_1_5B,
     REQUESTS,
     limits,
     totals,
 )
-from fluidkv.papers.congestion.claims.experiments._printed import ROUTED, TABLE_1, TABLE_7, span
-from fluidkv.papers.congestion.claims.experiments.side_by_side import routed_rows
-from fluidkv.papers.congestion.claims.experiments.vidur_arithmetic import LLAMA_3_8B, QWEN_2_5_1_5B
+from fluidkv.papers.congestion.experiments.printed_tables import ROUTED, TABLE_1, TABLE_7, span
+from fluidkv.papers.congestion.tables import routed_rows
 from fluidkv.papers.tables import table, tables
 
 ORACLES = Path(os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[2] / "../shared/oracles")

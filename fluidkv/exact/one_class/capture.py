@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import State, only_class
 from fluidkv.exact.one_class.trajectory import checked_start, is_settled, trajectory
 from fluidkv.workload import System
@@ -52,6 +53,7 @@ class Capture:
         return len(self.path) - 1
 
 
+@kinds_checked
 def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[State, ...]:
     """Corners of the simplex of all boundary states that one iteration leads to `state`.
 
@@ -79,6 +81,7 @@ def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[Stat
     return tuple(corners)
 
 
+@kinds_checked
 def captured_start(
     system: System,
     target: Sequence[Fraction | int],
@@ -119,6 +122,7 @@ def captured_start(
     return Capture(system, tuple(reversed(path)))
 
 
+@kinds_checked
 def verify_capture(capture: Capture) -> bool:
     """Whether the map, run forward, takes the path and stays on the cycle for one more turn.
 

@@ -17,6 +17,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import cycle_name, only_class
 from fluidkv.exact.one_class.gaps import Gaps, canonical_gaps
 from fluidkv.exact.one_class.positions import (
@@ -266,6 +267,7 @@ class Cascade:
         return self.states[iteration - self.first - 1][-1]
 
 
+@kinds_checked
 def cascade(
     trajectory: "Sequence[Sequence[object]] | xr.Dataset | xr.DataArray",
     system: System,

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import (
     Cycle,
     as_evenly_spaced_gaps,
@@ -152,6 +153,7 @@ class Equilibria:
         }
 
 
+@kinds_checked
 def equilibria(
     system: System,
     *,
@@ -198,6 +200,7 @@ def equilibria(
     return Equilibria(system, tuple(cycles), envelope(system))
 
 
+@kinds_checked
 def envelope(system: System) -> tuple[EnvelopePoint, ...]:
     """Least and most throughput at each eviction level, 0 ... l1 - 1.
 

@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import cycle_name, throughput
 from fluidkv.exact.one_class.gaps import count_gap_vectors
 from fluidkv.workload import RequestClass, System, Workload
@@ -71,6 +72,7 @@ class Homogeneous:
         }
 
 
+@kinds_checked
 def homogeneous(system: System) -> Homogeneous | None:
     """The brief of a system whose requests all have the same lengths; None for any other."""
     lengths = {(c.input_length, c.decode_length) for c in system.workload.classes}

@@ -30,17 +30,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import cast
 
-from flint import arb, fmpq, fmpq_mat, fmpq_poly, fmpz_poly
-from flint import ctx as flint_context
+from flint import fmpq, fmpq_mat, fmpq_poly, fmpz_poly
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import canonical_gaps, only_class
 from fluidkv.exact.one_class.gaps import Gaps, checked_gaps, cycle_name, rotational_order
-from fluidkv.exact.roots.polynomial import (
-    count_inside,
-    count_on_circle,
-    enclosed_roots,
-    split_reciprocal,
-)
+from fluidkv.exact.precision import outward, working
+from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -77,6 +73,7 @@ class CycleStability:
     growth: tuple[float, float] | None
 
 
+@kinds_checked
 def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
     """Certify the linear stability of the balanced cycle with these gaps.
 
@@ -101,7 +98,7 @@ def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
             canonical, verdict, Evidence.EXACT, reason, expansion, count, None, None, None, None
         )
     polynomial = multiplier_polynomial(system, canonical)
-    outside, on_circle = count_multipliers(polynomial)
+    outside, on_circle = count_outside_and_on(polynomial)
     period = l1 // rotational_order(canonical)
     radius, growth = _radius_and_growth(polynomial, period)
     return CycleStability(
@@ -170,24 +167,16 @@ def multiplier_polynomial(system: System, gaps: Sequence[int]) -> fmpz_poly:
     return numerator // numerator.content()
 
 
-def count_multipliers(polynomial: fmpz_poly) -> tuple[int, int]:
-    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers."""
-    common, rest = split_reciprocal(polynomial)
-    on_circle = count_on_circle(common)
-    pairs = (common.degree() - on_circle) // 2
-    return rest.degree() - count_inside(rest) + pairs, on_circle
-
-
 def _radius_and_growth(
     polynomial: fmpz_poly, period: int
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """The largest modulus over one period, and an iteration; floats rounded outward."""
-    with flint_context.workprec(128):
+    with working(128):
         moduli = [abs(ball) for ball, _ in enclosed_roots(polynomial)]
         largest = moduli[0]
         for modulus in moduli[1:]:
             largest = largest.max(modulus)
-        return _bracket(largest), _bracket(largest.root(period))
+        return outward(largest), outward(largest.root(period))
 
 
 def _rounded(expansion: Fraction) -> str:
@@ -196,8 +185,3 @@ def _rounded(expansion: Fraction) -> str:
         return f"{float(expansion):.4g}"
     exponent = math.log10(expansion.numerator) - math.log10(expansion.denominator)
     return f"about 10^{exponent:.0f}"
-
-
-def _bracket(value: arb) -> tuple[float, float]:
-    low, high = float(value.lower()), float(value.upper())
-    return math.nextafter(low, 0), math.nextafter(high, math.inf)

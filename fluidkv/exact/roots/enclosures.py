@@ -8,11 +8,13 @@ import numpy as np
 from flint import acb, arb, arb_poly, fmpz_poly
 from flint import ctx as flint_context
 
+from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.winding import Complexes, Covering, Series
 
 _PRECISIONS = (96, 192, 384, 768)  # bits
 
 
+@shown_alike
 @dataclass(frozen=True)
 class RootEnclosure:
     """A complex ball that holds exactly one root of F, or a real root and no other.
@@ -24,14 +26,20 @@ class RootEnclosure:
     count: int
 
     @property
-    def modulus(self) -> arb:
-        return abs(self.ball)
+    def bits(self) -> int:
+        """More than its midpoint is long, so that nothing of the ball is lost."""
+        return 64 + max(self.ball.real.bits(), self.ball.imag.bits())
 
     @property
+    def modulus(self) -> arb:
+        with working(self.bits):
+            return abs(self.ball)
+
+    @property
+    @working(96)
     def period(self) -> arb:
         """2 pi / |angle|: iterations for one turn of the mode."""
-        with flint_context.workprec(96):
-            return 2 * arb.pi() / abs(self.ball.arg())
+        return 2 * arb.pi() / abs(self.ball.arg())
 
 
 def estimate_roots(series: Series, grid: Covering, *, most: int) -> list[complex]:
@@ -111,7 +119,7 @@ def enclose_roots(polynomial: fmpz_poly, estimates: Iterable[complex]) -> list[R
     found: list[RootEnclosure] = []
     for estimate in estimates:
         for precision in _PRECISIONS:
-            with flint_context.workprec(precision):
+            with working(precision):
                 root = _enclose(polynomial, estimate)
             if root is not None:
                 if not any(root.ball.overlaps(other.ball) for other in found):

@@ -8,11 +8,13 @@ from itertools import pairwise
 from typing import cast
 
 from flint import acb, fmpz, fmpz_mat, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
+from fluidkv.exact.precision import working
 from fluidkv.exact.survival import SurvivalWeights
 
 
+@kinds_checked
 def characteristic_polynomial(weights: SurvivalWeights) -> fmpz_poly:
     """F(z) = sum of V_s z^{d-1-s}, times the common denominator of V: degree d-1.
 
@@ -62,7 +64,7 @@ def _count_real_between_two(polynomial: fmpz_poly) -> int:
     """
     bits = 128
     while True:
-        with flint_context.workprec(bits):
+        with working(bits):
             real = [(x.real, m) for x, m in enclosed_roots(polynomial) if x.imag == 0]
         if not any(x.contains(-2) or x.contains(2) for x, _ in real):
             return sum(m for x, m in real if -2 < x < 2)
@@ -72,6 +74,14 @@ def _count_real_between_two(polynomial: fmpz_poly) -> int:
 def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
     """Each root in a ball, real ones exactly real, with its multiplicity; current precision."""
     return cast("list[tuple[acb, int]]", polynomial.complex_roots())
+
+
+def count_outside_and_on(polynomial: fmpz_poly) -> tuple[int, int]:
+    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers."""
+    common, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(common)
+    pairs = (common.degree() - on_circle) // 2  # {z, 1/z}: one of the two lies outside
+    return rest.degree() - count_inside(rest) + pairs, on_circle
 
 
 def count_inside(polynomial: fmpz_poly) -> int:

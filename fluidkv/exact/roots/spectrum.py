@@ -16,17 +16,19 @@ from fractions import Fraction
 from itertools import pairwise
 
 from flint import arb, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
+from fluidkv.exact.precision import DOUBLE, outward, working
 from fluidkv.exact.roots.enclosures import RootEnclosure, enclose_roots, estimate_roots
 from fluidkv.exact.roots.polynomial import (
     characteristic_polynomial,
-    count_inside,
     count_on_circle,
+    count_outside_and_on,
     enclosed_roots,
     split_reciprocal,
 )
 from fluidkv.exact.roots.winding import (
+    HIGH_DEGREE,
     Series,
     WindingCertificate,
     close_certificate,
@@ -41,10 +43,10 @@ _FEW_ROOTS = 20  # up to this degree all of them are enclosed in a millisecond
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
 _SEARCH_STEPS = 80
-# Above this degree one circle takes seconds. Roots that a few circles do not tell apart, like the
+# Above `HIGH_DEGREE` one circle takes seconds. Roots that a few circles do not tell apart, like the
 # thousands of nearly equal modulus of long requests that are all alike, are left in their bracket.
-_HIGH_DEGREE = 4096
 _FEW_STEPS = 3
+_SEARCH_WORK = 1 << 28
 _MOST_ENCLOSED = 1500  # roots; each takes milliseconds
 
 
@@ -86,6 +88,8 @@ class SpectralCertificate:
         return max(float(root.period.mid()) for root in self.leading)
 
 
+@kinds_checked
+@working(DOUBLE)
 def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     """Count the roots of F outside the unit circle and enclose its spectral radius.
 
@@ -97,6 +101,8 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     return _large(polynomial)
 
 
+@kinds_checked
+@working(DOUBLE)
 def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
     """(low, high) around max |z| over the roots of F, rounded outward, and nothing else.
 
@@ -121,21 +127,21 @@ class UnitCircleCount:
     certificate: WindingCertificate | None
 
 
+@kinds_checked
 def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
     """Roots of F outside and on the unit circle: all that a stability verdict needs."""
     return _count(characteristic_polynomial(weights))
 
 
 def _count(polynomial: fmpz_poly) -> UnitCircleCount:
-    reciprocal_part, rest = split_reciprocal(polynomial)
-    on_circle = count_on_circle(reciprocal_part)
-    pairs = (reciprocal_part.degree() - on_circle) // 2
     if polynomial.degree() <= SMALL_DEGREE:
-        outside = rest.degree() - count_inside(rest) + pairs
-        return UnitCircleCount(outside, on_circle, Evidence.EXACT, None)
+        return UnitCircleCount(*count_outside_and_on(polynomial), Evidence.EXACT, None)
     ordered = _count_ordered(_descending(polynomial))
     if ordered is not None:
         return UnitCircleCount(ordered, 0, Evidence.EXACT, None)
+    reciprocal_part, rest = split_reciprocal(polynomial)
+    on_circle = count_on_circle(reciprocal_part)
+    pairs = (reciprocal_part.degree() - on_circle) // 2
     certificate = count_outside(_descending(rest))
     if certificate is None:
         return UnitCircleCount(None, None, Evidence.BALL, None)
@@ -156,7 +162,7 @@ def _count_ordered(descending: list[int]) -> int | None:
 
 def _small(polynomial: fmpz_poly) -> SpectralCertificate:
     count = _count(polynomial)
-    with flint_context.workprec(128):
+    with working(128):
         roots = tuple(
             RootEnclosure(ball, multiplicity * (1 if ball.imag == 0 else 2))
             for ball, multiplicity in enclosed_roots(polynomial)
@@ -238,7 +244,7 @@ def _leading_roots(
     log_product = math.log(abs(descending[-1])) - math.log(abs(descending[0]))
     radius = math.exp(log_product / polynomial.degree())
     stride = 1e-3
-    for step in range(_SEARCH_STEPS if polynomial.degree() <= _HIGH_DEGREE else _FEW_STEPS):
+    for step in range(_SEARCH_STEPS if polynomial.degree() <= HIGH_DEGREE else _FEW_STEPS):
         try:
             series = Series(descending, 1 / radius)
         except OverflowError:  # far inside the roots
@@ -250,7 +256,7 @@ def _leading_roots(
         isolated = _isolate(polynomial, descending, estimates)
         if isolated is not None:
             return *isolated, (low, high)
-        certificate = close_certificate(series, grid)
+        certificate = close_certificate(series, grid, most_work=_SEARCH_WORK)
         if certificate is None:  # a root on or next to this circle: step aside
             radius *= 1 + 1e-9 * (step + 1)
             continue
@@ -303,11 +309,11 @@ def _isolate(
         series = Series(descending, inverse_radius)
     except OverflowError:
         return None
-    certificate = close_certificate(series, series.grid())
+    certificate = close_certificate(series, series.grid(), most_work=_SEARCH_WORK)
     if certificate is None or not 0 < certificate.outside <= 2 * (chosen + 1):
         return None
     leading = tuple(enclose_roots(polynomial, estimates[: chosen + 1]))
-    with flint_context.workprec(128):
+    with working(128):
         boundary = arb(certificate.radius.numerator) / arb(certificate.radius.denominator)
         beyond = all(root.modulus > boundary for root in leading)
     if not beyond or certificate.outside != sum(root.count for root in leading):
@@ -319,17 +325,16 @@ def _leading(roots: tuple[RootEnclosure, ...]) -> tuple[RootEnclosure, ...]:
     """The enclosures whose modulus may be the largest."""
     if not roots:
         return ()
-    largest = max((root.modulus.lower() for root in roots), key=lambda low: float(low))
-    return tuple(root for root in roots if not root.modulus < largest)
+    largest = max((abs(root.ball).lower() for root in roots), key=lambda low: float(low))
+    return tuple(root for root in roots if not abs(root.ball) < largest)
 
 
 def _largest_modulus(roots: tuple[RootEnclosure, ...]) -> tuple[float, float]:
     """Outward-rounded floats around max |z|, (0, 0) without roots."""
     if not roots:
         return 0.0, 0.0
-    low = max(float(root.modulus.lower()) for root in roots)
-    high = max(float(root.modulus.upper()) for root in roots)
-    return math.nextafter(low, 0), math.nextafter(high, math.inf)
+    ends = [outward(abs(root.ball)) for root in roots]
+    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _descending(polynomial: fmpz_poly) -> list[int]:

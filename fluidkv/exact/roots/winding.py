@@ -51,18 +51,22 @@ from typing import Any, overload
 
 import numpy as np
 from flint import acb, arb
-from flint import ctx as flint_context
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Complexes = NDArray[np.complex128]
+from fluidkv.exact.precision import working
+from fluidkv.exact.roots.products import Complexes, Floats, product, real_times
+
 _UNIT = 2.0**-53
 _ORDERS = 5  # m: values and four derivatives are computed, the fifth is bounded
 _FILL = 0.9  # of |g| that the variation over a cell may take up
 _MAX_HALVINGS = 30  # of a grid cell: then x = k / 2^q keeps q < 53, exact in a float
 _MAX_GRID = 1 << 19
 _MAX_CELLS = 1 << 21
-_ONE_CORE = 1 << 18  # multiplications up to which OpenBLAS starts no threads
+# Above this degree one circle takes seconds, and each cell made by halving a tenth of a millisecond
+# and more: their number, times the coefficients, is bounded. A circle among thousands of roots, as
+# at the modulus round which they cluster, would take minutes else, and rarely close.
+HIGH_DEGREE = 4096
+_MOST_WORK = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -128,6 +132,7 @@ class Series:
         grid_cells: int | None = None,
     ) -> None:
         d = len(coefficients)
+        self.degree = d - 1
         top = max(abs(v) for v in coefficients)
         self.inverse_radius = inverse_radius
         weights = np.array([v / top for v in coefficients])
@@ -194,7 +199,7 @@ class Series:
         quarter = 0.5**halvings / (2 * self.grid_cells)
         halves = np.concatenate([centres - quarter, centres + quarter])
         halves = halves[(halves > 0) & (halves < 1)]
-        with flint_context.workprec(64):
+        with working(64):
             points = np.array([_rounded(acb(arb(x)).exp_pi_i()) for x in halves])
         return self._cover(halves, halvings, self.evaluate(points))
 
@@ -219,12 +224,12 @@ class Series:
         half_circle = _grid_points(n)[:n]
         circle = np.concatenate([half_circle, -half_circle])  # e^{i pi k / N}, k = 0 ... 2N-1
         k1, r = np.arange(period), np.arange(rows)
-        inner = _times(
+        inner = real_times(
             self._blocks, circle[rows * (np.outer(np.arange(self._columns), k1) % period)]
         )
         twisted = inner.reshape(_ORDERS, rows, period) * circle[np.outer(r, k1)]
         outer = circle[period * (np.outer(np.arange(rows // 2 + 1), r) % rows)]
-        sums = _product(outer, twisted.transpose(1, 0, 2).reshape(rows, _ORDERS * period))
+        sums = product(outer, twisted.transpose(1, 0, 2).reshape(rows, _ORDERS * period))
         # [k2, j, k1] -> [j, k1 + P k2]
         values = sums.reshape(len(outer), _ORDERS, period).transpose(1, 0, 2).reshape(_ORDERS, -1)
         return values[:, : n + 1]
@@ -240,7 +245,7 @@ class Series:
             w = points[start : start + chunk]
             low = _powers(w, self._rows)
             high = _powers(low[-1] * w, self._columns)
-            inner = _times(self._blocks, high).reshape(_ORDERS, self._rows, len(w))
+            inner = real_times(self._blocks, high).reshape(_ORDERS, self._rows, len(w))
             out[:, start : start + chunk] = (inner * low).sum(axis=1)
         return out
 
@@ -267,17 +272,29 @@ def count_outside(
     return close_certificate(series, series.grid())
 
 
-def close_certificate(series: Series, grid: Covering) -> WindingCertificate | None:
-    """Halve the cells of `grid` that do not pass until all do, and count the turns."""
+def close_certificate(
+    series: Series, grid: Covering, *, most_work: int = _MOST_WORK
+) -> WindingCertificate | None:
+    """Halve the cells of `grid` that do not pass until all do, and count the turns.
+
+    Args:
+        most_work: above `HIGH_DEGREE`, cells to make by halving, times coefficients, at most.
+
+    Returns:
+        The certificate, or None where it took too many cells, or too small ones.
+    """
     passing = grid.fill <= _FILL
     levels = [_select(grid, passing)]
     failing = grid.centres[~passing]
     cells = len(grid.centres)
+    most = _MAX_CELLS
+    if series.degree > HIGH_DEGREE:
+        most = min(most, cells + most_work // series.degree)
     halvings = 0
     while failing.size:
         halvings += 1
         cells += 2 * failing.size
-        if halvings > _MAX_HALVINGS or cells > _MAX_CELLS:
+        if halvings > _MAX_HALVINGS or cells > most:
             return None
         level = series.halve(failing, halvings)
         passing = level.fill <= _FILL
@@ -320,41 +337,10 @@ def _in_order(levels: list[Covering]) -> Covering:
 def _grid_points(n: int) -> Complexes:
     """e^{i pi k / n} for k = 0 ... n, each the product of two points rounded from balls."""
     step = 1 << (n.bit_length() // 2)
-    with flint_context.workprec(64):
+    with working(64):
         fine = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(step)])
         coarse = np.array([_rounded(acb(arb(k) / n).exp_pi_i()) for k in range(0, n + 1, step)])
     return (coarse[:, None] * fine[None, :]).ravel()[: n + 1]
-
-
-def _times(a: Floats, b: Complexes) -> Complexes:
-    """a b for real a, as dot products of real numbers."""
-    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
-    out.real = _dot(a, np.ascontiguousarray(b.real))
-    out.imag = _dot(a, np.ascontiguousarray(b.imag))
-    return out
-
-
-def _product(a: Complexes, b: Complexes) -> Complexes:
-    """a b, as dot products of real numbers of twice the length."""
-    parts = np.concatenate([b.real, b.imag])
-    out = np.empty((len(a), b.shape[1]), dtype=np.complex128)
-    out.real = _dot(np.concatenate([a.real, -a.imag], axis=1), parts)
-    out.imag = _dot(np.concatenate([a.imag, a.real], axis=1), parts)
-    return out
-
-
-def _dot(a: Floats, b: Floats) -> Floats:
-    """a @ b in pieces that a BLAS keeps on one core.
-
-    The products here take less time than waking another core does, and a hundred times less than
-    waiting for one that is busy.
-    """
-    out = np.empty((len(a), b.shape[1]))
-    width = max(8, _ONE_CORE // a.size)
-    for start in range(0, b.shape[1], width):
-        piece = slice(start, start + width)
-        np.matmul(a, b[:, piece], out=out[:, piece])
-    return out
 
 
 def _rounded(point: acb) -> complex:

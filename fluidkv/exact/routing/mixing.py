@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.verdict import Evidence, Stability
@@ -135,6 +136,7 @@ class Routing:
         return 1 / max(known) if len(known) == len(loads) else None
 
 
+@kinds_checked
 def segregated(
     workload: Workload, nodes: int, *, capacity: Fraction | int | None = None
 ) -> Routing:
@@ -155,6 +157,7 @@ def segregated(
     return partitioned(workload, groups, capacity=capacity)
 
 
+@kinds_checked
 def mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = None) -> Routing:
     """Every node gets every class, an equal part of it.
 
@@ -165,6 +168,7 @@ def mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = N
     return _routing(workload, (row,) * nodes, capacity)
 
 
+@kinds_checked
 def partitioned(
     workload: Workload,
     groups: Sequence[Sequence[int]],

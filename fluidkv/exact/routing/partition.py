@@ -14,6 +14,7 @@ from itertools import pairwise
 from numbers import Rational
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.routing.mixing import Routing, checked_nodes, mixed, node_workload, partitioned
 from fluidkv.exact.survival import survival_weights
@@ -66,6 +67,7 @@ class BestPartition:
         return self.best is self.mixed
 
 
+@kinds_checked
 def best_partition(
     workload: Workload,
     nodes: int,

@@ -24,6 +24,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import iteration
 from fluidkv.fluid.boundary import boundary_weights
 from fluidkv.fluid.model import MassModel, cohort_model
+from fluidkv.fluid.precision import in_float64
 from fluidkv.fluid.simulation import scan_trajectory
 from fluidkv.workload import System
 
@@ -85,7 +86,7 @@ def attractors(
     best = float(model.capacity) / model.weights.sum()
     half = int(iterations) // 2
     state = np.ascontiguousarray(masses.T)[:, None, :]
-    with jax.enable_x64(True):
+    with in_float64():
         middle = _advance(model, state, half)
         first = np.asarray(_watch(model, middle, int(longest_period))[0])
         late = _advance(model, middle, half)

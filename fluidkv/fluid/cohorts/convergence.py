@@ -25,6 +25,7 @@ from fluidkv.fluid.boundary import feasible_starts
 from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
 from fluidkv.fluid.cohorts.steps import Rows, iterate_shares
 from fluidkv.fluid.model import cohort_model
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 RETURNED = "returned"
@@ -197,7 +198,7 @@ def _follow(constants: _Constants, shares: np.ndarray, horizon: int) -> _Run:
             lanes, _pool_size(lanes.size)
         )  # repeats lanes; what they do twice is the same
         pool = _Run(*(field[..., padded] for field in results))
-        with jax.enable_x64(True):
+        with in_float64():
             after = _round(constants, pool, looks, ends)
         for field, new in zip(results, after, strict=True):
             field[..., lanes] = np.asarray(new)[..., : lanes.size]
@@ -285,7 +286,7 @@ def _periods(constants: _Constants, shares: np.ndarray) -> np.ndarray:
         going = np.flatnonzero(found == 0)
         for lanes in np.array_split(going, -(-going.size // _LANES[0])) if going.size else ():
             padded = np.resize(lanes, _pool_size(lanes.size))
-            with jax.enable_x64(True):
+            with in_float64():
                 period = _first_return(constants.growth, shares[:, padded], reach)
             found[lanes] = np.asarray(period)[: lanes.size]
     return found

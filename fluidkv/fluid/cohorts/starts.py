@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import Key, boundary_weights, check_count, uniform_starts
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 Starts = Float[np.ndarray, "batch stage"]
@@ -97,5 +98,5 @@ def start_families(key: Key, system: System, *, count: int) -> dict[str, Starts]
 
 def _uniform(key: Key, count: int, columns: int) -> Float[np.ndarray, "batch column"]:
     """In [0, 1). One call of JAX for all that a family draws, since each shape is compiled."""
-    with jax.enable_x64(True):
+    with in_float64():
         return np.array(jax.random.uniform(key, (count, columns), dtype=np.float64))

@@ -17,7 +17,7 @@ The rows m_0 ... m_{d-1} are separate arrays over the batch. Ageing is then a re
 data, and the loop over ages is unrolled at compile time: a few operations on contiguous arrays for
 each age. With many ages compilation would take too long, and the rows are scanned instead.
 
-Everything expects float64, a call under `jax.enable_x64(True)`.
+Everything expects float64, a call under `in_float64`.
 
 Source: Congestion, section 2.2 on the manifold of Lemma 9; weights V_s of Appendix B.6.1 and B.8.
 """

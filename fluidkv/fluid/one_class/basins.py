@@ -25,6 +25,7 @@ from fluidkv.fluid.one_class.events import (
     dataset,
     running,
 )
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 MAXIMAL = "maximal-eviction cycle"
@@ -108,7 +109,7 @@ def _run(
     lanes = _pool_size(len(masses))
     waiting = deque(range(len(masses)))
     where = _take(waiting, lanes)  # the start that a lane runs; -1 for a spare lane
-    with jax.enable_x64(True):
+    with in_float64():
         run = _host(_begin(masses[where].T))
         where[len(masses) :] = -1
         results = [np.empty((*f.shape[:-1], len(masses)), f.dtype) for f in run]

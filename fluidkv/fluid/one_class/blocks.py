@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import one_class
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 KEPT = -1
@@ -58,7 +59,7 @@ def scan_blocks(
 
     A trajectory whose support is lost stays as it was before that block; its batches are NaN from
     the one after on, and the one that says so is not positive. Pure; `gaps` and `blocks` are
-    static. Checks nothing. Call it under `jax.enable_x64(True)`.
+    static. Checks nothing. Call it under `in_float64`.
     """
     m, l1 = len(gaps), sum(gaps)
     released = input_length + l1
@@ -126,7 +127,7 @@ def simulate_blocks(
     if isinstance(blocks, bool) or not isinstance(blocks, int | np.integer) or blocks < 1:
         raise InputError("blocks", blocks, "an integer of at least 1")
     input_length = weights[0] - 1
-    with jax.enable_x64(True):
+    with in_float64():
         end, new = _scan_jit(checked, input_length, start.T, int(blocks))
         end, new = jax.device_get((end, new))
     oldest = [checked[(len(checked) - 1 - k) % len(checked)] for k in range(blocks)]

@@ -4,7 +4,7 @@ For one class, and without recording states. Lanes (trajectories) come last, as 
 and the boundaries are decided as there: stages are served from the last one down, so that an
 emptied stage is exactly 0.0. What is counted on the way is counted in the same pass.
 
-Expects float64, that is a call under `jax.enable_x64(True)`; `event_log` sees to it.
+Expects float64, that is a call under `in_float64`; `event_log` sees to it.
 
 Source: Congestion, equation (2), section 3.3 and Appendix A.1.
 """
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import checked_starts, one_class
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 Values = Array | np.ndarray
@@ -108,7 +109,7 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
     weights, capacity = one_class(system)
     masses = checked_starts(system, start)
     check_horizon(iterations)
-    with jax.enable_x64(True):
+    with in_float64():
         run = _run_all(weights, capacity, masses.T, np.asarray(iterations, np.int32))
         return dataset(jax.device_get(run))
 

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import one_class
 from fluidkv.fluid.one_class.events import check_horizon
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 _RECORDS = {
@@ -62,7 +63,7 @@ def simulate_whole(
     check_horizon(iterations)
     limits = _checked_capacity(system, capacity)
     requests, limits = _checked_start(weights, start, limits)
-    with jax.enable_x64(True):
+    with in_float64():
         final, records = _scan(weights, limits, requests.T, int(iterations), bool(states))
         final, records = jax.device_get((final, records))
     variables: dict[str, tuple] = {

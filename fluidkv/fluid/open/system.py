@@ -32,6 +32,7 @@ from fluidkv.fluid.open.iteration import (
     Selection,
     iterate_open,
 )
+from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
 
@@ -166,7 +167,7 @@ def simulate_open(
         arrivals=arrived.shape[:-2],
     )
     checked.check_memory(model, masses)
-    with jax.enable_x64(True):
+    with in_float64():
         final, left, records = _scan_jit(
             model,
             np.broadcast_to(masses, (batch, *masses.shape[-2:])),
@@ -197,7 +198,7 @@ def scan_open(
     """The engine: final masses and queue, and records, in the engine's order (stage, class, batch).
 
     Pure; the keyword arguments are static. Arrivals of batch length 1 serve all runs. Checks
-    nothing. Call it under `jax.enable_x64(True)`.
+    nothing. Call it under `in_float64`.
     """
 
     def one(carry: Any, arrived: Array) -> tuple[Any, None]:

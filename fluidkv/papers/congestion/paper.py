@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 
-from fluidkv.ledger.claim import Claim, Kind, Outcome
+from fluidkv.ledger.claim import Claim, Kind, Origin, Outcome
 from fluidkv.ledger.statements import Statements
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 
-def statements() -> Statements:
-    """For the claims of one module."""
-    return Statements("congestion", "Congestion")
+def statements(
+    *, origin: Origin = Origin.PRINTED, evidence: Evidence = Evidence.EXACT
+) -> Statements:
+    """For the claims of one module; what they are unless they say otherwise."""
+    return Statements("congestion", "Congestion", origin=origin, evidence=evidence)
 
 
 def congestion(

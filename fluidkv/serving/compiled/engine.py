@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.precision import in_float64
 from fluidkv.serving.arrays import RunArrays, RunRecords
 from fluidkv.serving.compiled.loop import COLUMNS, Piece, advance
 from fluidkv.serving.compiled.plan import Plan, plan
@@ -115,7 +116,7 @@ class _Shared:
 
 
 def _run_group(batch: _Batch, sizes: Plan, runs: np.ndarray, shared: _Shared) -> _Found:
-    with jax.enable_x64(True):
+    with in_float64():
         arrays = _lanes_of(batch.arrays, runs, sizes.lanes)
         numbers = numbers_of(batch.rules, arrays, jumps=batch.jumps)
         table = table_of(batch.choices, arrays, sizes.requests)

@@ -3,6 +3,7 @@
 Two formats: per-step records of vLLM's scheduler and run counts of Vidur's (`docs/engines.md`).
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,7 @@ def read_records(path: str | Path) -> list[VllmRecord | VidurCounts]:
             together, an engine or a setting that is not modelled.
     """
     path = Path(path)
-    if not path.is_dir():
+    if not os.path.isdir(path):  # a name too long is none either
         return [_record(path)]
     files = sorted(path.glob("*.json"))
     if not files:

@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
+from fluidkv.fluid.precision import in_float64
 from fluidkv.wait.chain.lanes import Form, Lanes
 from fluidkv.wait.chain.state import Chain, Step, empty
 from fluidkv.wait.chain.step import iterate
@@ -96,7 +97,7 @@ class _Told:
 
 
 def _run_group(form: Form, lanes: Lanes, plan: Plan, group: np.ndarray, told: _Told) -> Found:
-    with jax.enable_x64(True):
+    with in_float64():
         chain = empty(run_keys(plan.seed, group), lanes)
         real = group < plan.runs  # the last group is filled up, so that all share a compilation
         bounds = [jnp.asarray(np.float64(value)) for value in (plan.horizon, plan.level)]

@@ -109,7 +109,7 @@ def lanes_of(
     *,
     timed: bool,
 ) -> tuple[Form, Lanes]:
-    """Arrays, and what is compiled in. Call it under `jax.enable_x64(True)`.
+    """Arrays, and what is compiled in. Call it under `in_float64`.
 
     Raises:
         InputError: numbers too large for counts of 32 bits, or for tables.

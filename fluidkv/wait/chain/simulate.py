@@ -12,11 +12,11 @@ Source: WAIT, Algorithms 1 and 2.
 
 from collections.abc import Callable, Iterable
 
-import jax
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.precision import in_float64
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.checks import (
     MOST_RUNS,
@@ -115,7 +115,7 @@ def simulate_chain(
         model, levels, clock.base, clock.per_kv_token, rate_steps, plan.iterations, plan.horizon
     )
     timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
-    with jax.enable_x64(True):
+    with in_float64():
         form, numbers = lanes_of(
             model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
         )

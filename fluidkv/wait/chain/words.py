@@ -15,6 +15,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt32, UInt64
 
+from fluidkv.fluid.precision import random_key
+
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # of the key schedule (Skein)
 
@@ -28,7 +30,7 @@ class Words(NamedTuple):
 
 def run_keys(seed: int, runs: np.ndarray) -> UInt32[Array, "2 run"]:
     """The key of each run: `fold_in` of the seed and the run's number, and of nothing else."""
-    root = jax.random.key(seed, impl="threefry2x32")
+    root = random_key(seed)
     folded = jax.vmap(lambda run: jax.random.fold_in(root, run))(jnp.asarray(runs, jnp.uint32))
     return jax.random.key_data(folded).T
 

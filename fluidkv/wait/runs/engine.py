@@ -17,6 +17,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.fluid.precision import in_float64
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.runs.history import Schedule
 from fluidkv.wait.runs.lanes import Lane
@@ -90,7 +91,7 @@ def schedules(
         iterations: of a run, at most.
         on_progress: called now and then with the iterations done since the last call.
     """
-    with jax.enable_x64(True):
+    with in_float64():
         tables = _tables(lanes, clocks, horizon, iterations)
         state = _start(tables)
         steps = _length(lanes)

@@ -15,7 +15,6 @@ constraints (12) do not exclude that: n = (1, 1) satisfies them for any p_2 < 1.
 Source: WAIT, appendix C.4 (equation 20, Lemma 8).
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import accumulate
@@ -24,6 +23,7 @@ from flint import arb, arb_mat, fmpq
 from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.precision import outward, shown_alike, working
 from fluidkv.wait.model import Exact, count, exact, plain, shown
 
 MOST_LEVEL = 400
@@ -36,6 +36,7 @@ _MOST_BITS = 1 << 14
 _CLOSE = 64
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Eta:
     """Rate at which the tail of a boundary queue falls, per prompt.
@@ -63,7 +64,7 @@ class Eta:
         """1 / eta: prompts for each factor e of certainty; 0 where eta is infinite."""
         if self.ball is None:
             return arb(0)
-        with flint_context.workprec(_BITS):
+        with working(_BITS):
             return 1 / self.ball
 
 
@@ -87,7 +88,7 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
         return Eta(n_prev, p, n, None, lower)
     bits = _BITS
     while bits <= _MOST_BITS:
-        with flint_context.workprec(bits):
+        with working(bits):
             root = _enclosed(n_prev, p, n)
         if root is not None:
             return Eta(n_prev, p, n, root, lower)
@@ -143,7 +144,7 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
         return arb(0)
     bits = 2 * _BITS
     while bits <= _MOST_BITS:
-        with flint_context.workprec(bits):
+        with working(bits):
             reached = _absorbed(_law(n_prev, p), n, level, batches)
             if reached.rel_accuracy_bits() >= _CLOSE // 2:
                 return reached
@@ -153,9 +154,8 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
 
 def ends(ball: arb) -> tuple[float, float]:
     """Doubles at or below, and at or above, every point of the ball."""
-    with flint_context.workprec(max(64, ball.bits() + 64)):
-        low, high = float(ball.lower()), float(ball.upper())
-    return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
+    with working(max(64, ball.bits() + 64)):
+        return outward(ball)
 
 
 def to_ball(value: Exact) -> arb:

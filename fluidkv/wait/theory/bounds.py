@@ -14,9 +14,9 @@ from fractions import Fraction
 from typing import Literal
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.precision import shown_alike, working
 from fluidkv.wait.model import Exact, WaitSystem, count, exact, probability, several
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import Eta, ends, eta, to_ball
@@ -95,7 +95,7 @@ def theorem_1_gap(
     gaps = []
     for each, size, slack in zip(system.types, n, checked.slack, strict=True):
         rate, output = each.arrival_rate, each.output_length
-        with flint_context.workprec(_BITS):
+        with working(_BITS):
             swing = to_ball(rate * time).sqrt()
             if slack > 0:
                 steady = kingman(-slack, rate * checked.iteration_time)
@@ -114,6 +114,7 @@ def theorem_1_gap(
     return Theorem1Gap(tuple(gaps), math.nextafter(total, math.inf))
 
 
+@shown_alike
 @dataclass(frozen=True)
 class MemoryBound:
     """KV tokens that are not exceeded up to a horizon, but with probability delta (14), (17).
@@ -135,7 +136,7 @@ class MemoryBound:
     @property
     def total(self) -> arb:
         """The three terms together."""
-        with flint_context.workprec(_BITS):
+        with working(_BITS):
             return to_ball(self.batch + self.queue) + self.tail
 
     @property
@@ -145,7 +146,7 @@ class MemoryBound:
         Raises:
             ArithmeticError: a total that is not finite. `theorem_2_memory` makes none.
         """
-        with flint_context.workprec(_BITS + self.total.bits()):
+        with working(_BITS + self.total.bits()):
             whole = self.total.upper().ceil().unique_fmpz()
         if whole is None:
             raise ArithmeticError("a bound that is not finite")
@@ -265,7 +266,7 @@ def _tail(
 ) -> arb:
     if not etas or not batches:  # no boundary, or no batch that could fill a queue
         return arb(0)
-    with flint_context.workprec(_BITS):
+    with working(_BITS):
         folds = to_ball(len(etas) * batches / delta).log()
         per_fold = [1 / to_ball(each.lower) if lower else each.reciprocal for each in etas]
         return folds * sum((t * each for t, each in zip(tokens, per_fold, strict=True)), arb(0))

@@ -16,12 +16,11 @@ from fluidkv.exact.one_class.gaps import gap_vectors
 from fluidkv.exact.one_class.return_map import (
     MOST_LIVE,
     block_matrix,
-    count_multipliers,
     cycle_stability,
     multiplier_polynomial,
     return_matrix,
 )
-from fluidkv.exact.roots.polynomial import characteristic_polynomial
+from fluidkv.exact.roots.polynomial import characteristic_polynomial, count_outside_and_on
 from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.verdict import Evidence, Stability
@@ -142,7 +141,7 @@ def test_every_multiplier_of_every_cycle_is_outside(l0):
     for l1 in range(1, 10):
         system = system_of(l0, l1)
         for gaps in gap_vectors(l1):
-            counted = count_multipliers(multiplier_polynomial(system, gaps))
+            counted = count_outside_and_on(multiplier_polynomial(system, gaps))
             assert counted == (len(gaps) - 1, 0), gaps
 
 

@@ -15,6 +15,7 @@ from fluidkv.exact.roots.polynomial import (
     count_inside_by_form,
     count_inside_by_recursion,
     count_on_circle,
+    count_outside_and_on,
     reciprocal,
     split_reciprocal,
 )
@@ -80,6 +81,8 @@ def test_the_reciprocal_part_can_hold_pairs_off_the_circle():
     common, rest = split_reciprocal(fmpz_poly([-2, 1]) * fmpz_poly([-1, 2]))
     assert (common.degree(), rest.degree()) == (2, 0)
     assert count_on_circle(common) == 0
+    assert count_outside_and_on(common) == (1, 0)
+    assert count_outside_and_on(common * common * fmpz_poly([3, 1]) * fmpz_poly([1, 1])) == (3, 1)
 
 
 @pytest.mark.parametrize("digits", [9, 18, 40, 200])

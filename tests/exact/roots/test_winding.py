@@ -11,6 +11,7 @@ from flint import ctx as flint_context
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fluidkv.exact.roots import winding
 from fluidkv.exact.roots.polynomial import count_inside, count_on_circle, split_reciprocal
 from fluidkv.exact.roots.winding import Series, close_certificate, count_outside
 
@@ -211,3 +212,19 @@ def test_count_at_degree_20000_equals_that_of_the_polynomial_it_is_made_of():
     certificate = count_outside(large)
     assert certificate is not None
     assert certificate.outside == m * (outside_exactly(small, Fraction(1)) or 0)
+
+
+def test_a_circle_among_thousands_of_roots_is_given_up_in_bounded_work(monkeypatch):
+    """Above the degree at which cells made by halving are dear: few of them, or no certificate."""
+    descending = [1 + s for s in range(70)] + [9 * (1 + s) for s in range(70, 100)]
+    # near the modulus round which the roots stand
+    series = winding.Series(descending, (descending[0] / descending[-1]) ** (1 / 99) * 0.99)
+    grid = series.grid()
+    assert (grid.fill > 0.9).any()
+    usual = winding.close_certificate(series, grid)
+    assert usual is not None
+    monkeypatch.setattr(winding, "HIGH_DEGREE", 98)
+    assert winding.close_certificate(series, grid) is not None
+    assert winding.close_certificate(series, grid, most_work=99) is None
+    monkeypatch.setattr(winding, "HIGH_DEGREE", 99)
+    assert winding.close_certificate(series, grid, most_work=99) is not None

@@ -5,14 +5,14 @@ import pytest
 import xarray as xr
 
 from fluidkv.papers.congestion.claims.experiments import (
-    _keeps,
     bursts,
     restart_resume,
     table_8,
-    tables_4_5,
+    tables_4_5_counts,
     vidur_tables,
 )
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6, TABLE_7
+from fluidkv.papers.congestion.experiments import keeping
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
 from fluidkv.verdict import Verdict
 
 
@@ -22,48 +22,53 @@ def test_calm_is_counted_between_evictions(every: int, calm: int) -> None:
     found = xr.Dataset(
         {"waiting": ("window", np.ones(200)), "preempt": ("window", at % every == 0)}
     )
-    assert vidur_tables._longest_calm(found) == calm
+    assert vidur_tables.longest_calm(found) == calm
 
 
 def test_calm_is_counted_in_the_second_half_while_requests_wait() -> None:
     preempt, waiting = np.zeros(200), np.zeros(200)
     waiting[:160], preempt[80:160:4] = 1, 1
     found = xr.Dataset({"waiting": ("window", waiting), "preempt": ("window", preempt)})
-    assert vidur_tables._longest_calm(found) == 3
+    assert vidur_tables.longest_calm(found) == 3
 
 
 @pytest.mark.parametrize(
     ("left", "verdict"),
-    [(0.66, Verdict.HOLDS), (0.85, Verdict.HOLDS), (0.9, Verdict.FAILS), (0.5, Verdict.FAILS)],
+    [
+        (0.66, Verdict.HOLDS),
+        (0.85, Verdict.HOLDS),
+        (0.9, Verdict.UNDECIDED),
+        (0.5, Verdict.UNDECIDED),
+    ],
 )
 def test_what_is_left_is_compared_as_a_factor(monkeypatch, left: float, verdict: Verdict) -> None:
-    monkeypatch.setattr(vidur_tables, "_evictions", lambda case, engine: (1000.0, 1000 * left))
-    assert vidur_tables._reduction(TABLE_7).verdict is verdict
+    monkeypatch.setattr(vidur_tables, "evictions", lambda case, engine: (1000.0, 1000 * left))
+    assert vidur_tables.reduction(TABLE_7).verdict is verdict
 
 
 def test_ten_points_off_near_a_reduction_of_all_is_seen(monkeypatch) -> None:
-    monkeypatch.setattr(vidur_tables, "_evictions", lambda case, engine: (1000.0, 113.0))
-    assert vidur_tables._reduction(TABLE_6).verdict is Verdict.FAILS
+    monkeypatch.setattr(vidur_tables, "evictions", lambda case, engine: (1000.0, 113.0))
+    assert vidur_tables.reduction(TABLE_6).verdict is Verdict.UNDECIDED
 
 
 def test_tail_is_the_share_of_runs_on_the_smaller_side() -> None:
     evicted = np.arange(100.0).reshape(1, 100, 1)
-    assert tables_4_5._least_tail(evicted, 3) == pytest.approx(0.04)  # 0, 1, 2, 3
-    assert tables_4_5._least_tail(evicted, 98) == pytest.approx(0.02)  # 98, 99
-    assert tables_4_5._least_tail(evicted, 1000) == 0
+    assert tables_4_5_counts.least_tail(evicted, 3) == pytest.approx(0.04)  # 0, 1, 2, 3
+    assert tables_4_5_counts.least_tail(evicted, 98) == pytest.approx(0.02)  # 98, 99
+    assert tables_4_5_counts.least_tail(evicted, 1000) == 0
 
 
 def test_a_window_that_saves_less_is_the_counterexample(monkeypatch) -> None:
     monkeypatch.setattr(bursts, "window_ratio", lambda routing, w: {1: 0.3, 2: 0.4, 5: 0.1}[w])
-    found = bursts._longer_windows_help((1, 2, 5))
-    assert (found.verdict, found.witness) == (Verdict.FAILS, "0.300 at 1, 0.400 at 2")
-    assert bursts._longer_windows_help((2, 5)).verdict is Verdict.HOLDS
+    found = bursts.longer_windows_help((1, 2, 5))
+    assert (found.verdict, found.witness) == (Verdict.UNDECIDED, "0.300 at 1, 0.400 at 2")
+    assert bursts.longer_windows_help((2, 5)).verdict is Verdict.HOLDS
 
 
 def test_throughput_is_over_the_steps_that_are_said(monkeypatch) -> None:
-    monkeypatch.setattr(table_8, "_by_run", lambda *_: np.full(4, 1.6066 * 3980))
-    assert table_8._throughput(True, "1.61").verdict is Verdict.FAILS
-    assert table_8._throughput(True, "1.61", 3980).verdict is Verdict.HOLDS
+    monkeypatch.setattr(table_8, "by_run", lambda *_: np.full(4, 1.6066 * 3980))
+    assert table_8.throughput(True, "1.61").verdict is Verdict.UNDECIDED
+    assert table_8.throughput(True, "1.61", 3980).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize(
@@ -73,11 +78,11 @@ def test_throughput_is_over_the_steps_that_are_said(monkeypatch) -> None:
 def test_an_oscillation_needs_its_swing_and_its_period(
     monkeypatch, swing: float, period: float, verdict: Verdict
 ) -> None:
-    def run(swing: float, period: float) -> _keeps.Kept:
-        return _keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, swing, period, np.ones(1))
+    def run(swing: float, period: float) -> keeping.Kept:
+        return keeping.Kept(1.0, 1.0, 0.0, 2.0, 0.0, swing, period, np.ones(1))
 
     runs = {"restart": run(1.0, 64.0), "vllm": run(swing, period)}
     monkeypatch.setattr(
-        restart_resume, "runs", lambda engine, lengths: (runs[engine],) * len(_keeps.INPUTS)
+        restart_resume, "runs", lambda engine, lengths: (runs[engine],) * len(keeping.INPUTS)
     )
-    assert restart_resume._oscillation_stays(_keeps.ONE).verdict is verdict
+    assert restart_resume.oscillation_stays(keeping.ONE).verdict is verdict

@@ -5,17 +5,19 @@ from dataclasses import astuple, replace
 import numpy as np
 import pytest
 
-from fluidkv.papers.vllm.claims import watermark, watermark_compare
-from fluidkv.papers.vllm.claims.watermark_compare import (
+from fluidkv.papers.vllm.claims import watermark
+from fluidkv.papers.vllm.claims.watermark_draws import (
+    DRAWS,
     all_preemptions,
-    among_draws,
-    as_predicted,
+    chance,
     changes,
+    computed,
     gains,
     gone,
+    of_draws,
     preemptions,
+    recorded,
 )
-from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, chance, computed, of_draws, recorded
 from fluidkv.papers.vllm.claims.watermark_runs import (
     PUBLISHED,
     WATERMARKS,
@@ -58,7 +60,7 @@ def test_chance_is_what_nineteen_of_twenty_pairs_stay_within() -> None:
 
 
 def _predictions(monkeypatch: pytest.MonkeyPatch, rows: tuple[Row, ...]) -> None:
-    monkeypatch.setattr(watermark_compare, "predicted", lambda clock: rows)
+    monkeypatch.setattr(watermark, "predicted", lambda clock: rows)
 
 
 _TOLD = [
@@ -76,18 +78,18 @@ def test_a_watermark_without_effect_fails(monkeypatch: pytest.MonkeyPatch, stati
     first = predicted(fitted_clock())[0]
     none = tuple(replace(first, watermark=w) for w in WATERMARKS)
     _predictions(monkeypatch, none)
-    assert as_predicted(statistic, "{:.3g}")().verdict is Verdict.FAILS
+    assert watermark.as_predicted(statistic, "{:.3g}").verdict is Verdict.FAILS
 
 
 @pytest.mark.parametrize("statistic", _TOLD)
 def test_the_published_table_itself_holds(monkeypatch: pytest.MonkeyPatch, statistic) -> None:
     last = replace(PUBLISHED[4], ttft_p50=0.0, ttft_p99=0.0, itl_p99=0.0, latency_p50=0.0)
     _predictions(monkeypatch, (*PUBLISHED[:4], last))
-    assert as_predicted(statistic, "{:.3g}")().verdict is Verdict.HOLDS
+    assert watermark.as_predicted(statistic, "{:.3g}").verdict is Verdict.HOLDS
 
 
 def test_what_no_effect_would_pass_is_undecided() -> None:
-    outcome = as_predicted(changes("ttft_p99"), "{:.1f}")()
+    outcome = watermark.as_predicted(changes("ttft_p99"), "{:.1f}")
     assert outcome.verdict is Verdict.UNDECIDED
     assert outcome.note.endswith("no effect at all would pass as well")
 
@@ -97,8 +99,8 @@ def test_a_table_without_effect_is_not_among_the_draws(
     monkeypatch: pytest.MonkeyPatch, statistic
 ) -> None:
     none = tuple(replace(PUBLISHED[0], watermark=w) for w in WATERMARKS)
-    monkeypatch.setattr(watermark_compare, "PUBLISHED", none)
-    outcome = among_draws(statistic, "{:.3g}")()
+    monkeypatch.setattr(watermark, "PUBLISHED", none)
+    outcome = watermark.among_draws(statistic, "{:.3g}")
     assert outcome.verdict is Verdict.FAILS
     assert "outside" in outcome.witness
 
@@ -106,5 +108,5 @@ def test_a_table_without_effect_is_not_among_the_draws(
 def test_levelling_off_is_asked_on_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     ups = np.linspace(-1, 1, DRAWS)
     for shift, found in ((-1, Verdict.FAILS), (0, Verdict.HOLDS), (1, Verdict.FAILS)):
-        monkeypatch.setattr(watermark, "_falls", lambda shift=shift: (ups + shift, ups))
-        assert watermark._levels_off().verdict is found
+        monkeypatch.setattr(watermark, "falls", lambda shift=shift: (ups + shift, ups))
+        assert watermark.levels_off().verdict is found

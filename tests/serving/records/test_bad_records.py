@@ -135,6 +135,8 @@ def test_more_requests_than_memory_has_room_for_are_refused(tmp_path):
 def test_no_file_and_an_empty_folder_are_named(tmp_path):
     with pytest.raises(InputError, match=r"no-such\.json.*no such file"):
         read_records(tmp_path / "no-such.json")
+    with pytest.raises(InputError, match="File name too long"):
+        read_records(tmp_path / ("9" * 400))
     with pytest.raises(InputError, match=r"a folder with \.json files"):
         read_records(tmp_path)
 

@@ -3,10 +3,11 @@
 from fractions import Fraction
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 import xarray as xr
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
@@ -54,6 +55,15 @@ def test_the_fast_engine_is_the_literal_one(some, every, iterations, horizon):
     literal = run_cases(some, backend="reference", **options)
     xr.testing.assert_identical(fast, literal)
     assert (fast.served < fast.requests).all()  # a batch leaves its newcomers behind
+
+
+@given(st.lists(cases(), min_size=1, max_size=3))
+@settings(max_examples=3)
+def test_a_user_who_hunts_nans_gets_the_same(some):
+    """A time that never came is NaN on purpose."""
+    with jax.debug_nans(True), jax.debug_infs(True):
+        fast = run_cases(some, backend="jax")
+    xr.testing.assert_identical(fast, run_cases(some, backend="reference"))
 
 
 @pytest.mark.thorough

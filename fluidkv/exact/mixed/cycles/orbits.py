@@ -23,7 +23,8 @@ from itertools import pairwise
 from flint import fmpq, fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.roots.polynomial import count_inside, count_on_circle, split_reciprocal
+from fluidkv.exact.kinds import kinds_checked
+from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
 
@@ -169,6 +170,7 @@ class PeriodicOrbit:
         return self.multipliers == (0, 0) if self.strict else None
 
 
+@kinds_checked
 def periodic_orbit(
     system: System, near: Sequence[Fraction | float], *, period: int
 ) -> PeriodicOrbit | None:
@@ -215,14 +217,6 @@ def without_zeros(polynomial: fmpz_poly) -> fmpz_poly:
     rest = fmpz_poly(coefficients[first:])
     content = rest.content()
     return rest // (content if rest.coeffs()[-1] > 0 else -content)
-
-
-def count_outside_and_on(polynomial: fmpz_poly) -> tuple[int, int]:
-    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers."""
-    common, rest = split_reciprocal(polynomial)
-    on_circle = count_on_circle(common)
-    pairs = (common.degree() - on_circle) // 2
-    return rest.degree() - count_inside(rest) + pairs, on_circle
 
 
 def _fixed_point(dynamics: CohortMap, fronts: Sequence[int]) -> Cohorts | None:

@@ -23,13 +23,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
 
-from flint import ctx as flint_context
 from flint import fmpq_mat, fmpz_poly
 
 from fluidkv.errors import InputError
-from fluidkv.exact.mixed.cycles.orbits import CohortMap, count_outside_and_on, without_zeros
+from fluidkv.exact.kinds import kinds_checked
+from fluidkv.exact.mixed.cycles.orbits import CohortMap, without_zeros
 from fluidkv.exact.mixed.cycles.pulse import PulseCycle, compressed_weights
-from fluidkv.exact.roots.polynomial import enclosed_roots
+from fluidkv.exact.precision import outward, working
+from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
 from fluidkv.exact.roots.spectrum import certify_spectrum
 from fluidkv.verdict import Evidence
 
@@ -72,6 +73,7 @@ class PulseStability:
         }
 
 
+@kinds_checked
 def pulse_stability(cycle: PulseCycle) -> PulseStability:
     """Certify the local stability of a pulse cycle or another balanced cycle.
 
@@ -80,8 +82,6 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
 
     Source: Congestion, Corollary 33.
     """
-    if not isinstance(cycle, PulseCycle):
-        raise InputError("cycle", cycle, "a PulseCycle, as from pulse_cycle(system)")
     if len(cycle.gaps) == 1:
         found = certify_spectrum(compressed_weights(cycle.system))
         verdict = _verdict(found.outside, found.on_circle)
@@ -101,6 +101,7 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
     )
 
 
+@kinds_checked
 def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     """Derivative of the map once round at Z^(0), and the ages that its rows and columns stand for.
 
@@ -116,6 +117,7 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
 
 
+@kinds_checked
 def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
     """Characteristic polynomial of the map once round, without its zero eigenvalues, primitive.
 
@@ -162,11 +164,9 @@ def _support(state: Sequence[Fraction]) -> tuple[int, ...]:
 def _radius(polynomial: fmpz_poly) -> tuple[float, float]:
     if polynomial.degree() == 0:
         return 0.0, 0.0
-    with flint_context.workprec(128):
-        moduli = [abs(ball) for ball, _ in enclosed_roots(polynomial)]
-        low = max(float(m.lower()) for m in moduli)
-        high = max(float(m.upper()) for m in moduli)
-    return math.nextafter(low, 0), math.nextafter(high, math.inf)
+    with working(128):
+        ends = [outward(abs(ball)) for ball, _ in enclosed_roots(polynomial)]
+    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 def _verdict(outside: int | None, on_circle: int | None) -> Local:

@@ -19,18 +19,20 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import acb, arb, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import Disc, alone, combined, modulus, newton_disc, taylor
 from fluidkv.exact.mixed.motion.drift import BranchStatus, drift
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, perturbed, sharp
+from fluidkv.exact.precision import shown_alike, working
 
 _SHORTEST = Fraction(1, 2**48)  # of an interval, relative to 1/d
 _WIDER = (Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(3))  # radii tried, in turn
 
 
+@shown_alike
 @dataclass(frozen=True)
 class BranchPoint:
     """The branch at one input length: F at this L has exactly one root in `ball`, this one."""
@@ -40,7 +42,7 @@ class BranchPoint:
 
     @property
     def modulus(self) -> arb:
-        with flint_context.workprec(BITS):
+        with working(BITS):
             return modulus(self.ball)
 
 
@@ -64,6 +66,7 @@ class Branch:
     intervals: int
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Remainders:
     """How far a branch is from its expansion.
@@ -84,6 +87,7 @@ class Remainders:
     second_orders: tuple[arb, ...]
 
 
+@kinds_checked
 def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | int]) -> Branch:
     """Follow the branch that starts at a root of the limit through the given input lengths.
 
@@ -100,7 +104,7 @@ def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | in
         return Branch(root, BranchStatus.MULTIPLE, (), end, 0)
     limit, correction = perturbed(mix)
     points: list[BranchPoint] = []
-    with flint_context.workprec(BITS + 2 * limit.degree()):
+    with working(BITS + 2 * limit.degree()):
         start = newton_disc(limit, correction, arb(0), root.ball)
         if start is None:
             raise ArithmeticError(f"no disc about {root.ball}, a simple root of the limit")
@@ -128,7 +132,7 @@ def remainders(branch: Branch, mix: LengthMix) -> Remainders:
         raise InputError("branch", str(branch.status), "a branch from a simple root")
     first: list[arb] = []
     second: list[arb] = []
-    with flint_context.workprec(BITS + 2 * mix.ages):
+    with working(BITS + 2 * mix.ages):
         logs: list[arb] = []
         for point in branch.points:
             eps = _ball(1 / (point.input_length + mix.ages))

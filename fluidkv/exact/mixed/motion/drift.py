@@ -20,19 +20,19 @@ straight outward, at a rate that depends on shares and ratios and never changes 
 Sources: Congestion, Theorem 24 and Appendices B.4, B.7.2 and B.9.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 
 from flint import acb, arb, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, taylor
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
+from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
 
 
 class BranchStatus(StrEnum):
@@ -52,6 +52,7 @@ class BranchStatus(StrEnum):
     CLOSE = "close"
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Drift:
     """The branch that starts at a root of the limit, to second order in eps = 1 / (L + d).
@@ -76,7 +77,7 @@ class Drift:
         """
         if self.first is None or self.second is None:
             return None
-        with flint_context.workprec(BITS):
+        with working(BITS):
             u, v = self.first / self.root.ball, self.second / self.root.ball
             return u.real, v.real + u.imag * u.imag / 2
 
@@ -110,6 +111,7 @@ class OutwardRate:
     limit: Fraction
 
 
+@kinds_checked
 def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     """First and second order of the branch that starts at a root of the limit.
 
@@ -118,7 +120,7 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     if root.multiplicity > 1:
         return Drift(root, BranchStatus.MULTIPLE, None, None)
     limit, correction = perturbed(mix)
-    with flint_context.workprec(_working_bits(limit)):
+    with working(_working_bits(limit)):
         alpha = sharp(mix, root)
         p, q = taylor(limit, alpha), taylor(correction, alpha)
         first = -q[0] / p[1]
@@ -126,6 +128,8 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     return Drift(root, BranchStatus.SIMPLE, first, second)
 
 
+@kinds_checked
+@working(DOUBLE)
 def drift_bound(
     mix: LengthMix, root: LimitRoot, above: Fraction | int, *, order: int = 2
 ) -> DriftBound | None:
@@ -150,7 +154,7 @@ def drift_bound(
     if expansion.first is None or expansion.second is None:
         return None
     limit, correction = perturbed(mix)
-    with flint_context.workprec(_working_bits(limit)):
+    with working(_working_bits(limit)):
         alpha = sharp(mix, root)
         p = [modulus(c) for c in taylor(limit, alpha)]
         q = [modulus(c) for c in taylor(correction, alpha)]
@@ -178,6 +182,8 @@ def drift_bound(
     return None
 
 
+@kinds_checked
+@working(DOUBLE)
 def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     """Constants of |z| - 1 = Theta(1/L) for the unit-circle modes, for all L >= `above`.
 
@@ -196,12 +202,12 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     mean = sum((p * n for p, n in zip(mix.shares, mix.decode_lengths, strict=True)), Fraction(0))
     weighted = Fraction(sum(mix.limit.memory), mix.limit.denominator)
     limit = mean / weighted
-    with flint_context.workprec(BITS):
+    with working(BITS):
         off = arb(max(constants)) * eps
         centre = arb(limit.numerator) / limit.denominator
         # |alpha + z1 eps| is exactly 1 + limit eps, as z1 is a positive multiple of alpha
-        low, high = (centre - off).lower(), (centre + off).upper()
-    return OutwardRate(Fraction(above), _down(low), _up(high), limit)
+        low, high = outward(centre - off)[0], outward(centre + off)[1]
+    return OutwardRate(Fraction(above), low, high, limit)
 
 
 def epsilon(mix: LengthMix, input_length: Fraction | int) -> arb:
@@ -226,11 +232,3 @@ def _tail(c: Sequence[arb], reach: arb, eps: arb, start: int, power: int) -> arb
     for j in range(len(c) - 1, start - 1, -1):
         total = total * (reach * eps) + c[j]
     return total * reach**start * eps ** (start - power)
-
-
-def _down(value: arb) -> float:
-    return math.nextafter(float(value), -math.inf)
-
-
-def _up(value: arb) -> float:
-    return math.nextafter(float(value), math.inf)

@@ -6,16 +6,18 @@ Source: Congestion, B.3, B.8.3 and B.9.
 from dataclasses import dataclass
 
 from flint import acb, arb, fmpz_poly
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, newton_disc
+from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.polynomial import enclosed_roots
 
 BITS = 128
 """Of every enclosure that is returned."""
 
 
+@shown_alike
 @dataclass(frozen=True)
 class LimitRoot:
     """A root of the limit A_r; one off the real axis stands for its mirror image too.
@@ -39,10 +41,11 @@ class LimitRoot:
 
     @property
     def modulus(self) -> arb:
-        with flint_context.workprec(BITS):
+        with working(BITS):
             return arb(1) if self.unity else modulus(self.ball)
 
 
+@kinds_checked
 def limit_roots(mix: LengthMix) -> tuple[LimitRoot, ...]:
     """All roots of A_r, largest modulus first: roots of unity exactly, the others in balls.
 
@@ -59,7 +62,7 @@ def limit_roots(mix: LengthMix) -> tuple[LimitRoot, ...]:
     rest = limit // unity
     if unity.degree() != g - 1 or rest.gcd(_unity(g)).degree() > 0:
         raise ArithmeticError(f"roots of unity of {mix} are not the simple non-trivial ones")
-    with flint_context.workprec(BITS):
+    with working(BITS):
         found = [LimitRoot(_root_of_unity(j, g), 1, (j, g)) for j in range(1, g // 2 + 1)]
         inside = [
             LimitRoot(ball, multiplicity, None)

@@ -22,9 +22,10 @@ from functools import cached_property
 from typing import cast
 
 from flint import acb, acb_mat, arb, arb_mat, fmpq, fmpq_mat
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.nearby.transition import checked_vector, first_row
+from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.verdict import Evidence, Stability
@@ -34,10 +35,11 @@ from fluidkv.verdict import Evidence, Stability
 EXACT_AGES = 60
 _BITS = 128
 _MOST_BITS = 8192
-_WORKING_BITS = 512  # for products of balls, whose radii are far wider
+_WORKING_BITS = 512  # for products and unions of balls, whose radii are far wider
 _RELATIVE_RADIUS = 2.0**-48  # to which entries and eigenvalues in balls are enclosed, at worst
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Lyapunov:
     """P, or why there is none.
@@ -97,6 +99,7 @@ class Lyapunov:
         return inner_product(self.flint, vector, vector)
 
 
+@kinds_checked
 def lyapunov(weights: SurvivalWeights) -> Lyapunov:
     """Solve Phi^T P Phi - P = -I.
 
@@ -133,7 +136,7 @@ def inner_product(
         row = fmpq_mat(1, n, [_fmpq(u) for u in left])
         column = fmpq_mat(n, 1, [_fmpq(v) for v in right])
         return _fraction((row * matrix * column)[0, 0])
-    with flint_context.workprec(_WORKING_BITS):
+    with working(_WORKING_BITS):
         row = arb_mat(1, n, [_ball(u) for u in left])
         column = arb_mat(n, 1, [_ball(v) for v in right])
         return (row * matrix * column)[0, 0]
@@ -141,10 +144,11 @@ def inner_product(
 
 def inverse(matrix: fmpq_mat | arb_mat) -> fmpq_mat | arb_mat:
     """A^-1, rational or in balls."""
-    with flint_context.workprec(_WORKING_BITS):
+    with working(_WORKING_BITS):
         return matrix.inv()
 
 
+@working(_WORKING_BITS)
 def largest_eigenvalue(symmetric: fmpq_mat | arb_mat) -> arb:
     """The largest eigenvalue of a symmetric matrix, in a ball.
 
@@ -164,7 +168,7 @@ def enclosed_eigenvalues(symmetric: fmpq_mat | arb_mat) -> list[arb]:
     """
     bits = _BITS
     while bits <= _MOST_BITS:
-        with flint_context.workprec(bits):
+        with working(bits):
             matrix = acb_mat(arb_mat(symmetric))
             try:
                 values = cast("list[acb]", matrix.eig(multiple=True))
@@ -195,7 +199,7 @@ def _solve_balls(row: Sequence[Fraction]) -> tuple[tuple[arb, ...], ...] | None:
     entries = list(_equations(row))
     bits = _BITS
     while bits <= _MOST_BITS:
-        with flint_context.workprec(bits):
+        with working(bits):
             system = arb_mat(d, d, [_ball(x) for x in entries])
             right = arb_mat(d, 1, [arb(d)] + [arb(0)] * (d - 1))
             try:

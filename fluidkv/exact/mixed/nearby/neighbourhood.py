@@ -25,7 +25,9 @@ from typing import cast
 
 from flint import arb, arb_mat, fmpq, fmpq_mat
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.nearby.lyapunov import Lyapunov, inner_product, inverse, lyapunov
+from fluidkv.exact.precision import DOUBLE, shown_alike, working
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
 
@@ -33,6 +35,7 @@ Level = Fraction | arb
 """A value of L: rational where P is, a ball else."""
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Neighbourhood:
     """The paper's constants and the levels of L, in units of admission squared.
@@ -94,6 +97,8 @@ class Neighbourhood:
         return self.margin - after / weights.denominator
 
 
+@kinds_checked
+@working(DOUBLE)
 def neighbourhood(system: System) -> Neighbourhood:
     """P, the constants of B.6.4 and the levels of L for a system of any number of classes."""
     weights = survival_weights(system.workload)
@@ -139,6 +144,7 @@ def entry_time(energies: Iterable[Level], level: Level) -> int | None:
     return None
 
 
+@working(DOUBLE)
 def below(left: Level, right: Level) -> bool | None:
     """left < right; None where balls overlap."""
     if isinstance(left, Fraction) and isinstance(right, Fraction):

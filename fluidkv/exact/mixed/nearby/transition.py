@@ -18,6 +18,7 @@ from fractions import Fraction
 from flint import fmpq, fmpq_mat
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mass import Masses, iterate, memory_used
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
@@ -26,12 +27,14 @@ Vector = tuple[Fraction, ...]
 """A number for each cohort age."""
 
 
+@kinds_checked
 def first_row(weights: SurvivalWeights) -> Vector:
     """-V_{s+1} / V_0 for s = 0 ... d-2, then 0: the first row of Phi."""
     youngest = weights.memory[0]
     return (*(Fraction(-v, youngest) for v in weights.memory[1:]), Fraction(0))
 
 
+@kinds_checked
 def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
     """Phi, d x d: its eigenvalues are the roots of F, and one zero.
 
@@ -47,6 +50,7 @@ def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
     return matrix
 
 
+@kinds_checked
 def transition(weights: SurvivalWeights, y: Sequence[Fraction | int]) -> Vector:
     """Phi y, in O(d)."""
     deviation = checked_vector(weights, "y", y)
@@ -72,6 +76,7 @@ class Iterate:
     in_flight: Fraction
 
 
+@kinds_checked
 def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator[Iterate]:
     """y^0, y^1, y^2, ... of the literal model (`fluidkv.exact.mass`), without end.
 
@@ -105,6 +110,7 @@ def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator
         )
 
 
+@kinds_checked
 def manifold_state(system: System, cohorts: Sequence[Fraction | int]) -> Masses:
     """x_kj = p_k Y_j: the class masses of a state on the cohort manifold (Lemma 9)."""
     return [
@@ -112,6 +118,7 @@ def manifold_state(system: System, cohorts: Sequence[Fraction | int]) -> Masses:
     ]
 
 
+@kinds_checked
 def cohort_masses(system: System, state: Masses) -> Vector:
     """Y_s = sum of x_ks over classes / alpha_s; on the manifold, the mass of each cohort.
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import islice
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def _worked(jobs: list[_Job], workers: int) -> Iterator[_Rows]:
             ours.send(job)
             open_ends.append(ours)
         while open_ends:
-            for end in wait(open_ends):
+            for end in cast(list[Connection], wait(open_ends)):
                 found = end.recv()
                 if isinstance(found, Exception):
                     raise found

@@ -24,9 +24,9 @@ Source: derived here from Congestion, equations (10), (11) and (30).
 from functools import cached_property
 
 from flint import acb, arb, arb_poly, fmpz, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.exact.mixed.mix import LengthMix
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import reciprocal
 
 
@@ -53,7 +53,7 @@ class CrossingCondition:
         factors = (self.slope, self.offset, self.common, self.rest)
         # exact, whatever the precision of the caller: else more bits later would not help
         longest = max(int(c).bit_length() for p in factors for c in p.coeffs())
-        with flint_context.workprec(max(2, longest)):
+        with working(max(2, longest)):
             self._balls = tuple(arb_poly(p) for p in factors)
 
     @property

@@ -30,17 +30,18 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.thresholds.separation import BITS, Bracket, separate, touching_turn
+from fluidkv.exact.precision import shown_alike, working
 
 _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
 # A whole length inside a crossing's ball is counted by itself: no ball holds two of them.
 _RELATIVE_WIDTH, _WIDTH = 1e-6, 1e-2
 
 
+@shown_alike
 @dataclass(frozen=True)
 class Crossing:
     """An input length at which modes stand on the unit circle.
@@ -87,7 +88,7 @@ class InputPencil:
 def _placed(condition: CrossingCondition, bracket: Bracket) -> Crossing | None:
     """The crossing of a bracket; None if it is certainly below 0."""
     for bits in (_FEW_BITS, *BITS):
-        with flint_context.workprec(bits):
+        with working(bits):
             if bracket.touching is None:
                 turn = _narrowed(condition, bracket, bits * 3 // 4)
             else:
@@ -155,7 +156,7 @@ def _at_minus_one(condition: CrossingCondition, sign_before: int) -> Crossing:
     just before, it falls through 0.
     """
     exact = Fraction(-int(condition.offset(-1)), int(condition.slope(-1)))
-    with flint_context.workprec(BITS[-1]):
+    with working(BITS[-1]):
         side = condition.sign_of_common(arb(1))
         if side is None:
             raise ArithmeticError("a real value at z = -1 that is not zero was not told from zero")

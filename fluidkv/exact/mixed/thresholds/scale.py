@@ -8,11 +8,12 @@ import math
 from fractions import Fraction
 
 from flint import arb
-from flint import ctx as flint_context
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.linear_stability import InputScale, input_scale_bracket
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
+from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.workload import Workload
 
@@ -20,6 +21,7 @@ MOST_AGES = 2048
 """Decode length up to which every factor is looked at: seconds. Above it, a bracket is searched."""
 
 
+@kinds_checked
 def input_scale(workload: Workload, *, reach: int = 12) -> InputScale:
     """The boundary of stability on the axis of the input lengths.
 
@@ -47,7 +49,11 @@ def _complete(mix: LengthMix) -> InputScale:
         ArithmeticError: crossings that could not be told apart, or more than one change.
     """
     crossings = InputPencil(mix).crossings()
-    modes = _count_beyond(mix, crossings)
+    return _settled(crossings, _count_beyond(mix, crossings))
+
+
+def _settled(crossings: list[Crossing], modes: int) -> InputScale:
+    """Likewise, from the crossings in ascending order and the modes that grow beyond them."""
     if any(c.outward == 0 for c in crossings):
         raise ArithmeticError("modes touch the circle")
     boundary: list[Crossing] | None = None
@@ -93,6 +99,6 @@ def _together(crossings: list[Crossing]) -> list[list[Crossing]]:
 
 def _ends(ball: arb) -> tuple[Fraction, Fraction]:
     """Floats below and above all of the ball, as rationals."""
-    with flint_context.workprec(1024):
-        low, high = float(ball.lower()), float(ball.upper())
-    return Fraction(math.nextafter(low, -math.inf)), Fraction(math.nextafter(high, math.inf))
+    with working(1024):
+        low, high = outward(ball)
+    return Fraction(low), Fraction(high)

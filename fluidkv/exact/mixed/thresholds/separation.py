@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from flint import arb, fmpz_poly
-from flint import ctx as flint_context
 
 from fluidkv.exact.mixed.thresholds.cells import monotone_cells
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.polynomial import enclosed_roots, in_sum_variable
 
 BITS = (128, 256, 512, 1024)
@@ -79,7 +79,7 @@ def by_cells(condition: CrossingCondition) -> Separation | None:
     inner = cells[1:-1] if condition.zero_at_minus_one else cells[1:]
     brackets = []
     edge, last = cells[0].right, None
-    with flint_context.workprec(BITS[0]):
+    with working(BITS[0]):
         for cell in inner:
             edge = cell.right
             # with `common` divided out, the sign of Re(C conj A_r) would not be known
@@ -107,7 +107,7 @@ def by_isolation(condition: CrossingCondition) -> Separation:
     if polynomial.degree() > _ISOLATE_UP_TO:
         raise ArithmeticError(f"{polynomial.degree()} crossings that could not be told apart")
     for bits in BITS:
-        with flint_context.workprec(bits):
+        with working(bits):
             zeros = _zeros(polynomial)
             separation = None if zeros is None else _between(condition, zeros)
             if separation is not None:

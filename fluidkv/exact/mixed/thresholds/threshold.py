@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from flint import arb
-from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
 from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
+from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
@@ -96,6 +97,7 @@ class InputThreshold:
         return tuple(w for w in self.windows if w.stable)
 
 
+@kinds_checked
 def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThreshold:
     """l0_min of a mix, every window of stability, and the certificates.
 
@@ -108,8 +110,6 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
     Source: Congestion, section 4.3 for the definition of l0_min.
     """
-    if not isinstance(mix, LengthMix):
-        raise InputError("mix", mix, "a LengthMix, as in LengthMix((5, 9), [Fraction(1, 2)])")
     if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
         raise InputError("bound", bound, "an integer of at least 0")
     asymptotic = asymptotic_threshold(mix)
@@ -137,11 +137,11 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
 
 def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindow]:
     """All lengths from 0 on. The count beyond the last crossing is certified; the others follow."""
-    with flint_context.workprec(1024):
+    with working(1024):
         # whole lengths that a crossing's ball touches are counted by themselves
         touched = sorted({n for c in crossings for n in _whole_within(c.length) if n >= 0})
         ceilings = [_ceiling(c.length) for c in crossings]
-    top = max([0, *ceilings, *(n + 1 for n in touched)])
+    top = max([0, *ceilings])
     # nothing crosses beyond: the count is the same far out, where it is easy to make
     modes, neutral = _count(mix, 2 * top + 1)
     if (modes, neutral) != (mix.decode_gcd - 1, 0):  # as in the limit; else a crossing was missed

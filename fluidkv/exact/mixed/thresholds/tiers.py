@@ -15,6 +15,7 @@ input length there is. Where inputs differ, or it would take long, what is said 
 import math
 from fractions import Fraction
 
+from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -36,12 +37,14 @@ LONGEST_EXACT = 640
 """Decode length up to which every input length is looked at: one or two seconds there."""
 
 
+@kinds_checked
 def tier_lengths(workload: Workload) -> tuple[int, ...]:
     """Distinct decode lengths, ascending, where there are 2 to `MOST_TIERS`; else empty."""
     lengths = sorted({c.decode_length for c in workload.classes})
     return tuple(lengths) if 2 <= len(lengths) <= MOST_TIERS else ()
 
 
+@kinds_checked
 def tier_threshold(workload: Workload) -> InputThreshold | None:
     """Growing modes of tiers at every common input length; None where that is not looked at.
 

@@ -23,8 +23,8 @@ _METRICS = {
 
 def data() -> Data:
     """By mix: rates, and each metric of the two nodes ("first", "second") and of the pool."""
-    from fluidkv.papers.congestion.claims.experiments._routing import COPRIME, PARTIAL
     from fluidkv.papers.congestion.claims.experiments.tables_4_5 import under_poisson
+    from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL
 
     found: dict[str, np.ndarray | float] = {}
     for name, routing in (("coprime", COPRIME), ("partial", PARTIAL)):

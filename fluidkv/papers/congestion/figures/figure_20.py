@@ -15,7 +15,7 @@ _MIXES = ("coprime", "partial")
 
 def data() -> Data:
     """Of each mix: x* and what is completed under an endless queue, node 1, node 2, pool."""
-    from fluidkv.papers.congestion.claims.experiments._routing import (
+    from fluidkv.papers.congestion.experiments.nodes import (
         COPRIME,
         PARTIAL,
         certified,

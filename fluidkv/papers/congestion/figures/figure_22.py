@@ -1,50 +1,14 @@
 """Congestion, Figure 22: memory of lengths routed apart and of their coprime pool."""
 
-from typing import TYPE_CHECKING
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6
+from fluidkv.papers.congestion.figures.vidur_runs import routed_figure
 
-from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6
-from fluidkv.papers.congestion.figures import _vidur as vidur
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-_ITERATIONS = 800
-_KEYS = ("first", "second", "mixed")
-_SETTINGS = tuple(
-    vidur.Setting(key, f"{{{', '.join(map(str, lengths))}}}", lengths)
-    for key, lengths in zip(_KEYS, TABLE_6.lengths, strict=True)
-)
-
-
-def data() -> Data:
-    """As `_vidur.runs`."""
-    return vidur.runs(_SETTINGS, _ITERATIONS)
-
-
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    vidur.draw_runs(data, canvas, _SETTINGS, lowest_memory=98, running=(780, 960))
-
-
-def caption(data: Data) -> str:
-    printed = dict(zip(_KEYS, (f"{int(r.evictions):,}" for r in TABLE_6.rows), strict=True))
-    return (
-        f"The first {_ITERATIONS:,} iterations of 20,000 requests that all wait at the start. "
-        f"Evictions so far: {vidur.told(data, _SETTINGS, {})}. In their whole runs the paper has "
-        f"{printed['first']}, {printed['second']} and {printed['mixed']}. restart fills memory to "
-        f"the last token: one or two requests at a time go on being evicted. {vidur.OPEN}. "
-        "`fluidkv table 6` has the whole runs."
-    )
-
-
-FIGURE = Figure(
-    id="congestion_figure_22",
-    title="Without a common divisor the pool of four lengths forgets its start",
-    source="Congestion, Figure 22 and Table 6",
-    parameters=vidur.parameters(_SETTINGS, _ITERATIONS),
-    size=(9.5, 5.2),
-    data=data,
-    draw=draw,
-    caption=caption,
+FIGURE = routed_figure(
+    22,
+    "Without a common divisor the pool of four lengths forgets its start",
+    TABLE_6,
+    iterations=800,
+    running=(780, 960),
+    note="restart fills memory to the last token: one or two requests at a time go on being "
+    "evicted. ",
 )

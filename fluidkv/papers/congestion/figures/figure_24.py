@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.papers.congestion.claims.experiments._printed import FIGURE_24_RATE_PER_S
-from fluidkv.papers.congestion.figures import _vidur as vidur
+from fluidkv.papers.congestion.experiments.printed_tables import FIGURE_24_RATE_PER_S
+from fluidkv.papers.congestion.figures import vidur_runs as vidur
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_SETTINGS = tuple(
+SETTINGS = tuple(
     vidur.Setting(
         f"{a}_{b}_{'at_once' if rate is None else 'rate'}",
         f"{{{a}, {b}}}, {'all at once' if rate is None else f'{rate:,.0f} a second'}",
@@ -22,17 +22,17 @@ _SETTINGS = tuple(
 
 
 def data() -> Data:
-    """As `_vidur.runs`."""
-    return vidur.runs(_SETTINGS, None)
+    """As `vidur_runs.runs`."""
+    return vidur.runs(SETTINGS, None)
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
     canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    vidur.draw_runs(data, canvas, _SETTINGS, lowest_memory=97, running=(840, 950))
+    vidur.draw_runs(data, canvas, SETTINGS, lowest_memory=97, running=(840, 950))
 
 
 def caption(data: Data) -> str:
-    counts = vidur.told(data, _SETTINGS, {"4_7_rate": "0"})
+    counts = vidur.told(data, SETTINGS, {"4_7_rate": "0"})
     return (
         f"20,000 requests with inputs of 512. Evictions: {counts}. The paper's rate is 7000; it "
         "does not print a count for {4, 8}. All at once, the first burst is as large as memory, "
@@ -46,7 +46,7 @@ FIGURE = Figure(
     id="congestion_figure_24",
     title="Lengths 4 and 8 keep the burst that they start with; 4 and 7 spread it out",
     source="Congestion, Figure 24",
-    parameters=vidur.parameters(_SETTINGS, None),
+    parameters=vidur.parameters(SETTINGS, None),
     size=(11.0, 5.2),
     data=data,
     draw=draw,

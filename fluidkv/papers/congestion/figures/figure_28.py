@@ -17,7 +17,7 @@ def data() -> Data:
     """Memory after execution and before eviction, and evictions, of both policies."""
     from fluidkv.fluid.open.system import simulate_open
     from fluidkv.papers.congestion.claims.experiments import table_8
-    from fluidkv.papers.congestion.claims.experiments._open_runs import poisson
+    from fluidkv.papers.congestion.experiments.open_runs import poisson
 
     system, x = table_8.system(), float(table_8.best_rate())
     found = simulate_open(

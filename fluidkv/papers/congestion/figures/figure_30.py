@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def data() -> Data:
     """By window: evictions of a node in a run, apart and mixed."""
     from fluidkv.papers.congestion.claims.experiments import bursts
-    from fluidkv.papers.congestion.claims.experiments._routing import COPRIME
+    from fluidkv.papers.congestion.experiments.nodes import COPRIME
 
     apart, mixed = [], []
     for window in bursts.WINDOWS:

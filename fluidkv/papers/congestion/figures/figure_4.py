@@ -19,7 +19,7 @@ def data() -> Data:
     """Means over the last window of each run, by rate; one path, iteration by iteration."""
     from fluidkv.fluid.open.system import simulate_open
     from fluidkv.papers.congestion.claims.experiments import figure_4 as experiment
-    from fluidkv.papers.congestion.claims.experiments._open_runs import poisson
+    from fluidkv.papers.congestion.experiments.open_runs import poisson
 
     found = experiment.runs(_RATES, _RUNS)
     system = experiment.system()

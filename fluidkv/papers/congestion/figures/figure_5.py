@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.papers.congestion.claims.experiments._printed import (
+from fluidkv.papers.congestion.experiments.printed_tables import (
     TABLE_3_CAP,
     TABLE_3_LENGTHS,
     TABLE_3_RATE_PER_S,
 )
-from fluidkv.papers.congestion.figures import _vidur as vidur
+from fluidkv.papers.congestion.figures import vidur_runs as vidur
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -28,7 +28,7 @@ _SETTINGS = (
 
 
 def data() -> Data:
-    """As `_vidur.runs`."""
+    """As `vidur_runs.runs`."""
     return vidur.runs(_SETTINGS, None)
 
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
-from fluidkv.papers.congestion.claims.experiments import _keeps as keeps
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments import keeping as keeps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -206,8 +207,8 @@ FIGURE = Figure(
         "iterations": [keeps.WARM_UP, keeps.MEASURED],
         "engines": list(keeps.ENGINES),
         "outputs_in_seconds": list(_OUTPUTS),
-        "clock": [keeps.BASE_S, keeps.PER_KV_TOKEN_S, keeps.PER_PREFILL_TOKEN_S],
-        "clock_capacity": keeps.A100_CAPACITY,
+        "clock": [a100.BASE_S, a100.PER_KV_TOKEN_S, keeps.PER_PREFILL_TOKEN_S],
+        "clock_capacity": a100.CAPACITY,
         "seed": None,
     },
     size=(9.5, 6.4),

@@ -4,7 +4,7 @@ Throughput and stability do not depend on the capacity but for scale, so one cap
 of lengths stands for all.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, pairwise
@@ -15,7 +15,6 @@ from fluidkv.workload import RequestClass, System, Workload
 
 INPUTS = (1, 2, 5, 20)
 DECODES = range(1, 10)  # 144 gap vectors up to rotation, for each input length
-_LISTED = f"l0 = {', '.join(map(str, INPUTS))}"
 
 
 def system_of(l0: int, l1: int, capacity: Fraction | int | None = None) -> System:
@@ -30,13 +29,24 @@ def weight(l0: int, j: int) -> int:
     return l0 + 1 + j
 
 
-def lengths(least: int = 1) -> Range:
-    """All pairs (l0, l1) from a least l1 on, shortest decode lengths first."""
+def grid(inputs: Sequence[int], decodes: Sequence[int], more: str = "") -> Range:
+    """All pairs (l0, l1), shortest decode lengths first."""
     return Range(
-        f"{_LISTED}, l1 = {least} ... {DECODES[-1]}",
-        lambda: ((l0, l1) for l1 in DECODES if l1 >= least for l0 in INPUTS),
+        f"l0 = {_listed(inputs)}, l1 = {_listed(decodes)}{more}",
+        lambda: ((l0, l1) for l1 in decodes for l0 in inputs),
         name=lambda l0, l1: f"l0={l0}, l1={l1}",
     )
+
+
+def lengths(least: int = 1) -> Range:
+    """The pairs whose cycles are all known here, from a least l1 on."""
+    return grid(INPUTS, range(least, DECODES[-1] + 1))
+
+
+def _listed(values: Sequence[int]) -> str:
+    if isinstance(values, range):
+        return f"{values[0]} ... {values[-1]:,}"
+    return ", ".join(map(str, values))
 
 
 @cache
@@ -57,7 +67,7 @@ def _all_cycles() -> "Iterator[tuple[exact.Cycle, bool]]":
 
 
 CYCLES = Range(
-    f"all gap vectors, {_LISTED}, l1 = {DECODES[0]} ... {DECODES[-1]}",
+    f"all gap vectors, {lengths().words}",
     _all_cycles,
     name=lambda cycle, verified: named(cycle),
 )

@@ -1,49 +1,50 @@
 """The two-class systems on which section B.10 is checked, and its formulas written out."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Claim, Kind, Outcome
-from fluidkv.papers.congestion.paper import congestion
-from fluidkv.verdict import Verdict
+from fluidkv import exact
+from fluidkv.ledger.ranges import Range
+from fluidkv.workload import System
 
-if TYPE_CHECKING:
-    from fluidkv.workload import System
-
-LONGEST = 10
 INPUTS = (1, 2, 7, 50)
 SHARES = tuple(Fraction(q) for q in ("1/100", "1/3", "1/2", "4/5", "99/100"))
-RANGE = f"all a < b <= {LONGEST} with gcd > 1, l0 in {INPUTS}, q in 1/100 ... 99/100, M of two"
+HALF = Fraction(1, 2)
+
+Case = tuple[int, int, int, Fraction, Fraction]
+"""a, b, l0, q, M."""
 
 
-def pairs(longest: int = LONGEST) -> Iterator[tuple[int, int]]:
+def pairs(longest: int = 10) -> Iterator[tuple[int, int]]:
     """a < b with a common divisor, shortest b first."""
     ordered = ((a, b) for b in range(2, longest + 1) for a in range(1, b))
     return ((a, b) for a, b in ordered if math.gcd(a, b) > 1)
 
 
-def pair_system(
-    a: int, b: int, input_length: int, q: Fraction, capacity: Fraction | int
-) -> "System":
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.workload import System
-
-    return System(two_lengths(a, b, 1 - q).workload(input_length), capacity)
+def pair_system(a: int, b: int, input_length: int, q: Fraction, capacity: Fraction | int) -> System:
+    return System(exact.two_lengths(a, b, 1 - q).workload(input_length), capacity)
 
 
-def cases() -> Iterator[tuple[int, int, int, Fraction, Fraction]]:
-    """(a, b, l0, q, M), M once just above the largest request and once large."""
-    for (a, b), l0, q in product(pairs(), INPUTS, SHARES):
-        yield a, b, l0, q, l0 + b + Fraction(1, 3)
-    for a, b in pairs():
-        yield a, b, 50, Fraction(1, 2), Fraction(10**6)
-
-
-def named(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> str:
+def named(a: int, b: int, l0: int, q: Fraction, m: Fraction, *more: object) -> str:
     return f"(a, b) = ({a}, {b}), l0 = {l0}, q = {q}, M = {m}"
+
+
+def systems(longest: int = 10, inputs: tuple[int, ...] = INPUTS) -> Range:
+    """(a, b, l0, q, M), M once just above the largest request and once large."""
+
+    def cases() -> Iterator[Case]:
+        for (a, b), l0, q in product(pairs(longest), inputs, SHARES):
+            yield a, b, l0, q, l0 + b + Fraction(1, 3)
+        for a, b in pairs(longest):
+            yield a, b, 50, HALF, Fraction(10**6)
+
+    return Range(
+        f"all a < b <= {longest} with gcd > 1, l0 in {inputs}, q in 1/100 ... 99/100, M of two",
+        cases,
+        name=named,
+    )
 
 
 def weights(a: int, b: int, l0: int, q: Fraction) -> list[Fraction]:
@@ -67,19 +68,11 @@ def printed_orbit(
     return beta, alphas, states
 
 
+def class_masses(a: int, q: Fraction, y: "exact.State | list[Fraction]") -> list[list[Fraction]]:
+    """Both classes of a cohort vector, as Lemma 30 has them: x_1j = p y_j, x_2j = q y_j."""
+    return [[(1 - q) * x for x in y[:a]], [q * x for x in y]]
+
+
 def printed_throughput(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> Fraction:
     g = math.gcd(a, b)
     return 2 * m / (a * (2 * l0 + a + g) + q * (b - a) * (2 * l0 + a + b + g))
-
-
-def pulse_claim(
-    id: str,
-    statement: str,
-    place: str,
-    check: Callable[[], Outcome],
-    kind: Kind,
-    checked: str = RANGE,
-    expected: Verdict = Verdict.HOLDS,
-) -> Claim:
-    """A claim that is checked on `cases` unless it says otherwise."""
-    return congestion(id, statement, place, check, kind=kind, checked=checked, expected=expected)

@@ -7,11 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.workload import System
+from fluidkv import exact, fluid
+from fluidkv.workload import RequestClass, System, Workload
 
 SEED = 20260
 HORIZON = 200_000
@@ -36,7 +34,7 @@ class Survey:
         final: cohort masses at the end of one start that did not return, and its period; or None.
     """
 
-    mix: "LengthMix"
+    mix: "exact.LengthMix"
     input_length: Fraction | int
     least: int
     starts: int
@@ -52,7 +50,7 @@ class Survey:
 
 
 def survey(
-    mix: "LengthMix",
+    mix: "exact.LengthMix",
     input_length: Fraction | int,
     *,
     least: int,
@@ -61,17 +59,13 @@ def survey(
     horizon: int = HORIZON,
 ) -> Survey:
     """Follow the bursts and about `count` other starts."""
-    import jax
     import numpy as np
 
-    from fluidkv.fluid.cohorts.convergence import RETURNED, convergence
-    from fluidkv.fluid.cohorts.starts import start_families
-
     system = system_of(mix, input_length)
-    families = start_families(jax.random.key(seed), system, count=count)
+    families = fluid.start_families(fluid.random_key(seed), system, count=count)
     starts = np.concatenate(list(families.values()))
-    found = convergence(system, starts, iterations=horizon)
-    back = found.outcome.values == RETURNED
+    found = fluid.convergence(system, starts, iterations=horizon)
+    back = found.outcome.values == fluid.RETURNED
     others = np.flatnonzero(~back)
     # One whose period is known, if there is one: that is what can be confirmed exactly.
     period = found.period.values
@@ -91,15 +85,13 @@ def survey(
     )
 
 
-def system_of(mix: "LengthMix", input_length: Fraction | int) -> "System":
+def system_of(mix: "exact.LengthMix", input_length: Fraction | int) -> System:
     """The mix at an input length, also between two whole ones, with little capacity.
 
     V is linear in the input length. So a class half of whose requests have an input of 2 tokens and
     half one of 3 moves on the cohort manifold as if all had 2 1/2. Capacity scales all masses and
     matters to nothing here.
     """
-    from fluidkv.workload import RequestClass, System, Workload
-
     classes = []
     for length, share, ratio in zip(mix.decode_lengths, mix.shares, mix.input_ratios, strict=True):
         tokens, rest = divmod(ratio * input_length, 1)
@@ -110,11 +102,9 @@ def system_of(mix: "LengthMix", input_length: Fraction | int) -> "System":
     return System(workload, workload.largest_footprint + 1)
 
 
-def threshold(mix: "LengthMix") -> int:
+def threshold(mix: "exact.LengthMix") -> int:
     """l0_min, certified stable there and not one token below."""
-    from fluidkv.exact.mixed.thresholds.threshold import input_threshold
-
-    found = input_threshold(mix)
+    found = exact.input_threshold(mix)
     if found.least is None:
         raise ArithmeticError(f"no threshold of {mix.decode_lengths}")
     return found.least
@@ -135,12 +125,10 @@ def surveys(
     count: int = 400,
 ) -> Iterator[Survey]:
     """At l0_min plus each of `beyond` and times each of `factors`; l0 of at least 1."""
-    from fluidkv.exact.mixed.mix import two_lengths
-
     shares = tuple(shares)
     for pair in pairs:
         for share in shares:
-            mix = two_lengths(*pair, share)
+            mix = exact.two_lengths(*pair, share)
             least = threshold(mix)
             first = max(least, 1)  # inputs have at least one token
             lengths = {first + more for more in beyond} | {first * times for times in factors}

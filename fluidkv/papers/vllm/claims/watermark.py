@@ -10,23 +10,26 @@ Nothing is fitted to preemptions. The clock has two unknowns, from two numbers o
 its other numbers and rows are predicted.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
-from fluidkv.papers.vllm.claims.watermark_compare import (
+from fluidkv.ledger.statements import Statements
+from fluidkv.papers.vllm.claims.watermark_draws import (
+    DRAWS,
+    Statistic,
     all_preemptions,
-    among_draws,
-    as_predicted,
     best_gain,
+    chance,
     changes,
     gains,
     gone,
+    of_draws,
     preemptions,
 )
-from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, of_draws
 from fluidkv.papers.vllm.claims.watermark_runs import (
     CAPACITY,
     CLIENTS,
@@ -41,27 +44,21 @@ from fluidkv.papers.vllm.claims.watermark_runs import (
 from fluidkv.verdict import Evidence, Verdict
 
 _ALL = f"{DRAWS} draws of the requests, one run of each row"
+_MEAN = f"the mean of {DRAWS} draws of the requests"
+_ONE = "one run of the requests of seed 0"
+_TABLE = "pull request 44594, table of results"
+_CHANCE = "to within what chance does"
+
+CLAIMS = Statements("vllm-44594", "vLLM", origin=Origin.PREDICTION, evidence=Evidence.SAMPLED)
 
 
-def _claim(
-    id: str,
-    statement: str,
-    check: Callable[[], Outcome],
-    *,
-    expected: Verdict = Verdict.HOLDS,
-    checked: str = "one run of the requests of seed 0",
-) -> Claim:
-    return Claim(
-        id=f"vllm-44594.{id}",
-        kind="table",
-        statement=statement,
-        source="vLLM, pull request 44594, table of results",
-        checked=checked,
-        check=check,
-        expected=expected,
-    )
-
-
+@CLAIMS.claim(
+    "requests",
+    _TABLE,
+    "The benchmark's requests are those that its tool draws from seed 0.",
+    evidence=Evidence.FLOAT,
+    checked="the mean output that the five rows imply",
+)
 def _same_requests() -> Outcome:
     """Output tokens/s over requests/s is the mean output; each row says it to some 1.3 tokens."""
     low = max((row.output_per_s - 0.5) / (row.requests_per_s + 0.0005) for row in PUBLISHED)
@@ -76,6 +73,13 @@ def _same_requests() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "demand",
+    _TABLE,
+    "The clients ask for 1.5 times the memory, at the mean length of a request.",
+    evidence=Evidence.FLOAT,
+    checked="the requests of seed 0",
+)
 def _demand() -> Outcome:
     requests = drawn()
     held = float((requests.input_length + requests.output_length / 2).mean())
@@ -83,7 +87,7 @@ def _demand() -> Outcome:
     return Outcome(verdict(round(ratio, 1) == 1.5), Evidence.FLOAT, f"{ratio:.3f}", "~1.5")
 
 
-def _falls() -> tuple[np.ndarray, np.ndarray]:
+def falls() -> tuple[np.ndarray, np.ndarray]:
     """Preemptions that 0.15 leaves less than 0.10, and 0.10 less than 0.05, in each draw."""
     counts = of_draws(all_preemptions)
     return counts[:, 3] - counts[:, 4], counts[:, 2] - counts[:, 3]
@@ -95,9 +99,16 @@ def _interval(values: np.ndarray) -> tuple[float, float, float]:
     return float(mean), float(mean - half), float(mean + half)
 
 
-def _levels_off() -> Outcome:
+@CLAIMS.claim(
+    "preemptions.level-off",
+    _TABLE,
+    "A watermark of 0.15 leaves as many preemptions as one of 0.10.",
+    expected=Verdict.FAILS,
+    checked=_MEAN,
+)
+def levels_off() -> Outcome:
     """As many at both: the 95 % interval of the mean difference has zero in it."""
-    last, _ = _falls()
+    last, _ = falls()
     mean, low, high = _interval(last)
     same = low <= 0 <= high
     shown = f"{mean:.0f} fewer (95 %: {low:.0f} to {high:.0f})"
@@ -112,8 +123,14 @@ def _levels_off() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "preemptions.level-off.less",
+    _TABLE,
+    "From 0.10 to 0.15 a watermark takes away fewer preemptions than from 0.05 to 0.10.",
+    checked=_MEAN,
+)
 def _falls_less() -> Outcome:
-    last, before = _falls()
+    last, before = falls()
     (a, *_), (b, *_), (_, low, high) = map(_interval, (last, before, before - last))
     return Outcome(
         verdict(low > 0),
@@ -124,6 +141,9 @@ def _falls_less() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "throughput.best", _TABLE, "Tokens/s are highest at watermarks 0.02 and 0.05.", checked=_ONE
+)
 def _best() -> Outcome:
     """The best row, and the two best rows, as they come out."""
     ours, printed = (
@@ -145,6 +165,12 @@ def _marks(rows: Sequence[Row]) -> str:
     return " and ".join(f"{row.watermark:g}" for row in sorted(rows, key=lambda r: r.watermark))
 
 
+@CLAIMS.claim(
+    "throughput.free-prefill",
+    _TABLE,
+    "What the watermark gains is recomputing saved: were prefill free, tokens/s would fall.",
+    checked=_ONE,
+)
 def _free_prefill() -> Outcome:
     """By a clock on which prefill costs nothing, so that recomputing does not either."""
     ours = [row.output_per_s for row in predicted(clock_of_one_number())]
@@ -157,6 +183,13 @@ def _free_prefill() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "recompute.tokens",
+    _TABLE,
+    "A preempted request computes about 3,500 tokens again when it comes back.",
+    expected=Verdict.FAILS,
+    checked=_ONE,
+)
 def _tokens_of_a_resumption() -> Outcome:
     run = published_runs().isel(run=0)
     ours = float(run.recomputed_tokens.sum() / run.preempt.sum())
@@ -171,129 +204,143 @@ def _tokens_of_a_resumption() -> Outcome:
     )
 
 
-CLAIMS = (
-    _claim(
-        "requests",
-        "The benchmark's requests are those that its tool draws from seed 0.",
-        _same_requests,
-        checked="the mean output that the five rows imply",
-    ),
-    _claim(
-        "demand",
-        "The clients ask for 1.5 times the memory, at the mean length of a request.",
-        _demand,
-        checked="the requests of seed 0",
-    ),
-    _claim(
-        "preemptions.off",
-        "Without a watermark there are 1,065 preemptions, to within what chance does.",
-        as_predicted(preemptions(0), "{:,.0f}", none_too=False),
-    ),
-    _claim(
-        "preemptions.two-per-cent",
-        "At watermark 0.02 there are 400 preemptions, to within what chance does there.",
-        as_predicted(preemptions(1), "{:,.0f}"),
-    ),
-    _claim(
-        "preemptions.five-per-cent",
-        "At watermark 0.05 there are 187 preemptions, to within what chance does there.",
-        as_predicted(preemptions(2), "{:,.0f}"),
-        expected=Verdict.FAILS,
-    ),
-    _claim(
-        "preemptions.ten-per-cent",
-        "At watermark 0.10 there are 168 preemptions, to within what chance does there.",
-        as_predicted(preemptions(3), "{:,.0f}"),
-    ),
-    _claim(
-        "preemptions.fifteen-per-cent",
-        "At watermark 0.15 there are 168 preemptions, to within what chance does there.",
-        as_predicted(preemptions(4), "{:,.0f}"),
-    ),
-    _claim(
-        "preemptions.draws",
-        "All five published counts of preemptions lie among those of 39 draws of the requests.",
-        among_draws(all_preemptions, "{:,.0f}"),
-        checked=_ALL,
-    ),
-    _claim(
+def as_predicted(statistic: Statistic, form: str, none_too: bool = True) -> Outcome:
+    """Whether the run of seed 0 gives the published numbers, to within what chance does.
+
+    Args:
+        statistic, form: the numbers, and how one is shown.
+        none_too: ask also whether a watermark without any effect would pass. Not for the first row,
+            which has none.
+    """
+    rows = predicted(fitted_clock())
+    ours, printed, allowed = (
+        np.array(values) for values in (statistic(rows), statistic(PUBLISHED), chance(statistic))
+    )
+    off = abs(ours - printed) > allowed
+    found, note, witness = verdict(not off.any()), "", ""
+    if off.any():
+        k = int(off.argmax())
+        witness = f"{form.format(ours[k])} for {form.format(printed[k])}"
+    elif none_too:
+        none = [replace(rows[0], watermark=row.watermark) for row in rows]
+        if (abs(np.array(statistic(none)) - printed) <= allowed).all():
+            found, note = Verdict.UNDECIDED, "; no effect at all would pass as well"
+    return Outcome(
+        found,
+        Evidence.SAMPLED,
+        *(_shown(values, form) for values in (ours, printed)),
+        note=f"two draws of the requests differ by up to {_shown(allowed, form)}{note}",
+        witness=witness,
+    )
+
+
+def among_draws(statistic: Statistic, form: str) -> Outcome:
+    """Whether each published number lies in the range of the draws, at its watermark."""
+    values, printed = of_draws(statistic), np.array(statistic(PUBLISHED))
+    low, high = values.min(axis=0), values.max(axis=0)
+    outside = (printed < low) | (printed > high)
+    spans = [f"{form.format(a)} to {form.format(b)}" for a, b in zip(low, high, strict=True)]
+    k = int(outside.argmax())
+    return Outcome(
+        verdict(not outside.any()),
+        Evidence.SAMPLED,
+        ", ".join(spans),
+        _shown(printed, form),
+        witness=f"{form.format(printed[k])} outside {spans[k]}" if outside.any() else "",
+    )
+
+
+def _shown(values: Sequence[float] | np.ndarray, form: str) -> str:
+    return ", ".join(form.format(value) for value in values)
+
+
+for _k, _word in enumerate(("two", "five", "ten", "fifteen"), start=1):
+    CLAIMS.claim(
+        f"preemptions.{_word}-per-cent",
+        _TABLE,
+        f"At watermark {PUBLISHED[_k].watermark:.2f} there are {PUBLISHED[_k].preemptions} "
+        f"preemptions, {_CHANCE} there.",
+        expected=Verdict.FAILS if _word == "five" else Verdict.HOLDS,
+        checked=_ONE,
+        given=(preemptions(_k), "{:,.0f}"),
+    )(as_predicted)
+
+# What is read off one table, ours and the published one: id, statement, numbers, their form.
+for _id, _says, _expected, _statistic, _form in (
+    (
         "preemptions.most",
-        "A watermark of 0.02 takes away 62 % of the preemptions, to within what chance does.",
-        as_predicted(gone, "{:.1%}"),
+        f"A watermark of 0.02 takes away 62 % of the preemptions, {_CHANCE}.",
+        Verdict.HOLDS,
+        gone,
+        "{:.1%}",
     ),
-    _claim(
-        "preemptions.level-off",
-        "A watermark of 0.15 leaves as many preemptions as one of 0.10.",
-        _levels_off,
-        expected=Verdict.FAILS,
-        checked=f"the mean of {DRAWS} draws of the requests",
-    ),
-    _claim(
-        "preemptions.level-off.less",
-        "From 0.10 to 0.15 a watermark takes away fewer preemptions than from 0.05 to 0.10.",
-        _falls_less,
-        checked=f"the mean of {DRAWS} draws of the requests",
-    ),
-    _claim(
+    (
         "throughput",
-        "Watermarks 0.02 to 0.15 give 4.8, 5.1, 2.2 and 0.5 % more tokens/s than none, to within "
-        "what chance does.",
-        as_predicted(gains, "{:.1%}"),
-        expected=Verdict.FAILS,
+        f"Watermarks 0.02 to 0.15 give 4.8, 5.1, 2.2 and 0.5 % more tokens/s than none, {_CHANCE}.",
+        Verdict.FAILS,
+        gains,
+        "{:.1%}",
     ),
-    _claim(
+    (
         "throughput.gain",
-        "The best watermark gives 5.1 % more tokens/s than none, to within what chance does.",
-        as_predicted(best_gain, "{:.1%}"),
-        expected=Verdict.FAILS,
+        f"The best watermark gives 5.1 % more tokens/s than none, {_CHANCE}.",
+        Verdict.FAILS,
+        best_gain,
+        "{:.1%}",
     ),
-    _claim(
-        "throughput.draws",
-        "All four published gains lie among those of 39 draws of the requests.",
-        among_draws(gains, "{:.1%}"),
-        checked=_ALL,
-    ),
-    _claim(
-        "throughput.best",
-        "Tokens/s are highest at watermarks 0.02 and 0.05.",
-        _best,
-    ),
-    _claim(
-        "throughput.free-prefill",
-        "What the watermark gains is recomputing saved: were prefill free, tokens/s would fall.",
-        _free_prefill,
-    ),
-    _claim(
-        "recompute.tokens",
-        "A preempted request computes about 3,500 tokens again when it comes back.",
-        _tokens_of_a_resumption,
-        expected=Verdict.FAILS,
-    ),
-    _claim(
+    (
         "latency.median",
-        "Watermarks take 3.2, 3.7 and 3.0 s off the median latency, to within what chance does.",
-        as_predicted(changes("latency_p50"), "{:.1f}"),
-        expected=Verdict.FAILS,
+        f"Watermarks take 3.2, 3.7 and 3.0 s off the median latency, {_CHANCE}.",
+        Verdict.FAILS,
+        changes("latency_p50"),
+        "{:.1f}",
     ),
-    _claim(
+    (
         "ttft.p99",
         "Watermarks add 1.0, 3.4 and 5.5 s to the 99th percentile of the time to the first token, "
-        "to within what chance does.",
-        as_predicted(changes("ttft_p99"), "{:.1f}"),
-        expected=Verdict.UNDECIDED,
+        f"{_CHANCE}.",
+        Verdict.UNDECIDED,
+        changes("ttft_p99"),
+        "{:.1f}",
     ),
-    _claim(
+    (
         "ttft.median",
-        "Watermarks add 5.2, 4.6 and 2.4 s to the median time to the first token, to within what "
-        "chance does.",
-        as_predicted(changes("ttft_p50"), "{:.1f}"),
-        expected=Verdict.FAILS,
+        f"Watermarks add 5.2, 4.6 and 2.4 s to the median time to the first token, {_CHANCE}.",
+        Verdict.FAILS,
+        changes("ttft_p50"),
+        "{:.1f}",
     ),
-    _claim(
+    (
         "itl.p99",
-        "Watermarks take 21.8, 22.9 and 23.1 ms off the 99th percentile of gaps between tokens, to "
-        "within what chance does.",
-        as_predicted(changes("itl_p99"), "{:.1f}", scale=1e3),
-        expected=Verdict.FAILS,
+        "Watermarks take 21.8, 22.9 and 23.1 ms off the 99th percentile of gaps between tokens, "
+        f"{_CHANCE}.",
+        Verdict.FAILS,
+        changes("itl_p99", scale=1e3),
+        "{:.1f}",
     ),
-)
+):
+    CLAIMS.claim(_id, _TABLE, _says, expected=_expected, checked=_ONE, given=(_statistic, _form))(
+        as_predicted
+    )
+
+CLAIMS.claim(
+    "preemptions.off",
+    _TABLE,
+    f"Without a watermark there are 1,065 preemptions, {_CHANCE}.",
+    checked=_ONE,
+    given=(preemptions(0), "{:,.0f}", False),
+)(as_predicted)
+CLAIMS.claim(
+    "preemptions.draws",
+    _TABLE,
+    "All five published counts of preemptions lie among those of 39 draws of the requests.",
+    checked=_ALL,
+    given=(all_preemptions, "{:,.0f}"),
+)(among_draws)
+CLAIMS.claim(
+    "throughput.draws",
+    _TABLE,
+    "All four published gains lie among those of 39 draws of the requests.",
+    checked=_ALL,
+    given=(gains, "{:.1%}"),
+)(among_draws)

@@ -24,6 +24,7 @@ from jaxtyping import Float
 
 from fluidkv.papers.vllm.claims.watermark_runs import (
     CLIENTS,
+    PUBLISHED,
     WATERMARKS,
     Row,
     drawn,
@@ -82,3 +83,40 @@ def chance(statistic: Statistic) -> Float[np.ndarray, " number"]:
     values = of_draws(statistic)
     one, other = np.triu_indices(len(values), 1)
     return np.quantile(abs(values[one] - values[other]), 0.95, axis=0)
+
+
+def preemptions(index: int) -> Statistic:
+    return lambda rows: [rows[index].preemptions]
+
+
+def all_preemptions(rows: Sequence[Row]) -> list[float]:
+    return [row.preemptions for row in rows]
+
+
+def gone(rows: Sequence[Row]) -> list[float]:
+    """Share of the preemptions that the second row is without."""
+    return [1 - rows[1].preemptions / rows[0].preemptions]
+
+
+def gains(rows: Sequence[Row]) -> list[float]:
+    """Tokens/s of the other rows, over those of the first."""
+    return [row.output_per_s / rows[0].output_per_s - 1 for row in rows[1:]]
+
+
+def best_gain(rows: Sequence[Row]) -> list[float]:
+    return [max(gains(rows))]
+
+
+def changes(name: str, *, scale: float = 1.0) -> Statistic:
+    """A time of the other rows less that of the first, for the rows that were published."""
+
+    def statistic(rows: Sequence[Row]) -> list[float]:
+        shown = [row for row, known in zip(rows, PUBLISHED, strict=True) if _has(known, name)]
+        first, *others = (getattr(row, name) for row in shown)
+        return [scale * (value - first) for value in others]
+
+    return statistic
+
+
+def _has(row: Row, name: str) -> bool:
+    return getattr(row, name) is not None

@@ -11,7 +11,7 @@ from fluidkv.measured import SURROGATE_SEED, compare, measure, read_timeseries
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-_LOG = "vllm_rtx4090_llama31_8b"
+LOG = "vllm_rtx4090_llama31_8b"
 
 
 def data() -> Data:
@@ -24,11 +24,11 @@ def data() -> Data:
     from fluidkv.traces import bench_capacity, read_trace
     from fluidkv.workload import System
 
-    folder = _log_folder()
+    folder = log_folder()
     series = read_timeseries(folder / "timeseries.csv")
     capacity = bench_capacity(folder)
     if capacity is None:
-        raise MissingInput(f"{_LOG}/meta.json does not give the KV capacity")
+        raise MissingInput(f"{LOG}/meta.json does not give the KV capacity")
     predicted = stability(System(read_trace(folder).trace.workload(), capacity))
     in_flight = float(predicted.equilibrium.in_flight)
     versus = compare(measure(series), in_flight, predicted.leading_period)
@@ -52,11 +52,11 @@ def caption(data: Data) -> str:
     )
 
 
-def _log_folder() -> Path:
+def log_folder() -> Path:
     default = Path(__file__).parents[5] / "shared" / "traces"  # beside a checkout
-    folder = Path(os.environ.get("FLUIDKV_TRACES") or default) / _LOG
+    folder = Path(os.environ.get("FLUIDKV_TRACES") or default) / LOG
     if not (folder / "timeseries.csv").is_file():
-        raise MissingInput(f"no measured log: FLUIDKV_TRACES names no folder with {_LOG}")
+        raise MissingInput(f"no measured log: FLUIDKV_TRACES names no folder with {LOG}")
     return folder
 
 
@@ -64,7 +64,7 @@ FIGURE = Figure(
     id="measured_log",
     title="A saturated vLLM server swings about the predicted level, near the predicted period",
     source="Measured log vllm_rtx4090_llama31_8b, from the examples of LLMServingSim (MIT)",
-    parameters={"log": _LOG, "window": "default of fluidkv.measured", "seed": SURROGATE_SEED},
+    parameters={"log": LOG, "window": "default of fluidkv.measured", "seed": SURROGATE_SEED},
     size=(9.0, 5.4),
     data=data,
     draw=draw,

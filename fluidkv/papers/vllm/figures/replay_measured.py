@@ -7,7 +7,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE
-from fluidkv.papers.vllm.figures.measured_log import _LOG, _log_folder
+from fluidkv.papers.vllm.figures.measured_log import LOG, log_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -254,7 +254,7 @@ def data() -> Data:
     """
     from fluidkv.answers.replay import replay_log
 
-    return replay_data(replay_log(_log_folder()))
+    return replay_data(replay_log(log_folder()))
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
@@ -265,7 +265,7 @@ FIGURE = Figure(
     id="replay_measured",
     title="vLLM's rules and a clock from the first half, against the second half of a measured run",
     source="Measured log vllm_rtx4090_llama31_8b, from the examples of LLMServingSim (MIT)",
-    parameters={"log": _LOG, "fitted": "first"},
+    parameters={"log": LOG, "fitted": "first"},
     size=_SIZE,
     data=data,
     draw=draw,

@@ -29,8 +29,12 @@ def data() -> Data:
     "sequences..." and "rate..." one value a cap, by the requests of seed 0; "published..." as
     printed.
     """
-    from fluidkv.papers.vllm.claims.watermark_compare import all_preemptions, gains
-    from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, of_draws
+    from fluidkv.papers.vllm.claims.watermark_draws import (
+        DRAWS,
+        all_preemptions,
+        gains,
+        of_draws,
+    )
     from fluidkv.papers.vllm.claims.watermark_runs import (
         PROMPTS,
         PUBLISHED,

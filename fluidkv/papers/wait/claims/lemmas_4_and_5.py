@@ -61,10 +61,11 @@ def _lemma_4_poisson() -> Outcome:
     """S_k = X_1 + ... + X_k - k n. As E[S_N] = 0, by reversal E[max S] = E[max -S], which only
     looks at what is below 0: finitely many paths. E[S_k^+] = m e^-m m^m / m! with m = k n."""
     from flint import arb
-    from flint import ctx as flint_context
+
+    from fluidkv.exact.precision import working
 
     bad, worst = None, 0.0
-    with flint_context.workprec(_BITS):
+    with working(_BITS):
         for n in (1, 2, 3):
             right = arb(0)
             paths = {(0, 0): arb(1)}  # (arrivals so far, maximum of k n - arrivals)
@@ -99,10 +100,11 @@ def _lemma_4_poisson() -> Outcome:
 def _cauchy_schwarz() -> Outcome:
     """E[S_k^+] = m e^-m m^m / m! <= sqrt(m) / 2 for m = k n, and their sum over k / k."""
     from flint import arb
-    from flint import ctx as flint_context
+
+    from fluidkv.exact.precision import working
 
     bad = None
-    with flint_context.workprec(_BITS):
+    with working(_BITS):
         for n in (1, 2, 5):
             total = arb(0)
             for k in range(1, 41):
@@ -140,9 +142,10 @@ def _mean_queue(n: int, mean: Fraction, batches: int) -> "tuple[arb, ...]":
     A queue that is n (N - b) + n or more after b batches is not stuck before N: it may be left out.
     """
     from flint import arb
-    from flint import ctx as flint_context
 
-    with flint_context.workprec(_BITS):
+    from fluidkv.exact.precision import working
+
+    with working(_BITS):
         weights = _poisson(mean, n * batches + n)
         law, stuck, found = [arb(1)], arb(0), []
         for b in range(1, batches + 1):

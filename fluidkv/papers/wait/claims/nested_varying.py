@@ -81,10 +81,11 @@ def _window_shares() -> set[Fraction]:
 def _windows() -> Outcome:
     """P(the first ten prompts are all long) >= P(ten come in the first half unit)."""
     from flint import arb, fmpq
-    from flint import ctx as flint_context
+
+    from fluidkv.exact.precision import working
 
     (share,) = _window_shares()
-    with flint_context.workprec(128):
+    with working(128):
         mean = arb(fmpq(_MEAN.numerator, _MEAN.denominator))
         term, fewer = arb(1), arb(0)
         for k in range(_BATCH):

@@ -215,10 +215,11 @@ def _absorbed() -> Outcome:
 def _least_in_system() -> Outcome:
     """At M* = 3, l = l' = 1, at most T complete by T, and E[(A(T) - T)^+] = T e^-T T^T / T!."""
     from flint import arb
-    from flint import ctx as flint_context
+
+    from fluidkv.exact.precision import working
 
     bad, shares = None, []
-    with flint_context.workprec(128):
+    with working(128):
         for exponent in range(8):
             time = 4**exponent
             mean = (arb(time).log() * (time + 1) - time).exp() / arb(factorial(time))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate
-from fluidkv.exact.mixed.cycles.orbits import CohortMap, count_outside_and_on, periodic_orbit
+from fluidkv.exact.mixed.cycles.orbits import CohortMap, periodic_orbit
 from fluidkv.exact.mixed.cycles.pulse import (
     compressed_weights,
     pulse_cycle,
@@ -26,7 +26,7 @@ from fluidkv.exact.mixed.cycles.pulse_stability import (
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.one_class.cycles import balanced_cycle
 from fluidkv.exact.one_class.gaps import gap_vectors
-from fluidkv.exact.roots.polynomial import characteristic_polynomial
+from fluidkv.exact.roots.polynomial import characteristic_polynomial, count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.workload import System
 from tests.strategies import cohort_profiles, gap_compositions, systems, workloads

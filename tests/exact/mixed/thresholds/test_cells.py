@@ -65,3 +65,13 @@ def test_errors_shrink_with_the_cell_as_their_order_says(share: float, said: str
     assert judged(factor([0, 2j], (0, 2 * 8 * share)), factor([1]), 3) == said
     remainder = 2 * 8**ORDERS / ORDERS * share
     assert judged(factor([0, 2j], remainder=remainder), factor([1]), 3) == said
+
+
+@pytest.mark.parametrize(("share", "said"), [(0.95, "failing"), (1.05, "free")])
+def test_the_rounding_of_the_judgement_itself_counts(share: float, said: str):
+    """|c| = |r| = 1, no other error: h = 1e-14 is what products and sums may be off by."""
+    assert judged(factor([1 + 1e-14j * share]), factor([1])) == said
+    if said == "free":  # the slope may be off by m - 1 of them for each factor, and one
+        assert judged(factor([1, 1e-14j * 9 * share]), factor([1])) == "monotone"
+    else:
+        assert judged(factor([1, 1e-14j * 9 * share]), factor([1])) == "failing"

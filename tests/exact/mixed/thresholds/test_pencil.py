@@ -106,6 +106,17 @@ def test_crossings_are_those_that_mpmath_finds(mix: LengthMix) -> None:
                     )
 
 
+def test_no_ball_holds_two_whole_lengths() -> None:
+    """And none is wider than was asked for: for these, 64 bits do for some and not for others."""
+    crossings = InputPencil(two_lengths(61, 80, HALF)).crossings()
+    assert len(crossings) == 40
+    for crossing in crossings:
+        radius = float(crossing.length.rad())
+        assert radius < 1e-2
+        assert radius < 1e-6 * (1 + abs(float(crossing.length.mid())))
+        assert float(crossing.turn.rad()) < 2**-41  # 2^-42 at the fewest bits
+
+
 @pytest.mark.parametrize("mix", random_mixes(8, seed=5, longest=10), ids=str)
 def test_roots_at_a_crossing_stand_on_the_circle(mix: LengthMix) -> None:
     """By mpmath.polyroots, which knows neither h nor the circle."""

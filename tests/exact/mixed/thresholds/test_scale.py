@@ -3,13 +3,14 @@
 from fractions import Fraction
 
 import pytest
+from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.exact.linear_stability import input_scale_bracket
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds import scale as scale_module
-from fluidkv.exact.mixed.thresholds.pencil import InputPencil
+from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
 from fluidkv.exact.mixed.thresholds.scale import input_scale
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
@@ -89,6 +90,43 @@ def test_crossings_that_come_near_each_other_are_passed_together() -> None:
     crossings = InputPencil(LengthMix((30, 60), (Fraction(1, 10),))).crossings()
     groups = scale_module._together([crossings[0], crossings[-1], crossings[-1]])
     assert [len(g) for g in groups] == [2, 1]
+
+
+def _inward(length: arb, outward: int = -2) -> Crossing:
+    return Crossing(length, None, arb(1) / 2, outward)
+
+
+def test_a_boundary_of_several_crossings_reaches_from_end_to_end() -> None:
+    """Stable above all of them, unstable below all: what lies between is not claimed."""
+    pair = [_inward(arb(10, 1)), _inward(arb(11, 1))]
+    found = scale_module._settled([_inward(arb(3, 0.125)), *pair], 0)
+    assert found.complete
+    assert found.unstable is not None
+    assert found.stable is not None
+    assert 8.999 < found.unstable < 9  # 10 - 1
+    assert 12 < found.stable < 12.001  # 11 + 1
+
+
+@pytest.mark.parametrize(
+    "crossings",
+    [
+        [_inward(arb(3), 2), _inward(arb(5), -2)],  # stable again below 3
+        [_inward(arb(3), 2), _inward(arb(3, 0.125), -2), _inward(arb(5), -2)],  # and perhaps here
+        [_inward(arb(3), 0)],  # modes touch the circle
+    ],
+)
+def test_more_than_one_change_is_not_called_a_boundary(crossings: list[Crossing]) -> None:
+    with pytest.raises(ArithmeticError):
+        scale_module._settled(crossings, 0)
+
+
+def test_a_crossing_that_is_missing_is_noticed_by_the_count_beyond() -> None:
+    mix = LengthMix((5, 9), (HALF,))  # stable from L = 65 on
+    crossings = InputPencil(mix).crossings()
+    assert scale_module._count_beyond(mix, crossings) == 0
+    early = [c for c in crossings if c.length < 20]
+    with pytest.raises(ArithmeticError, match="beyond the last crossing"):
+        scale_module._count_beyond(mix, early)
 
 
 def test_the_measured_workload_changes_its_verdict_once(traces_dir) -> None:

@@ -79,9 +79,9 @@ def test_longer_bursts_leave_less_to_mixing():
     assert ratio[-1] < 0.02
 
 
-def test_class_caps_never_evict():
-    data = figure_33.data()
+def test_the_cap_of_section_5_1_never_evicts():
+    data = figure_33.FIGURE.data()
     for routing in ("apart", "mixed"):
-        assert not array(data, f"class.{routing}").any()
-        assert array(data, f"total.{routing}").max() > 0
+        assert not array(data, f"capped.{routing}").any()
+        assert array(data, f"queued.{routing}").max() > 0
     assert np.all(array(data, "greedy.mixed") < array(data, "greedy.apart"))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import array
-from fluidkv.papers.congestion.claims.experiments import _keeps as keeps
-from fluidkv.papers.congestion.claims.experiments._a100 import workload
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments import keeping as keeps
+from fluidkv.papers.congestion.experiments.a100 import workload
 from fluidkv.papers.congestion.figures import restart_resume
 
 _SMOOTH = keeps.Kept(1.0, 1.0, 0.0, 2.0, 0.0, 0.0, 64.0, np.ones(1))
@@ -57,8 +58,8 @@ def test_in_seconds_lost_iterations_count_in_full_only_where_prefill_is_free() -
 def test_seconds_are_those_of_an_iteration_with_full_memory() -> None:
     """M / (l0 + l1/2) requests emit one output each while the clock runs d0 + d1 M."""
     prompt, output = 512, 256
-    batch = keeps.A100_CAPACITY / (prompt + output / 2)
-    iteration_s = keeps.BASE_S + keeps.PER_KV_TOKEN_S * keeps.A100_CAPACITY
+    batch = a100.CAPACITY / (prompt + output / 2)
+    iteration_s = a100.BASE_S + a100.PER_KV_TOKEN_S * a100.CAPACITY
     lost = replace(_SMOOTH, prefill=3.0)
     smooth_s = iteration_s / batch + 1e-4 * 2.0
     share = keeps.share_in_seconds(lost, 2.0, output, per_prefill_s=1e-4)
@@ -78,7 +79,7 @@ def test_longer_requests_of_the_same_shape_give_the_same_ratios() -> None:
 
 def test_the_period_of_a_sine_is_found() -> None:
     n = np.arange(768)
-    assert keeps._period(5 + np.sin(2 * np.pi * n / 64)) == 64
+    assert keeps.strongest_period(5 + np.sin(2 * np.pi * n / 64)) == 64
 
 
 def test_words_say_what_the_numbers_are() -> None:

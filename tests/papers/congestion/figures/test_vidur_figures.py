@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.figures.figure import Data, array, scalar
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6, TABLE_7
-from fluidkv.papers.congestion.figures import _vidur as vidur
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
 from fluidkv.papers.congestion.figures import (
     figure_5,
     figure_22,
@@ -18,6 +17,7 @@ from fluidkv.papers.congestion.figures import (
     figure_31,
     figure_32,
 )
+from fluidkv.papers.congestion.figures import vidur_runs as vidur
 
 _ALL = (figure_5, figure_22, figure_23, figure_24, figure_31, figure_32)
 
@@ -25,11 +25,11 @@ _ALL = (figure_5, figure_22, figure_23, figure_24, figure_31, figure_32)
 @pytest.fixture(scope="module")
 def short() -> Data:
     """Figure 24 without its arrivals on a clock."""
-    return vidur.runs(figure_24._SETTINGS[:2], None)
+    return vidur.runs(figure_24.SETTINGS[:2], None)
 
 
 def test_a_run_is_the_one_that_the_ledger_counts(short: Data) -> None:
-    for setting in figure_24._SETTINGS[:2]:
+    for setting in figure_24.SETTINGS[:2]:
         for engine in vidur.COLORS:
             key = f"{setting.key}.{engine}"
             found = a100.totals(setting.lengths, engine)
@@ -55,7 +55,7 @@ def test_lengths_4_and_8_keep_their_swing_and_4_and_7_do_not(short: Data) -> Non
 
 
 def test_words_give_the_counts(short: Data) -> None:
-    text = vidur.told(short, figure_24._SETTINGS[:2], {"4_7_at_once": "0"})
+    text = vidur.told(short, figure_24.SETTINGS[:2], {"4_7_at_once": "0"})
     one = scalar(short, "4_7_at_once.restart.evictions")
     assert f"{{4, 7}}, all at once: {one:.0f} restart" in text
     assert text.count("(paper: 0)") == 1
@@ -83,10 +83,10 @@ def test_bursts_keep_the_mean_and_fit_the_run() -> None:
 
 
 def test_figure_31_says_what_its_curves_are() -> None:
-    data = figure_31.data()
+    data = figure_31.FIGURE.data()
     assert array(data, "factor").tolist() == list(bursts.FACTORS)
     last = array(data, "apart.greedy.vidur-sarathi")[-1]
-    assert f"{last:.1f} apart" in figure_31.caption(data)
+    assert f"{last:.1f} apart" in figure_31.FIGURE.caption(data)
     assert (array(data, "mixed.capped.vidur-sarathi") == 0).all()
 
 

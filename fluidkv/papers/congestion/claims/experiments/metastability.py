@@ -9,62 +9,66 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled, verdict
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv import serving
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, observed, reproduced, sampled
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import RequestClass
 
 if TYPE_CHECKING:
+    import numpy as np
     import xarray as xr
 
-    from fluidkv.serving.metastability.cohorts import CohortState
-    from fluidkv.serving.metastability.collapse import CollapsedCycle
-    from fluidkv.serving.metastability.times import Times
-    from fluidkv.workload import RequestClass
-
-_INPUT, _DECODE, _CAPACITY = 10, 40, 2000
+_REQUEST, _DECODE, _CAPACITY = RequestClass(10, 40), 40, 2000
 _SEED, _STARTS = 26, 60
 _BEST = Fraction(100, 61)  # x*; `figure-4.best-rate` derives it
 _BELOW = Fraction(81, 50)  # a rate a little below it
 _LOAD = 1.4
 _OURS = "not a statement of the paper"
+_HERE = "sections 5.1 and 6.1"
+_COLLAPSED = f"{_STARTS} collapsed servers"
+_SETTING = "one setting, fixed seeds"
+
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
 
-def _request() -> "RequestClass":
-    from fluidkv.workload import RequestClass
-
-    return RequestClass(_INPUT, _DECODE)
+def _limits(**settings) -> "serving.Limits":
+    return serving.Limits(_CAPACITY, **settings)
 
 
 @cache
-def cycles() -> "list[CollapsedCycle]":
+def cycles() -> "list[serving.CollapsedCycle]":
     """What collapsed servers end on."""
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.collapse import collapsed_cycles
-
-    return collapsed_cycles(_request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, settle=40)
+    return serving.collapsed_cycles(_REQUEST, _limits(), rng=_SEED, runs=_STARTS, settle=40)
 
 
 @cache
-def collapsed() -> "CohortState":
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.collapse import collapsed_start
-
-    return collapsed_start(
-        _request(), Limits(_CAPACITY), rng=_SEED, runs=_STARTS, backlog=200, settle=40
+def collapsed() -> "serving.CohortState":
+    return serving.collapsed_start(
+        _REQUEST, _limits(), rng=_SEED, runs=_STARTS, backlog=200, settle=40
     )
 
 
 @cache
-def times(rate: float, capacity: int = _CAPACITY, runs: int = 200, horizon: int = 8000) -> "Times":
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.times import time_to_collapse
-
-    return time_to_collapse(
-        _request(), Limits(capacity), rate, rng=_SEED, runs=runs, horizon=horizon
-    )
+def times(rate: float, capacity: int = _CAPACITY, runs: int = 200) -> "serving.Times":
+    """To collapse, or 8,000 iterations without it."""
+    limits = serving.Limits(capacity)
+    return serving.time_to_collapse(_REQUEST, limits, rate, rng=_SEED, runs=runs, horizon=8000)
 
 
+def _returns(rate: float, limits: "serving.Limits", horizon: int) -> "serving.Times":
+    return serving.time_to_return(_REQUEST, limits, rate, collapsed(), rng=_SEED, horizon=horizon)
+
+
+@CLAIMS.claim(
+    "figure-4.whole-requests.collapsed-rate",
+    "section 6.1, in whole requests",
+    "In whole requests too, throughput above the worst-cycle rate equals that rate.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.EXACT,
+    checked=_COLLAPSED,
+)
 def _collapsed_rate() -> Outcome:
     found = cycles()
     others = [c for c in found if c.throughput != 1]
@@ -85,15 +89,20 @@ def _collapsed_rate() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "figure-4.whole-requests.within-a-horizon",
+    "section 6.1",
+    "In whole requests, a load above the worst-cycle rate brings lasting evictions.",
+    expected=Verdict.UNDECIDED,
+    origin=Origin.REPRODUCTION,
+    checked="400 runs of 8,000 iterations at rate 1.1",
+)
 def _within_a_horizon() -> Outcome:
-    """Above the worst-cycle rate, is there collapse?"""
-    from fluidkv.serving.metastability.survival import hazard, kaplan_meier
-
     rate = 1.1
     seen = times(rate, runs=400)
-    fit, last = hazard(seen.duration, seen.observed), seen.duration.max()
-    share, low, high = kaplan_meier(seen.duration, seen.observed).at([last])[0]
-    return sampled(
+    fit, last = serving.hazard(seen.duration, seen.observed), seen.duration.max()
+    share, low, high = serving.kaplan_meier(seen.duration, seen.observed).at([last])[0]
+    return reproduced(
         f"rate {rate}: {share:.1%} of the runs are smooth after {last:,} iterations"
         if low > 0.5
         else None,
@@ -102,91 +111,158 @@ def _within_a_horizon() -> Outcome:
         "for loads above the worst-cycle rate, persistent evictions and a growing queue",
         "400 runs from an empty server; collapsed: ten lifetimes in a row with evictions and a "
         "growing queue.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "section-6-1.time-to-collapse.memoryless",
+    _HERE,
+    "Once the start is forgotten, the time to collapse is memoryless.",
+    checked="400 runs of 8,000 iterations at three rates",
+)
 def _memoryless() -> Outcome:
-    from fluidkv.serving.metastability.survival import hazard, memoryless
-
     bad, shown = None, []
     for rate in (1.2, 1.25, 1.3):
         seen = times(rate, runs=400)
-        p = memoryless(
+        p = serving.memoryless(
             seen.duration, seen.observed, after=10 * _DECODE, parts=6, resolution=_DECODE
         )
-        fit = hazard(seen.duration, seen.observed)
+        fit = serving.hazard(seen.duration, seen.observed)
         shown.append(
             f"rate {rate}: mean {fit.mean_time:,.0f} (95 %: {1 / fit.high:,.0f} to "
             f"{1 / fit.low:,.0f}), p = {p:.2f}"
         )
         if not p > 0.001:
             bad = bad or f"rate {rate}: p = {p:.1e}"
-    return sampled(
+    return observed(
         bad,
         "; ".join(shown),
         _OURS,
         "400 runs a rate; p of a constant hazard after ten lifetimes, rejected below 0.001. That "
         "it is not rejected is no proof that it is constant.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "section-6-1.time-to-collapse.memory",
+    _HERE,
+    "At one load, collapse is the rarer the more memory there is.",
+    checked="three capacities at one load",
+)
 def _more_memory() -> Outcome:
-    from fluidkv.serving.metastability.survival import hazard
-
     load, bad, shown, before = 0.82, None, [], 0.0
     for capacity in (2000, 4000, 8000):
         rate = load * float(_BEST) * capacity / _CAPACITY
         seen = times(rate, capacity)
-        fit = hazard(seen.duration, seen.observed)
+        fit = serving.hazard(seen.duration, seen.observed)
         if not 1 / fit.high > before:
             bad = bad or f"M = {capacity}"
         before = 1 / fit.low
         shown.append(f"M = {capacity:,}: {fit.mean_time:,.0f}")
-    return sampled(
+    return observed(
         bad,
         f"mean iterations to collapse at a load of {load} x*: {'; '.join(shown)}",
         _OURS,
         "200 runs each, 8,000 iterations; 95 % intervals do not overlap.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "section-6-1.recovery.shed",
+    _HERE,
+    "Below the collapsed rate a collapsed server drains and is smooth again, above it not.",
+    checked=_SETTING,
+)
 def _shed() -> Outcome:
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.times import time_to_return
-
-    share, slowest = {}, 0
-    for rate in (0.8, 1.2):
-        seen = time_to_return(
-            _request(), Limits(_CAPACITY), rate, collapsed(), rng=_SEED, horizon=4000
-        )
-        share[rate] = int(seen.observed.sum())
-        if rate < 1:
-            slowest = int(seen.duration.max())
-    bad = None if share == {0.8: _STARTS, 1.2: 0} else str(share)
-    return sampled(
-        bad,
+    below, above = (_returns(rate, _limits(), 4000) for rate in (0.8, 1.2))
+    share = {rate: int(seen.observed.sum()) for rate, seen in ((0.8, below), (1.2, above))}
+    return observed(
+        None if share == {0.8: _STARTS, 1.2: 0} else str(share),
         f"of {_STARTS} collapsed servers with 200 waiting {share[0.8]} return at 0.8, the slowest "
-        f"after {slowest:,} iterations, and {share[1.2]} at 1.2 in 4,000",
+        f"after {below.duration.max():,} iterations, and {share[1.2]} at 1.2 in 4,000",
         _OURS,
         "Fluid: the queue falls by the collapsed rate less the load, and at an empty queue the "
         "evictions end. With 60 of 60 the share is above 94 % with 97.5 % confidence.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "section-6-1.recovery.max-num-seqs",
+    _HERE,
+    "At a load of 1.4 no max_num_seqs of 40, 48, 56 or 64 brings a collapsed server back.",
+    checked=f"{_COLLAPSED}, 2,000 iterations",
+)
+def _max_num_seqs() -> Outcome:
+    bad, shown = None, []
+    for most in (_CAPACITY // (_REQUEST.input_length + _DECODE), 48, 56, 64):
+        limits = _limits(max_num_seqs=most)
+        found, _ = serving.serve_cohorts(
+            _REQUEST, limits, _arrivals(2000), state=collapsed(), every=_DECODE
+        )
+        rate = found.completed[:, 20:].mean() / _DECODE
+        if found.waiting[:, -1].min() < 200:
+            bad = bad or f"max_num_seqs = {most}"
+        shown.append(f"{most}: {rate:.3f}")
+    return observed(
+        bad,
+        f"completions an iteration at a load of {_LOAD}, by max_num_seqs: {'; '.join(shown)}",
+        _OURS,
+        f"{_STARTS} collapsed servers, 2,000 iterations: every queue still grows. The largest "
+        "number that can never evict, M / (l0 + l1) = 40, completes 40 in l1 iterations: exactly "
+        "what the worst cycle does.",
+    )
+
+
+@CLAIMS.claim(
+    "section-6-1.recovery.max-num-seqs.near-collapsed-rate",
+    _HERE,
+    "At a load of 1.02 a max_num_seqs of 48 brings more collapsed servers back than none.",
+    checked=f"{_COLLAPSED}, 12,000 iterations",
+)
+def _bound_near_the_collapsed_rate() -> Outcome:
+    """The same bounds do help where hardly more comes than a collapsed server completes."""
+    rate, horizon = 1.02, 12_000
+    without, bounded = (
+        _returns(rate, limits, horizon).observed for limits in (_limits(), _limits(max_num_seqs=48))
+    )
+    # The same servers and arrivals twice: by chance a server that returns in one of the two runs
+    # only does so in either alike.
+    more, less = int((bounded & ~without).sum()), int((without & ~bounded).sum())
+    counts = f"{int(bounded.sum())} with max_num_seqs = 48, {int(without.sum())} without"
+    return observed(
+        None if more - less > 2 * (more + less) ** 0.5 else counts,
+        f"of {_STARTS} collapsed servers with 200 waiting, at {rate}, these return within "
+        f"{horizon:,} iterations: {counts}",
+        _OURS,
+        f"{more} return with the bound only and {less} without it only; two standard deviations "
+        "are asked. At loads of 1.1 and more none did, with or without.",
+    )
+
+
+@CLAIMS.claim(
+    "section-5-1.transient.whole-requests-below",
+    "section 5.1, in whole requests",
+    "With a cap about one percent below x*, they end so too, and the load is served.",
+    checked=f"{_COLLAPSED}, 3,000 iterations",
+    given=(_BELOW,),
+)
+@CLAIMS.claim(
+    "section-5-1.transient.whole-requests",
+    "section 5.1, in whole requests",
+    "In whole requests, with a cap of x*, evictions end after at most l1 iterations.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.EXACT,
+    checked=f"{_COLLAPSED}, 3,000 iterations",
+    given=(_BEST,),
+)
 def _capped(rate: Fraction) -> Outcome:
     """Evictions after l1 iterations under a cap, from collapsed servers."""
     import numpy as np
 
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.cohorts import serve_cohorts
-
-    arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (3000, _STARTS))
-    limits = Limits(_CAPACITY, admission_rate=rate)
-    records, _ = serve_cohorts(_request(), limits, arrivals, state=collapsed())
+    arrivals = _arrivals(3000)
+    records, _ = serving.serve_cohorts(
+        _REQUEST, _limits(admission_rate=rate), arrivals, state=collapsed()
+    )
     late = records.preempt[:, _DECODE:]
     served = records.completed[:, -1000:].sum() / arrivals[-1000:].sum()
     bad, where = None, np.argwhere(late)
@@ -205,187 +281,70 @@ def _capped(rate: Fraction) -> Outcome:
     )
 
 
-def _max_num_seqs() -> Outcome:
+def _arrivals(iterations: int) -> "np.ndarray":
     import numpy as np
 
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.cohorts import serve_cohorts
+    return np.random.default_rng(_SEED).poisson(_LOAD, (iterations, _STARTS))
 
-    arrivals = np.random.default_rng(_SEED).poisson(_LOAD, (2000, _STARTS))
-    bad, shown = None, []
-    for most in (_CAPACITY // (_INPUT + _DECODE), 48, 56, 64):
-        limits = Limits(_CAPACITY, max_num_seqs=most)
-        found, _ = serve_cohorts(_request(), limits, arrivals, state=collapsed(), every=_DECODE)
-        rate = found.completed[:, 20:].mean() / _DECODE
-        if found.waiting[:, -1].min() < 200:
-            bad = bad or f"max_num_seqs = {most}"
-        shown.append(f"{most}: {rate:.3f}")
-    return sampled(
-        bad,
-        f"completions an iteration at a load of {_LOAD}, by max_num_seqs: {'; '.join(shown)}",
+
+@CLAIMS.claim(
+    "section-6-1.metastable.vllm",
+    _HERE,
+    "vllm with a price on prefill holds a load from empty to which it does not come back.",
+    checked=_SETTING,
+)
+def _vllm() -> Outcome:
+    rate = 0.92
+    found, told = _two_starts("vllm", rate)
+    waiting, served = found.waiting.values, found.throughput.values
+    stuck = waiting[0] < 20 and waiting[1] > 300 and served[1] < rate
+    return observed(
+        None if stuck else told,
+        told,
         _OURS,
-        f"{_STARTS} collapsed servers, 2,000 iterations: every queue still grows. The largest "
-        "number that can never evict, M / (l0 + l1) = 40, completes 40 in l1 iterations: exactly "
-        "what the worst cycle does.",
-        refuted=Evidence.SAMPLED,
+        f"{_CLOCK} Progress is kept, and its cache computed again: the loss is prefill time.",
     )
 
 
-def _bound_near_the_collapsed_rate() -> Outcome:
-    """The same bounds do help where hardly more comes than a collapsed server completes."""
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.times import time_to_return
-
-    rate, horizon = 1.02, 12_000
-    without, bounded = (
-        time_to_return(_request(), limits, rate, collapsed(), rng=_SEED, horizon=horizon).observed
-        for limits in (Limits(_CAPACITY), Limits(_CAPACITY, max_num_seqs=48))
-    )
-    # The same servers and arrivals twice: by chance a server that returns in one of the two runs
-    # only does so in either alike.
-    more, less = int((bounded & ~without).sum()), int((without & ~bounded).sum())
-    counts = f"{int(bounded.sum())} with max_num_seqs = 48, {int(without.sum())} without"
-    return sampled(
-        None if more - less > 2 * (more + less) ** 0.5 else counts,
-        f"of {_STARTS} collapsed servers with 200 waiting, at {rate}, these return within "
-        f"{horizon:,} iterations: {counts}",
+@CLAIMS.claim(
+    "section-6-1.metastable.sglang",
+    _HERE,
+    "sglang comes back from a backlog at a load close to the most that it holds from empty.",
+    checked=_SETTING,
+)
+def _sglang() -> Outcome:
+    rate = 0.68
+    found, told = _two_starts("sglang", rate)
+    waiting, served = found.waiting.values, found.throughput.values
+    back = waiting[0] < 40 and served[1] > rate and waiting[1] < 300
+    return observed(
+        None if back else told,
+        told,
         _OURS,
-        f"{more} return with the bound only and {less} without it only; two standard deviations "
-        "are asked. At loads of 1.1 and more none did, with or without.",
-        refuted=Evidence.SAMPLED,
+        f"{_CLOCK} Its new-token ratio admits less after a retraction, so that a full server "
+        "completes about as much as it can hold smoothly: no load with two faces was met.",
     )
-
-
-def _two_starts(engine: str, rate: float) -> "xr.Dataset":
-    from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.two_starts import two_starts
-
-    return two_starts(
-        _request(),
-        engine,
-        Limits(_CAPACITY),
-        rate,
-        backlog=300,
-        count=1000,
-        rng=_SEED,
-        runs=1,
-        clock=IterationClock(1.0, 0.0, 0.02),
-        backend="reference",  # one run; compiling takes longer
-    ).isel(run=0)
 
 
 _CLOCK = "An iteration takes 1 and each prefilled token 0.02 more; one run of 1,000 arrivals."
 
 
-def _vllm() -> Outcome:
-    rate = 0.92
-    found = _two_starts("vllm", rate)
+def _two_starts(engine: str, rate: float) -> "tuple[xr.Dataset, str]":
+    """From empty and from a backlog; and what is seen, in words."""
+    found = serving.two_starts(
+        _REQUEST,
+        engine,
+        _limits(),
+        rate,
+        backlog=300,
+        count=1000,
+        rng=_SEED,
+        runs=1,
+        clock=serving.IterationClock(1.0, 0.0, 0.02),
+        backend="reference",  # one run; compiling takes longer
+    ).isel(run=0)
     waiting, served = found.waiting.values, found.throughput.values
-    return Outcome(
-        verdict(waiting[0] < 20 and waiting[1] > 300 and served[1] < rate),
-        Evidence.SAMPLED,
-        ours=f"load {rate}: from empty {served[0]:.3f} completed, {waiting[0]:.0f} waiting at the "
-        f"end; from a backlog of 300, {served[1]:.3f} and {waiting[1]:.0f}",
-        paper=_OURS,
-        note=f"{_CLOCK} Progress is kept, and its cache computed again: the loss is prefill time.",
+    return found, (
+        f"load {rate}: from empty {served[0]:.3f} completed, {waiting[0]:.0f} waiting at the end; "
+        f"from a backlog of 300, {served[1]:.3f} and {waiting[1]:.0f}"
     )
-
-
-def _sglang() -> Outcome:
-    rate = 0.68
-    found = _two_starts("sglang", rate)
-    waiting, served = found.waiting.values, found.throughput.values
-    return Outcome(
-        verdict(waiting[0] < 40 and served[1] > rate and waiting[1] < 300),
-        Evidence.SAMPLED,
-        ours=f"load {rate}: from empty {served[0]:.3f} completed, {waiting[0]:.0f} waiting at the "
-        f"end; from a backlog of 300, {served[1]:.3f} and {waiting[1]:.0f}",
-        paper=_OURS,
-        note=f"{_CLOCK} Its new-token ratio admits less after a retraction, so that a full server "
-        "completes about as much as it can hold smoothly: no load with two faces was met.",
-    )
-
-
-def _ours(name: str, statement: str, check, checked: str = "one setting, fixed seeds"):
-    return congestion(
-        name, statement, "sections 5.1 and 6.1", check, kind="remark", checked=checked
-    )
-
-
-CLAIMS = (
-    congestion(
-        "figure-4.whole-requests.collapsed-rate",
-        "In whole requests too, throughput above the worst-cycle rate equals that rate.",
-        "section 6.1",
-        _collapsed_rate,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked=f"{_STARTS} collapsed servers",
-    ),
-    congestion(
-        "figure-4.whole-requests.within-a-horizon",
-        "In whole requests, a load above the worst-cycle rate brings lasting evictions.",
-        "section 6.1",
-        _within_a_horizon,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="400 runs of 8,000 iterations at rate 1.1",
-    ),
-    _ours(
-        "section-6-1.time-to-collapse.memoryless",
-        "Once the start is forgotten, the time to collapse is memoryless.",
-        _memoryless,
-        "400 runs of 8,000 iterations at three rates",
-    ),
-    _ours(
-        "section-6-1.time-to-collapse.memory",
-        "At one load, collapse is the rarer the more memory there is.",
-        _more_memory,
-        "three capacities at one load",
-    ),
-    _ours(
-        "section-6-1.recovery.shed",
-        "Below the collapsed rate a collapsed server drains and is smooth again, above it not.",
-        _shed,
-    ),
-    _ours(
-        "section-6-1.recovery.max-num-seqs",
-        "At a load of 1.4 no max_num_seqs of 40, 48, 56 or 64 brings a collapsed server back.",
-        _max_num_seqs,
-        f"{_STARTS} collapsed servers, 2,000 iterations",
-    ),
-    _ours(
-        "section-6-1.recovery.max-num-seqs.near-collapsed-rate",
-        "At a load of 1.02 a max_num_seqs of 48 brings more collapsed servers back than none.",
-        _bound_near_the_collapsed_rate,
-        f"{_STARTS} collapsed servers, 12,000 iterations",
-    ),
-    congestion(
-        "section-5-1.transient.whole-requests",
-        "In whole requests, with a cap of x*, evictions end after at most l1 iterations.",
-        "section 5.1",
-        lambda: _capped(_BEST),
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked=f"{_STARTS} collapsed servers, 3,000 iterations",
-    ),
-    congestion(
-        "section-5-1.transient.whole-requests-below",
-        "So they do with a cap about one percent below x*, and the load is served.",
-        "section 5.1",
-        lambda: _capped(_BELOW),
-        kind="remark",
-        checked=f"{_STARTS} collapsed servers, 3,000 iterations",
-    ),
-    _ours(
-        "section-6-1.metastable.vllm",
-        "vllm with a price on prefill holds a load from empty to which it does not come back.",
-        _vllm,
-    ),
-    _ours(
-        "section-6-1.metastable.sglang",
-        "sglang comes back from a backlog at a load close to the most that it holds from empty.",
-        _sglang,
-    ),
-)

@@ -8,16 +8,15 @@ not enter. Growth near the equilibrium says nothing of how large a cycle becomes
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Stability, Verdict
-
-if TYPE_CHECKING:
-    from fluidkv.exact.routing.mixing import RoutedNode, Routing
+from fluidkv.workload import RequestClass, Workload
 
 Lengths = tuple[int, ...]
 
@@ -35,17 +34,16 @@ class Comparison:
         return _braces(tuple(sorted(n for node in self.nodes for n in node)))
 
 
-TABLE_1 = Comparison("Table 1", ((20,), (21,)), 512)
-TABLE_1_PARTIAL = Comparison("Table 1", ((100,), (125,)), 512)
-TABLE_2 = Comparison("Table 2", ((5, 10), (6, 12)), 300)
-TABLE_4 = Comparison("Table 4", ((6, 10), (9, 15)), 30)
-TABLE_5 = Comparison("Table 5", ((20, 40), (25, 50)), 30)
-TABLE_6 = Comparison("Table 6", ((50, 75), (77, 84)), 512)
-TABLE_7 = Comparison("Table 7", ((100, 200), (125, 250)), 512)
+_TABLE_1 = Comparison("Table 1", ((20,), (21,)), 512)
+_TABLE_1_PARTIAL = Comparison("Table 1", ((100,), (125,)), 512)
+_TABLE_2 = Comparison("Table 2", ((5, 10), (6, 12)), 300)
+_TABLE_4 = Comparison("Table 4", ((6, 10), (9, 15)), 30)
+_TABLE_5 = Comparison("Table 5", ((20, 40), (25, 50)), 30)
+_TABLE_6 = Comparison("Table 6", ((50, 75), (77, 84)), 512)
+_TABLE_7 = Comparison("Table 7", ((100, 200), (125, 250)), 512)
 
-_ALL = (TABLE_1, TABLE_1_PARTIAL, TABLE_2, TABLE_4, TABLE_5, TABLE_6, TABLE_7)
-_PARTIAL = (TABLE_1_PARTIAL, TABLE_5, TABLE_7)
-_PRINTED_DIVISORS = "20,21,1, 100,125,25, 5,6,1, 2,3,1, 20,25,5, 25,7,1, 100,125,25"
+_ALL = (_TABLE_1, _TABLE_1_PARTIAL, _TABLE_2, _TABLE_4, _TABLE_5, _TABLE_6, _TABLE_7)
+_PARTIAL = (_TABLE_1_PARTIAL, _TABLE_5, _TABLE_7)
 _WEAKENS = "weakens synchronization"
 _NOT_CLAIMED = (
     "The paper says that its coprime criterion is for long inputs and that mixing helps short of "
@@ -54,27 +52,21 @@ _NOT_CLAIMED = (
     "iterations to grow tenfold."
 )
 
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.BALL)
+
 
 @cache
-def routings(case: Comparison) -> "tuple[Routing, Routing]":
-    """Segregated, then mixed."""
-    from fractions import Fraction
-
-    from fluidkv.exact.routing.mixing import mixed, partitioned
-    from fluidkv.workload import RequestClass, Workload
+def _nodes(case: Comparison) -> "tuple[exact.RoutedNode, exact.RoutedNode, exact.RoutedNode]":
+    """The two segregated nodes, and one of the two mixed ones, which are alike."""
+    from fluidkv.exact.routing.mixing import mixed  # `exact.mixed` is a room of that name
 
     lengths = [n for node in case.nodes for n in node]
     share = Fraction(1, len(lengths))
     workload = Workload(tuple(RequestClass(case.input_length, n, share) for n in lengths))
     first = len(case.nodes[0])
     groups = [range(first), range(first, len(lengths))]
-    return partitioned(workload, groups), mixed(workload, 2)
-
-
-def _nodes(case: Comparison) -> "tuple[RoutedNode, RoutedNode, RoutedNode]":
-    """The two segregated nodes, and one of the two mixed ones, which are alike."""
-    apart, together = routings(case)
-    return apart.nodes[0], apart.nodes[1], together.nodes[0]
+    apart = exact.partitioned(workload, groups).nodes
+    return apart[0], apart[1], mixed(workload, 2).nodes[0]
 
 
 def _evidence(*cases: Comparison) -> Evidence:
@@ -82,11 +74,32 @@ def _evidence(*cases: Comparison) -> Evidence:
     return Evidence.BALL if Evidence.BALL in found else Evidence.EXACT
 
 
+def _certified(bad: str | None, shown: str, paper: str, note: str = "", *cases: Comparison):
+    """Known as well as the certificates of these comparisons."""
+    known = _evidence(*cases)
+    return holds_for(bad, ours=shown, paper=paper, evidence=known, refuted=known, note=note)
+
+
+@CLAIMS.claim(
+    "section-6-2.divisors",
+    "Tables 1, 2 and 4 to 7",
+    "The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.",
+    origin=Origin.PRINTED,
+    evidence=Evidence.EXACT,
+    checked="two segregated nodes and the mixed one of each comparison, in this order",
+)
 def _divisors() -> Outcome:
     found = [node.decode_gcd for case in _ALL for node in _nodes(case)]
-    return equals(found, _PRINTED_DIVISORS)
+    return equals(found, "20,21,1, 100,125,25, 5,6,1, 2,3,1, 20,25,5, 25,7,1, 100,125,25")
 
 
+@CLAIMS.claim(
+    "section-6-2.segregated-unstable",
+    "section 6.2 and Appendix D.2",
+    "Every segregated node of these tables has an unstable equilibrium.",
+    kind="table",
+    checked="the 14 nodes, equal shares",
+)
 def _apart() -> Outcome:
     bad, shown = None, []
     for case in _ALL:
@@ -94,15 +107,43 @@ def _apart() -> Outcome:
             if node.stability is not Stability.UNSTABLE:
                 bad = bad or f"{_braces(lengths)}, inputs of {case.input_length}"
             shown.append(f"{_braces(lengths)} {node.certificate.outside}")
-    return holds_for(
-        bad,
-        ours="growing modes: " + ", ".join(shown),
-        paper="periodic eviction on every segregated node",
-        evidence=_evidence(*_ALL),
-        refuted=_evidence(*_ALL),
-    )
+    paper = "periodic eviction on every segregated node"
+    return _certified(bad, "growing modes: " + ", ".join(shown), paper, "", *_ALL)
 
 
+_STABILIZE = "mixtures of coprime lengths stabilize; nearly no evictions"
+
+
+@CLAIMS.claim(
+    "table-6.mixed-stable",
+    "Table 6 and Figure 22, with section 5.3 taken for this input",
+    "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of 512.",
+    expected=Verdict.FAILS,
+    given=(_TABLE_6, "removes the periodic overflow; effective GCD = 1"),
+)
+@CLAIMS.claim(
+    "figure-18.mixed-stable",
+    "Figure 18 and Table 4",
+    "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
+    origin=Origin.PRINTED,
+    evidence=Evidence.EXACT,
+    given=(_TABLE_4, "converges to an eviction-free equilibrium"),
+)
+@CLAIMS.claim(
+    "table-2.mixed-stable",
+    "Table 2, with section 5.3 taken for this input",
+    "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
+    evidence=Evidence.EXACT,
+    given=(_TABLE_2, _STABILIZE),
+)
+@CLAIMS.claim(
+    "table-1.mixed-stable",
+    "Table 1, with section 5.3 taken for this input",
+    "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.EXACT,
+    given=(_TABLE_1, _STABILIZE),
+)
 def _pool(case: Comparison, paper: str) -> Outcome:
     """Whether the mixed node of a coprime comparison is stable."""
     node = _nodes(case)[2]
@@ -120,6 +161,12 @@ def _pool(case: Comparison, paper: str) -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "section-6-2.divisor-left",
+    "Tables 1, 5 and 7",
+    "Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.",
+    checked="the three mixed nodes",
+)
 def _divisor_left() -> Outcome:
     bad, shown = None, []
     for case in _PARTIAL:
@@ -128,16 +175,23 @@ def _divisor_left() -> Outcome:
         if growing is None or growing < g - 1:
             bad = bad or f"{case.pool}: {growing}"
         shown.append(f"{case.pool} {growing} (g - 1 = {g - 1})")
-    return holds_for(
+    return _certified(
         bad,
-        ours="growing modes: " + ", ".join(shown),
-        paper="mixing does not eliminate common periodicity",
-        evidence=_evidence(*_PARTIAL),
-        refuted=_evidence(*_PARTIAL),
-        note="Table 5 has more than g - 1: its inputs are short.",
+        "growing modes: " + ", ".join(shown),
+        "mixing does not eliminate common periodicity",
+        "Table 5 has more than g - 1: its inputs are short.",
+        *_PARTIAL,
     )
 
 
+@CLAIMS.claim(
+    "figure-23.grows-slower",
+    "Figure 23 and section 6.2, read as growth near the equilibrium",
+    "Mixing that lowers the divisor weakens synchronization: the leading mode grows more slowly "
+    "than on either segregated node.",
+    expected=Verdict.FAILS,
+    checked="Tables 1, 5 and 7",
+)
 def _grows_slower() -> Outcome:
     """The leading mode of the mixed node against those of the two segregated ones, in balls."""
     bad, shown, between = None, [], 0
@@ -161,6 +215,14 @@ def _grows_slower() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "table-5.fewer-modes",
+    "Table 5 and section 6.2, read as a count of modes",
+    "Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either "
+    "segregated node.",
+    expected=Verdict.FAILS,
+    checked="Tables 1, 5 and 7",
+)
 def _fewer_modes() -> Outcome:
     bad, shown = None, []
     for case in _PARTIAL:
@@ -168,94 +230,14 @@ def _fewer_modes() -> Outcome:
         if not pool < min(apart):
             bad = bad or f"{case.pool}, inputs of {case.input_length}: {pool} of {apart}"
         shown.append(f"{case.table}: " + ", ".join(map(str, (*apart, pool))))
-    return holds_for(
+    return _certified(
         bad,
-        ours="growing modes of node 1, node 2, mixed: " + "; ".join(shown),
-        paper="partial desynchronization",
-        evidence=_evidence(*_PARTIAL),
-        refuted=_evidence(*_PARTIAL),
-        note="In Tables 1 and 7 far fewer; in Table 5 as many as on its first node.",
+        "growing modes of node 1, node 2, mixed: " + "; ".join(shown),
+        "partial desynchronization",
+        "In Tables 1 and 7 far fewer; in Table 5 as many as on its first node.",
+        *_PARTIAL,
     )
 
 
 def _braces(lengths: Lengths) -> str:
     return "{" + ", ".join(map(str, lengths)) + "}"
-
-
-CLAIMS = (
-    congestion(
-        "section-6-2.divisors",
-        "The greatest common divisors of the nodes in Tables 1, 2 and 4 to 7 are those stated.",
-        "Tables 1, 2 and 4 to 7",
-        _divisors,
-        kind="table",
-        checked="two segregated nodes and the mixed one of each comparison, in this order",
-    ),
-    congestion(
-        "section-6-2.segregated-unstable",
-        "Every segregated node of these tables has an unstable equilibrium.",
-        "section 6.2 and Appendix D.2",
-        _apart,
-        kind="table",
-        checked="the 14 nodes, equal shares",
-    ),
-    congestion(
-        "table-1.mixed-stable",
-        "Mixing 20 and 21, which are coprime, makes the equilibrium stable at inputs of 512.",
-        "Table 1, with section 5.3 taken literally",
-        lambda: _pool(TABLE_1, "mixtures of coprime lengths stabilize; nearly no evictions"),
-        kind="table",
-        expected=Verdict.FAILS,
-    ),
-    congestion(
-        "table-2.mixed-stable",
-        "Mixing 5, 6, 10 and 12 makes the equilibrium stable at inputs of 300.",
-        "Table 2, with section 5.3 taken literally",
-        lambda: _pool(TABLE_2, "mixtures of coprime lengths stabilize; nearly no evictions"),
-        kind="table",
-    ),
-    congestion(
-        "figure-18.mixed-stable",
-        "Mixing 6, 9, 10 and 15 makes the equilibrium stable at inputs of 30.",
-        "Figure 18 and Table 4",
-        lambda: _pool(TABLE_4, "converges to an eviction-free equilibrium"),
-        kind="figure",
-    ),
-    congestion(
-        "table-6.mixed-stable",
-        "Mixing 50, 75, 77 and 84, which are coprime, makes the equilibrium stable at inputs of "
-        "512.",
-        "Table 6 and Figure 22, with section 5.3 taken literally",
-        lambda: _pool(TABLE_6, "removes the periodic overflow; effective GCD = 1"),
-        kind="table",
-        expected=Verdict.FAILS,
-    ),
-    congestion(
-        "section-6-2.divisor-left",
-        "Where mixing leaves a common divisor g above 1, at least g - 1 modes still grow.",
-        "Tables 1, 5 and 7",
-        _divisor_left,
-        kind="table",
-        checked="the three mixed nodes",
-    ),
-    congestion(
-        "figure-23.grows-slower",
-        "Mixing that lowers the divisor weakens synchronization: the leading mode grows more "
-        "slowly than on either segregated node.",
-        "Figure 23 and section 6.2, read as growth near the equilibrium",
-        _grows_slower,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="Tables 1, 5 and 7",
-    ),
-    congestion(
-        "table-5.fewer-modes",
-        "Mixing that lowers the divisor desynchronizes in part: fewer modes grow than on either "
-        "segregated node.",
-        "Table 5 and section 6.2, read as a count of modes",
-        _fewer_modes,
-        kind="table",
-        expected=Verdict.FAILS,
-        checked="Tables 1, 5 and 7",
-    ),
-)

@@ -1,17 +1,16 @@
 """What becomes of the loss of the theory in an engine that keeps what an evicted request has done.
 
 The paper's model restarts an evicted request (section 2.2); vLLM, and Vidur in the paper's own
-experiments, keep its tokens and compute their cache again. Runs and settings: `_keeps`. vLLM runs
+experiments, keep its tokens and compute their cache again. Runs and settings: `keeping`. vLLM runs
 without a watermark, in blocks of one token and with no prefill budget, so that the rule is all that
 differs.
 """
 
-from functools import partial
 from math import gcd
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import sampled
-from fluidkv.papers.congestion.claims.experiments._keeps import (
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import observed
+from fluidkv.papers.congestion.experiments.keeping import (
     INPUTS,
     ONE,
     OUTPUT,
@@ -22,11 +21,12 @@ from fluidkv.papers.congestion.claims.experiments._keeps import (
     share_in_seconds,
     synchronized,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 _MIXES = {"{64}": ONE, "{32, 64}": PAIR}
 _CHECKED = f"inputs of {INPUTS[0]} to {INPUTS[-1]}; memory for 300 requests; 12 lifetimes after 12"
+_MECHANISM = "section 6, that runs are consistent with the synchronization mechanism"
 _CHECKED_BOTH = f"outputs of 64, and of 32 and 64; {_CHECKED}"
 _SWING, _PERIOD = 0.5, (0.75, 1.01)
 """Less than half the swing is another regime than the cycle. A period of half the divisor or twice
@@ -36,7 +36,16 @@ _HALF = (0.4, 0.6)
 _NEAR = 0.025
 """Memory holds 300 whole requests on average and completes them in one pulse of 160 or more."""
 
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
 
+
+@CLAIMS.claim(
+    "restart-resume.restart",
+    "Lemma 1 and section 4.2, in whole requests",
+    "Whole requests that restart, from an empty server, end at the synchronized cycle's rate.",
+    kind="remark",
+    checked=_CHECKED_BOTH,
+)
 def _restart_has_the_cycle() -> Outcome:
     bad, widest, shown = None, 0.0, []
     for name, lengths in _MIXES.items():
@@ -47,14 +56,19 @@ def _restart_has_the_cycle() -> Outcome:
                 bad = bad or f"{name}, inputs of {l0}: {kept.rate:.4f}"
             if l0 in (INPUTS[0], INPUTS[-1]):
                 shown.append(f"{name} l0 = {l0}: {kept.rate:.3f} x*")
-    return sampled(
+    return observed(
         bad,
         f"{'; '.join(shown)}; at most {widest:.3f} from the cycle",
         "the synchronized cycle",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "restart-resume.resume",
+    "section 2.2; not stated there",
+    "Where the evicted keep their tokens, no output token an iteration is lost to evictions.",
+    checked=f"{_CHECKED_BOTH}; vllm and vidur-sarathi",
+)
 def _resume_loses_no_iterations() -> Outcome:
     bad, least = None, 1.0
     for name, lengths in _MIXES.items():
@@ -63,17 +77,31 @@ def _resume_loses_no_iterations() -> Outcome:
                 least = min(least, kept.rate)
                 if kept.rate < 1 - _NEAR:
                     bad = bad or f"{engine}, {name}, inputs of {l0}: {kept.rate:.4f}"
-    return sampled(
+    return observed(
         bad,
         f"at least {least:.3f} of the output tokens an iteration of x*",
         "up to half is lost",
         "Memory is full and everything in it gets on: an eviction costs memory-time only where "
         "what it did is done again by decoding.",
-        refuted=Evidence.SAMPLED,
     )
 
 
-def _oscillation_stays(lengths: Lengths) -> Outcome:
+@CLAIMS.claim(
+    "restart-resume.oscillation-of-a-pair",
+    _MECHANISM,
+    "With outputs of 32 and 64 too, at the period of their divisor.",
+    expected=Verdict.FAILS,
+    checked=f"outputs of 32 and 64; {_CHECKED}",
+    given=(PAIR,),
+)
+@CLAIMS.claim(
+    "restart-resume.oscillation",
+    _MECHANISM,
+    "The oscillation stays where the evicted keep their tokens.",
+    checked=f"outputs of 64; {_CHECKED}",
+    given=(ONE,),
+)
+def oscillation_stays(lengths: Lengths) -> Outcome:
     """At least half the swing, and nearly the period, of the run that loses progress."""
     bad, swings, periods = None, [], []
     common = gcd(*lengths)
@@ -86,7 +114,7 @@ def _oscillation_stays(lengths: Lengths) -> Outcome:
             bad = bad or (
                 f"inputs of {l0}: {swings[-1]:.2f} times the swing, period {kept.period:.1f}"
             )
-    return sampled(
+    return observed(
         bad,
         f"swing of the running requests {min(swings):.2f} to {max(swings):.2f} times that of "
         f"restart; periods {', '.join(f'{period:.1f}' for period in periods)} iterations, "
@@ -94,10 +122,24 @@ def _oscillation_stays(lengths: Lengths) -> Outcome:
         f"period {common}",
         f"At least {_SWING:g} times the swing, and a period of {_PERIOD[0]:g} to {_PERIOD[1]:g} "
         f"times {common}.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "restart-resume.recomputed-by-a-pair",
+    "section 2.2; not stated there",
+    "With outputs of 32 and 64 too, half a token is recomputed for each output token.",
+    expected=Verdict.FAILS,
+    checked=f"outputs of 32 and 64; {_CHECKED}",
+    given=(PAIR,),
+)
+@CLAIMS.claim(
+    "restart-resume.recomputed",
+    "section 2.2; not stated there",
+    "The lost half comes back as half a recomputed token for each output token.",
+    checked=f"outputs of 64; {_CHECKED}",
+    given=(ONE,),
+)
 def _recomputed_instead(lengths: Lengths) -> Outcome:
     bad, shown = None, []
     mean = sum(lengths) / len(lengths)
@@ -109,16 +151,23 @@ def _recomputed_instead(lengths: Lengths) -> Outcome:
     again = [
         kept.prefill - l0 / mean for l0, kept in zip(INPUTS, runs("restart", lengths), strict=True)
     ]
-    return sampled(
+    return observed(
         bad,
         f"{', '.join(shown)} prefill tokens for each output token, beyond the prompts",
         "half of the throughput",
         f"{_HALF[0]:g} to {_HALF[1]:g} would do. Restart prefills {min(again):.2f} to "
         f"{max(again):.2f}, and decodes again besides.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "restart-resume.half-in-seconds",
+    "Corollary on the worst-case ratio, of seconds; not stated there",
+    "The loss stays below one half in seconds of an A100 too, at our price of a prompt token.",
+    expected=Verdict.FAILS,
+    kind="remark",
+    checked="one class, inputs a sixteenth of the outputs",
+)
 def _half_in_seconds() -> Outcome:
     """The ratio (1/2, 1) of the theory, read in seconds of a server."""
     kept, lost = runs("vllm", ONE)[0], runs("restart", ONE)[0]
@@ -129,7 +178,7 @@ def _half_in_seconds() -> Outcome:
         for output in (256, 1024)
     }
     least = min(found.values())
-    return sampled(
+    return observed(
         None if least > 0.5 else f"{found['vllm', 256]:.2f} for vllm, 256 outputs, 16 inputs",
         "; ".join(
             f"{name}, {output} outputs: {value:.2f}" for (name, output), value in found.items()
@@ -138,68 +187,4 @@ def _half_in_seconds() -> Outcome:
         "Output tokens a second over those without eviction; Llama-3-8B on an A100, decode by "
         f"Vidur's line, {1e6 * PER_PREFILL_TOKEN_S:.0f} us a prefill token (half of the GPU's "
         "peak), inputs a sixteenth of the outputs. The paper speaks of iterations.",
-        refuted=Evidence.SAMPLED,
     )
-
-
-CLAIMS = (
-    congestion(
-        "restart-resume.restart",
-        "Whole requests that restart, from an empty server, end at the synchronized cycle's rate.",
-        "Lemma 1 and section 4.2, in whole requests",
-        _restart_has_the_cycle,
-        kind="remark",
-        checked=_CHECKED_BOTH,
-    ),
-    congestion(
-        "restart-resume.resume",
-        "Where the evicted keep their tokens, no output token an iteration is lost to evictions.",
-        "section 2.2; not stated there",
-        _resume_loses_no_iterations,
-        kind="remark",
-        checked=f"{_CHECKED_BOTH}; vllm and vidur-sarathi",
-    ),
-    congestion(
-        "restart-resume.oscillation",
-        "The oscillation stays where the evicted keep their tokens.",
-        "section 6: 'consistent with the synchronization mechanism'",
-        partial(_oscillation_stays, ONE),
-        kind="remark",
-        checked=f"outputs of 64; {_CHECKED}",
-    ),
-    congestion(
-        "restart-resume.oscillation-of-a-pair",
-        "With outputs of 32 and 64 too, at the period of their divisor.",
-        "section 6: 'consistent with the synchronization mechanism'",
-        partial(_oscillation_stays, PAIR),
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked=f"outputs of 32 and 64; {_CHECKED}",
-    ),
-    congestion(
-        "restart-resume.recomputed",
-        "The lost half comes back as half a recomputed token for each output token.",
-        "section 2.2; not stated there",
-        partial(_recomputed_instead, ONE),
-        kind="remark",
-        checked=f"outputs of 64; {_CHECKED}",
-    ),
-    congestion(
-        "restart-resume.recomputed-by-a-pair",
-        "With outputs of 32 and 64 too, half a token is recomputed for each output token.",
-        "section 2.2; not stated there",
-        partial(_recomputed_instead, PAIR),
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked=f"outputs of 32 and 64; {_CHECKED}",
-    ),
-    congestion(
-        "restart-resume.half-in-seconds",
-        "The loss stays below one half in seconds too.",
-        "Corollary on the worst-case ratio, read in seconds",
-        _half_in_seconds,
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked="one class, inputs a sixteenth of the outputs",
-    ),
-)

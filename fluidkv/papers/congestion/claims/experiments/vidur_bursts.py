@@ -7,15 +7,16 @@ evicts at all.
 """
 
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import sampled
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
-from fluidkv.papers.congestion.claims.experiments._printed import TABLE_6, TABLE_7, Lengths, Routed
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv import exact, serving
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import reproduced
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Lengths, Routed
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 FACTORS = (1.0, 2.0, 4.0, 8.0, 16.0)
@@ -39,9 +40,7 @@ def period_s(case: Routed) -> float:
 
 def best(lengths: Lengths) -> Fraction:
     """x*, to a thousandth: the cap of the rate-limited runs."""
-    from fluidkv.exact.survival import eviction_free_equilibrium
-
-    return eviction_free_equilibrium(a100.system(lengths)).rate.limit_denominator(1000)
+    return exact.eviction_free_equilibrium(a100.system(lengths)).rate.limit_denominator(1000)
 
 
 @cache
@@ -65,11 +64,8 @@ def _full_s() -> float:
 
 def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
     """Greedy, capped at x*: evictions for a thousand requests by factor."""
-    from fluidkv.serving.arrivals import bursts
-    from fluidkv.serving.run import serve
-
     tables = [
-        bursts(
+        serving.bursts(
             a100.workload(lengths),
             rate_per_s(case),
             REQUESTS,
@@ -82,7 +78,7 @@ def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
         for factor in FACTORS
     ]
     caps = [None] * len(FACTORS) + [best(lengths)] * len(FACTORS)
-    run = serve(
+    run = serving.serve(
         tables + tables,
         engine,
         [a100.limits(engine, cap) for cap in caps],
@@ -98,6 +94,11 @@ def _shown(values: np.ndarray) -> str:
     return ", ".join(f"{value:.1f}" for value in values)
 
 
+_CHECKED = f"burst factors {', '.join(f'{f:g}' for f in FACTORS)}; 10,000 requests a node, one seed"
+
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
+
+
 def _mixing(case: Routed) -> Outcome:
     bad, shown = None, []
     for engine in a100.ENGINES:
@@ -107,60 +108,47 @@ def _mixing(case: Routed) -> Outcome:
             if m > a:
                 bad = bad or f"{engine}, factor {factor:g}: {m:.1f} > {a:.1f}"
         shown.append(f"{engine}: {_shown(apart)} apart, {_shown(mixed)} mixed")
-    return sampled(
+    return reproduced(
         bad,
         "evictions for 1,000 requests by factor, " + "; ".join(shown),
         "mixing reduces evictions under greedy admission",
-        refuted=Evidence.SAMPLED,
     )
 
 
 def _capped(case: Routed, engine: str) -> Outcome:
     of = evictions(case, engine)
     most = max(of["apart.capped"].max(), of["mixed.capped"].max())
-    return sampled(
+    note = "restart has no watermark, and chance may admit the longer class beyond its share."
+    return reproduced(
         f"{most:.1f} of 1,000" if most else None,
         f"at most {most:.1f} evictions for 1,000 requests; greedy up to "
         f"{of['apart.greedy'].max():.1f}",
         "rate limiting eliminates evictions over this horizon",
-        "Capped at x* of each node."
-        if engine != "restart"
-        else "Capped at x* of each node. "
-        "restart has no watermark, and chance may admit the longer class beyond its share.",
-        refuted=Evidence.SAMPLED,
+        "Capped at x* of each node." + (f" {note}" if engine == "restart" else ""),
     )
 
 
-_CHECKED = f"burst factors {', '.join(f'{f:g}' for f in FACTORS)}; 10,000 requests a node, one seed"
-
-CLAIMS = tuple(
-    claim
-    for number, case in ((31, TABLE_6), (32, TABLE_7))
-    for claim in (
-        congestion(
-            f"figure-{number}.mixing",
-            "Under bursts and greedy admission mixing evicts less.",
-            f"Figure {number}, caption, with the lengths of Table {case.key}",
-            partial(_mixing, case),
-            kind="figure",
-            checked=f"{_CHECKED}; restart and vidur-sarathi",
-        ),
-        congestion(
-            f"figure-{number}.rate-limit",
-            "Rate-limited admission evicts nothing under bursts.",
-            f"Figure {number}, caption, with the lengths of Table {case.key}",
-            partial(_capped, case, "vidur-sarathi"),
-            kind="figure",
-            checked=f"{_CHECKED}; vidur-sarathi",
-        ),
-        congestion(
-            f"figure-{number}.rate-limit-restart",
-            "Rate-limited admission evicts nothing under bursts where progress is lost.",
-            f"Figure {number}, caption, in the model of section 2",
-            partial(_capped, case, "restart"),
-            kind="figure",
-            expected=Verdict.FAILS if number == 32 else Verdict.HOLDS,
-            checked=f"{_CHECKED}; restart",
-        ),
-    )
-)
+for _number, _case in ((31, TABLE_6), (32, TABLE_7)):
+    _place = f"Figure {_number}, caption, with the lengths of Table {_case.key}"
+    CLAIMS.claim(
+        f"figure-{_number}.mixing",
+        _place,
+        "Under bursts and greedy admission mixing evicts less.",
+        checked=f"{_CHECKED}; restart and vidur-sarathi",
+        given=(_case,),
+    )(_mixing)
+    CLAIMS.claim(
+        f"figure-{_number}.rate-limit",
+        _place,
+        "Rate-limited admission evicts nothing under bursts.",
+        checked=f"{_CHECKED}; vidur-sarathi",
+        given=(_case, "vidur-sarathi"),
+    )(_capped)
+    CLAIMS.claim(
+        f"figure-{_number}.rate-limit-restart",
+        f"Figure {_number}, caption, in the model of section 2",
+        "Rate-limited admission evicts nothing under bursts where progress is lost.",
+        expected=Verdict.UNDECIDED if _number == 32 else Verdict.HOLDS,
+        checked=f"{_CHECKED}; restart",
+        given=(_case, "restart"),
+    )(_capped)

@@ -5,18 +5,12 @@ theirs; or from an iteration that lasts less for another reason, of which neithe
 """
 
 from fractions import Fraction
-from functools import partial
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, sampled
-from fluidkv.papers.congestion.claims.experiments._a100 import (
-    CAPACITY,
-    INPUT,
-    Lengths,
-    totals,
-    workload,
-)
-from fluidkv.papers.congestion.claims.experiments._printed import (
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import decimal, holds_for, observed, reproduced
+from fluidkv.papers.congestion.experiments.a100 import CAPACITY, INPUT, Lengths, system, totals
+from fluidkv.papers.congestion.experiments.printed_tables import (
     ON_VIDUR,
     PLACE,
     ROUTED,
@@ -26,15 +20,25 @@ from fluidkv.papers.congestion.claims.experiments._printed import (
     TABLE_3_LENGTHS,
     Routed,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 _VIDUR = "vidur-sarathi"
 _RUN = "20,000 requests that all wait at the start, classes in turn"
 _GPU_INPUT = 300  # of Table 2
+_CLOCKS = f"{_RUN}; vidur-sarathi, every clock d0 + d1 KV + d2 prefill"
 _BEYOND_A_CLOCK, _BEYOND_THEORY = {"1", "6"}, {"1", "2", "6"}
 
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 
+
+@CLAIMS.claim(
+    "section-6-2.iterations-where-tokens-are-kept",
+    "section 6.2; not stated there",
+    "Where the evicted keep their tokens, mixing leaves the number of iterations as it is.",
+    origin=Origin.READING,
+    checked=_RUN,
+)
 def _iterations_stay() -> Outcome:
     bad, shown = None, []
     for case in ON_VIDUR:
@@ -45,7 +49,7 @@ def _iterations_stay() -> Outcome:
         shown.append(f"{PLACE[case.key]} {change:+.1%} (restart {lost:+.1%})")
         if abs(change) > 0.005:  # the last requests leave a machine that is partly empty
             bad = bad or shown[-1]
-    return sampled(
+    return observed(
         bad,
         "iterations, mixed against the average of the nodes: " + "; ".join(shown),
         "higher throughput",
@@ -57,13 +61,12 @@ def _iterations_stay() -> Outcome:
 def _gain(printed: str, most: dict[str, float]) -> Outcome:
     largest = max(most.values())
     gained = float(printed)
-    return sampled(
+    return reproduced(
         None if largest >= gained else f"{printed} % > {largest:.1f} %",
         "at most " + ", ".join(f"{value:+.1f} % if {name}" for name, value in most.items()),
         f"{gained:+.1f} %",
         "t = d0 (iterations) + d1 (KV tokens, summed over them) + d2 (prefill tokens) with any "
         "d0, d1, d2 >= 0: a ratio of two such times is at most the largest of the three ratios.",
-        refuted=Evidence.SAMPLED,
     )
 
 
@@ -83,30 +86,17 @@ def _routing_gain(case: Routed) -> Outcome:
     return _gain(case.changes[2], _ratios(apart, pool))
 
 
-def _cap_gain() -> Outcome:
-    """All requests at once, so that what happens in an iteration does not depend on the clock."""
-    greedy, capped = _costs(TABLE_3_LENGTHS), _costs(TABLE_3_LENGTHS, TABLE_3_CAP)
-    return _gain(TABLE_3_CHANGES[2], _ratios(greedy, capped))
-
-
 def _theory_gain(case: Routed) -> Outcome:
     """x* of the pool over the average of the nodes' synchronized cycles."""
-    from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
-    from fluidkv.exact.survival import eviction_free_equilibrium
-    from fluidkv.workload import System
-
     input_length = _GPU_INPUT if case is TABLE_2 else INPUT
-
-    def node(lengths: Lengths) -> System:
-        return System(workload(lengths, input_length), CAPACITY)
 
     def cycle(lengths: Lengths) -> Fraction:
         if len(lengths) == 2:
-            return pulse_cycle(node(lengths)).throughput
+            return exact.pulse_cycle(system(lengths, input_length)).throughput
         return Fraction(CAPACITY, (input_length + lengths[0]) * lengths[0])
 
     first, second, pool = case.lengths
-    best = eviction_free_equilibrium(node(pool)).rate
+    best = exact.eviction_free_equilibrium(system(pool, input_length)).rate
     gain = 100 * (2 * best / (cycle(first) + cycle(second)) - 1)
     printed = case.changes[2]
     return holds_for(
@@ -120,46 +110,37 @@ def _theory_gain(case: Routed) -> Outcome:
     )
 
 
-CLAIMS = (
-    congestion(
-        "section-6-2.iterations-where-tokens-are-kept",
-        "Where the evicted keep their tokens, mixing leaves the number of iterations as it is.",
-        "section 6.2; not stated there",
-        _iterations_stay,
-        kind="remark",
-        checked=_RUN,
-    ),
-    *(
-        congestion(
-            f"table-{case.key}.gain.linear-clock",
-            "The gain in requests a second can come from what these runs schedule.",
-            PLACE[case.key],
-            partial(_routing_gain, case),
-            kind="table",
-            expected=Verdict.FAILS if case.key in _BEYOND_A_CLOCK else Verdict.HOLDS,
-            checked=f"{_RUN}; vidur-sarathi, every clock d0 + d1 KV + d2 prefill",
-        )
-        for case in ON_VIDUR
-    ),
-    *(
-        congestion(
-            f"table-{case.key}.gain.theory",
-            "The gain in throughput is no more than segregated cycles lose in the theory.",
-            f"{PLACE[case.key]}, section 6.2",
-            partial(_theory_gain, case),
-            kind="table",
-            expected=Verdict.FAILS if case.key in _BEYOND_THEORY else Verdict.HOLDS,
-            checked="exact, the lengths and inputs of the table, equal shares",
-        )
-        for case in ROUTED
-    ),
-    congestion(
-        "table-3.gain.linear-clock",
+for _case in ON_VIDUR:
+    CLAIMS.claim(
+        f"table-{_case.key}.gain.linear-clock",
+        PLACE[_case.key],
         "The gain in requests a second can come from what these runs schedule.",
-        "Table 3",
-        _cap_gain,
-        kind="table",
-        expected=Verdict.FAILS,
-        checked=f"{_RUN}; vidur-sarathi, every clock d0 + d1 KV + d2 prefill",
-    ),
+        expected=Verdict.UNDECIDED if _case.key in _BEYOND_A_CLOCK else Verdict.HOLDS,
+        checked=_CLOCKS,
+        given=(_case,),
+    )(_routing_gain)
+
+for _case in ROUTED:
+    CLAIMS.claim(
+        f"table-{_case.key}.gain.theory",
+        f"{PLACE[_case.key]}, beside section 6.2; not stated there",
+        "The gain in throughput is no more than segregated cycles lose in the theory.",
+        expected=Verdict.FAILS if _case.key in _BEYOND_THEORY else Verdict.HOLDS,
+        evidence=Evidence.EXACT,
+        origin=Origin.READING,
+        checked="exact, the lengths and inputs of the table, equal shares",
+        given=(_case,),
+    )(_theory_gain)
+
+
+@CLAIMS.claim(
+    "table-3.gain.linear-clock",
+    "Table 3",
+    "The gain in requests a second can come from what these runs schedule.",
+    expected=Verdict.UNDECIDED,
+    checked=_CLOCKS,
 )
+def _cap_gain() -> Outcome:
+    """All requests at once, so that what happens in an iteration does not depend on the clock."""
+    greedy, capped = _costs(TABLE_3_LENGTHS), _costs(TABLE_3_LENGTHS, TABLE_3_CAP)
+    return _gain(TABLE_3_CHANGES[2], _ratios(greedy, capped))

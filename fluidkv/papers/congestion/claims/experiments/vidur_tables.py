@@ -3,16 +3,17 @@
 `vidur-sarathi` repeats the evictions and iterations of Vidur's own scheduler; which settings the
 paper ran it with is printed in part (not the prefill budget, the capacity, or when the requests
 come). So it is counts, directions and factors that are compared, never seconds. What the printed
-numbers say by themselves is in `vidur_arithmetic`; where gains can come from, in `vidur_gains`.
+numbers say by themselves is in `arithmetic`; where gains can come from, in `vidur_gains`.
 """
 
-from functools import partial
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, sampled
-from fluidkv.papers.congestion.claims.experiments._a100 import BLOCKS, ENGINES, run, system, totals
-from fluidkv.papers.congestion.claims.experiments._printed import (
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import decimal, observed, reproduced
+from fluidkv.papers.congestion.experiments.a100 import BLOCKS, ENGINES, run, system, totals
+from fluidkv.papers.congestion.experiments.printed_tables import (
+    FIGURE_5_SHARE,
     FIGURE_24_RATE_PER_S,
     ON_VIDUR,
     PLACE,
@@ -24,7 +25,7 @@ from fluidkv.papers.congestion.claims.experiments._printed import (
     TABLE_7,
     Routed,
 )
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
@@ -41,9 +42,12 @@ _REDUCED_LESS = {"1", "6"}
 _CAPS_BESIDE = {"restart": (4,), "vidur-sarathi": (6, 7)}
 _COUNTS_WITHIN = 0.1
 """Of a printed count: arrivals at 7,000 a second instead of all at once move ours by 4 to 9 %."""
+_AT_300 = "20,000 requests at 300 a second"
+
+CLAIMS = statements(origin=Origin.REPRODUCTION, evidence=Evidence.SAMPLED)
 
 
-def _evictions(case: Routed, engine: str, rate_per_s: float | None = None) -> tuple[float, int]:
+def evictions(case: Routed, engine: str, rate_per_s: float | None = None) -> tuple[float, int]:
     """Average of the two nodes, and the pool."""
     first, second, pool = (
         totals(lengths, engine, rate_per_s=rate_per_s).evictions for lengths in case.lengths
@@ -52,9 +56,9 @@ def _evictions(case: Routed, engine: str, rate_per_s: float | None = None) -> tu
 
 
 def _fewer_evictions(case: Routed) -> Outcome:
-    found = {engine: _evictions(case, engine) for engine in ENGINES}
+    found = {engine: evictions(case, engine) for engine in ENGINES}
     bad = next((engine for engine, (apart, pool) in found.items() if pool >= apart), None)
-    return sampled(
+    return reproduced(
         bad,
         "; ".join(
             f"{engine}: {apart:,.0f} -> {pool:,}, {100 * (pool / apart - 1):+.1f} %"
@@ -66,11 +70,11 @@ def _fewer_evictions(case: Routed) -> Outcome:
     )
 
 
-def _reduction(case: Routed) -> Outcome:
-    apart, pool = _evictions(case, _VIDUR)
+def reduction(case: Routed) -> Outcome:
+    apart, pool = evictions(case, _VIDUR)
     printed, ours = 1 + float(case.changes[0]) / 100, pool / apart
     factor = ours / printed
-    return sampled(
+    return reproduced(
         None
         if 1 / _LEFT_WITHIN <= factor <= _LEFT_WITHIN
         else f"{ours:.1%} left, {factor:.1f} times as many",
@@ -78,10 +82,33 @@ def _reduction(case: Routed) -> Outcome:
         f"{case.changes[0]} %: {printed:.1%} left",
         f"vidur-sarathi; what is left is to agree within a factor of {_LEFT_WITHIN:g}. All at "
         "once, because latency times throughput of each printed row is that of a queue of 20,000.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+for _case in ON_VIDUR:
+    CLAIMS.claim(
+        f"table-{_case.key}.fewer-evictions",
+        PLACE[_case.key],
+        "Mixing evicts less than the average of the segregated nodes.",
+        checked=f"{_RUN}; restart and vidur-sarathi",
+        given=(_case,),
+    )(_fewer_evictions)
+    CLAIMS.claim(
+        f"table-{_case.key}.reduction",
+        PLACE[_case.key],
+        "Mixing evicts less by as much as printed.",
+        expected=Verdict.UNDECIDED if _case.key in _REDUCED_LESS else Verdict.HOLDS,
+        checked=f"{_RUN}; vidur-sarathi",
+        given=(_case,),
+    )(reduction)
+
+
+@CLAIMS.claim(
+    "table-7.counts",
+    "Tables 1 and 7",
+    "The rows that Tables 1 and 7 share are those of the lengths in Table 7.",
+    checked=_RUN,
+)
 def _labels() -> Outcome:
     """Which lengths the rows that stand in two tables belong to."""
     printed = [int(row.evictions) for row in TABLE_7.rows]
@@ -92,7 +119,7 @@ def _labels() -> Outcome:
 
     here, there = off(TABLE_7), off(TABLE_1_PARTIAL)
     near = max(map(abs, here)) <= _COUNTS_WITHIN < min(map(abs, there))
-    return sampled(
+    return reproduced(
         None if near else f"{here}, {there}",
         "off by "
         + ", ".join(f"{x:+.1%}" for x in here)
@@ -104,6 +131,21 @@ def _labels() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "table-3.cap-evicts-nothing-restart",
+    "Table 3, in the model of section 2",
+    "The same where the evicted start again.",
+    expected=Verdict.UNDECIDED,
+    checked=f"{_AT_300}; restart",
+    given=("restart",),
+)
+@CLAIMS.claim(
+    "table-3.cap-evicts-nothing",
+    "Table 3",
+    "At most five admissions an iteration leave no eviction.",
+    checked=f"{_AT_300}; vidur-sarathi",
+    given=(_VIDUR,),
+)
 def _cap_evicts_nothing(engine: str) -> Outcome:
     """At the printed cap; a cap beside it shows where evictions begin."""
 
@@ -113,46 +155,84 @@ def _cap_evicts_nothing(engine: str) -> Outcome:
     greedy, capped = evictions(None), evictions(TABLE_3_CAP)
     shown = ", ".join(f"{evictions(cap)} at {cap}" for cap in _CAPS_BESIDE[engine])
     at_once = totals(TABLE_3_LENGTHS, engine).evictions
-    return sampled(
+    return reproduced(
         f"{capped} evictions" if capped else None,
         f"{engine}: {greedy:,} -> {capped}; {shown}",
         f"{TABLE_3[0].evictions} -> {TABLE_3[1].evictions} with a cap of {TABLE_3_CAP}",
         f"Poisson arrivals, 300 a second, on the clock of the decode line; all at once, greedy "
         f"{engine} evicts {at_once:,}.",
-        refuted=Evidence.SAMPLED,
     )
 
 
+@CLAIMS.claim(
+    "table-3.cap-at-most-equilibrium",
+    "section 6.3 and Table 3, with Vidur's capacity for this model and GPU",
+    "The cap that was selected is at most the eviction-free rate x*.",
+    expected=Verdict.UNDECIDED,
+    checked="exact, the lengths of the table, equal shares",
+)
 def _cap_below_equilibrium() -> Outcome:
-    from fluidkv.exact.survival import eviction_free_equilibrium
-
-    x = eviction_free_equilibrium(system(TABLE_3_LENGTHS)).rate
-    return holds_for(
+    x = exact.eviction_free_equilibrium(system(TABLE_3_LENGTHS)).rate
+    return reproduced(
         None if x >= TABLE_3_CAP else f"x* = {decimal(x)} < {TABLE_3_CAP}",
-        ours=f"x* = {decimal(x)}",
-        paper=f"a cap of {TABLE_3_CAP}",
-        note="For 30,208 blocks of 16 tokens. Above x* a cap alone does not keep memory from "
-        "overflowing: what is left of greedy admission at the boundary does the rest.",
+        f"x* = {decimal(x)}",
+        f"a cap of {TABLE_3_CAP}",
+        "For 30,208 blocks of 16 tokens; the paper prints no capacity. Above x* a cap alone does "
+        "not keep memory from overflowing: what is left of greedy admission at the boundary does "
+        "the rest.",
     )
 
 
+@CLAIMS.claim(
+    "figure-5.exceeds-capacity",
+    "Figure 5, caption, of memory that is held",
+    "Greedy admission exceeds the capacity line.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked=f"{_AT_300}, and all at once; vidur-sarathi",
+)
 def _exceeds_capacity() -> Outcome:
-    above, evicting = [], []
-    for rate in (TABLE_3_RATE_PER_S, None):
-        found = run(TABLE_3_LENGTHS, _VIDUR, rate_per_s=rate)
-        above.append(float((found.used_blocks > BLOCKS).mean()))
-        evicting.append(totals(TABLE_3_LENGTHS, _VIDUR, rate_per_s=rate).evicting)
-    return sampled(
-        None if max(above) > 0 else f"{max(above):.1%} of the iterations",
-        f"{max(above):.1%}; iterations that evict: {evicting[0]:.1%} with 300 arrivals a second, "
-        f"{evicting[1]:.1%} with all at once",
-        "exceeds the capacity line in 25.2% of scheduling cycles",
+    above = max(
+        float((run(TABLE_3_LENGTHS, _VIDUR, rate_per_s=rate).used_blocks > BLOCKS).mean())
+        for rate in (TABLE_3_RATE_PER_S, None)
+    )
+    return observed(
+        None if above > 0 else f"{above:.1%} of the iterations",
+        f"{above:.1%}",
+        f"exceeds the capacity line in {FIGURE_5_SHARE} % of scheduling cycles",
         "A block is handed out only where one is free, so memory never exceeds its capacity; "
-        "cycles that had to evict are what can be meant.",
-        refuted=Evidence.SAMPLED,
+        "cycles that had to evict are what can be meant (congestion.figure-5.share).",
     )
 
 
+@CLAIMS.claim(
+    "figure-5.share",
+    "Figure 5, caption, of scheduling cycles that evict",
+    "Greedy admission runs out of memory in 25.2 % of the cycles.",
+    expected=Verdict.UNDECIDED,
+    checked=f"{_AT_300}, and all at once; vidur-sarathi",
+)
+def _share_of_cycles() -> Outcome:
+    evicting = [
+        100 * totals(TABLE_3_LENGTHS, _VIDUR, rate_per_s=rate).evicting
+        for rate in (TABLE_3_RATE_PER_S, None)
+    ]
+    near = any(abs(share / float(FIGURE_5_SHARE) - 1) <= _COUNTS_WITHIN for share in evicting)
+    told = f"{evicting[0]:.1f} % with 300 arrivals a second, {evicting[1]:.1f} % with all at once"
+    return reproduced(
+        None if near else told,
+        told,
+        f"{FIGURE_5_SHARE} %",
+        f"vidur-sarathi. Within {_COUNTS_WITHIN:.0%} of it would do, as for counts.",
+    )
+
+
+@CLAIMS.claim(
+    "figure-24.coprime",
+    "Figure 24, caption",
+    "Lengths 4 and 7 evict nothing at 7,000 arrivals a second.",
+    checked="20,000 requests; restart and vidur-sarathi",
+)
 def _coprime_settles() -> Outcome:
     found = {
         lengths: {
@@ -162,7 +242,7 @@ def _coprime_settles() -> Outcome:
         for lengths in (_COPRIME, _EVEN)
     }
     counts = found[_COPRIME]
-    return sampled(
+    return reproduced(
         f"{counts}" if any(counts.values()) else None,
         "; ".join(
             f"{engine}: {found[_COPRIME][engine]}, and {found[_EVEN][engine]} with {{4, 8}}"
@@ -172,11 +252,10 @@ def _coprime_settles() -> Outcome:
         "Arrivals of 7,000 a second as printed, in order; time by the decode line. Lengths 4 and 8 "
         "are the control: under restart they evict as little, so that this run cannot tell the "
         "two pairs apart.",
-        refuted=Evidence.SAMPLED,
     )
 
 
-def _longest_calm(found: "xr.Dataset") -> int:
+def longest_calm(found: "xr.Dataset") -> int:
     """Most iterations in a row without an eviction, while requests wait.
 
     Of the second half of these iterations: the first is for the server to settle.
@@ -190,12 +269,42 @@ def _longest_calm(found: "xr.Dataset") -> int:
     return longest
 
 
+@CLAIMS.claim(
+    "figure-24.common-divisor.all-at-once.restart",
+    "Figure 24, caption, of requests that all wait, in the model of section 2",
+    "The same where the evicted start again.",
+    checked=f"{_RUN}; restart",
+    given=("restart", None),
+)
+@CLAIMS.claim(
+    "figure-24.common-divisor.all-at-once",
+    "Figure 24, caption, of requests that all wait",
+    "Where all requests wait from the start, lengths 4 and 8 go on evicting, 4 and 7 do not.",
+    checked=f"{_RUN}; vidur-sarathi",
+    given=(_VIDUR, None),
+)
+@CLAIMS.claim(
+    "figure-24.common-divisor.restart",
+    "Figure 24, caption, in the model of section 2",
+    "The same where the evicted start again.",
+    expected=Verdict.UNDECIDED,
+    checked="20,000 requests; restart",
+    given=("restart", FIGURE_24_RATE_PER_S),
+)
+@CLAIMS.claim(
+    "figure-24.common-divisor",
+    "Figure 24, caption",
+    "At 7,000 arrivals a second lengths 4 and 8 go on evicting, lengths 4 and 7 do not.",
+    expected=Verdict.UNDECIDED,
+    checked="20,000 requests; vidur-sarathi",
+    given=(_VIDUR, FIGURE_24_RATE_PER_S),
+)
 def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
     """Lengths 4 and 8 do; lengths 4 and 7 do not."""
     calm, told = {}, []
     for lengths in (_EVEN, _COPRIME):
         found = run(lengths, engine, rate_per_s=rate_per_s).isel(run=0)
-        calm[lengths] = _longest_calm(found)
+        calm[lengths] = longest_calm(found)
         count, at = int(found.preempt.sum()), found.iteration.values[found.preempt.values > 0]
         span = f" in iterations {at[0]} to {at[-1]}" if count else ""
         told.append(
@@ -204,7 +313,7 @@ def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
         )
     period = max(_EVEN)
     as_printed = calm[_EVEN] < period <= calm[_COPRIME]
-    return sampled(
+    return reproduced(
         None if as_printed else told[0] if calm[_EVEN] >= period else told[1],
         "; ".join(told),
         "{4, 8} exhibits periodic overflow and eviction",
@@ -212,117 +321,4 @@ def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
         "eviction, because a pulse comes back within a lifetime. Counted while requests wait, in "
         "the second half. The rate is printed, the clock that turns it into arrivals an iteration "
         "is ours.",
-        refuted=Evidence.SAMPLED,
     )
-
-
-CLAIMS = (
-    *(
-        congestion(
-            f"table-{case.key}.fewer-evictions",
-            "Mixing evicts less than the average of the segregated nodes.",
-            PLACE[case.key],
-            partial(_fewer_evictions, case),
-            kind="table",
-            checked=f"{_RUN}; restart and vidur-sarathi",
-        )
-        for case in ON_VIDUR
-    ),
-    *(
-        congestion(
-            f"table-{case.key}.reduction",
-            "Mixing evicts less by as much as printed.",
-            PLACE[case.key],
-            partial(_reduction, case),
-            kind="table",
-            expected=Verdict.FAILS if case.key in _REDUCED_LESS else Verdict.HOLDS,
-            checked=f"{_RUN}; vidur-sarathi",
-        )
-        for case in ON_VIDUR
-    ),
-    congestion(
-        "table-7.counts",
-        "The rows that Tables 1 and 7 share are those of the lengths in Table 7.",
-        "Tables 1 and 7",
-        _labels,
-        kind="table",
-        checked=_RUN,
-    ),
-    congestion(
-        "table-3.cap-evicts-nothing",
-        "At most five admissions an iteration leave no eviction.",
-        "Table 3",
-        partial(_cap_evicts_nothing, _VIDUR),
-        kind="table",
-        checked="20,000 requests at 300 a second; vidur-sarathi",
-    ),
-    congestion(
-        "table-3.cap-evicts-nothing-restart",
-        "The same where the evicted start again.",
-        "Table 3, in the model of section 2",
-        partial(_cap_evicts_nothing, "restart"),
-        kind="table",
-        expected=Verdict.FAILS,
-        checked="20,000 requests at 300 a second; restart",
-    ),
-    congestion(
-        "table-3.cap-at-most-equilibrium",
-        "The cap that was selected is at most the eviction-free rate x*.",
-        "section 6.3 and Table 3, with Vidur's capacity for this model and GPU",
-        _cap_below_equilibrium,
-        kind="table",
-        expected=Verdict.FAILS,
-        checked="exact, the lengths of the table, equal shares",
-    ),
-    congestion(
-        "figure-5.exceeds-capacity",
-        "Greedy admission exceeds the capacity line.",
-        "Figure 5, caption, taken literally",
-        _exceeds_capacity,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="20,000 requests at 300 a second, and all at once; vidur-sarathi",
-    ),
-    congestion(
-        "figure-24.coprime",
-        "Lengths 4 and 7 evict nothing at 7,000 arrivals a second.",
-        "Figure 24, caption",
-        _coprime_settles,
-        kind="figure",
-        checked="20,000 requests; restart and vidur-sarathi",
-    ),
-    congestion(
-        "figure-24.common-divisor",
-        "At 7,000 arrivals a second lengths 4 and 8 go on evicting, lengths 4 and 7 do not.",
-        "Figure 24, caption",
-        partial(_evicts_periodically, _VIDUR, FIGURE_24_RATE_PER_S),
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="20,000 requests; vidur-sarathi",
-    ),
-    congestion(
-        "figure-24.common-divisor.restart",
-        "The same where the evicted start again.",
-        "Figure 24, caption, in the model of section 2",
-        partial(_evicts_periodically, "restart", FIGURE_24_RATE_PER_S),
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="20,000 requests; restart",
-    ),
-    congestion(
-        "figure-24.common-divisor.all-at-once",
-        "Where all requests wait from the start, lengths 4 and 8 go on evicting, 4 and 7 do not.",
-        "Figure 24, caption, amended",
-        partial(_evicts_periodically, _VIDUR, None),
-        kind="figure",
-        checked=f"{_RUN}; vidur-sarathi",
-    ),
-    congestion(
-        "figure-24.common-divisor.all-at-once.restart",
-        "The same where the evicted start again.",
-        "Figure 24, caption, amended, in the model of section 2",
-        partial(_evicts_periodically, "restart", None),
-        kind="figure",
-        checked=f"{_RUN}; restart",
-    ),
-)

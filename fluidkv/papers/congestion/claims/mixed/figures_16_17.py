@@ -1,24 +1,26 @@
 """Congestion, section D.1 and the captions of Figures 16 and 17.
 
 The captions print no capacity. Masses scale with it, so no statement about the continuous model
-depends on it; a simulator of whole requests would be another model.
+depends on it; a simulator of whole requests would be another model. They print no start either.
 """
 
 import math
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv import exact, fluid
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import System
 
 if TYPE_CHECKING:
     import xarray as xr
 
-    from fluidkv.exact.roots.spectrum import SpectralCertificate
-    from fluidkv.workload import System
+CLAIMS = statements()
 
 Lengths = tuple[int, ...]
 
@@ -26,33 +28,27 @@ _STARTS = 63  # uniform on the memory boundary, and an empty server
 _ITERATIONS = 12_000  # the slowest mode, of modulus 0.9957, is below 1e-20 of its start by then
 
 
-def _equal_shares(lengths: Lengths, input_length: int) -> "System":
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.workload import System
-
-    mix = LengthMix(lengths, [Fraction(1, len(lengths))] * len(lengths))
+def _equal_shares(lengths: Lengths, input_length: int) -> System:
+    mix = exact.LengthMix(lengths, [Fraction(1, len(lengths))] * len(lengths))
     return System(mix.workload(input_length), mix.weights(input_length).lifetime_memory)
 
 
-def _certificate(lengths: Lengths, input_length: int) -> "SpectralCertificate":
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-    from fluidkv.exact.survival import survival_weights
-
-    return certify_spectrum(survival_weights(_equal_shares(lengths, input_length).workload))
+def _certificate(lengths: Lengths, input_length: int) -> "exact.SpectralCertificate":
+    workload = _equal_shares(lengths, input_length).workload
+    return exact.certify_spectrum(exact.survival_weights(workload))
 
 
 @cache
 def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
-    import jax
     import numpy as np
 
-    from fluidkv.fluid.boundary import uniform_starts
-    from fluidkv.fluid.cohorts.attractors import attractors
-
     system = _equal_shares(lengths, input_length)
-    starts = uniform_starts(jax.random.key(16), system, count=_STARTS)
+    starts = fluid.uniform_starts(fluid.random_key(16), system, count=_STARTS)
     everything = np.concatenate([np.zeros((1, starts.shape[1])), starts])
-    return attractors(system, everything, iterations=_ITERATIONS, longest_period=120)
+    return fluid.attractors(system, everything, iterations=_ITERATIONS, longest_period=120)
+
+
+# --- the sets that the figures show ---------------------------------------------------------------
 
 
 def _locally_stable(lengths: Lengths, input_length: int) -> Outcome:
@@ -93,81 +89,82 @@ def _pulses(lengths: Lengths, input_length: int) -> Outcome:
     )
 
 
-def _coprime_sets_converge() -> Outcome:
-    """Pairs with p = 1/2 at the l0 = 40 of Figure 16, shortest first."""
-    unstable, checked = [], 0
-    for b in range(2, 13):
-        for a in range(1, b):
-            if math.gcd(a, b) == 1:
-                checked += 1
-                outside = _certificate((a, b), 40).outside
-                if outside:
-                    unstable.append(((a, b), outside))
-    if not unstable:
-        return Outcome(verdict(True), Evidence.SAMPLED, f"{checked} pairs", "converge")
-    pair, outside = unstable[0]
-    found = _ends(pair, 40)
-    away = int((found.attractor.values != "equilibrium").sum())
-    return Outcome(
-        verdict(False),
-        Evidence.EXACT,
-        ours=f"{len(unstable)} of {checked} coprime pairs up to 12 are unstable at l0 = 40; for "
-        f"{pair} {away} of {found.sizes['batch']} starts end elsewhere",
-        paper="coprime decoding lengths converge to the eviction-free equilibrium",
-        note="Theorem 3 needs l0 large. The sets that the figures show do converge.",
-        witness=f"{pair}, l0 = 40, p = 1/2: {outside} growing modes",
-    )
-
-
 _COPRIME = (((4, 7), 40, 16), ((2, 7, 12), 30, 17), ((2, 9, 12), 30, 17))
 _COMMON = (((4, 8), 40, 16), ((2, 8, 12), 30, 17))
+_TRIED = f"an empty server and {_STARTS} uniform starts"
+
+for _check, _sets, _said, _evidence, _origin, _checked in (
+    (
+        _locally_stable,
+        _COPRIME,
+        ("locally-stable", "{0} with l0 = {1} and equal shares: the equilibrium is stable."),
+        Evidence.EXACT,
+        Origin.READING,
+        "the printed case",
+    ),
+    (
+        _converges,
+        _COPRIME,
+        ("converges", "{0} with l0 = {1} and equal shares converge to it."),
+        Evidence.SAMPLED,
+        Origin.REPRODUCTION,
+        _TRIED,
+    ),
+    (
+        _pulses,
+        _COMMON,
+        ("oscillates", "{0} with l0 = {1} and equal shares oscillate and evict for good."),
+        Evidence.SAMPLED,
+        Origin.REPRODUCTION,
+        _TRIED,
+    ),
+):
+    for _lengths, _l0, _number in _sets:
+        CLAIMS.claim(
+            f"figure-{_number}.lengths-{'-'.join(map(str, _lengths))}.{_said[0]}",
+            f"Figure {_number}, caption",
+            f"Decode lengths {_said[1].format(_lengths, _l0)}",
+            evidence=_evidence,
+            origin=_origin,
+            checked=_checked,
+        )(lambda check=_check, lengths=_lengths, l0=_l0: check(lengths, l0))
 
 
-def _named(lengths: Lengths) -> str:
-    return "-".join(map(str, lengths))
+# --- all coprime pairs ----------------------------------------------------------------------------
 
-
-CLAIMS = (
-    *(
-        congestion(
-            f"figure-{number}.lengths-{_named(lengths)}.locally-stable",
-            f"Decode lengths {lengths} with l0 = {l0} and equal shares: the equilibrium is stable.",
-            f"Figure {number}, caption",
-            partial(_locally_stable, lengths, l0),
-            kind="figure",
-        )
-        for lengths, l0, number in _COPRIME
-    ),
-    *(
-        congestion(
-            f"figure-{number}.lengths-{_named(lengths)}.converges",
-            f"Decode lengths {lengths} with l0 = {l0} and equal shares converge to it.",
-            f"Figure {number}, caption",
-            partial(_converges, lengths, l0),
-            kind="figure",
-            checked=f"an empty server and {_STARTS} uniform starts",
-        )
-        for lengths, l0, number in _COPRIME
-    ),
-    *(
-        congestion(
-            f"figure-{number}.lengths-{_named(lengths)}.oscillates",
-            f"Decode lengths {lengths} with l0 = {l0} and equal shares oscillate and evict for "
-            "good.",
-            f"Figure {number}, caption",
-            partial(_pulses, lengths, l0),
-            kind="figure",
-            checked=f"an empty server and {_STARTS} uniform starts",
-        )
-        for lengths, l0, number in _COMMON
-    ),
-    congestion(
-        "section-d-1.coprime-converge",
-        "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
-        "section D.1, read as a statement about all pairs at the input length of Figure 16",
-        _coprime_sets_converge,
-        kind="figure",
-        expected=Verdict.FAILS,
-        checked="all coprime a < b <= 12, l0 = 40, p = 1/2",
-    ),
+_PAIRS = Range(
+    "all coprime a < b <= 12, l0 = 40, p = 1/2",
+    lambda: ((a, b) for b in range(2, 13) for a in range(1, b) if math.gcd(a, b) == 1),
 )
+
+
+def _growing(a: int, b: int) -> int | None:
+    return _certificate((a, b), 40).outside
+
+
+def _elsewhere() -> str:
+    """How the first unstable pair fares from all starts."""
+    pair = next((a, b) for a, b in _PAIRS.cases() if _growing(a, b))
+    found = _ends(pair, 40)
+    away = int((found.attractor.values != "equilibrium").sum())
+    return f"for {pair} {away} of {found.sizes['batch']} starts end elsewhere"
+
+
+@CLAIMS.over(
+    _PAIRS,
+    "section-d-1.coprime-converge",
+    "section D.1, read as a statement about all pairs at the input length of Figure 16",
+    "Coprime decode lengths desynchronize completions and converge to the equilibrium.",
+    ours=lambda _: (
+        f"{_PAIRS.share(lambda a, b: _growing(a, b) != 0)} coprime pairs up to 12 are unstable at "
+        f"l0 = 40; {_elsewhere()}"
+    ),
+    paper="coprime decoding lengths converge to the eviction-free equilibrium",
+    note="Theorem 3 needs l0 large. The sets that the figures show do converge.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    kind="figure",
+)
+def _coprime_pairs_converge(a: int, b: int) -> bool | str:
+    outside = _growing(a, b)
+    return outside == 0 or f"{a, b}, l0 = 40, p = 1/2: {outside} growing modes"

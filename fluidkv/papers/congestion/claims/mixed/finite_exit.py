@@ -5,41 +5,42 @@ gives a rational q. For (2, 8), l0 = 30 and z = -34/33 it is about 0.39: one uns
 hyperplane of states without projection on it, whose normal is rational.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Outcome
-from fluidkv.ledger.outcomes import holds_for, sampled, verdict
-from fluidkv.papers.congestion.paper import congestion
+from fluidkv import exact
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
+from fluidkv.workload import System
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mixed.cycles.orbits import CohortMap
-    from fluidkv.workload import System
+CLAIMS = statements()
+
+State = tuple[Fraction, ...]
 
 _ROOT = Fraction(-34, 33)
 _LENGTHS, _INPUT = (2, 8), 30
 _FAR = 1000  # iterations; the checks say what they find until then
 _NAMED = "(2, 8), l0 = 30, x* = 1 and the q, about 0.39, for which -34/33 is the unstable root"
 
-State = tuple[Fraction, ...]
+
+# --- the pair with a rational unstable root -------------------------------------------------------
 
 
-def _system() -> "System":
+def _rational() -> "exact.CohortMap":
     """The pair with x* = 1 and the rational unstable root."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.workload import System
-
     (a, b), v = _LENGTHS, [_INPUT + 1 + s for s in range(_LENGTHS[1])]
     terms = [w * _ROOT ** (b - 1 - s) for s, w in enumerate(v)]
     q = -sum(terms[:a], Fraction(0)) / sum(terms[a:], Fraction(0))
     memory = sum(v[:a]) + q * sum(v[a:])
-    return System(two_lengths(a, b, 1 - q).workload(_INPUT), memory)
+    return exact.CohortMap(System(exact.two_lengths(a, b, 1 - q).workload(_INPUT), memory))
 
 
-def _normal(dynamics: "CohortMap") -> State:
+def _normal(dynamics: "exact.CohortMap") -> State:
     """The left eigenvector of the eviction-free map at the unstable root: l_0 = 1,
     l_{j+1} = z l_j + V_{j+1} / V_0. The projection on its mode is the product with it."""
     v = dynamics.weights
@@ -59,21 +60,21 @@ def _projection(normal: State, state: Sequence[Fraction]) -> Fraction:
     return sum((a * (y - 1) for a, y in zip(normal, state, strict=True)), Fraction(0))
 
 
-def _on_hyperplane(dynamics: "CohortMap", young: Sequence[Fraction]) -> State:
+def _on_hyperplane(dynamics: "exact.CohortMap", young: Sequence[Fraction]) -> State:
     """The state with these youngest masses, all but two; no projection, and memory full."""
     normal = _normal(dynamics)
     balance = sum((a * (y - 1) for a, y in zip(normal, young, strict=False)), Fraction(0))
     return _filled(dynamics, [*young, 1 - balance / normal[-2]])
 
 
-def _filled(dynamics: "CohortMap", young: Sequence[Fraction]) -> State:
+def _filled(dynamics: "exact.CohortMap", young: Sequence[Fraction]) -> State:
     """The oldest cohort fills memory."""
     v = dynamics.weights
     held = sum((w * y for w, y in zip(v, young, strict=False)), Fraction(0))
     return (*young, (dynamics.capacity - held) / v[-1])
 
 
-def _converges(dynamics: "CohortMap", state: State) -> bool:
+def _converges(dynamics: "exact.CohortMap", state: State) -> bool:
     """No eviction, no projection, and 1e-6 of the equilibrium in the end.
 
     From there on for ever: the other roots lie inside the unit circle.
@@ -88,7 +89,7 @@ def _converges(dynamics: "CohortMap", state: State) -> bool:
     return False
 
 
-def _exits(dynamics: "CohortMap", state: State, size: Fraction) -> int | None:
+def _exits(dynamics: "exact.CohortMap", state: State, size: Fraction) -> int | None:
     """The first n at which some cohort is more than `size` away from x*; None up to _FAR."""
     for n in range(1, _FAR + 1):
         _, state = dynamics.step(state)
@@ -97,86 +98,100 @@ def _exits(dynamics: "CohortMap", state: State, size: Fraction) -> int | None:
     return None
 
 
-def _finite_exit() -> Outcome:
-    from fluidkv.exact.mixed.cycles.orbits import CohortMap
-
-    dynamics = CohortMap(_system())
-    normal, v = _normal(dynamics), dynamics.weights
-    neighbourhood = v[0] / sum(v[1:]) / 2  # half of what keeps post-execute memory below M
-    bad, latest, off, on = None, 0, 0, 0
-    one = Fraction(1)
-    for k in product((-1, 2), repeat=3):
-        pushes = [Fraction(i, 500) for i in k]
-        state = _filled(dynamics, [one + e for e in pushes] + [one] * 4)
-        if _projection(normal, state) != 0:
-            left = _exits(dynamics, state, neighbourhood)
-            latest, off = max(latest, left or 0), off + 1
-            bad = bad or (None if left else f"start {state[:3]} stays for {_FAR} iterations")
-        state = _on_hyperplane(dynamics, [one + e for e in pushes] + [one] * 3)
-        on += 1
-        if not _converges(dynamics, state):
-            bad = bad or f"start {state} without projection does not stay"
-    return sampled(
-        bad,
-        f"{off} starts with projection exit by n = {latest}; {on} without it, in the hyperplane, "
-        "stay and converge",
-        "finite exit off a proper linear subspace",
-        note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
-    )
-
+# --- Lemma 16 -------------------------------------------------------------------------------------
 
 _PAIRS = ((2, 4), (2, 6), (3, 6), (4, 6), (4, 8), (6, 9), (5, 10))
 
 
-def _no_eviction_near() -> Outcome:
+@CLAIMS.over(
+    Range(
+        "seven pairs with gcd > 1, l0 = 1, 10, 100, p = 1/10 and 9/10",
+        lambda: product(_PAIRS, (1, 10, 100), (Fraction(1, 10), Fraction(9, 10))),
+        name=lambda pair, l0, p: f"(a, b) = {pair}, l0 = {l0}, p = {p}",
+    ),
+    "lemma-16.no-eviction",
+    "Lemma 16",
+    "Around the eviction-free equilibrium there is a neighbourhood without eviction.",
+    ours="inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems",
+)
+def _no_eviction_near(pair: tuple[int, int], l0: int, p: Fraction) -> bool:
     """After-execution memory is linear: over a box around x* it is largest in the upper corner."""
-    from fluidkv.exact.mixed.cycles.orbits import CohortMap
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.workload import System
+    workload = exact.two_lengths(*pair, p).workload(l0)
+    dynamics = exact.CohortMap(System(workload, l0 + pair[1] + 1))
+    v = dynamics.weights
+    rate = dynamics.capacity / sum(v)
+    size = v[0] * rate / sum(v[1:]) / 2
+    front, state = dynamics.step([rate + size] * pair[1])
+    return sum(v[1:]) * (rate + size) < dynamics.capacity and front == 0 and state[0] > 0
 
-    bad, count = None, 0
-    for (a, b), l0, p in product(_PAIRS, (1, 10, 100), (Fraction(1, 10), Fraction(9, 10))):
-        dynamics = CohortMap(System(two_lengths(a, b, p).workload(l0), l0 + b + 1))
-        v = dynamics.weights
-        rate = dynamics.capacity / sum(v)
-        size = v[0] * rate / sum(v[1:]) / 2
-        corner = sum(v[1:]) * (rate + size)
-        admitted = dynamics.step([rate + size] * b)
-        if not corner < dynamics.capacity or admitted[0] != 0 or admitted[1][0] <= 0:
-            bad = bad or f"(a, b) = ({a}, {b}), l0 = {l0}, p = {p}"
-        count += 1
-    return sampled(
-        bad, f"inactive for |y_s - x*| <= V_0 x* / (2 sum of V_s, s >= 1), {count} systems", "near"
-    )
 
+def _starts() -> Iterator[tuple[bool, State]]:
+    """Starts near x* = 1, and whether they lie on the hyperplane without projection."""
+    dynamics, one = _rational(), Fraction(1)
+    for k in product((-1, 2), repeat=3):
+        young = [one + Fraction(i, 500) for i in k]
+        yield False, _filled(dynamics, [*young, *[one] * 4])
+        yield True, _on_hyperplane(dynamics, [*young, *[one] * 3])
+
+
+@CLAIMS.over(
+    Range(
+        "one pair with a rational unstable root, 8 starts and 8 on the subspace",
+        _starts,
+        name=lambda on, state: f"start ({_shown(state)}), on the subspace: {on}",
+    ),
+    "lemma-16.finite-exit",
+    "Lemma 16",
+    "Perturbations with a projection on the unstable modes leave it; the others, a proper linear "
+    "subspace, may stay.",
+    ours=lambda seen: (
+        f"8 starts with projection exit by n = {max(seen)}; 8 without it, in the hyperplane, stay "
+        "and converge"
+    ),
+    paper="finite exit off a proper linear subspace",
+    note=f"{_NAMED}; the projection is then rational and the trajectories are exact.",
+)
+def _finite_exit(on: bool, state: State) -> bool | Seen:
+    dynamics = _rational()
+    if on:
+        return _converges(dynamics, state) and Seen(0)
+    v = dynamics.weights
+    size = v[0] / sum(v[1:]) / 2  # half of what keeps post-execute memory below M
+    left = _exits(dynamics, state, size)
+    return _projection(_normal(dynamics), state) != 0 and left is not None and Seen(left)
+
+
+# --- Remark 3 -------------------------------------------------------------------------------------
 
 # Youngest masses of a state that has just evicted, on the hyperplane: found by a random search.
 _AFTER_EVICTION = tuple(Fraction(y) for y in ("0", "0.64", "0.12", "2.15", "1.95", "1.3"))
 
 
+@CLAIMS.claim(
+    "remark-3.exactly",
+    "Remark 3, read as a statement about all starts",
+    "Stability holds exactly when the initial perturbation has no projection onto the unstable "
+    "subspace.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked="starts of one pair with a rational unstable root",
+)
 def _exactly_when() -> Outcome:
     """A start with a projection that comes back, as eviction takes the projection away."""
-    from fluidkv.exact.mass import iterate
-    from fluidkv.exact.mixed.cycles.orbits import CohortMap
-
-    system = _system()
-    dynamics = CohortMap(system)
-    normal = _normal(dynamics)
-
+    dynamics = _rational()
     after = _on_hyperplane(dynamics, _AFTER_EVICTION)
     young = after[1] + Fraction(1, 100)  # eviction will take the hundredth of a request
     start = _filled(dynamics, [young, *after[2:]])
-    step = iterate(system, dynamics.masses(start))
+    step = exact.iterate(dynamics.system, dynamics.masses(start))
     evicts = any(x for row in step.evicted for x in row)
     if min(start) < 0 or step.state != dynamics.masses(after) or not evicts:
         raise ArithmeticError("the literal model does not lead to the hyperplane")
-    returns = _projection(normal, start) != 0 and _converges(dynamics, after)
-
+    projection = _projection(_normal(dynamics), start)
+    returns = projection != 0 and _converges(dynamics, after)
     return Outcome(
         verdict(not returns),
         Evidence.EXACT,
-        ours=f"a start with projection {float(_projection(normal, start)):.4f} evicts once and "
-        "converges to x*"
+        ours=f"a start with projection {float(projection):.4f} evicts once and converges to x*"
         if returns
         else "the start does not return",
         paper="stability holds exactly when there is no projection on the unstable subspace",
@@ -191,43 +206,70 @@ def _shown(state: State) -> str:
     return ", ".join(f"{float(y):.4g}" for y in state)
 
 
-def _equilibrium_mode() -> Outcome:
-    """z = 1 is no root of F. It is one of (z - 1) F, which the admissions themselves obey."""
-    from fluidkv.exact.mixed.mix import two_lengths
+@CLAIMS.over(
+    Range(
+        "seven pairs with gcd > 1, p = 1/3 and 9/10, l0 = 100 and 1000",
+        lambda: product(_PAIRS, (Fraction(1, 3), Fraction(9, 10)), (100, 1000)),
+        name=lambda pair, p, l0: f"(a, b) = {pair}, p = {p}, l0 = {l0}",
+    ),
+    "remark-3.equilibrium-mode",
+    "Remark 3, for the map that admits what an iteration frees",
+    "The modes are z_0 = 1, carried by equal masses, g - 1 outside the unit circle and b - g "
+    "inside, together b.",
+    ours="the characteristic polynomial of the map is (z - 1) F(z), F counted, {count} systems",
+    paper="the equilibrium mode z_0 = 1, unstable z_1 ... z_{g-1}, stable z_g ... z_{b-1}",
+    note="F(1) > 0, so that z = 1 is not a mode of the perturbation (9): on the memory boundary it "
+    "has no amplitude, as it would change the capacity.",
+)
+def _equilibrium_mode(pair: tuple[int, int], p: Fraction, l0: int) -> bool:
+    from flint import fmpq, fmpq_mat, fmpq_poly
 
-    bad = None
-    for (a, b), p, l0 in product(_PAIRS, (Fraction(1, 3), Fraction(9, 10)), (1, 50)):
-        weights = two_lengths(a, b, p).weights(l0)
-        if weights.lifetime_memory <= 0 or weights.ages != b:
-            bad = bad or f"(a, b) = ({a}, {b}), p = {p}, l0 = {l0}"
-    return holds_for(
-        bad,
-        ours="F(1) = sum of V_s > 0, so not a mode of the perturbation (9); b modes in all with "
-        "those of F: the recurrence x^{n+1} of memory, differenced, has (z - 1) F(z)",
-        paper="the equilibrium mode z_0 = 1 besides z_1 ... z_{b-1}",
-        note="On the memory boundary the mode z_0 has no amplitude: it would change the capacity.",
-        evidence=Evidence.SAMPLED,
+    (_, b), g, mix = pair, math.gcd(*pair), exact.two_lengths(*pair, p)
+    capacity = mix.weights(l0).lifetime_memory  # x* = 1
+    dynamics = exact.CohortMap(System(mix.workload(l0), capacity))
+    v = [*dynamics.weights, Fraction(0)]
+    frees = [(v[j] - v[j + 1]) / v[0] for j in range(b)]
+    rows = [frees, *([Fraction(i == j) for j in range(b)] for i in range(b - 1))]
+    update = fmpq_mat([[fmpq(x.numerator, x.denominator) for x in row] for row in rows])
+
+    # It is what the literal model does: full memory, uneven masses, no eviction.
+    state = _filled(dynamics, [1 + Fraction(j * j % 3, 50) for j in range(b - 1)])
+    after = [sum((x * y for x, y in zip(r, state, strict=True)), Fraction(0)) for r in rows]
+    literal = exact.iterate(dynamics.system, dynamics.masses(state)).state
+
+    f = fmpq_poly(exact.characteristic_polynomial(mix.weights(l0)))
+    modes = update.charpoly() == fmpq_poly([-1, 1]) * f / f.coeffs()[-1]
+    count = exact.count_unstable(mix.weights(l0))
+    return (
+        literal == dynamics.masses(after)
+        and modes
+        and sum(frees) == 1
+        and f(1) > 0
+        and (count.outside, count.on_circle, f.degree()) == (g - 1, 0, b - 1)
     )
 
 
+@CLAIMS.claim(
+    "remark-3.vandermonde",
+    "Remark 3",
+    "For g > 1 the general solution has a Vandermonde decomposition into these modes.",
+    expected=Verdict.FAILS,
+    checked="(6, 9), l0 = 1000, q from 1/5 to 3/10",
+)
 def _vandermonde() -> Outcome:
     """Real roots of F on both sides of a double one: their number changes only through it."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_roots
-    from fluidkv.exact.roots.spectrum import count_unstable
-
     a, b, l0 = 6, 9, 1000
 
     def real(q: Fraction) -> int:
-        polynomial = characteristic_polynomial(two_lengths(a, b, 1 - q).weights(l0))
-        return sum(m for z, m in enclosed_roots(polynomial) if z.imag == 0)
+        polynomial = exact.characteristic_polynomial(exact.two_lengths(a, b, 1 - q).weights(l0))
+        return sum(m for z, m in exact.enclosed_roots(polynomial) if z.imag == 0)
 
     low, high = Fraction(1, 5), Fraction(3, 10)
     before, behind = real(low), real(high)
     while high - low > Fraction(1, 10**6) and before != behind:
         middle = (low + high) / 2
         low, high = (middle, high) if real(middle) == before else (low, middle)
-    count = count_unstable(two_lengths(a, b, 1 - low).weights(l0))
+    count = exact.count_unstable(exact.two_lengths(a, b, 1 - low).weights(l0))
     return Outcome(
         verdict(before == behind),
         Evidence.EXACT,
@@ -240,51 +282,3 @@ def _vandermonde() -> Outcome:
         witness=f"(a, b) = ({a}, {b}), l0 = {l0}, one q in that interval; for long inputs near "
         "q = 1/4, where A has double roots",
     )
-
-
-CLAIMS = (
-    congestion(
-        "lemma-16.no-eviction",
-        "Around the eviction-free equilibrium there is a neighbourhood without eviction.",
-        "Lemma 16",
-        _no_eviction_near,
-        kind="lemma",
-        checked="seven pairs with gcd > 1, l0 = 1, 10, 100, p = 1/10 and 9/10",
-    ),
-    congestion(
-        "lemma-16.finite-exit",
-        "Perturbations with a projection on the unstable modes leave it; the others, a proper "
-        "linear subspace, may stay.",
-        "Lemma 16",
-        _finite_exit,
-        kind="lemma",
-        checked="one pair with a rational unstable root, 8 starts and 8 on the subspace",
-    ),
-    congestion(
-        "remark-3.exactly",
-        "Stability holds exactly when the initial perturbation has no projection onto the "
-        "unstable subspace.",
-        "Remark 3, read as a statement about all starts",
-        _exactly_when,
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked="starts of one pair with a rational unstable root",
-    ),
-    congestion(
-        "remark-3.equilibrium-mode",
-        "The modes are z_0 = 1 and the roots of F, together b.",
-        "Remark 3, for the recurrence of the admissions",
-        _equilibrium_mode,
-        kind="remark",
-        checked="seven pairs, four systems each",
-    ),
-    congestion(
-        "remark-3.vandermonde",
-        "For g > 1 the general solution has a Vandermonde decomposition into these modes.",
-        "Remark 3",
-        _vandermonde,
-        kind="remark",
-        expected=Verdict.FAILS,
-        checked="(6, 9), l0 = 1000, q from 1/5 to 3/10",
-    ),
-)

@@ -73,14 +73,14 @@ def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
 )
 def _expansion(case: Case, root: "exact.LimitRoot") -> Seen | str:
     """c_2 as printed against our second derivative; then K and eps_alpha, both certified."""
-    from flint import ctx as flint_context
+    from fluidkv.exact.precision import working
 
     mix = exact.two_lengths(*case)
     slope = exact.characteristic_polynomial(mix.limit).derivative()
     found = exact.drift(mix, root)
     assert found.first is not None  # the root is simple
     assert found.second is not None
-    with flint_context.workprec(_BITS):
+    with working(_BITS):
         alpha = root.ball
         bend = _value(slope.derivative(), alpha) / _value(slope, alpha)
         printed = alpha / 2 * (alpha * bend + 2)
@@ -180,13 +180,13 @@ def _correction_formula() -> Outcome:
 )
 def _distance_to_one() -> Outcome:
     """n |1 - alpha| and |A'(alpha)| / n^2 along lengths (2, n): neither is bounded as claimed."""
-    from flint import ctx as flint_context
+    from fluidkv.exact.precision import working
 
     rows = []
     for n in (5, 9, 17, 33):
         mix = exact.two_lengths(2, n, Fraction(1, 2))
         root = exact.limit_roots(mix)[0]
-        with flint_context.workprec(_BITS):
+        with working(_BITS):
             slope = _value(exact.characteristic_polynomial(mix.limit).derivative(), root.ball)
             size = abs(slope) / mix.limit.denominator
             rows.append((n, abs(1 - root.ball), size / n**2))

@@ -5,18 +5,16 @@ that fails, the reading that holds stands beside it.
 """
 
 from fractions import Fraction
-from functools import cache
 from itertools import pairwise
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.boundary_states import (
     HORIZON,
     STARTS,
     Case,
-    cases,
     fallen,
     shown,
 )
@@ -37,17 +35,11 @@ _FULL = _UNEQUAL.where("all stages occupied", lambda case: case.positive)
     "lemma-a-2.breakdown",
     "Lemma A.2, first sentence",
     "A start with G > 0 evicts in finite time, for l1 >= 2.",
-    ours=lambda _: (
-        f"{{count}} starts, the last one evicts at n={max(map(_first, _UNEQUAL.cases()))}"
-    ),
-    paper="eviction in finite time",
+    ours=lambda seen: f"{{count}} starts, the last one evicts at n={max(seen)}",
 )
-def _breaks_down(case: Case) -> bool:
-    return fallen(case).first_eviction is not None
-
-
-def _first(case: Case) -> int:
-    return fallen(case).first_eviction or 0
+def _breaks_down(case: Case) -> bool | Seen:
+    first = fallen(case).first_eviction
+    return first is not None and Seen(first)
 
 
 _LOSES = "first overflow loses support"
@@ -58,7 +50,7 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support-full",
     "Lemma A.2, second sentence, for full support",
     "From a start with all stages occupied the first overflow loses a support.",
-    ours=lambda _: f"{_FULL.share(lambda case: _overflow_loses(case) is not True)} starts do not",
+    ours=lambda _: f"{_FULL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="A completion can release exactly what the others need to grow: then nothing is admitted "
     "and nothing evicted, and stage 0 stays empty from there on.",
@@ -69,17 +61,23 @@ _LOSES = "first overflow loses support"
     "lemma-a-2.first-overflow-loses-support",
     "Lemma A.2, second sentence, as printed",
     "From every start with G > 0 the first overflow loses a support, as the text reads.",
-    ours=lambda _: (
-        f"{_UNEQUAL.share(lambda case: _overflow_loses(case) is not True)} starts do not"
-    ),
+    ours=lambda _: f"{_UNEQUAL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
     note="With a stage empty at the start, an eviction may only trim the youngest batch.",
     expected=Verdict.FAILS,
 )
 def _overflow_loses(case: Case) -> bool | str:
-    """The first iteration that evicts also loses a support."""
-    first, losses = fallen(case).first_eviction, [s.iteration for s in fallen(case).support_losses]
-    return first in losses or f"{case}: first eviction at n={first}, losses at n={losses}"
+    first, losses = fallen(case).first_eviction, _losses(case)
+    return _loses(case) or f"{case}: first eviction at n={first}, losses at n={losses}"
+
+
+def _losses(case: Case) -> list[int]:
+    return [s.iteration for s in fallen(case).support_losses]
+
+
+def _loses(case: Case) -> bool:
+    """Whether the first iteration that evicts also loses a support."""
+    return fallen(case).first_eviction in _losses(case)
 
 
 @CLAIMS.over(
@@ -88,19 +86,19 @@ def _overflow_loses(case: Case) -> bool | str:
     "Lemma A.2, second sentence, ties counted with overflows",
     "From a start with all stages occupied the first support is lost where admission first is not "
     "positive, and nothing is evicted before.",
-    ours=lambda _: (
-        f"in {_FULL.share(lambda case: not fallen(case).support_losses[0].evicted)} "
-        "starts memory is exactly full and nothing is evicted"
+    ours=lambda seen: (
+        f"in {sum(seen)} of {{count}} starts memory is exactly full and nothing is evicted"
     ),
     paper=_LOSES,
     origin=Origin.READING,
 )
-def _first_loss(case: Case) -> bool:
+def _first_loss(case: Case) -> bool | Seen:
     found = fallen(case)
     not_admitting = next(n for n, x in enumerate(found.states) if n and x[0] == 0)
     first, *_ = found.support_losses
     evicts = found.first_eviction
-    return first.iteration == not_admitting and evicts is not None and evicts >= not_admitting
+    right = first.iteration == not_admitting and evicts is not None and evicts >= not_admitting
+    return right and Seen(not first.evicted)
 
 
 @CLAIMS.claim(
@@ -134,7 +132,6 @@ _NEXT = "next lower live-support level"
     "lemma-a-2.next-level-two-stages",
     "Lemma A.2, where there are two stages",
     "With l1 = 2 the first support loss empties one stage.",
-    ours="{count} starts",
     paper=_NEXT,
 )
 @CLAIMS.over(
@@ -143,8 +140,8 @@ _NEXT = "next lower live-support level"
     'Lemma A.2, "moves the trajectory to the next lower live-support level"',
     "The first support loss from full support empties one stage.",
     ours=lambda _: (
-        f"{_FULL.share(lambda case: _next_level(case) is not True)} starts lose several "
-        "positions at once"
+        f"{_FULL.share(lambda case: fallen(case).support_losses[0].empty_stages > 1)} starts lose "
+        "several positions at once"
     ),
     paper=_NEXT,
     note="The completing position and the youngest other one can go in one iteration: an overflow "
@@ -180,36 +177,26 @@ def _next_level_near() -> Outcome:
 _OFF = tuple(Fraction(1, 10**digits) for digits in (3, 6, 9))
 
 
-_NEAR = Range(
-    "l0 = 1 ... 4, l1 = 2 ... 5, stage 0 off by 1e-3, 1e-6, 1e-9",
-    lambda: ((l0, l1, off) for l1 in range(2, 6) for l0 in range(1, 5) for off in _OFF),
-    name=lambda l0, l1, off: f"l0={l0}, l1={l1}, off by {off}",
-)
-
-
 @CLAIMS.over(
-    _NEAR,
+    Range(
+        "l0 = 1 ... 4, l1 = 2 ... 5, stage 0 off by 1e-3, 1e-6, 1e-9",
+        lambda: ((l0, l1, off) for l1 in range(2, 6) for l0 in range(1, 5) for off in _OFF),
+        name=lambda l0, l1, off: f"l0={l0}, l1={l1}, off by {off}",
+    ),
     "lemma-a-2.fixed-point-unstable",
     "Lemma A.2, last sentence",
     "Starts ever closer to the fixed point leave it and evict.",
-    ours=lambda _: (
-        "starts off by 1e-3, 1e-6, 1e-9 all evict, by "
-        f"n={max(_evicts_at(*near) or 0 for near in _NEAR.cases())}"
-    ),
+    ours=lambda seen: f"starts off by 1e-3, 1e-6, 1e-9 all evict, by n={max(seen)}",
     paper="the fixed point is unstable",
 )
-def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool:
-    return _evicts_at(l0, l1, off) is not None
-
-
-@cache
-def _evicts_at(l0: int, l1: int, off: Fraction) -> int | None:
-    """First n that evicts, from three requests in each stage, one more by `off` in stage 0."""
+def _leaves_the_fixed_point(l0: int, l1: int, off: Fraction) -> bool | Seen:
+    """From three requests in each stage, one more by `off` in stage 0."""
     x = Fraction(3)
     system = system_of(l0, l1, sum((l0 + 1 + j) * x for j in range(l1)))
     start = [x + off, *[x] * (l1 - 2), x - off * Fraction(l0 + 1, l0 + l1)]
     states = exact.trajectory(system, start, iterations=1000, after_settling=l1)
-    return exact.cascade(states, system).first_eviction
+    first = exact.cascade(states, system).first_eviction
+    return first is not None and Seen(first)
 
 
 # --- Lemma A.3: dead positions --------------------------------------------------------------------
@@ -220,8 +207,6 @@ def _evicts_at(l0: int, l1: int, off: Fraction) -> int | None:
     "lemma-a-3.no-revival",
     "Lemma A.3",
     "A relative position without mass never has mass again.",
-    ours="{count} states with an empty stage, dead after an iteration what was dead before",
-    paper="z = 0 stays 0",
     note="With l1 = 1 no state on the boundary has an empty stage.",
 )
 def _no_revival(case: Case) -> bool | str:
@@ -235,8 +220,6 @@ def _no_revival(case: Case) -> bool | str:
     "lemma-a-3.overflow",
     "proof of Lemma A.3",
     "When a dead position passes the last stage, memory after execution is M plus all masses.",
-    ours="{count} states",
-    paper="M + sum of masses, above M",
 )
 def _dead_overflow(case: Case) -> bool:
     used = exact.memory_used(case.system(), case.step().executed)
@@ -248,8 +231,6 @@ def _dead_overflow(case: Case) -> bool:
     "equation-14.live-set",
     "equation (14) and below",
     "The live set of one iteration is part of that of the iteration before.",
-    ours="{count} starts, whole way",
-    paper="the live set can only shrink",
 )
 def _live_set_shrinks(case: Case) -> bool | str:
     for n, (before, after) in enumerate(pairwise(fallen(case).live)):
@@ -266,25 +247,17 @@ def _live_set_shrinks(case: Case) -> bool | str:
     "theorem-a-1.finite-time",
     "Theorem A.1",
     "Every start reaches a balanced cycle exactly, in finite time.",
-    ours=lambda _: (
-        f"{STARTS.share(_ends_elsewhere)} starts end on another balanced cycle than the "
-        f"maximal-eviction cycle, the last of all at n={max(map(_settles_at, cases()))}"
+    ours=lambda seen: (
+        f"{{count}} starts are exactly on a balanced cycle by n={max(n for n, _ in seen)}, "
+        f"{sum(other for _, other in seen)} of them not on the maximal-eviction cycle"
     ),
-    paper="every trajectory, in finite time",
     note="Finite, but without a common bound: the nearer to a balanced cycle, the later.",
 )
-def _finite_time(case: Case) -> bool:
-    return fallen(case).settled is not None
-
-
-def _ends_elsewhere(case: Case) -> bool:
-    found = fallen(case).settled
-    return found is not None and found.attractor != "maximal-eviction cycle"
-
-
-def _settles_at(case: Case) -> int:
-    found = fallen(case).settled
-    return found.iteration if found else HORIZON
+def _finite_time(case: Case) -> bool | Seen:
+    settled = fallen(case).settled
+    if settled is None:
+        return False
+    return Seen((settled.iteration, settled.attractor != "maximal-eviction cycle"))
 
 
 @CLAIMS.over(

@@ -10,7 +10,7 @@ from itertools import accumulate, product
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
+from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, cases, fallen, shown
 from fluidkv.papers.congestion.instances.one_class import compositions, system_of
 from fluidkv.papers.congestion.paper import statements
@@ -66,8 +66,6 @@ _FIXED = _BLOCKS.where("where the support lasts", _lasts)
     "equation-15.boundary",
     "equation (15)",
     "At a block-end memory is the sum of (l0 + S_h) y_h.",
-    ours="{count} block-ends",
-    paper="equation (15)",
 )
 def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     held = ((l0 + s) * y for s, y in zip(accumulate(end.gaps), end.masses, strict=True))
@@ -79,8 +77,6 @@ def _boundary(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     "proposition-a-4.map",
     "Proposition A.4",
     "As long as the support lasts, the next block-end is that of equation (16), old masses copied.",
-    ours="equal after {count} blocks",
-    paper="equation (16), old masses copied",
 )
 def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     g, l1 = end.gaps[-1], sum(end.gaps)
@@ -96,13 +92,14 @@ def _map(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     "proposition-a-4.condition",
     "Proposition A.4, its condition made explicit",
     "The support lasts a block exactly if equation (16) gives a positive mass.",
-    ours=lambda _: f"in {_BLOCKS.share(_lasts)} blocks it lasts",
+    ours=lambda seen: f"{{count}} blocks, {len(seen) - sum(seen)} of them lose support",
     paper="conditional on the same support pattern",
     note="The condition can be read off the formula: the support lasts exactly if y'_0 > 0.",
     origin=Origin.READING,
 )
-def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
-    return (exact.new_batch(l0, end) > 0) == _lasts(l0, end, steps)
+def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool | Seen:
+    lasts = _lasts(l0, end, steps)
+    return (exact.new_batch(l0, end) > 0) == lasts and Seen(lasts)
 
 
 @CLAIMS.over(
@@ -110,8 +107,6 @@ def _condition(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> boo
     "proposition-a-4.block-length",
     "proof of Proposition A.4",
     "On a fixed support the next live position completes after exactly g_{m-1} iterations.",
-    ours="{count} blocks",
-    paper="exactly g_{m-1} iterations",
 )
 def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     """No live position completes between, and the next one does right after."""
@@ -124,8 +119,6 @@ def _block_length(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> 
     "proposition-a-4.pure-evictions",
     "proof of Proposition A.4",
     "On a fixed support a block is one iteration that admits and g_{m-1} - 1 that evict.",
-    ours="{count} blocks",
-    paper="one admission, then g_{m-1} - 1 pure-evict iterations",
 )
 def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     evicting = [any(step.evicted[0]) for step in steps]
@@ -137,8 +130,6 @@ def _pure_evictions(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "proposition-a-4.only-the-batch",
     "proof of Proposition A.4",
     "On a fixed support eviction trims the newly admitted batch and nothing else.",
-    ours="{count} blocks",
-    paper="LPF trims the new batch and no old live mass",
 )
 def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -> bool:
     return not any(
@@ -151,8 +142,6 @@ def _only_the_batch(l0: int, end: "exact.BlockEnd", steps: "list[exact.Step]") -
     "lemma-a-8.bounded",
     "proof of Lemma A.8",
     "Normalized masses at block-ends are at most M/(l0+1).",
-    ours="{count} block-ends",
-    paper="0 <= u <= M/(l0+1)",
 )
 def _batch_bound(l0: int, capacity: Fraction, end: "exact.BlockEnd") -> bool:
     return all(0 <= u <= capacity / (l0 + 1) for u in end.normalized)
@@ -198,8 +187,6 @@ _UNBALANCED = _NORMALIZED.where("G^sc > 0", lambda l0, end: end.spread > 0)
     "corollary-a-5.map",
     "Corollary A.5, equations (17) and (18)",
     "Equation (18) is equation (16) in normalized masses.",
-    ours="equal to (16) on {count} block-ends",
-    paper="equation (18)",
 )
 def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     u, gaps = end.normalized, end.gaps
@@ -212,8 +199,6 @@ def _normalized_map(l0: int, end: "exact.BlockEnd") -> bool:
     "lemma-a-6.monotone",
     "Lemma A.6, equation (19)",
     "The block-end spread does not fall while the support lasts.",
-    ours="{count} blocks",
-    paper="G^sc does not fall",
 )
 def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, 1)
@@ -230,8 +215,6 @@ def _spread_monotone(l0: int, end: "exact.BlockEnd") -> bool:
     "lemma-a-6.strict",
     "Lemma A.6",
     "It grows strictly when the oldest normalized mass is an extremum and the spread is not 0.",
-    ours="{count} blocks, ties for the extremum included",
-    paper="strict",
 )
 def _spread_strict(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, 1)
@@ -255,8 +238,6 @@ def _grows_within(l0: int, end: "exact.BlockEnd", blocks: int) -> bool:
     "corollary-a-7.within-m-steps",
     "Corollary A.7",
     "While the support lasts, a positive spread grows at least once every m blocks.",
-    ours="{count} runs that keep their support",
-    paper="at least once every m sampled steps",
 )
 def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
     return _grows_within(l0, end, len(end.gaps))
@@ -267,7 +248,6 @@ def _within_m(l0: int, end: "exact.BlockEnd") -> bool:
     "corollary-a-7.within-m-1-steps",
     "Corollary A.7, sharpened",
     "It even grows at least once every m - 1 blocks.",
-    ours="{count} runs that keep their support",
     paper="at least once every m sampled steps",
     note="Maximum and minimum are at different positions, so the older of them is not the youngest "
     "position and comes to the oldest slot one block earlier than the corollary counts.",
@@ -282,8 +262,6 @@ def _within_fewer(l0: int, end: "exact.BlockEnd") -> bool:
     "theorem-a-1.balance-stays",
     "Theorem A.1, proof",
     "A balanced block-end is back after m blocks, gaps and masses.",
-    ours="{count} balanced block-ends come back after m blocks",
-    paper="one full circuit",
 )
 def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
     after = _after(l0, end, len(end.gaps))
@@ -293,31 +271,21 @@ def _balance_stays(l0: int, end: "exact.BlockEnd") -> bool:
 _MOST_BLOCKS = 200
 
 
-@cache
-def _blocks_until_loss(l0: int, end: "exact.BlockEnd") -> int | None:
-    """None if the support still lasts after _MOST_BLOCKS."""
-    current: exact.BlockEnd | None = end
-    for blocks in range(1, _MOST_BLOCKS + 1):
-        current = exact.block_step(l0, current)
-        if current is None:
-            return blocks
-    return None
-
-
 @CLAIMS.over(
     _UNBALANCED,
     "lemma-a-8.finite-loss",
     "Lemma A.8",
     "From every unbalanced block-end the support shrinks within finitely many blocks.",
-    ours=lambda _: (
-        "{count} unbalanced block-ends lose support within "
-        f"{max(_blocks_until_loss(*c) or _MOST_BLOCKS for c in _UNBALANCED.cases())} blocks"
-    ),
-    paper="within finitely many sampled steps",
+    ours=lambda seen: f"{{count}} unbalanced block-ends lose support within {max(seen)} blocks",
     note="No bound holds for all: the smaller the spread, the more blocks.",
 )
-def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool:
-    return _blocks_until_loss(l0, end) is not None
+def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool | Seen:
+    current: exact.BlockEnd | None = end
+    for blocks in range(1, _MOST_BLOCKS + 1):
+        current = None if current is None else exact.block_step(l0, current)
+        if current is None:
+            return Seen(blocks)
+    return False
 
 
 @CLAIMS.over(
@@ -325,8 +293,6 @@ def _finite_loss(l0: int, end: "exact.BlockEnd") -> bool:
     "equation-39",
     "equation (39), proof of Lemma A.8",
     "The new normalized mass exceeds the maximum by equation (39).",
-    ours="equal on {count} block-ends",
-    paper="equation (39)",
 )
 def _equation_39(l0: int, end: "exact.BlockEnd") -> bool:
     u, gaps, top = end.normalized, end.gaps, max(end.normalized)

@@ -27,7 +27,6 @@ CLAIMS = statements()
     "Definition 1 and the sentence after it",
     "A fixed point is a steady regime without eviction.",
     ours="of {count} cycles, those with no empty stage, and they evict nothing",
-    paper="a steady regime with no eviction",
 )
 def _fixed_point(cycle: "exact.Cycle", verified: bool) -> bool:
     fixed = verified and cycle.period == 1
@@ -74,7 +73,6 @@ def _no_other(cycle: "exact.Cycle", verified: bool) -> bool:
     "No cycle has a lower throughput than M/(l1(l0+l1)), and only the maximal-eviction cycle has "
     "this one.",
     ours="attained by the gap vector (l1) alone, of {count} systems and gap vectors",
-    paper="least throughput of all limit cycles, attained by no other",
     note="These are all limit cycles (congestion.lemma-1.every-limit-cycle-is-balanced).",
 )
 def _minimum(cycle: "exact.Cycle", verified: bool) -> bool | str:
@@ -92,7 +90,6 @@ def _minimum(cycle: "exact.Cycle", verified: bool) -> bool | str:
     "There are a fixed point, a maximal-eviction limit cycle at level l1-1 and, for l1 >= 3, limit "
     "cycles at intermediate levels.",
     ours="a fixed point, and a limit cycle at each level from 1 to l1 - 1",
-    paper="a fixed point, one at level l1 - 1, and for l1 >= 3 intermediate ones",
 )
 def _existence(l0: int, l1: int) -> bool | str:
     cycles = [cycle for cycle, verified in cycles_of(l0, l1) if verified]
@@ -147,7 +144,6 @@ def _intermediate_are_unstable(cycle: "exact.Cycle", verified: bool) -> bool | s
     "proposition-8.throughput",
     "Proposition 8, equation (25)",
     "Every gap vector gives an orbit that closes, with the throughput of equation (25).",
-    ours="closes, with this throughput, for {count} systems and gap vectors",
     paper="M / (l0 l1 + (l1^2 + sum of g_h^2) / 2)",
 )
 def _formula(cycle: "exact.Cycle", verified: bool) -> bool | str:

@@ -76,7 +76,6 @@ def _least(l0: int, l1: int, m: int) -> bool | str:
     "With m live positions, throughput is most at the as-evenly-spaced gap vectors, in any order "
     "of the gaps.",
     ours="at every order of r gaps a+1 and m-r gaps a, and nowhere else",
-    paper="maximised by any as-evenly-spaced gap vector",
 )
 def _most(l0: int, l1: int, m: int) -> bool | str:
     _, best = _extremes(l0, l1, m)
@@ -93,8 +92,6 @@ def _most(l0: int, l1: int, m: int) -> bool | str:
     "proposition-8.evenly-spaced",
     "Proposition 8, last sentence",
     "Where m divides l1, the upper endpoint is the throughput of Proposition 7.",
-    ours="equal",
-    paper="equation (24)",
 )
 def _bridge(l0: int, l1: int, m: int) -> bool | str:
     _, best = _extremes(l0, l1, m)
@@ -108,7 +105,6 @@ def _bridge(l0: int, l1: int, m: int) -> bool | str:
     "For l1 >= 4 there can be several limit cycles, of distinct throughput, at a level i with "
     "2 <= i <= l1-2.",
     ours="several throughputs at every level from 2 to l1 - 2, one cycle at each other level",
-    paper="need not be unique; distinct throughputs",
     note="Never unique there, in the range: stronger than the remark.",
 )
 def _several(l0: int, l1: int, i: int) -> bool | str:

@@ -2,15 +2,13 @@
 
 from fractions import Fraction
 from functools import partial
-from itertools import product
 from typing import TYPE_CHECKING
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case
-from fluidkv.papers.congestion.instances.one_class import system_of, weight
+from fluidkv.papers.congestion.instances.one_class import grid, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -20,14 +18,6 @@ if TYPE_CHECKING:
 CLAIMS = statements()
 
 _CAPACITY = ", M = 7(l0+l1)/3"
-
-
-def _pairs(longest: int, more: str = "") -> Range:
-    return Range(
-        f"l0, l1 = 1 ... {longest}{more}",
-        lambda: ((l0, l1) for l1, l0 in product(range(1, longest + 1), repeat=2)),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    )
 
 
 # --- the map and its boundary ------------------------------------------------------------------
@@ -55,7 +45,6 @@ def _queue_does_not_matter(case: Case) -> bool:
     "equation-1.boundary",
     "section 2.3, below equation (1)",
     "After admission the state is on the memory boundary, also from half of the masses.",
-    ours="memory exactly full after one iteration, {count} starts and their halves",
     paper="post-admission states lie on B",
     kind="equation",
 )
@@ -120,12 +109,10 @@ def _equation_4() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30, _CAPACITY),
+    grid(range(1, 31), range(1, 31), _CAPACITY),
     "equation-8.one-class",
     "equation (8)",
     "The equilibrium rate of several classes reduces to equation (4) for one class.",
-    ours="equal on {count} pairs of lengths",
-    paper="equation (4)",
 )
 def _equation_8(l0: int, l1: int) -> bool:
     system = system_of(l0, l1)
@@ -134,12 +121,10 @@ def _equation_8(l0: int, l1: int) -> bool:
 
 
 @CLAIMS.over(
-    _pairs(8, _CAPACITY),
+    grid(range(1, 9), range(1, 9), _CAPACITY),
     "lemma-1.value",
     "section 3.2 and Lemma 1 (the value, not that it is the minimum)",
     "All requests in one stage, filling memory, is a cycle whose throughput is M/(l1(l0+l1)).",
-    ours="M / (l1 (l0 + l1)) on {count} systems",
-    paper="M / (l1 (l0 + l1))",
 )
 def _worst_cycle(l0: int, l1: int) -> bool | str:
     """Walk the cycle with the literal model and average its completions."""
@@ -230,7 +215,7 @@ def _ratio_interval() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30),
+    grid(range(1, 31), range(1, 31)),
     "worst-case-ratio.interval-every-length",
     _BELOW,
     "The ratio lies strictly between 1/2 and 1 for every decode length, as the text reads.",
@@ -274,7 +259,7 @@ def _ratio_increases() -> Outcome:
 
 
 @CLAIMS.over(
-    _pairs(30),
+    grid(range(1, 31), range(1, 31)),
     "worst-case-ratio.increases-with-l0-every-length",
     _BELOW,
     "The ratio increases with the input length for every decode length, as the text reads.",

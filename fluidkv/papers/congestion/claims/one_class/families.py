@@ -10,7 +10,14 @@ from itertools import pairwise
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import INPUTS, lengths, named, system_of, weight
+from fluidkv.papers.congestion.instances.one_class import (
+    INPUTS,
+    grid,
+    lengths,
+    named,
+    system_of,
+    weight,
+)
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Verdict
 
@@ -67,7 +74,6 @@ def _occupied(state: "exact.State") -> list[int]:
     "proposition-5.adjacent-throughput",
     "Proposition 5, equation (20)",
     "The adjacent two-stage orbit closes, with throughput (20).",
-    ours="closes, with this throughput",
     paper="M / (w_{l1-1}^2 - w_0 w_{l1-2})",
 )
 def _adjacent(l0: int, l1: int) -> bool | str:
@@ -81,7 +87,6 @@ def _adjacent(l0: int, l1: int) -> bool | str:
     "proposition-5.opposite-throughput",
     "Proposition 5, equation (21)",
     "For even l1 = 2d the opposite two-stage orbit closes, with throughput (21).",
-    ours="closes, with this throughput",
     paper="M / (d (w_{d-1} + w_{l1-1}))",
 )
 def _opposite(l0: int, l1: int) -> bool | str:
@@ -101,7 +106,6 @@ _TWO_STAGES = (
     "Proposition 5 with Definition 2, from l1 = 3",
     "For every l1 >= 3 the adjacent orbit is a limit cycle of period l1, and for even l1 = 2d the "
     "opposite one of period d.",
-    ours="limit cycles with these smallest periods",
     paper=_TWO_STAGES,
 )
 @CLAIMS.over(
@@ -133,7 +137,6 @@ def _two_stage_periods(l0: int, l1: int) -> bool | str:
     "proposition-6.throughput",
     "Proposition 6, equation (22)",
     "At every level the contiguous orbit closes, with throughput c_i of equation (22).",
-    ours="closes at each level, with this throughput",
     paper="M / ((i+1) w_i + sum of w_j for j > i)",
 )
 def _contiguous(l0: int, l1: int, i: int) -> bool | str:
@@ -174,7 +177,6 @@ def _printed_orbit(l0: int, l1: int, i: int) -> bool | str:
     "proposition-6.ends",
     "Proposition 6",
     "c_0 is x* and c_{l1-1} the throughput of the maximal-eviction cycle.",
-    ours="the fixed point and the maximal-eviction cycle",
     paper="c_0 = x*, c_{l1-1} = M / (l1 w_{l1-1})",
 )
 def _contiguous_ends(l0: int, l1: int) -> bool:
@@ -220,7 +222,6 @@ def _contiguous_stages(l0: int, l1: int, i: int) -> bool | str:
     "proposition-6.contiguous-cyclically",
     "Proposition 6, as its proof reads it",
     "The occupied stages are a contiguous block in cyclic order at every iteration.",
-    ours="one block, the last stage and stage 0 being next",
     paper=_ONE_BLOCK,
 )
 def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
@@ -239,7 +240,6 @@ def _contiguous_cyclically(l0: int, l1: int, i: int) -> bool | str:
     "Proposition 6, equation (23)",
     "c_i decreases strictly with the level.",
     ours="strictly decreasing; the denominators grow by i + 1",
-    paper="c_i > c_{i+1}",
 )
 def _contiguous_decreases(l0: int, l1: int, i: int) -> bool:
     system = system_of(l0, l1)
@@ -257,7 +257,6 @@ def _contiguous_decreases(l0: int, l1: int, i: int) -> bool:
     "Proposition 7, equation (24)",
     "For a divisor k of l1, k evenly spaced stages give an orbit that closes, with throughput "
     "(24).",
-    ours="closes, stages d apart, with this throughput",
     paper="M / (d sum of w_{qd-1}, q = 1 ... k)",
 )
 def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
@@ -274,7 +273,6 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
     "proposition-7.limit-cycle",
     "Proposition 7 with Definition 2, for k < l1",
     "For every divisor k of l1, from 2 to below l1, the evenly spaced orbit is a limit cycle.",
-    ours="limit cycles, of period l1/k",
     paper="a limit cycle, which has period at least 2",
 )
 @CLAIMS.over(
@@ -293,15 +291,11 @@ def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
 
 
 @CLAIMS.over(
-    Range(
-        f"l0 = {', '.join(map(str, INPUTS))}, l1 = 2 ... 60",
-        lambda: ((l0, l1) for l1 in range(2, 61) for l0 in INPUTS),
-    ),
+    grid(INPUTS, range(2, 61)),
     "proposition-7.increasing",
     "Proposition 7",
     "The throughput of evenly spaced cycles increases strictly with the number of occupied stages.",
     ours="strictly increasing over the divisors, k = 1 among them",
-    paper="strictly increasing in k",
 )
 def _evenly_spaced_increases(l0: int, l1: int) -> bool | str:
     system = system_of(l0, l1)

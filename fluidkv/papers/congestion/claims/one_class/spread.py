@@ -51,8 +51,6 @@ def _spread(state: State) -> Fraction:
     "equation-6.admission",
     "equation (6)",
     "Without eviction the admitted mass is that of equation (6).",
-    ours="equal in {count} iterations",
-    paper="equation (6)",
 )
 def _equation_6(case: Case, x: State, y: State) -> bool:
     return y[0] == x[-1] + sum(x[-1] - value for value in x) / (case.l0 + 1)
@@ -63,8 +61,6 @@ def _equation_6(case: Case, x: State, y: State) -> bool:
     "equation-6.sign",
     "section 3.3, below equation (6)",
     "Without eviction more is admitted than completes exactly if the last stage is above average.",
-    ours="{count} iterations",
-    paper="x_0 grows past the last stage exactly if that is above average",
 )
 def _equation_6_sign(case: Case, x: State, y: State) -> bool:
     return (y[0] > x[-1]) == (x[-1] > sum(x) / len(x))
@@ -76,8 +72,6 @@ def _equation_6_sign(case: Case, x: State, y: State) -> bool:
     "section 3.3, below equation (6)",
     "Without eviction the spread grows by at least G/(l0+1) when the last stage holds the minimum "
     "or the maximum.",
-    ours="{count} iterations",
-    paper="grows by at least G/(l0+1)",
 )
 def _extremal_growth(case: Case, x: State, y: State) -> bool:
     return _spread(y) >= _spread(x) + _spread(x) / (case.l0 + 1)
@@ -88,8 +82,6 @@ def _extremal_growth(case: Case, x: State, y: State) -> bool:
     "lemma-a-1.spread",
     "Lemma A.1",
     "The spread G does not fall in an iteration without eviction.",
-    ours="{count} iterations without eviction",
-    paper="G^{n+1} >= G^n",
 )
 def _spread_does_not_fall(case: Case, x: State, y: State) -> bool:
     return _spread(y) >= _spread(x)
@@ -100,8 +92,6 @@ def _spread_does_not_fall(case: Case, x: State, y: State) -> bool:
     "equation-38",
     "equation (38), proof of Lemma A.2",
     "Without eviction the admitted mass exceeds the maximum by equation (38).",
-    ours="equal in {count} iterations",
-    paper="equation (38)",
 )
 def _equation_38(case: Case, x: State, y: State) -> bool:
     top = max(x)

@@ -12,8 +12,8 @@ from itertools import combinations, islice, pairwise
 from fluidkv import exact, fluid
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
-from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import intermediate_gaps, system_of, weight
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
@@ -123,35 +123,27 @@ def _ends() -> "tuple[tuple[int, int, exact.State, exact.State | None], ...]":
     )
 
 
-_DEALT = Range(
-    "l0 = 1 ... 3; memory dealt out in "
-    + ", ".join(f"{parts} parts (l1 = {l1})" for l1, parts in _GRIDS.items()),
-    _ends,
-    name=lambda l0, l1, start, end: f"l0={l0}, l1={l1}, start {start}: no end",
-)
-
-
-def _maximal(l0: int, l1: int, start: "exact.State", end: "exact.State | None") -> bool:
-    return end is not None and _live(end) == 1
-
-
 @CLAIMS.over(
-    _DEALT,
+    Range(
+        "l0 = 1 ... 3; memory dealt out in "
+        + ", ".join(f"{parts} parts (l1 = {l1})" for l1, parts in _GRIDS.items()),
+        _ends,
+        name=lambda l0, l1, start, end: f"l0={l0}, l1={l1}, start {start}: no end",
+    ),
     "theorem-2.3.basin",
     "Theorem 2 (3), Theorem A.1",
     "Every start on the memory boundary reaches the maximal-eviction cycle unless a nonmaximal "
     "balanced orbit captures it exactly.",
-    ours=lambda _: (
-        f"{_DEALT.share(_maximal)} starts reach the maximal-eviction cycle, and the "
-        "others land exactly on another balanced cycle"
+    ours=lambda seen: (
+        f"of {{count}} starts {sum(seen)} reach the maximal-eviction cycle and "
+        f"{len(seen) - sum(seen)} land exactly on another balanced cycle"
     ),
-    paper="all but those captured exactly by a nonmaximal balanced orbit",
     note="Both ends are reached in finitely many iterations. Starts on all faces, with exact ties. "
     "With l1 = 1 the one state is the fixed point and the maximal-eviction cycle at once; the "
     "theorem asks for l1 >= 2.",
 )
-def _basin(l0: int, l1: int, start: "exact.State", end: "exact.State | None") -> bool:
-    return end is not None
+def _basin(l0: int, l1: int, start: "exact.State", end: "exact.State | None") -> bool | Seen:
+    return end is not None and Seen(_live(end) == 1)
 
 
 @CLAIMS.over(
@@ -239,11 +231,7 @@ def _every_cycle_captures(gaps: tuple[int, ...], iterations: int) -> bool:
 
 
 @CLAIMS.over(
-    Range(
-        "l0 = 1 ... 3, l1 = 2 ... 8",
-        lambda: ((l0, l1) for l1 in range(2, 9) for l0 in _INPUTS),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    ),
+    grid(_INPUTS, range(2, 9)),
     "theorem-2.exceptional-set.fixed-point",
     "Theorem 2, definition of the exceptional set",
     "The fixed point captures no start but itself.",
@@ -298,11 +286,7 @@ def _lost_to_rounding() -> Outcome:
 
 
 @CLAIMS.over(
-    Range(
-        "l0 = 1, 2, 10, 100; l1 = 1 ... 1,999",
-        lambda: ((l0, l1) for l0 in (1, 2, 10, 100) for l1 in range(1, 2000)),
-        name=lambda l0, l1: f"l0={l0}, l1={l1}",
-    ),
+    grid((1, 2, 10, 100), range(1, 2000)),
     "theorem-2.loss-approaches-half",
     "sections 1 and 3.2",
     "The loss of throughput approaches one half as decode lengths grow.",

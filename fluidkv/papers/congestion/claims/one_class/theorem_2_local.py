@@ -13,18 +13,14 @@ from itertools import islice
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin
-from fluidkv.ledger.ranges import Range
-from fluidkv.papers.congestion.instances.one_class import intermediate_gaps, system_of, weight
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.congestion.instances.one_class import grid, intermediate_gaps, system_of, weight
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.workload import System
 
 CLAIMS = statements()
 
-_SYSTEMS = Range(
-    "l0 = 1, 2, 5; l1 = 2 ... 5",
-    lambda: ((l0, l1) for l1 in range(2, 6) for l0 in (1, 2, 5)),
-    name=lambda l0, l1: f"l0={l0}, l1={l1}",
-)
+_SYSTEMS = grid((1, 2, 5), range(2, 6))
 
 
 def residual(system: System, state: Sequence[Fraction]) -> Fraction:
@@ -143,7 +139,6 @@ def _starts(shares: Sequence[Fraction], mixtures: int) -> Range:
     "Definition 3",
     "Near the maximal-eviction cycle a trajectory follows it with one integer shift.",
     ours="one shift each, and equality from iteration 2 l1 on, for {count} starts",
-    paper="X^n approaches the cycle with one integer shift",
     note="The maximal-eviction cycle is reached in finite time, where the definition asks only for "
     "convergence.",
 )
@@ -164,8 +159,6 @@ def _one_shift(l0: int, l1: int, share: Fraction, start: "exact.State") -> bool:
     "lemma-a-9.one-stage",
     "Lemma A.9",
     "No start with a single occupied stage is captured by a nonmaximal orbit.",
-    ours="one stage occupied at every iteration",
-    paper="empty: no start with one occupied stage is captured",
     note="For l1 >= 2. With l1 = 1 the one state is also the fixed point, and the sentence depends "
     "on what that is called.",
 )
@@ -213,7 +206,6 @@ def _pieces() -> "tuple[tuple[Gaps, Sequence[exact.State]], ...]":
     "Captured starts have relative measure zero in each face.",
     ours="codimension at least m - 1 in its face, m the live positions of the cycle, for {count} "
     "pieces up to 4 iterations back",
-    paper="relative measure zero in each face",
     note="And for all: a step back from a point y adds k masses that are evicted or complete, so k "
     "stages and at most k dimensions (see fluidkv.exact.one_class.capture), which leaves the "
     "codimension m - 1 >= 1 as it is. The set is a countable union of such pieces. This needs no "
@@ -275,29 +267,12 @@ def nearest_captured(system: System, gaps: Gaps, *, steps: int) -> Fraction:
     return least
 
 
-@cache
-def _nearest(l0: int, l1: int) -> Fraction:
-    """Least residual of all captured starts, up to four iterations back."""
-    system = system_of(l0, l1)
-    (balanced,) = exact.fixed_point(system).states  # all that it captures is itself
-    others = (nearest_captured(system, gaps, steps=4) for gaps in intermediate_gaps(l1))
-    return min([residual(system, balanced), *others])
-
-
-def _bracket() -> str:
-    """Both sides of the largest delta, for l0 = 2."""
-    return "; ".join(
-        f"l1={l1}: {safe_residual(system_of(2, l1))} < delta <= {_nearest(2, l1)}"
-        for l1 in range(2, 6)
-    )
-
-
 @CLAIMS.over(
     _SYSTEMS,
     "lemma-a-10.exception",
     "Lemma A.10",
     "The starts that are excepted have a positive distance from the maximal-eviction cycle.",
-    ours=lambda _: f"{_bracket()} (l0 = 2, shares of memory)",
+    ours=lambda seen: "; ".join(t for l0, t in seen if l0 == 2) + " (l0 = 2, shares of memory)",
     paper="there is a delta; the exceptional set is excepted",
     note="Farther out the exception is needed: at the larger number stands a start that is "
     "captured exactly (for l1 = 2 the fixed point, and the number is the largest delta; for "
@@ -305,10 +280,12 @@ def _bracket() -> str:
     "they have measure zero; corners of the states before find the nearest exactly.",
     origin=Origin.READING,
 )
-def _at_a_distance(l0: int, l1: int) -> bool | str:
+def _at_a_distance(l0: int, l1: int) -> bool | str | Seen:
     system = system_of(l0, l1)
     (balanced,) = exact.fixed_point(system).states
     if exact.states_before(system, balanced) != (balanced,):
         return f"l0={l0}, l1={l1}: the fixed point captures others"
-    near = _nearest(l0, l1)
-    return safe_residual(system) < near or f"l0={l0}, l1={l1}: captured at {near}"
+    # Captured starts: the fixed point itself, and those up to four iterations back of the others.
+    others = (nearest_captured(system, gaps, steps=4) for gaps in intermediate_gaps(l1))
+    safe, near = safe_residual(system), min([residual(system, balanced), *others])
+    return safe < near and Seen((l0, f"l1={l1}: {safe} < delta <= {near}"))

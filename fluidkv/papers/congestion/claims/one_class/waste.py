@@ -48,8 +48,6 @@ def _round(l0: int, gaps: tuple[int, ...]) -> "tuple[list[exact.State], Fraction
     "equation-27.cycles",
     "equation (27)",
     "Over a cycle, memory-time is that of completed and of evicted requests: p M = p T W + E.",
-    ours="adds up on {count} balanced cycles",
-    paper="p M = p T W + E",
 )
 def _equation_27(l0: int, gaps: tuple[int, ...]) -> bool:
     system = system_of(l0, sum(gaps))
@@ -63,8 +61,6 @@ def _equation_27(l0: int, gaps: tuple[int, ...]) -> bool:
     "equation-27.loss",
     "below equation (27)",
     "A limit cycle has less throughput than the fixed point exactly if it evicts.",
-    ours="{count} balanced cycles",
-    paper="T < x* with eviction",
 )
 def _eviction_costs(l0: int, gaps: tuple[int, ...]) -> bool:
     system = system_of(l0, sum(gaps))
@@ -83,7 +79,6 @@ _LITERAL = 6  # iterations from each start that the literal model is run along
     "equation (27), beyond limit cycles",
     "The account adds up in every iteration of every trajectory.",
     ours=f"each of {_LITERAL} iterations from {{count}} starts",
-    paper="p M = p T W + E",
     note="Away from cycles the memory-time of what is in flight at the end, less that of what was "
     "in flight at the start, is added.",
     origin=Origin.READING,
@@ -120,7 +115,8 @@ def _windows() -> tuple[Window, ...]:
         least = Fraction(case.capacity, case.l0 + l1)
         for n in range(_STARTED):
             done = sum((x[-1] for x in states[n : n + l1]), Fraction(0))
-            found.append((case, n, states[n][-1], sum(states[n]), least, done))
+            total = sum(states[n], Fraction(0))
+            found.append((case, n, states[n][-1], total, least, done))
     return tuple(found)
 
 
@@ -136,8 +132,6 @@ _WINDOWS = Range(
     "equation-40",
     "equation (40), for all trajectories",
     "At least M/(l0+l1) requests complete in any l1 consecutive iterations.",
-    ours="{count} windows, on cycles and off",
-    paper="at least m",
 )
 def _equation_40(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
     return done >= m
@@ -149,8 +143,6 @@ def _equation_40(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, 
     "equation (41)",
     "At least M/(l0+l1) requests are in flight on the memory boundary, and that many exactly if "
     "all are in the last stage.",
-    ours="{count} states",
-    paper="at least m, with equality if and only if all are in the last stage",
 )
 def _equation_41(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
     return total >= m and (total == m) == (total == y)
@@ -164,8 +156,6 @@ def _equation_41(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, 
     "equation-42",
     "equation (42), for all trajectories",
     "More than that complete in a window that starts with a completion and more requests.",
-    ours="{count} windows",
-    paper="more than m",
 )
 def _equation_42(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
     return done > m

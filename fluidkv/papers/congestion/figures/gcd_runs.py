@@ -1,32 +1,67 @@
-"""Figures 16 and 17: sets of decode lengths side by side, from an empty server."""
+"""Figures 16 to 18 and 21: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.workload import System
-
 Lengths = tuple[int, ...]
 
 
-def system(lengths: Lengths, input_length: int) -> "System":
-    """Equal shares. Masses are in units of x*, so capacity is sum of V_s: x* = 1.
+def sets_figure(
+    number: int,
+    title: str,
+    *sets: Lengths,
+    input_length: int,
+    iterations: int,
+    width: float,
+    capacity: int | None = None,
+) -> Figure:
+    """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
 
-    Scaling the capacity scales every mass alike: no curve depends on it.
-    """
-    from fluidkv.exact.mixed.mix import LengthMix
-    from fluidkv.workload import System
+    def draw(data: Data, canvas: "Canvas") -> None:
+        canvas.suptitle(title, x=0.01, ha="left")
+        draw_runs(data, canvas, sets)
 
-    mix = LengthMix(lengths, [Fraction(1, len(lengths))] * len(lengths))
-    return System(mix.workload(input_length), mix.weights(input_length).lifetime_memory)
+    def caption(data: Data) -> str:
+        queue = " with an endless queue" if capacity else ""
+        scale = (
+            f"The paper's M = {capacity} scales all masses alike."
+            if capacity
+            else "The paper does not print a capacity; masses scale with it, so none is needed "
+            "here."
+        )
+        return (
+            f"Requests admitted and evicted at each iteration, from an empty server{queue}, input "
+            f"length {input_length}, equal shares. {told(data, sets)} {scale} The counts of "
+            "growing modes are certified."
+        )
+
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number}",
+        parameters={
+            "input_length": input_length,
+            "shares": "equal",
+            "decode_lengths": [list(s) for s in sets],
+            "capacity": "sum of V_s (x* = 1)",
+            **({"arrivals": "endless queue"} if capacity else {}),
+            "start": "empty",
+            "iterations": iterations,
+            "seed": None,
+        },
+        size=(width, 4.2),
+        data=lambda: runs(sets, input_length, iterations),
+        draw=draw,
+        caption=caption,
+    )
 
 
 def name(lengths: Lengths) -> str:
@@ -36,20 +71,19 @@ def name(lengths: Lengths) -> str:
 def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     """Admissions and evictions of each set, and what is certified about its equilibrium.
 
-    Keys: iteration; and for each set "NAME.admitted", "NAME.evicted" (by iteration, units of x*),
+    Masses are in units of x*. Keys: iteration; and for each set "NAME.admitted", "NAME.evicted",
     "NAME.growing" (roots of F outside the unit circle), "NAME.radius" (the largest modulus) and
     "NAME.completed" (an iteration, over the last quarter).
     """
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-    from fluidkv.exact.survival import survival_weights
-    from fluidkv.fluid import cohort_model, empty_state, simulate
+    from fluidkv import exact, fluid
+    from fluidkv.papers.congestion.experiments.nodes import unit_system
 
     data: dict[str, np.ndarray | float] = {"iteration": np.arange(1.0, iterations + 1)}
     for lengths in sets:
-        chosen = system(lengths, input_length)
-        model = cohort_model(chosen)
-        found = simulate(model, empty_state(model), iterations=iterations)
-        certificate = certify_spectrum(survival_weights(chosen.workload))
+        chosen = unit_system(lengths, input_length)
+        model = fluid.cohort_model(chosen)
+        found = fluid.simulate(model, fluid.empty_state(model), iterations=iterations)
+        certificate = exact.certify_spectrum(exact.survival_weights(chosen.workload))
         if certificate.outside is None:
             raise ArithmeticError(f"the roots of {lengths} were not counted")
         key = name(lengths)

@@ -9,15 +9,16 @@ one of the two devices of the pool.
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
+from fluidkv import serving
 from fluidkv.ledger.table import Column, Row, Table
-from fluidkv.papers.congestion.claims.experiments._a100 import (
+from fluidkv.papers.congestion.experiments.a100 import (
     ENGINES,
     INPUT,
     Totals,
     totals,
     workload,
 )
-from fluidkv.papers.congestion.claims.experiments._printed import (
+from fluidkv.papers.congestion.experiments.printed_tables import (
     TABLE_1,
     TABLE_1_PARTIAL,
     TABLE_2,
@@ -81,14 +82,9 @@ def rate_limit_rows() -> list[Row]:
 @cache
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed an iteration, of 60,000 requests of Table 2."""
-    from fluidkv.serving.arrivals import saturated
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.measuring import metrics
-    from fluidkv.serving.run import serve
-
-    requests = saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
-    found = serve(requests, engine, Limits(GPU_CAPACITY), keep_requests=False)
-    told = metrics(found)
+    requests = serving.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
+    found = serving.serve(requests, engine, serving.Limits(GPU_CAPACITY), keep_requests=False)
+    told = serving.metrics(found)
     return int(told.preemptions.item()), float(told.throughput.item())
 
 

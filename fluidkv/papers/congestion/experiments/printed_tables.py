@@ -1,4 +1,4 @@
-"""Tables 1, 2, 3, 6 and 7 of Congestion as printed: numbers are text, so that digits stay."""
+"""Tables 1 to 8 of Congestion as printed: numbers are text, so that digits stay."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -69,6 +69,11 @@ TABLE_2 = Routed(
     ("-97.7", "-18.2", "30.5"),
 )
 
+ModelTable = tuple[tuple[str, str, str], tuple[str, str, str], tuple[str, str, str]]
+"""Evictions, latency and throughput of the two nodes and of the pool."""
+TABLE_4: ModelTable = (("63", "42.50", "48.2"), ("112", "45.30", "46.8"), ("0", "42.10", "50.0"))
+TABLE_5: ModelTable = (("248", "68.20", "38.5"), ("190", "71.40", "37.2"), ("105", "65.30", "42.8"))
+
 TABLE_6 = Routed(
     "6",
     ((50, 75), (77, 84), (50, 75, 77, 84)),
@@ -103,6 +108,7 @@ TABLE_3 = (PrintedRow("2232", "234.2", "42.7"), PrintedRow("0", "189.9", "54.8")
 TABLE_3_CHANGES = ("-100.0", "18.9", "28.3")
 TABLE_3_RATE_PER_S, TABLE_3_CAP, TABLE_3_CAPS = 300.0, 5, range(1, 11)
 
+FIGURE_5_SHARE = "25.2"
 FIGURE_24_RATE_PER_S = 7000.0
 
 

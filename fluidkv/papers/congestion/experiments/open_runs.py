@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from fluidkv import fluid
+from fluidkv.workload import RequestClass, System, Workload
+
 if TYPE_CHECKING:
     import numpy as np
-
-    from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
@@ -27,28 +28,21 @@ class Totals:
     queue: float
 
 
-def one_class(input_length: int, decode_length: int, capacity: int) -> "System":
-    from fluidkv.workload import RequestClass, System, Workload
-
+def one_class(input_length: int, decode_length: int, capacity: int) -> System:
     return System(Workload((RequestClass(input_length, decode_length),)), capacity)
 
 
-def poisson(system: "System", rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
+def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int) -> "np.ndarray":
     """Poisson arrivals with classes in their shares, `count` runs."""
-    import jax
 
-    from fluidkv.fluid.open.arrivals import class_rates, poisson_arrivals, steady
-
-    rates = steady(class_rates(system.workload, rate), iterations=iterations)
-    return poisson_arrivals(jax.random.key(seed), rates, count=count)
+    rates = fluid.steady(fluid.class_rates(system.workload, rate), iterations=iterations)
+    return fluid.poisson_arrivals(fluid.random_key(seed), rates, count=count)
 
 
-def totals(system: "System", arrivals: "np.ndarray", **policy: Any) -> Totals:
+def totals(system: System, arrivals: "np.ndarray", **policy: Any) -> Totals:
     """Over all iterations and runs, from an empty server; `policy` goes to `simulate_open`."""
-    from fluidkv.fluid.open.system import simulate_open
-
     iterations = arrivals.shape[-2]
-    found = simulate_open(
+    found = fluid.simulate_open(
         system,
         arrivals=arrivals,
         every=iterations,

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array
+from fluidkv.figures.figure import Data, Figure, array
 from fluidkv.figures.style import BLUE, ORANGE
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
-from fluidkv.papers.congestion.claims.experiments._printed import Routed
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import Routed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -20,6 +20,25 @@ _POLICIES = {
     "mixed.capped": (BLUE, "--", "mixed, capped at x*"),
 }
 _ENGINES = tuple(reversed(a100.ENGINES))
+
+
+def sweep_figure(number: int, title: str, case: Routed) -> Figure:
+    """The paper's figure of this number."""
+
+    def draw(data: Data, canvas: "Canvas") -> None:
+        canvas.suptitle(title, x=0.01, ha="left")
+        draw_sweep(data, canvas)
+
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number}",
+        parameters=parameters(case),
+        size=(9.0, 3.9),
+        data=lambda: sweep(case),
+        draw=draw,
+        caption=lambda data: f"{open_settings(case)} {told(data)}",
+    )
 
 
 def sweep(case: Routed) -> Data:

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.papers.congestion.claims.experiments._a100 import BASE_S, PER_KV_TOKEN_S, workload
-from fluidkv.papers.congestion.claims.experiments._a100 import CAPACITY as A100_CAPACITY
-from fluidkv.papers.congestion.claims.experiments.vidur_arithmetic import LLAMA_3_8B, PEAK_FLOPS
+from fluidkv import exact, serving
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.a100 import workload
+from fluidkv.workload import Workload
 
 if TYPE_CHECKING:
     import xarray as xr
-
-    from fluidkv.workload import Workload
 
 Lengths = tuple[int, ...]
 
@@ -35,7 +34,7 @@ WARM_UP, MEASURED = 12 * OUTPUT, 12 * OUTPUT
 
 PEAK_SHARE = Fraction(1, 2)
 """Share of the GPU's peak at which prompts are computed: ours; published serving is near it."""
-PER_PREFILL_TOKEN_S = float(2 * LLAMA_3_8B / (PEAK_FLOPS * PEAK_SHARE))
+PER_PREFILL_TOKEN_S = float(2 * a100.LLAMA_3_8B / (a100.PEAK_FLOPS * PEAK_SHARE))
 """d2 of Llama-3-8B on an A100: two operations a weight and token."""
 
 
@@ -80,14 +79,13 @@ def runs(
     return _served(engine, mixes, tuple(inputs), output)[lengths]
 
 
-def best(engine: str, classes: "Workload") -> float:
+def best(engine: str, classes: Workload) -> float:
     """x* of the engine, requests an iteration: vLLM holds a token less a request than the model."""
-    from fluidkv.serving.engines import engine as named
+    reserved = serving.engine(engine).reserved_tokens
+    return capacity(classes) / float(_held(classes, reserved))
 
-    return capacity(classes) / float(_held(classes, named(engine).reserved_tokens))
 
-
-def capacity(classes: "Workload") -> int:
+def capacity(classes: Workload) -> int:
     """Tokens of memory for `AT_ONCE` requests of the model."""
     mean = sum(c.share * c.decode_length for c in classes.classes)
     return round(AT_ONCE * _held(classes, 1) / mean)
@@ -99,11 +97,8 @@ def synchronized(lengths: Lengths, input_length: int) -> Fraction:
     One length: the maximal-eviction cycle. Two: the pulse cycle of their common divisor. No memory
     enters: it cancels.
     """
-    from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
-    from fluidkv.workload import System
-
     if len(lengths) == 2:
-        return pulse_cycle(System(workload(lengths, input_length), A100_CAPACITY)).share_of_best
+        return exact.pulse_cycle(a100.system(lengths, input_length)).share_of_best
     (length,) = lengths
     held = sum(input_length + 1 + j for j in range(length))
     return Fraction(held, length * (input_length + length))
@@ -130,8 +125,8 @@ def share_in_seconds(kept: Kept, ratio: float, output: int, *, per_prefill_s: fl
     requests at once, each of which emits one output; prompts, and what is computed again, come on
     top.
     """
-    iteration_s = BASE_S + PER_KV_TOKEN_S * A100_CAPACITY
-    decode_s = iteration_s * (ratio + 0.5) * output / A100_CAPACITY
+    iteration_s = a100.BASE_S + a100.PER_KV_TOKEN_S * a100.CAPACITY
+    decode_s = iteration_s * (ratio + 0.5) * output / a100.CAPACITY
     smooth = decode_s + per_prefill_s * ratio
     return smooth / (decode_s / kept.rate + per_prefill_s * kept.prefill)
 
@@ -140,10 +135,6 @@ def share_in_seconds(kept: Kept, ratio: float, output: int, *, per_prefill_s: fl
 def _served(
     engine: str, mixes: tuple[Lengths, ...], inputs: tuple[int, ...], output: int
 ) -> dict[Lengths, tuple[Kept, ...]]:
-    from fluidkv.serving.arrivals import saturated
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.run import serve
-
     classes = [workload(lengths, l0) for lengths in mixes for l0 in inputs]
     horizon = (WARM_UP + MEASURED) * output // OUTPUT
     # More than could be served and held at once, so that the queue never empties.
@@ -151,10 +142,13 @@ def _served(
         int(1.2 * best(engine, c) * horizon + capacity(c) / c.classes[0].input_length)
         for c in classes
     ]
-    found = serve(
-        [saturated(c, count, in_turn=True) for c, count in zip(classes, counts, strict=True)],
+    found = serving.serve(
+        [
+            serving.saturated(c, count, in_turn=True)
+            for c, count in zip(classes, counts, strict=True)
+        ],
         engine,
-        [Limits(capacity(c)) for c in classes],
+        [serving.Limits(capacity(c)) for c in classes],
         iterations=horizon,
         keep_requests=False,
     )
@@ -168,7 +162,7 @@ def _served(
     }
 
 
-def _held(classes: "Workload", reserved: int) -> Fraction:
+def _held(classes: Workload, reserved: int) -> Fraction:
     """Tokens that a request holds, summed over its iterations; mean over the classes."""
     return sum(
         (
@@ -180,9 +174,7 @@ def _held(classes: "Workload", reserved: int) -> Fraction:
 
 
 def _kept(run: "xr.Dataset", x: float, lengths: Lengths, first: int) -> Kept:
-    from fluidkv.serving.measuring import metrics
-
-    told = metrics(run, first=first)
+    told = serving.metrics(run, first=first)
     late = run.isel(run=0, window=slice(first, None))
     running = late.running.values
     outputs = float(late.new_outputs.sum())
@@ -193,12 +185,12 @@ def _kept(run: "xr.Dataset", x: float, lengths: Lengths, first: int) -> Kept:
         prefill=float(late.prefill_tokens.sum()) / outputs,
         evictions=float(told.preemptions.item() / told.completions.item()),
         swing=float((running.max() - running.min()) / running.mean()),
-        period=_period(running),
+        period=strongest_period(running),
         running=running,
     )
 
 
-def _period(values: np.ndarray) -> float:
+def strongest_period(values: np.ndarray) -> float:
     """Of the strongest line of the spectrum; a window of whole lifetimes has a line at one."""
     power = np.abs(np.fft.rfft(values - values.mean())) ** 2
     return len(values) / float(np.argmax(power))

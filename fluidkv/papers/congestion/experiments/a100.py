@@ -10,12 +10,11 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fluidkv import serving
+from fluidkv.workload import RequestClass, System, Workload
+
 if TYPE_CHECKING:
     import xarray as xr
-
-    from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.limits import Limits
-    from fluidkv.workload import System, Workload
 
 Lengths = tuple[int, ...]
 
@@ -28,6 +27,18 @@ BASE_S, PER_KV_TOKEN_S = 9.93e-3, 1.656e-7
 """A straight line through the decode batches that Vidur's profile has, up to 512 requests (R^2
 0.98). It knows nothing of prefills, and batches here are larger: seconds are for comparing our
 rows with one another."""
+
+PEAK_FLOPS = 312 * 10**12
+"""Of an A100 or A800: dense BF16, its data sheet."""
+
+
+def _weights(layers: int, width: int, kv_width: int, inner: int) -> int:
+    """What each prompt token is multiplied with: all but the embedding and the output layer."""
+    return layers * (2 * width**2 + 2 * width * kv_width + 3 * width * inner)
+
+
+LLAMA_3_8B = _weights(32, 4096, 1024, 14_336)
+QWEN_2_5_1_5B = _weights(28, 1536, 256, 8960)
 
 
 @dataclass(frozen=True)
@@ -52,28 +63,22 @@ class Totals:
     tax: float
 
 
-def workload(lengths: Lengths, input_length: int = INPUT) -> "Workload":
+def workload(lengths: Lengths, input_length: int = INPUT) -> Workload:
     """Equal shares, one input length."""
-    from fluidkv.workload import RequestClass, Workload
-
     share = Fraction(1, len(lengths))
     return Workload(tuple(RequestClass(input_length, n, share) for n in lengths))
 
 
-def system(lengths: Lengths) -> "System":
+def system(lengths: Lengths, input_length: int = INPUT) -> System:
     """One device."""
-    from fluidkv.workload import System
-
-    return System(workload(lengths), CAPACITY)
+    return System(workload(lengths, input_length), CAPACITY)
 
 
-def limits(engine: str, cap: Fraction | int | None = None) -> "Limits":
+def limits(engine: str, cap: Fraction | int | None = None) -> "serving.Limits":
     """Of one device. The paper's model has neither blocks nor a watermark."""
-    from fluidkv.serving.limits import Limits
-
     if engine == "restart":
-        return Limits(CAPACITY, admission_rate=cap)
-    return Limits(
+        return serving.Limits(CAPACITY, admission_rate=cap)
+    return serving.Limits(
         CAPACITY,
         BLOCK_SIZE,
         max_num_seqs=BATCH_CAP,
@@ -82,10 +87,8 @@ def limits(engine: str, cap: Fraction | int | None = None) -> "Limits":
     )
 
 
-def clock() -> "IterationClock":
-    from fluidkv.serving.clock import IterationClock
-
-    return IterationClock(BASE_S, PER_KV_TOKEN_S)
+def clock() -> "serving.IterationClock":
+    return serving.IterationClock(BASE_S, PER_KV_TOKEN_S)
 
 
 def run(
@@ -105,15 +108,14 @@ def run(
         rate_per_s: Poisson arrivals of seed 0; None: all wait at the start.
         iterations: horizon; None: to the end.
     """
-    from fluidkv.serving.arrivals import poisson, saturated
-    from fluidkv.serving.run import serve
-
     classes = workload(lengths)
     if rate_per_s is None:
-        requests = saturated(classes, REQUESTS, in_turn=True)
+        requests = serving.saturated(classes, REQUESTS, in_turn=True)
     else:
-        requests = poisson(classes, rate_per_s, REQUESTS, rng=0, per_iteration=False)
-    return serve(requests, engine, limits(engine, cap), clock=clock(), iterations=iterations)
+        requests = serving.poisson(classes, rate_per_s, REQUESTS, rng=0, per_iteration=False)
+    return serving.serve(
+        requests, engine, limits(engine, cap), clock=clock(), iterations=iterations
+    )
 
 
 @cache
@@ -125,10 +127,8 @@ def totals(
     rate_per_s: float | None = None,
 ) -> Totals:
     """`run` to its end, in numbers."""
-    from fluidkv.serving.measuring import metrics
-
     found = run(lengths, engine, cap=cap, rate_per_s=rate_per_s)
-    told = metrics(found)
+    told = serving.metrics(found)
     return Totals(
         evictions=int(told.preemptions.item()),
         iterations=int(found.iterations.item()),

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-from fluidkv.papers.congestion.claims.experiments import _a100 as a100
+from fluidkv.papers.congestion.experiments import a100
+from fluidkv.papers.congestion.experiments.printed_tables import Routed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +35,47 @@ class Setting:
     lengths: tuple[int, ...]
     rate_per_s: float | None = None
     cap: int | None = None
+
+
+def routed_figure(
+    number: int,
+    title: str,
+    case: Routed,
+    *,
+    iterations: int,
+    running: tuple[float, float],
+    note: str = "",
+) -> Figure:
+    """The paper's figure of this number: two nodes and their pool, in the first iterations."""
+    keys = ("first", "second", "mixed")
+    settings = tuple(
+        Setting(key, f"{{{', '.join(map(str, lengths))}}}", lengths)
+        for key, lengths in zip(keys, case.lengths, strict=True)
+    )
+
+    def draw(data: Data, canvas: "Canvas") -> None:
+        canvas.suptitle(title, x=0.01, ha="left")
+        draw_runs(data, canvas, settings, lowest_memory=98, running=running)
+
+    def caption(data: Data) -> str:
+        first, second, mixed = (f"{int(row.evictions):,}" for row in case.rows)
+        return (
+            f"The first {iterations:,} iterations of 20,000 requests that all wait at the start. "
+            f"Evictions so far: {told(data, settings, {})}. In their whole runs the paper has "
+            f"{first}, {second} and {mixed}. {note}{OPEN}. `fluidkv table {case.key}` has the "
+            "whole runs."
+        )
+
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number} and Table {case.key}",
+        parameters=parameters(settings, iterations),
+        size=(9.5, 5.2),
+        data=lambda: runs(settings, iterations),
+        draw=draw,
+        caption=caption,
+    )
 
 
 def runs(settings: Sequence[Setting], iterations: int | None) -> Data:

@@ -10,9 +10,11 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
+from fluidkv import exact, fluid
+from fluidkv.workload import RequestClass, System, Workload
+
 if TYPE_CHECKING:
-    from fluidkv.exact.linear_stability import StabilityResult
-    from fluidkv.workload import System
+    import numpy as np
 
 Lengths = tuple[int, ...]
 
@@ -39,21 +41,17 @@ PARTIAL = Routing(((20, 40), (25, 50)), (20, 25, 40, 50), 30, 1000)
 """Congestion, Figure 21 and Table 5."""
 
 
-def node(routing: Routing, lengths: Lengths) -> "System":
+def node(routing: Routing, lengths: Lengths) -> System:
     """One node that serves these classes, in equal shares."""
-    from fluidkv.workload import RequestClass, System, Workload
-
     share = Fraction(1, len(lengths))
     classes = tuple(RequestClass(routing.input_length, l1, share) for l1 in lengths)
     return System(Workload(classes), routing.capacity)
 
 
 @cache
-def certified(routing: Routing, lengths: Lengths) -> "StabilityResult":
+def certified(routing: Routing, lengths: Lengths) -> "exact.StabilityResult":
     """Exact stability of the node's eviction-free equilibrium."""
-    from fluidkv.exact.linear_stability import stability
-
-    return stability(node(routing, lengths))
+    return exact.stability(node(routing, lengths))
 
 
 @cache
@@ -64,16 +62,42 @@ def saturated(routing: Routing, lengths: Lengths, *, iterations: int = 5400) -> 
     third of 1800 iterations is a multiple of the periods that the nodes of Tables 4 and 5 settle
     into, 1 to 25; lengths 9 and 15 show none, and their mean moves by 0.1 % with the window.
     """
-    from fluidkv.fluid import class_model, empty_state, simulate
-
-    model = class_model(node(routing, lengths))
+    model = fluid.class_model(node(routing, lengths))
     third = iterations // 3
-    found = simulate(
+    found = fluid.simulate(
         model,
-        empty_state(model),
+        fluid.empty_state(model),
         iterations=3 * third,
         every=third,
         record=("completed", "evicted"),
     )
     late = found.isel(batch=0, iteration=slice(1, None)).sum(("class", "iteration"))
     return float(late.completed) / (2 * third), float(late.evicted) / (2 * third)
+
+
+def unit_system(lengths: Lengths, input_length: int) -> System:
+    """Equal shares, and as much memory as makes x* = 1.
+
+    Scaling the capacity scales every mass alike: no curve depends on it.
+    """
+    share = Fraction(1, len(lengths))
+    workload = Workload(tuple(RequestClass(input_length, n, share) for n in lengths))
+    return System(workload, exact.survival_weights(workload).lifetime_memory)
+
+
+@cache
+def flows(lengths: Lengths, input_length: int, iterations: int) -> "tuple[np.ndarray, np.ndarray]":
+    """Admitted and evicted by iteration, in units of x*, from an empty server, endless queue."""
+    model = fluid.cohort_model(unit_system(lengths, input_length))
+    found = fluid.simulate(model, fluid.empty_state(model), iterations=iterations)
+    admitted, evicted = (found[name].values[0, :, 0] for name in ("admitted", "evicted"))
+    return admitted, evicted
+
+
+def period(values: "np.ndarray", longest: int) -> int:
+    """The shortest after which values repeat, to the rounding of sums; 0: none up to `longest`."""
+    scale = abs(values).max()
+    for p in range(1, longest + 1):
+        if abs(values[p:] - values[:-p]).max() <= 1e-9 * scale:
+            return p
+    return 0

@@ -1,0 +1,28 @@
+"""The settings of JAX under which the package computes, whatever the user's global ones are."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+from jaxtyping import PRNGKeyArray
+
+
+def random_key(seed: int) -> PRNGKeyArray:
+    """The key of a seed, of one generator whatever JAX's default is. A user's key keeps its own."""
+    return jax.random.key(seed, impl="threefry2x32")
+
+
+@contextmanager
+def in_float64() -> Iterator[None]:
+    """float64, draws that depend on the key alone, and NaN and infinity where they are meant.
+
+    For this thread and this block; the user's settings are as before after it. Some results are NaN
+    on purpose, such as the latency of nobody: `JAX_DEBUG_NANS` would take them for faults.
+    """
+    with (
+        jax.enable_x64(True),
+        jax.threefry_partitionable(True),
+        jax.debug_nans(False),
+        jax.debug_infs(False),
+    ):
+        yield

@@ -1,0 +1,1 @@
+"""Runs of sections 5, 6 and Appendix D that claims, figures and tables share."""

@@ -1,0 +1,137 @@
+"""Every numbered item of the papers beside what there is about it here: docs/coverage.md.
+
+`python -m fluidkv.papers.coverage` prints the page. Claims and figures are found by their ids and
+by the places that they name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from fluidkv.ledger.claim import Claim, Origin
+from fluidkv.papers.congestion import contents as congestion
+from fluidkv.papers.figures import figures
+from fluidkv.papers.ledger import ledger
+from fluidkv.papers.tables import tables
+from fluidkv.papers.wait import contents as wait
+from fluidkv.verdict import Verdict
+
+Item = tuple[str, str]
+"""Kind and number, ("figure", "4") or ("lemma", "A.1")."""
+
+_PAPERS = {"Congestion": congestion, "WAIT": wait}
+_JOINT = r"(?:(?: \([a-d1-4]\))?(?:,? and |, | to |-to-|-and-|-))"
+
+
+def _listed(kinds: str, number: str) -> re.Pattern[str]:
+    """A kind, in the singular or plural, and its numbers."""
+    return re.compile(rf"\b({kinds})s?[ -]({number}(?:{_JOINT}{number})*)", re.IGNORECASE)
+
+
+_PLACES = (
+    _listed("theorem|proposition|lemma|corollary|definition|remark|example", r"(?:A\.)?\d+"),
+    _listed("algorithm|figure|table", r"\d+"),
+    _listed("equation", r"\(?\d+\)?"),
+)
+_BARE = re.compile(r"\((\d\d)\)")
+"""An equation without the word; parts of a theorem have one digit."""
+_BESIDE = re.compile(r",? with .*| beside .*")
+"""What follows is where settings or another half of a statement come from."""
+
+
+def page() -> str:
+    """The page, as Markdown."""
+    lines = [
+        "# What each paper has, and what there is about it here",
+        "",
+        "Written by `python -m fluidkv.papers.coverage > docs/coverage.md` from the ledger, the "
+        "figures and the tables; a test holds it equal.",
+        "",
+        "`fluidkv verify ID` runs the claims under an id, `fluidkv figure ID` writes a figure, "
+        "`fluidkv table N` a table beside our numbers. An item that claims of several places name "
+        "stands with each. *Not reproduced*: an experiment under settings of which some are ours.",
+    ]
+    for paper, contents in _PAPERS.items():
+        lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]
+    return "\n".join(lines) + "\n"
+
+
+def items(text: str) -> set[Item]:
+    """The numbered items that a source or an id names."""
+    found = {("equation", number) for number in _BARE.findall(text)}
+    for match in (match for place in _PLACES for match in place.finditer(text)):
+        kind, previous = match.group(1).lower(), ""
+        for joint, number in re.findall(r"(to |-to-)?\(?((?:A\.)?\d+)", match.group(2)):
+            if joint:
+                found |= {(kind, str(n)) for n in range(int(previous), int(number))}
+            found.add((kind, number))
+            previous = number
+    return found
+
+
+def items_of(claim: Claim) -> set[Item]:
+    """The items that a claim is about."""
+    paper, name = claim.id.split(".", 1)
+    front = re.sub(r"\ba-(\d)", r"A.\1", name.split(".")[0])
+    return items(front) | items(_BESIDE.sub("", claim.source.removeprefix(f"{paper}, ")))
+
+
+def _section(
+    paper: str, contents: Mapping[str, Mapping[str, str]], without: Mapping[str, str]
+) -> list[str]:
+    claims = [c for c in ledger() if c.source.startswith(f"{paper}, ")]
+    about = [(claim, items_of(claim)) for claim in claims]
+    drawn = [(f.id, items(f.source)) for f in figures() if f.source.startswith(f"{paper}, ")]
+    lines = []
+    for kind, named in contents.items():
+        lines += ["", f"| {kind} | claims | outcome | figure, table |", "|---|---|---|---|"]
+        for number, name in named.items():
+            item = (kind, number)
+            chosen = [claim for claim, of in about if item in of]
+            shown = [f"`figure {id}`" for id, of in drawn if item in of]
+            if paper == "Congestion" and kind == "table" and int(number) in tables():
+                shown.append(f"`table {number}`")
+            label = f"({number})" if kind == "equation" else number
+            none = without.get(f"{kind} {number}", "none" if shown else "none yet")
+            lines.append(
+                f"| {label} {name} | {_ids(chosen) or none} | {_tally(chosen)} "
+                f"| {', '.join(shown)} |"
+            )
+    return lines
+
+
+def _ids(claims: Iterable[Claim]) -> str:
+    """Ids up to their second word, each once, with how many claims of ours they stand for."""
+    fronts = Counter(".".join(claim.id.split(".")[:2]) for claim in claims)
+    return ", ".join(f"`{id}`" + (f" ({n})" if n > 1 else "") for id, n in fronts.items())
+
+
+def _tally(claims: Iterable[Claim]) -> str:
+    counts = Counter(map(_outcome, claims))
+    return ", ".join(f"{words} {counts[words]}" for words in _OUTCOMES if counts[words])
+
+
+_OUTCOMES = (
+    *("holds", "reproduced", "not reproduced", "undecided"),
+    *("fails as printed", "fails in a reading", "misses what was measured"),
+)
+
+
+def _outcome(claim: Claim) -> str:
+    """One of `_OUTCOMES`: only what is printed can fail as printed."""
+    reproduction = claim.origin is Origin.REPRODUCTION
+    if claim.expected is Verdict.HOLDS:
+        return "reproduced" if reproduction else "holds"
+    if reproduction:
+        return "not reproduced"
+    if claim.expected is Verdict.UNDECIDED:
+        return "undecided"
+    return {
+        Origin.PRINTED: "fails as printed",
+        Origin.READING: "fails in a reading",
+        Origin.PREDICTION: "misses what was measured",
+    }[claim.origin]
+
+
+if __name__ == "__main__":
+    print(page(), end="")

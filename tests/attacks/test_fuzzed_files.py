@@ -1,0 +1,131 @@
+"""Files of every kind made bad: a reader reads what it can, or refuses in one line; never else."""
+
+import json
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.figures import write_figures
+from fluidkv.measured import measure, read_timeseries
+from fluidkv.serving.records.replay import VllmRecord, read_records, replay
+from fluidkv.traces import bench_capacity, format_names, read_trace, write_mooncake, write_vidur
+from fluidkv.traces.vllm_log import read_vllm_log
+from fluidkv.traces.vllm_meta import read_vllm_server
+from tests.attacks.mutations import mutated
+from tests.serving.records.record_copies import COUNTS, content
+from tests.traces.test_formats import AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM
+from tests.traces.test_vllm_log import HEADER, ROWS, TICKS, row_of
+
+_REQUESTS = "\n".join(row_of(row) for row in ROWS) + "\n"
+_TICKS = "\n".join([HEADER, *TICKS]) + "\n"
+_META = json.dumps(
+    {
+        "vllm_version": "0.19.0",
+        "hardware": {"device_name": "GPU"},
+        "kv_cache": {"num_gpu_blocks": 9, "block_size": 16, "num_kv_tokens": 128},
+        "engine_kwargs": {"max_num_seqs": 4, "max_num_batched_tokens": 64},
+    }
+)
+_SERIES = "t,running,waiting,gen_throughput,kv_cache_pct\n" + "".join(
+    f"{t},{10 + t % 4},{t % 2},{100 + 7 * t},{t}\n" for t in range(12)
+)
+_MANIFEST = json.dumps({"figures": {"a": {"title": "A", "files": ["a.png"]}}})
+_RECORD = json.dumps(content())
+_WORK = 3_000  # tokens of a record that is replayed too
+
+
+def _a_trace(folder: Path, chance: Random) -> None:
+    path = folder / "trace"
+    text = chance.choice((AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM))
+    path.write_bytes(mutated(text, chance))
+    form = chance.choice((None, None, None, *format_names()))
+    trace, report = read_trace(path, format=form)
+    assert all(line.isprintable() for line in report.summary().split("\n"))
+    json.dumps(report.as_dict(), allow_nan=False)
+    assert trace.workload().requests == len(trace) == report.kept
+    if trace.arrival_times_s is not None:
+        write = chance.choice((write_mooncake, write_vidur))
+        if not (write is write_mooncake and trace.prefix_block_size not in (None, 512)):
+            write(trace, folder / "written")
+            assert read_trace(folder / "written").trace.input_lengths == trace.input_lengths
+
+
+def _a_log(folder: Path, chance: Random) -> None:
+    parts = {"requests.jsonl": _REQUESTS, "timeseries.csv": _TICKS, "meta.json": _META}
+    bad = chance.choice(list(parts))
+    for name, text in parts.items():
+        (folder / name).write_bytes(mutated(text, chance) if name == bad else text.encode())
+    log = read_vllm_log(folder)
+    json.dumps(log.report.as_dict(), allow_nan=False)
+    if log.capacity is not None:
+        log.clock_arrays()
+    server, tokens = read_vllm_server(folder), bench_capacity(folder)
+    assert all((text or "").isprintable() for text in (server.version, server.device))
+    assert tokens is None or tokens > 0
+
+
+def _a_series(folder: Path, chance: Random) -> None:
+    path = folder / "series.csv"
+    path.write_bytes(mutated(_SERIES, chance))
+    json.dumps(measure(read_timeseries(path)).as_dict(), allow_nan=False)
+
+
+def _a_record(folder: Path, chance: Random) -> None:
+    path = folder / "record.json"
+    path.write_bytes(mutated(chance.choice((_RECORD, json.dumps(COUNTS))), chance))
+    for record in read_records(path):
+        assert all(text.isprintable() for text in (record.source, record.version, *record.notes))
+        runs = [record] if isinstance(record, VllmRecord) else record.runs
+        tokens = sum(run.requests.output_length.sum() for run in runs)
+        if tokens <= _WORK and sum(run.requests.input_length.sum() for run in runs) <= _WORK:
+            replay(record)
+
+
+def _a_manifest(folder: Path, chance: Random) -> None:
+    path = folder / "manifest.json"
+    given = mutated(_MANIFEST, chance)
+    path.write_bytes(given)
+    try:
+        write_figures([], folder)
+    except InputError:
+        assert path.read_bytes() == given
+        raise
+    finally:
+        assert [each.name for each in folder.iterdir()] == ["manifest.json"]
+    assert isinstance(json.loads(path.read_text())["figures"], dict)
+
+
+KINDS = (_a_trace, _a_trace, _a_log, _a_series, _a_record, _a_manifest)
+
+
+def attack(kind: Callable[[Path, Random], None], folder: Path, seed: str) -> None:
+    """One file; what it was can be had again from the seed."""
+    folder.mkdir()
+    said = ""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of NumPy, for one: they would be printed
+            kind(folder, Random(seed))
+    except InputError as error:
+        said = str(error)
+    except BaseException as error:
+        raise AssertionError(f"{kind.__name__}, seed {seed}: {error!r}") from error
+    assert said.isprintable()
+
+
+@pytest.mark.parametrize("kind", dict.fromkeys(KINDS))
+def test_bad_files_are_read_or_refused(kind: Callable, tmp_path: Path) -> None:
+    for number in range(60):
+        attack(kind, tmp_path / str(number), f"slice {number}")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("thousand", range(20))
+def test_twenty_thousand_bad_files_are_read_or_refused(thousand: int, tmp_path: Path) -> None:
+    for number in range(1000):
+        kind = KINDS[number % len(KINDS)]
+        attack(kind, tmp_path / str(number), f"thorough {1000 * thousand + number}")

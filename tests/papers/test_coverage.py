@@ -1,0 +1,46 @@
+"""The page of what each paper has: up to date, and of items that there are."""
+
+from pathlib import Path
+
+import pytest
+
+from fluidkv.papers.congestion import contents as congestion
+from fluidkv.papers.coverage import items, items_of, page
+from fluidkv.papers.ledger import ledger
+from fluidkv.papers.wait import contents as wait
+
+PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+
+
+def test_page_is_the_generated_one() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), (
+        "python -m fluidkv.papers.coverage > docs/coverage.md"
+    )
+
+
+def test_claims_speak_of_items_that_their_paper_has() -> None:
+    contents = {"congestion": congestion.CONTENTS, "wait": wait.CONTENTS}
+    for claim in ledger():
+        paper = claim.id.partition(".")[0]
+        if paper in contents:
+            for kind, number in items_of(claim):
+                assert number in contents[paper].get(kind, {}), (claim.id, kind, number)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Tables 1, 2 and 4 to 6", [("table", n) for n in "12456"]),
+        ("equations (7) to (9)", [("equation", n) for n in "789"]),
+        ("equations-7-to-9", [("equation", n) for n in "789"]),
+        ("Theorem 3 (1), section 4.3", [("theorem", "3")]),
+        ("Figure 4 (a), (c)", [("figure", "4")]),
+        ("Theorem 24, (31)", [("theorem", "24"), ("equation", "31")]),
+        ("proof of Lemma A.10", [("lemma", "A.10")]),
+        ("Examples 10 and 11, Figure 15", [("example", "10"), ("example", "11"), ("figure", "15")]),
+        ("tables-1-2-6", [("table", n) for n in "126"]),
+        ("section 5.1", []),
+    ],
+)
+def test_items_are_read_off_the_places_that_claims_name(text: str, found: list) -> None:
+    assert items(text) == set(found)
