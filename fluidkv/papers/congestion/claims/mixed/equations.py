@@ -1,4 +1,4 @@
-"""Congestion, equations (8) to (11), (28) to (30) and (34): of one another and of the model.
+"""Congestion, equations (7) to (11), (28) to (30) and (34): of one another and of the model.
 
 Each identity is linear in the products of shares and inputs. So if it holds for shares, ratios and
 inputs that are symbols, it holds for all; lengths have to be numbers, and those tried are a sample.
@@ -41,6 +41,31 @@ _WORKLOADS = Range(
 
 def _shares(classes: int) -> list[Fraction]:
     return [Fraction(k + 1, classes * (classes + 1) // 2) for k in range(classes)]
+
+
+@CLAIMS.over(
+    _WORKLOADS,
+    "equation-7",
+    "equation (7) and below",
+    "With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit "
+    "above 0.",
+    ours=lambda seen: f"(1 + O(1/L)) is at most 1 + {max(seen)} / L; x* tends to c / sum(p r l1)",
+)
+def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
+    """Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5."""
+    shares, c = _shares(len(lengths)), 50
+    mix = exact.LengthMix(lengths, shares, ratios[: len(lengths)])
+    limit = [Fraction(v, mix.limit.denominator) for v in mix.limit.memory]
+    over = sum((p * n * (n + 1) / 2 for p, n in zip(shares, lengths, strict=True)), Fraction(0))
+    off = Fraction(0)
+    for L in (10, 100, 1000, 10**4, 10**5):
+        found = mix.weights(L)
+        held = [Fraction(v, found.denominator) for v in found.memory]
+        off = max(off, *((v / (L * a) - 1) * L for v, a in zip(held, limit, strict=True)))
+        rate = exact.eviction_free_equilibrium(System(mix.workload(L), c * L)).rate
+        if not 0 < 1 - rate * sum(limit) / c <= over / sum(limit) / L:
+            return False
+    return off <= Fraction(lengths[-1], min(mix.input_ratios)) and Seen(off)
 
 
 @CLAIMS.over(
