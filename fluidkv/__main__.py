@@ -4,4 +4,5 @@ import sys
 
 from fluidkv.cli import main
 
-sys.exit(main())
+if __name__ == "__main__":  # a process that the ledger starts imports this, too
+    sys.exit(main())

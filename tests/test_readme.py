@@ -13,6 +13,7 @@ import typer
 import fluidkv
 from fluidkv.cli import main
 from fluidkv.cli.app import app
+from fluidkv.ledger.claim import Origin
 from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
 
@@ -69,7 +70,15 @@ def test_threshold_prints_what_the_readme_shows(capsys, terminal):
 def test_verify_prints_what_the_readme_shows(capsys, terminal):
     """Minutes: the whole ledger, each claim of which tests/claims/test_ledger.py runs anyway."""
     output = printed(capsys, "verify")
-    assert output.splitlines()[-1] == block_after("output of: fluidkv verify").strip()
+    assert output.endswith("\n\n" + block_after("output of: fluidkv verify").strip())
+
+
+FAILS = (
+    (Origin.PRINTED, "error of a paper as printed", "errors of a paper as printed"),
+    (Origin.READING, "reading or statement of ours", "readings or statements of ours"),
+    (Origin.REPRODUCTION, "reproduction not met", "reproductions not met"),
+    (Origin.PREDICTION, "prediction missed", "predictions missed"),
+)
 
 
 def test_ledger_is_what_the_readme_and_its_page_say():
@@ -78,7 +87,14 @@ def test_ledger_is_what_the_readme_and_its_page_say():
     counts = Counter(verdict.value for verdict in expected.values())
     tally = f"{len(expected)} claims: {counts['holds']} hold, {counts['fails']} fail, "
     tally += f"{counts['undecided']} undecided; all as on record"
-    assert block_after("output of: fluidkv verify").strip() == tally
+    origins = Counter(claim.origin for claim in select() if claim.expected is Verdict.FAILS)
+    kinds = [
+        f"{origins[origin]} {one if origins[origin] == 1 else many}"
+        for origin, one, many in FAILS
+        if origins[origin]
+    ]
+    shown = " ".join(block_after("output of: fluidkv verify").split())
+    assert shown == f"{tally} what fails: {', '.join(kinds)}"
     failing = {name for name, verdict in expected.items() if verdict is Verdict.FAILS}
     page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
     listed = re.findall(r"^- `([^`]+)`", page, flags=re.M)

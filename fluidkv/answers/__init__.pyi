@@ -1,3 +1,7 @@
+from .mix import MixAnswer as MixAnswer
+from .mix import mix_answer as mix_answer
+from .pulse import PulseAnswer as PulseAnswer
+from .pulse import pulse_answer as pulse_answer
 from .recommend.demand import Demand as Demand
 from .recommend.frontier import CONFIDENCE as CONFIDENCE
 from .recommend.frontier import KNOBS as KNOBS
@@ -7,9 +11,15 @@ from .recommend.frontier import SLO_METRICS as SLO_METRICS
 from .recommend.frontier import Setting as Setting
 from .recommend.frontier import Slo as Slo
 from .recommend.frontier import difference as difference
+from .recommend.logged import LoggedServer as LoggedServer
+from .recommend.logged import ServerSettings as ServerSettings
+from .recommend.logged import read_server as read_server
 from .recommend.result import Recommendation as Recommendation
 from .recommend.settings import knobs as knobs
 from .recommend.sweep import recommend_settings as recommend_settings
+from .records import RecordAnswer as RecordAnswer
+from .records import read_files as read_files
+from .records import replay_records as replay_records
 from .replay.errors import RelativeError as RelativeError
 from .replay.errors import SeriesError as SeriesError
 from .replay.replay import Errors as Errors
@@ -26,6 +36,8 @@ from .study import study_system as study_system
 from .wait.ahead import ahead as ahead
 from .wait.ahead import best_fcfs as best_fcfs
 from .wait.ahead import mean as mean
+from .wait.load import Load as Load
+from .wait.load import binned_load as binned_load
 from .wait.nested import NestedAnswer as NestedAnswer
 from .wait.nested import SegmentPlan as SegmentPlan
 from .wait.runs import Comparison as Comparison

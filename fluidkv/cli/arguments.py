@@ -1,15 +1,14 @@
 """From the text of the command line to exact values, or one line that says what is allowed."""
 
 import re
-import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
-from fluidkv.text import printable
 from fluidkv.workload import RequestClass, Workload
 
 LARGEST_NUMBER = 10**15
@@ -18,6 +17,11 @@ LARGEST_NUMBER = 10**15
 _LARGEST_WHOLE = 2**63 - 1  # of a JAX seed
 
 _CLASS = "IN:OUT or IN:OUT:SHARE, such as 128:256 or 128:256:1/2"
+_ABOVE_ZERO = "a number above 0, such as 0.01 or 1/100"
+_SHARE = "a share strictly between 0 and 1, such as 1/2 or 0.5"
+
+
+# --- numbers ------------------------------------------------------------------------------------
 
 
 def exact_number(argument: str, text: str, allowed: str) -> Fraction:
@@ -31,33 +35,47 @@ def exact_number(argument: str, text: str, allowed: str) -> Fraction:
     return values[0] / values[1] if len(values) == 2 else values[0]
 
 
-def request_classes(texts: list[str]) -> Workload:
-    """`IN:OUT[:SHARE] ...` as a workload; without any SHARE the shares are equal."""
-    rows = [text.split(":") for text in texts]
-    for text, row in zip(texts, rows, strict=True):
-        if len(row) not in (2, 3):
-            raise InputError("--class", text, _CLASS)
-    given = [len(row) == 3 for row in rows]
-    if any(given) and not all(given):
-        missing = texts[given.index(False)]
-        raise InputError("--class", missing, "a share for every class, or for none")
-    classes = []
-    for text, row in zip(texts, rows, strict=True):
-        input_length, decode_length = (_length(text, part) for part in row[:2])
-        share = (
-            exact_number("--class", row[2], "a share such as 1/2 or 0.5")
-            if len(row) == 3
-            else Fraction(1, len(rows))
-        )
-        classes.append(RequestClass(input_length, decode_length, share))
-    return Workload(tuple(classes), name=" + ".join(texts) if len(texts) < 4 else "")
+def positive_number(argument: str, text: str, allowed: str = _ABOVE_ZERO) -> Fraction:
+    value = exact_number(argument, text, allowed)
+    if value <= 0:
+        raise InputError(argument, text, allowed)
+    return value
 
 
-def capacity(text: str) -> Fraction:
+def whole_number(argument: str, text: str, *, least: int = 1, most: int = _LARGEST_WHOLE) -> int:
+    allowed = f"a whole number from {least} to {most if most == _LARGEST_WHOLE else f'{most:,}'}"
+    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= most:
+        raise InputError(argument, text, allowed)
+    return int(text)
+
+
+def whole_numbers(argument: str, text: str, allowed: str) -> tuple[int, ...]:
+    """`N,N,...`; whether they are large enough is not looked at."""
+    values = [exact_number(argument, part, allowed) for part in text.split(",")]
+    if any(value.denominator != 1 for value in values):
+        raise InputError(argument, text, allowed)
+    return tuple(value.numerator for value in values)
+
+
+def share(argument: str, text: str, allowed: str = _SHARE) -> Fraction:
+    value = exact_number(argument, text, allowed)
+    if not 0 < value < 1:
+        raise InputError(argument, text, allowed)
+    return value
+
+
+def capacity(argument: str, text: str, *, whole: str = "") -> Fraction:
+    """Tokens of KV memory.
+
+    Args:
+        whole: what to call a whole number of them, where only that is allowed.
+    """
     allowed = f"a positive number of tokens, at most {LARGEST_NUMBER:.0e}"
-    value = exact_number("--capacity", text, allowed)
+    value = exact_number(argument, text, allowed)
     if not 0 < value <= LARGEST_NUMBER:
-        raise InputError("--capacity", text, allowed)
+        raise InputError(argument, text, allowed)
+    if whole and value.denominator != 1:
+        raise InputError(argument, text, whole)
     return value
 
 
@@ -77,41 +95,78 @@ def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction
     return name.strip(), exact_number(argument, found[1], needs), found[2]
 
 
-def fits_blocks(argument: str, capacity: int, block_size: int) -> None:
-    """Refuse a block size of which a whole number does not make up the capacity."""
-    if capacity % block_size:
-        raise InputError(
-            argument,
-            block_size,
-            f"blocks that make up the capacity: {capacity:,} tokens are "
-            f"{capacity // block_size:,} blocks of {block_size:,} and "
-            f"{capacity % block_size:,} tokens",
-        )
-
-
-def written_to(folder: Path, names: Iterable[str]) -> str:
-    """What was written, in 80 columns unless a name is longer; the names below the folder."""
-    lines = textwrap.wrap(", ".join(names), 78, break_long_words=False, break_on_hyphens=False)
-    return "\n".join([f"\nwritten to {printable(str(folder))}:", *(f"  {line}" for line in lines)])
-
-
-def window(text: str) -> tuple[float, float]:
+def window(argument: str, text: str) -> tuple[float, float]:
     """`FIRST:LAST`, seconds."""
     allowed = "FIRST:LAST in seconds, FIRST before LAST, such as 20:150"
     parts = text.split(":")
     if len(parts) != 2:
-        raise InputError("--window", text, allowed)
-    first, last = (float(exact_number("--window", part, allowed)) for part in parts)
+        raise InputError(argument, text, allowed)
+    first, last = (float(exact_number(argument, part, allowed)) for part in parts)
     if not first < last:
-        raise InputError("--window", text, allowed)
+        raise InputError(argument, text, allowed)
     return first, last
 
 
-def whole_number(argument: str, text: str, *, least: int, most: int = _LARGEST_WHOLE) -> int:
-    allowed = f"a whole number from {least} to {most if most == _LARGEST_WHOLE else f'{most:,}'}"
-    if not re.fullmatch(r"[0-9]{1,19}", text.strip()) or not least <= int(text) <= most:
-        raise InputError(argument, text, allowed)
-    return int(text)
+# --- who asks -----------------------------------------------------------------------------------
+
+
+def request_classes(texts: list[str]) -> Workload:
+    """`IN:OUT[:SHARE] ...` as a workload; without any SHARE the shares are equal."""
+    rows = [text.split(":") for text in texts]
+    for text, row in zip(texts, rows, strict=True):
+        if len(row) not in (2, 3):
+            raise InputError("--class", text, _CLASS)
+    given = [len(row) == 3 for row in rows]
+    if any(given) and not all(given):
+        missing = texts[given.index(False)]
+        raise InputError("--class", missing, "a share for every class, or for none")
+    classes = []
+    for text, row in zip(texts, rows, strict=True):
+        input_length, decode_length = (_length(text, part) for part in row[:2])
+        portion = Fraction(1, len(rows))
+        if len(row) == 3:
+            portion = exact_number("--class", row[2], "a share such as 1/2 or 0.5")
+        classes.append(RequestClass(input_length, decode_length, portion))
+    return Workload(tuple(classes), name=" + ".join(texts) if len(texts) < 4 else "")
+
+
+def one_class(texts: list[str]) -> Workload:
+    """Requests that are all alike."""
+    if len(texts) != 1 or texts[0].count(":") != 1:
+        raise InputError("--class", " ".join(texts), "one class IN:OUT, such as 128:256")
+    return request_classes(texts)
+
+
+def exactly_one(**given: object) -> None:
+    """Refuse two sources of requests, and none.
+
+    Args:
+        given: `source` for the argument SOURCE, and options by their names.
+    """
+    names = {"source": "SOURCE"}
+    named = [names.get(name, f"--{name}") for name, value in given.items() if value]
+    if len(named) != 1:
+        options = ", ".join(names.get(name, f"--{name}") for name in given)
+        raise InputError("SOURCE", " and ".join(named) or "none", f"exactly one of {options}")
+
+
+def only_with(option: str, value: object, other: str, there: object) -> None:
+    """Refuse an option that means nothing without another."""
+    if value is not None and not there:
+        raise InputError(option, str(value), f"together with {other}")
+
+
+@contextmanager
+def as_options(names: Mapping[str, str]) -> Iterator[None]:
+    """What the reader wrote, in messages about arguments of functions."""
+    try:
+        yield
+    except InputError as error:
+        name = names.get(error.argument, error.argument)
+        raise InputError(name, error.value, error.allowed) from None
+
+
+# --- files --------------------------------------------------------------------------------------
 
 
 def writable_folder(argument: str, text: str) -> Path:

@@ -99,18 +99,27 @@ class VllmLog:
         }
 
 
+def log_folder(source: Path | str) -> Path:
+    """The folder of a measured run; of a file in it, that folder."""
+    path = Path(source)
+    return path.parent if path.is_file() else path
+
+
 def read_vllm_log(source: Path | str) -> VllmLog:
     """Read the folder of a measured run.
 
     A request is dropped, and reported, for a length or a time that is missing or no number, and for
     times out of order. A tick is not: tokens without their tick would go unaccounted for.
 
+    Args:
+        source: the folder, or a file in it.
+
     Raises:
         InputError: a file that is missing or unreadable, no usable request, a tick that is not a
             row of finite numbers of at least 0 or comes before the one above it, fewer than two
             ticks, or two files that are not of one run.
     """
-    folder = Path(source)
+    folder = log_folder(source)
     (inputs, outputs, arrival, *stamps), report = _requests(folder / REQUESTS_FILE)
     ends, prompt_rate, generation_rate, running, waiting, kv_pct = _ticks(folder / TICKS_FILE)
     durations = np.diff(ends, prepend=2 * ends[0] - ends[1])  # the first as long as the second

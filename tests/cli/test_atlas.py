@@ -37,7 +37,7 @@ def test_both_files_have_the_same_numbers(tmp_path, capsys):
         ([*ARGV[:2], "100000"], "--longest: got '100000'; allowed: a whole number from 2 to 200"),
         (["atlas", "--workers", "10000"], "--workers: got '10000'; allowed: a whole number from 1"),
         (["atlas", "--share", "1"], "--share: got '1'"),
-        (["atlas", "--share", "0.5", "--share", "1/2"], "--share: got '0.5 1/2'; allowed: shares"),
+        (["atlas", "--share", "0.5", "--share", "1/2"], "--share: got '1/2 1/2'; allowed: shares"),
         (["atlas", "--workers", "0"], "--workers: got '0'"),
     ],
 )

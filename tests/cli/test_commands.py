@@ -6,12 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv.ledger.claim import Claim, Origin, Outcome
 from fluidkv.papers.ledger import ledger
 from fluidkv.verdict import Evidence, Verdict
 
@@ -48,6 +49,92 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert "DIFFERS from the record" in shown
     assert "paper: 2; ours: 1" in shown
+
+
+COMMANDS = [
+    *("study", "recommend", "replay", "mix", "wait"),
+    *("threshold", "equilibria", "cascade", "pulse", "atlas"),
+    *("verify", "table", "figure", "oracle"),
+]
+
+
+def test_the_help_has_every_command_in_a_panel(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["--help"]) == 0
+    shown = capsys.readouterr().out
+    order = ["Your server", *COMMANDS[:5], "Theory", *COMMANDS[5:10], "Papers", *COMMANDS[10:]]
+    places = [re.search(rf"^[│╭].{{1,2}}{re.escape(name)} ", shown, flags=re.M) for name in order]
+    assert all(places)
+    starts = [place.start() for place in places if place]
+    assert starts == sorted(starts)
+    assert " Commands " not in shown
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_says_what_it_is(name, capsys, monkeypatch):
+    """A sentence that begins with "Of the ..." leans on the name of the option."""
+    monkeypatch.setenv("COLUMNS", "300")
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert not re.findall(r"  (?:Of|That|In|More|Up to) [a-z].*", shown)
+    assert "  [default" not in re.sub(r"\S +\[default", "", shown)
+
+
+def _claims(*kinds: tuple[Origin, Verdict]) -> tuple[Claim, ...]:
+    def check(verdict: Verdict) -> Outcome:
+        return Outcome(verdict, Evidence.EXACT, ours="1", paper="2")
+
+    return tuple(
+        Claim(
+            id=f"test.number-{n}",
+            kind="example",
+            statement="A claim.",
+            source="nowhere",
+            checked="one case",
+            check=partial(check, verdict),
+            expected=verdict,
+            origin=origin,
+        )
+        for n, (origin, verdict) in enumerate(kinds)
+    )
+
+
+def test_the_tally_keeps_origins_apart(capsys, monkeypatch):
+    """Only what is printed can be an error of a paper."""
+    fails, holds = Verdict.FAILS, Verdict.HOLDS
+    claims = _claims(
+        *[(Origin.PRINTED, fails)] * 2,
+        (Origin.PRINTED, holds),
+        (Origin.READING, fails),
+        (Origin.REPRODUCTION, fails),
+        *[(Origin.PREDICTION, fails)] * 3,
+        (Origin.PREDICTION, Verdict.UNDECIDED),
+    )
+    monkeypatch.setattr(import_module("fluidkv.papers.ledger"), "select", lambda ids: claims)
+    assert main(["verify", "--jobs", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert " ".join(shown.split()).endswith(
+        "9 claims: 1 hold, 7 fail, 1 undecided; all as on record what fails: 2 errors of a paper "
+        "as printed, 1 reading or statement of ours, 1 reproduction not met, 3 predictions missed"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="terminals")
+def test_verify_in_processes_has_the_order_of_the_ledger():
+    """As a user runs it; in a process of its own, for others are started from that."""
+    ids = ["congestion.equation-4", "congestion.example-2", "wait.equation-4"]
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidkv", "verify", *ids, "--jobs", "2", "--json"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    answered = [each["id"] for each in json.loads(done.stdout)]
+    fronts = tuple(f"{front}." for front in ids)
+    asked = [claim.id for claim in ledger() if f"{claim.id}.".startswith(fronts)]
+    assert answered == asked
+    assert len({claim.split(".")[0] for claim in asked}) == 2
 
 
 @pytest.mark.parametrize("argv", [["verify", "nothing"], ["figure", "nothing"], ["nothing"]])
@@ -204,7 +291,10 @@ def test_module_and_console_script_agree_on_exit_codes():
     good = subprocess.run(
         [*argv, "100", "--json", "--iterations", "20"], capture_output=True, text=True, check=False
     )
-    assert (good.returncode, good.stderr) == (0, "")
+    said = re.sub(
+        r"^fluidkv: .*: \d+ s\n", "", good.stderr, flags=re.M
+    )  # a slow machine's progress
+    assert (good.returncode, said) == (0, "")
     assert json.loads(good.stdout)["gcd"] == 3
     bad = subprocess.run([*argv, "8"], capture_output=True, text=True, check=False)
     assert (bad.returncode, bad.stdout) == (2, "")
@@ -212,10 +302,7 @@ def test_module_and_console_script_agree_on_exit_codes():
     assert bad.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["study", "equilibria", "cascade", "pulse", "threshold", "atlas", "mix", "verify", "figure"],
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_help_is_not_broken_twice_in_80_columns(name):
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
     module = import_module("fluidkv.cli.app")

@@ -86,8 +86,8 @@ def test_more_nodes_than_classes_leaves_mixing(capsys):
 
 def test_text_says_what_is_best_and_how_that_is_known(capsys):
     out = run_text(capsys, ARGV)
-    assert "best        all mixed: no mode grows; the best partition: 1 mode grows" in out
-    assert "search      7 partitions (every partition), exact" in out
+    assert "best          all mixed: no mode grows; the best partition: 1 mode grows" in out
+    assert "search        7 partitions (every partition), exact" in out
     assert "fullest node 1.34 times the mean load" in out
 
 

@@ -129,7 +129,9 @@ def test_a_rate_limit_is_no_flag(capsys):
     text = shown(capsys, *options)
     words = " ".join(text.split())
     # x* = 400 / 252.5 (tests/test_recommend.py); an iteration lasts 10 ms
-    assert "0.25 admissions an iteration (16% of x*), 25 a second at 10 ms an iteration" in words
+    assert (
+        "0.25 admissions per iteration (16% of x*), 25 per second at 10 ms per iteration" in words
+    )
     assert "no flag: put a rate limiter in front" in words
 
 
@@ -190,6 +192,25 @@ def test_an_engine_without_a_watermark_says_so(capsys):
     err = refusal(capsys, "recommend", *options, "--watermark", "0.1")
     assert "--watermark" in err
     assert "sglang 0.5.23 has no such flag" in err
+
+
+def test_a_watermark_of_zero_alone_is_not_told_that_there_is_no_flag(capsys):
+    options = [*TWO, "--requests", "104", "--runs", "1", "--watermark", "0", "--max-num-seqs", "12"]
+    words = " ".join(shown(capsys, *options).split())
+    assert "has no flag for it" not in words
+    assert "not tried: no other than the one that is set now" in words
+
+
+def test_the_frontier_counts_what_it_shows(capsys):
+    """What is set now is shown, too, where others beat it."""
+    options = [*QUICK, "--clients", "25", "--now", "max_num_seqs=3", "--slo", "preemptions=0"]
+    text = shown(capsys, *options)
+    (heading,) = (line for line in text.splitlines() if line.startswith("Frontier: "))
+    on_it, all_of_it = map(int, re.findall(r"\d+", heading)[:2])
+    assert on_it <= all_of_it
+    table = text.split(heading)[1].split("> pick")[0].strip().splitlines()[1:]
+    others = re.search(r"and (\d+) other", heading)
+    assert len(table) == on_it + (int(others[1]) if others else 0)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +293,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
 
 def test_help_is_not_broken_twice_in_80_columns():
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
-    text = inspect.getdoc(import_module("fluidkv.cli.recommend").recommend)
+    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend").recommend)
     assert text
     assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
 
@@ -303,7 +324,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     assert 0.005 < found["clock"]["base"] < 0.05  # an RTX 4090 and 8 billion parameters: tens of ms
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
     assert "prefix caching on" in words
-    assert "0.02 s an iteration" in words
+    assert "0.02 s per iteration" in words
     own = answer(
         capsys,
         *options,

@@ -77,6 +77,14 @@ def test_files_are_written_together(log, tmp_path, capsys):
     ).values.tolist()
 
 
+def test_a_file_of_the_folder_names_the_folder(log, capsys):
+    said = []
+    for source in (log, log / "requests.jsonl", log / "timeseries.csv"):
+        assert main(["replay", str(source), "--json"]) == 0
+        said.append(json.loads(capsys.readouterr().out))
+    assert said[0] == said[1] == said[2]
+
+
 def test_bad_input_gets_one_line(log, tmp_path, capsys):
     argv = ["replay", str(log)]
     assert "--fit: got 'third'; allowed: first or second" in one_line(

@@ -352,7 +352,7 @@ FILES = {
 def test_bad_files_get_one_line(content, capsys, tmp_path):
     path = tmp_path / "trace"
     path.write_bytes(content)
-    assert "source" in refusal(capsys, "study", str(path), "--capacity", "100")
+    assert "SOURCE" in refusal(capsys, "study", str(path), "--capacity", "100")
 
 
 def test_unknown_format_names_the_known_ones(capsys, tmp_path):

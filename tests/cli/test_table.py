@@ -5,7 +5,8 @@ import json
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.cli.table import as_text
+from fluidkv.cli.commands.table import say_table
+from fluidkv.cli.page.page import Page
 from fluidkv.ledger.table import Column, Row, Table
 from fluidkv.papers.ledger import select
 from fluidkv.papers.tables import tables
@@ -50,15 +51,15 @@ def test_bad_input_gets_one_line(argv, capsys):
     assert captured.err.count("\n") == 1
 
 
-def test_a_group_has_room_for_its_name_and_no_column_touches_the_next():
+def test_a_group_has_room_for_its_name_and_no_column_touches_the_next(capsys):
     columns = (
         Column("a", "a group with a long name", "x"),
         Column("b", "g", "longer than its cells", 2),
         Column("c", "g", "y", 1),
     )
     rows = [Row("r", {"a": 1, "b": 0.5, "c": None}), Row("s", {"a": -3, "b": 200}, percent=True)]
-    text = as_text(Table(5, "t", "p", columns, ("n",), lambda: rows))
-    head, names, first, second = text.splitlines()[2:6]
+    say_table(Page(), Table(5, "t", "p", columns, ("n",), lambda: rows))
+    head, names, first, second = capsys.readouterr().out.splitlines()[2:6]
     assert head.split() == ["a", "group", "with", "a", "long", "name", "g"]
     assert names.split() == ["x", "longer", "than", "its", "cells", "y"]
     assert first.split() == ["r", "1", "0.50", "-"]

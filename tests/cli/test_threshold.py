@@ -49,6 +49,14 @@ def test_share_belongs_to_the_first_length_in_the_order_given(capsys):
     assert one == run_json(capsys, ["threshold", "3", "8", "--share", "0.3", "--share", "7/10"])
 
 
+def test_shares_left_out_are_equal_and_said_to_be(capsys):
+    three = ["threshold", "3", "4", "5"]
+    thirds = ["--share", "1/3", "--share", "1/3"]
+    assert run_json(capsys, three) == run_json(capsys, [*three, *thirds])
+    assert "No --share is given, so shares are equal." in run_text(capsys, three)
+    assert "No --share is given" not in run_text(capsys, [*three, *thirds])
+
+
 def test_decimal_shares_are_exact(capsys):
     """0.1 is 1/10, where a crossing falls on 8 exactly; for the double next to it, it does not."""
     answer = run_json(capsys, ["threshold", "1", "2", "--share", "0.1"])
@@ -160,7 +168,6 @@ def test_text_fits_80_columns(argv, capsys, monkeypatch):
             ["threshold", "5", "1000000", "--share", "1/2"],
             "LENGTH: got '1000000'; allowed: a whole",
         ),
-        (["threshold", "5", "9"], "--share: got None; allowed: one for each"),
         ([*ARGV, *ARGV[3:], *ARGV[3:]], "--share: got '1/2 1/2 1/2'; allowed: one for each"),
         ([*ARGV[:4], "0"], "--share: got '0'"),
         ([*ARGV[:4], "1"], "--share: got '1'"),

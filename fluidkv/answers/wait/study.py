@@ -11,8 +11,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
+from fluidkv.answers.wait import report
+from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, nested_answer
+from fluidkv.answers.wait.report import number
 from fluidkv.answers.wait.runs import Comparison, compare_policies, require_work
 from fluidkv.errors import InputError
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
@@ -54,6 +58,7 @@ class WaitAnswer:
         nested: where outputs are not known; None: not asked.
         runs: policies side by side on the same arrivals; None: not asked, or not to be made.
         not_simulated: why they were asked for and not made; None: they were made, or not asked for.
+        load: where the types came from; None: from nowhere but the caller.
     """
 
     system: WaitSystem
@@ -70,6 +75,7 @@ class WaitAnswer:
     nested: NestedAnswer | None
     runs: Comparison | None
     not_simulated: InputError | None = None
+    load: Load | None = None
 
     @property
     def chosen(self) -> Thresholds:
@@ -134,9 +140,63 @@ class WaitAnswer:
             f"{float(self.nested.delta):.6g}, the capacity is {room}"
         )
 
+    @property
+    def unit(self) -> str:
+        """Of time: "s", or "" for the caller's own."""
+        return "" if self.load is None else self.load.unit
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: exact ones as text beside them, None for what there is none of."""
+        system, fluid = self.system, report.fluid_values(self.equilibrium, self.fluid_fits)
+        stable = {
+            "stable": system.load < 1,
+            "stable_at_capacity": self.fluid_fits,
+        }
+        nested, runs, bound = self.nested, self.runs, self.bound
+        return {
+            "types": [
+                {
+                    "arrival_rate": number(each.arrival_rate),
+                    "arrival_rate_exact": str(each.arrival_rate),
+                    "input_length": each.input_length,
+                    "output_length": each.output_length,
+                    "lifetime_cost": number(each.lifetime_cost),
+                }
+                for each in system.types
+            ],
+            "d0": number(system.base),
+            "d1": number(system.per_kv_token),
+            "unit": self.unit or None,
+            "capacity": number(self.capacity),
+            "load": number(system.load),
+            "rate_limit": None if self.most_rate is None else number(self.most_rate),
+            "binning": None if self.load is None else report.binning_values(self.load),
+            "fluid": stable | fluid,
+            "thresholds": fluid["per_stage"],
+            "thresholds_integer": [int(n) for n in self.least.thresholds],
+            "memory_needed": number(self.least.memory),
+            "thresholds_slack": [number(slack) for slack in self.least.slack],
+            "with_slack": report.threshold_values(self.with_slack),
+            "given": None if self.given is None else report.threshold_values(self.given),
+            "fits": self.fits,
+            "reason": self.reason,
+            "come_in_an_iteration": number(self.come_in_an_iteration),
+            "not_for_wait": self.not_for_wait,
+            "rate_factor": None if self.rate_factor is None else number(self.rate_factor),
+            "time_inside": [number(time) for time in self.latency_at_least],
+            "sensitivity": [
+                report.sensitivity_values(row) for row in self.sensitivities.by_elasticity("memory")
+            ],
+            "horizon": number(self.horizon),
+            "theorem_1": None if bound is None else report.bound_values(bound),
+            "nested": None if nested is None else report.nested_values(nested),
+            "simulated": None if runs is None else report.run_values(runs),
+            "not_simulated": None if self.not_simulated is None else str(self.not_simulated),
+        }
+
 
 def wait_study(
-    system: WaitSystem,
+    system: WaitSystem | Load,
     capacity: Exact,
     *,
     unknown_lengths: bool = False,
@@ -154,7 +214,7 @@ def wait_study(
     A capacity that does not suffice is an answer, not an error.
 
     Args:
-        system: types and clock.
+        system: types and clock; or the load of a trace, from `binned_load`.
         capacity: M, tokens; at least the largest prompt.
         unknown_lengths: outputs are not known when prompts come: Nested WAIT too. All types then
             have one input length.
@@ -175,6 +235,8 @@ def wait_study(
             comes, or of too much work. Runs that cannot be made for another reason are left out,
             and the reason is in the answer.
     """
+    load = system if isinstance(system, Load) else None
+    system = system.system if isinstance(system, Load) else system
     room = exact("capacity", capacity, above=0)
     largest = max(each.input_length + each.output_length for each in system.types)
     if room < largest:
@@ -226,6 +288,7 @@ def wait_study(
         sensitivities=sensitivity(system),
         nested=nested,
         runs=None,
+        load=load,
     )
     return _completed(answer, play)
 

@@ -10,6 +10,7 @@ Source: Congestion, sections 5.2 and 6.2.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
@@ -65,6 +66,21 @@ class RoutedNode:
         Times the total arrival rate, the utilisation at that rate; None without a capacity.
         """
         return None if self.rate is None else self.load_share / self.rate
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: fractions as text."""
+        return {
+            "classes": list(self.classes),
+            "shares": [str(c.share) for c in self.workload.classes],
+            "load_share": str(self.load_share),
+            "common_divisor": self.decode_gcd,
+            "stability": self.stability,
+            "growing_modes": self.certificate.outside,
+            "neutral_modes": self.certificate.on_circle,
+            "spectral_radius": list(self.certificate.radius),
+            "rate": _float(self.rate),
+            "utilisation": _float(self.utilisation),
+        }
 
 
 @dataclass(frozen=True)
@@ -134,6 +150,18 @@ class Routing:
         loads = [node.utilisation for node in self.nodes]
         known = [load for load in loads if load is not None]
         return 1 / max(known) if len(known) == len(loads) else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None for what is not known or was not asked."""
+        return {
+            "stability": self.stability,
+            "growing_modes": self.unstable_modes,
+            "spectral_radius": list(self.spectral_radius),
+            "evidence": self.evidence,
+            "imbalance": float(self.imbalance),
+            "rate": _float(self.rate),
+            "on_nodes": [node.as_dict() for node in self.nodes],
+        }
 
 
 @kinds_checked
@@ -233,3 +261,7 @@ def node_workload(workload: Workload, row: Sequence[Fraction | int]) -> Workload
     return Workload(
         tuple(RequestClass(c.input_length, c.decode_length, part / total) for c, part in parts)
     )
+
+
+def _float(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

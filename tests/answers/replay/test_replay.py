@@ -160,16 +160,15 @@ def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
 
 
 def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> None:
-    from rich.console import Console
-
-    from fluidkv.cli.replay_text import print_replay
+    from fluidkv.cli.commands.replay_text import say_replay
+    from fluidkv.cli.page.page import Page
 
     write_log(tmp_path)
     found = replay_log(tmp_path)
     unseen = replace(found, fit=replace(found.fit, unseen=("per_prefill_token",)))
-    print_replay(unseen, Console(highlight=False))
-    shown = capsys.readouterr().out
-    assert "nothing for one of prefill" in shown
+    say_replay(Page(), unseen)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "nothing for each of prefill" in shown
     assert "they do not tell what prefill costs" in shown
 
 

@@ -6,6 +6,7 @@ Source: Congestion, (12), (13), Corollary 26 and Appendix B.8.7; the input ratio
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
@@ -28,6 +29,23 @@ class AsymptoticThreshold:
     phases: float
     first_order: float
     limit_radius: tuple[float, float]
+
+    def as_dict(self, least: int | None) -> dict[str, Any]:
+        """Plain values for JSON, each with its error against l0_min; None: not known."""
+
+        def finite(value: float) -> float | None:
+            return value if math.isfinite(value) else None
+
+        def error(value: float) -> float | None:
+            return finite(value / least - 1) if least else None
+
+        return {
+            "phases": finite(self.phases),
+            "phases_relative_error": error(self.phases),
+            "first_order": finite(self.first_order),
+            "first_order_relative_error": error(self.first_order),
+            "limit_radius": list(self.limit_radius),
+        }
 
 
 @kinds_checked

@@ -26,8 +26,10 @@ Source: derived here from Congestion, equations (10) and (30). The paper exclude
 stability below the threshold for long requests only (Lemma 29).
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from flint import arb
 
@@ -58,6 +60,21 @@ class Crossing:
     exact: Fraction | None
     turn: arb
     outward: int
+
+    @property
+    def period(self) -> float:
+        """Iterations in which the mode turns once."""
+        return 2 / float(self.turn.mid())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; None for what is not finite."""
+        length = float(self.length.mid())
+        return {
+            "input_length": length if math.isfinite(length) else None,
+            "exact": None if self.exact is None else str(self.exact),
+            "period": self.period if math.isfinite(self.period) else None,
+            "modes_outward": self.outward,
+        }
 
 
 class InputPencil:

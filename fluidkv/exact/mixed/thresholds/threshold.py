@@ -10,6 +10,7 @@ for that, and the crossings stand alone.
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import Any
 
 from flint import arb
 
@@ -58,6 +59,15 @@ class InputWindow:
         """Whether F is Schur stable there: all roots strictly inside."""
         return self.growing_modes == 0 and self.neutral_modes == 0
 
+    def as_dict(self) -> dict[str, int | None]:
+        """Plain values for JSON."""
+        return {
+            "first": self.first,
+            "last": self.last,
+            "growing_modes": self.growing_modes,
+            "neutral_modes": self.neutral_modes,
+        }
+
 
 @dataclass(frozen=True)
 class InputThreshold:
@@ -95,6 +105,37 @@ class InputThreshold:
     def stable_windows(self) -> tuple[InputWindow, ...]:
         """Where F is Schur stable; more than one is an island of stability."""
         return tuple(w for w in self.windows if w.stable)
+
+    @property
+    def last_crossings(self) -> tuple[Crossing, ...]:
+        """Those between `least` - 1 and `least`: what takes the last growing modes in."""
+        if self.least is None:
+            return ()
+        low, high = self.least - 1, self.least
+        return tuple(
+            c for c in self.crossings if not (c.length < low or c.length > high) and c.outward < 0
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: fractions as text, None for what is not known or not finite."""
+        formula = self.asymptotic
+        return {
+            "decode_lengths": list(self.mix.decode_lengths),
+            "shares": [str(p) for p in self.mix.shares],
+            "input_ratios": [str(r) for r in self.mix.input_ratios],
+            "common_divisor": self.mix.decode_gcd,
+            "status": self.status.name.lower(),
+            "l0_min": self.least,
+            "l0_min_at_most": self.at_most,
+            "bound": self.bound,
+            "at": _count_dict(self.at_most, self.at),
+            "below": _count_dict(None if self.at_most is None else self.at_most - 1, self.below),
+            "last_crossings": [c.as_dict() for c in self.last_crossings],
+            "stable_windows": [w.as_dict() for w in self.stable_windows],
+            "windows": [w.as_dict() for w in self.windows],
+            "crossings": [c.as_dict() for c in self.crossings],
+            "asymptotic": None if formula is None else formula.as_dict(self.least),
+        }
 
 
 @kinds_checked
@@ -264,6 +305,17 @@ def _doubled(mix: LengthMix, first: int, bound: int | None) -> tuple[int, int] |
             return low, high
         low, high = high, 2 * high
     return None
+
+
+def _count_dict(length: int | None, count: UnitCircleCount | None) -> dict[str, Any] | None:
+    if count is None:
+        return None
+    return {
+        "input_length": length,
+        "growing_modes": count.outside,
+        "neutral_modes": count.on_circle,
+        "evidence": None if count.outside is None else count.evidence,
+    }
 
 
 def _stable(count: UnitCircleCount) -> bool:

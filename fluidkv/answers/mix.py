@@ -1,0 +1,77 @@
+"""Request classes apart, mixed, or in the best partition: side by side for one set of nodes."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fluidkv.exact.routing.mixing import Routing, segregated
+from fluidkv.exact.routing.partition import BestPartition, best_partition
+from fluidkv.workload import Workload
+
+
+@dataclass(frozen=True)
+class MixAnswer:
+    """What `fluidkv mix` reports.
+
+    Fields:
+        found: mixed, and the best of the partitions.
+        apart: neighbouring classes together; None where there are fewer classes than nodes.
+        max_imbalance: the fullest node over the mean load, above which partitions were left out.
+    """
+
+    found: BestPartition
+    apart: Routing | None
+    max_imbalance: Fraction | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: fractions as text, None for what is not known or was not asked."""
+        found, apart = self.found, self.apart
+        workload, capacity = found.mixed.workload, found.mixed.capacity
+        best = None
+        if found.best is not None:
+            best = "mixed" if found.is_mixed else "partition"
+        return {
+            "classes": [
+                {
+                    "input_length": c.input_length,
+                    "decode_length": c.decode_length,
+                    "share": str(c.share),
+                }
+                for c in workload.classes
+            ],
+            "nodes": len(found.mixed.nodes),
+            "capacity": None if capacity is None else str(capacity),
+            "max_imbalance": None if self.max_imbalance is None else str(self.max_imbalance),
+            "best": best,
+            "segregated": apart and apart.as_dict(),
+            "mixed": found.mixed.as_dict(),
+            "partition": found.best_partition and found.best_partition.as_dict(),
+            "search": {
+                "examined": found.examined,
+                "over_imbalance": found.over_imbalance,
+                "undecided": len(found.undecided),
+                "ties": len(found.ties),
+                "exhaustive": found.exhaustive,
+                "evidence": found.evidence,
+            },
+        }
+
+
+def mix_answer(
+    workload: Workload,
+    nodes: int,
+    *,
+    capacity: Fraction | int | None = None,
+    max_imbalance: Fraction | int | None = None,
+) -> MixAnswer:
+    """As `best_partition`, and beside it the classes apart.
+
+    Raises:
+        InputError: as `best_partition` does.
+    """
+    found = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
+    apart = None
+    if nodes <= len(workload.classes):
+        apart = segregated(workload, nodes, capacity=capacity)
+    bound = None if max_imbalance is None else Fraction(max_imbalance)
+    return MixAnswer(found, apart, bound)

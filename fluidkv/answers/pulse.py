@@ -1,0 +1,86 @@
+"""The cycle of synchronized pulses of two lengths with a common divisor, and all about it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from fluidkv.errors import InputError
+from fluidkv.exact.mixed.cycles.pulse import PulseCycle, pulse_cycle, verify_pulse_cycle
+from fluidkv.exact.mixed.cycles.pulse_stability import PulseStability, pulse_stability
+from fluidkv.exact.mixed.mix import LengthMix
+from fluidkv.exact.roots.spectrum import UnitCircleCount, count_unstable
+from fluidkv.exact.survival import eviction_free_equilibrium
+from fluidkv.workload import System
+
+_MOST_VERIFIED = 100_000  # period times decode length: the literal model takes up to 2 seconds
+
+
+@dataclass(frozen=True)
+class PulseAnswer:
+    """What `fluidkv pulse` reports.
+
+    Fields:
+        cycle: in closed form.
+        stability: of the cycle, near it.
+        equilibrium: how many modes grow at the eviction-free equilibrium.
+        best: its throughput, completions per iteration.
+        verified: that the literal model goes once round the cycle; None: too long to run.
+    """
+
+    cycle: PulseCycle
+    stability: PulseStability
+    equilibrium: UnitCircleCount
+    best: Fraction
+    verified: bool | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON: fractions as text, beside them floats."""
+        cycle, classes = self.cycle, self.cycle.system.workload.classes
+        return {
+            "decode_lengths": [c.decode_length for c in classes],
+            "shares": [str(c.share) for c in classes],
+            "input_length": classes[0].input_length,
+            **_number("capacity", cycle.system.capacity),
+            "common_divisor": cycle.divisor,
+            "period": cycle.period,
+            **_number("throughput", cycle.throughput),
+            **_number("eviction_free_throughput", self.best),
+            **_number("ratio_to_eviction_free", cycle.share_of_best),
+            "evicting_iterations_per_period": cycle.period - cycle.pulses,
+            **_number("evicted_per_period", cycle.evicted),
+            "leading_masses": [str(y) for y in cycle.leading_masses],
+            **_number("settled_mass", cycle.settled_mass),
+            "verified": self.verified,
+            "local_stability": self.stability.verdict,
+            "stability": self.stability.as_dict(),
+            "equilibrium_growing_modes": self.equilibrium.outside,
+        }
+
+
+def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) -> PulseAnswer:
+    """The pulse cycle of a mix at one input length and capacity.
+
+    Raises:
+        InputError: a capacity that does not hold the largest request; lengths without a common
+            divisor.
+        ArithmeticError: the closed form is not a cycle of the literal model.
+    """
+    try:
+        system = System(mix.workload(input_length), capacity)
+    except InputError as error:
+        raise InputError("capacity", f"{capacity}", error.allowed) from None
+    cycle = pulse_cycle(system)
+    verified = verify_pulse_cycle(cycle) if cycle.period * mix.ages <= _MOST_VERIFIED else None
+    if verified is False:
+        raise ArithmeticError("the closed form is not a cycle of the literal model")
+    return PulseAnswer(
+        cycle,
+        pulse_stability(cycle),
+        count_unstable(mix.weights(input_length)),
+        eviction_free_equilibrium(system).rate,
+        verified,
+    )
+
+
+def _number(name: str, value: Fraction) -> dict[str, str | float]:
+    return {name: str(value), f"{name}_float": float(value)}

@@ -1,0 +1,95 @@
+"""What the folder of a measured run says about its server, where nobody says otherwise."""
+
+from dataclasses import dataclass, replace
+
+from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock_fit.fit import fit_clock
+from fluidkv.serving.clock_fit.points import tick_points
+from fluidkv.traces import bench_capacity
+from fluidkv.traces.vllm_log import TICKS_FILE, log_folder, read_vllm_log
+from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
+
+
+@dataclass(frozen=True)
+class LoggedServer:
+    """How a server was set and how long its iterations took.
+
+    Fields:
+        capacity: KV tokens that requests can hold; None where the log does not say.
+        settings: out of its meta.json.
+        clock: fitted; None where there is no time series to fit it to.
+        fit: in words, how well.
+    """
+
+    capacity: int | None
+    settings: VllmServer
+    clock: IterationClock | None
+    fit: str
+
+
+def read_server(source: str) -> LoggedServer:
+    """Settings and clock of a log folder.
+
+    Raises:
+        InputError: a file of it that cannot be read.
+    """
+    settings = read_vllm_server(source)
+    capacity = bench_capacity(source)
+    if settings.blocks is not None and settings.block_size is not None:
+        capacity = settings.blocks * settings.block_size
+    folder = log_folder(source)
+    if not (folder / TICKS_FILE).is_file():
+        return LoggedServer(capacity, settings, None, "")
+    try:
+        found = fit_clock(tick_points(**read_vllm_log(folder).clock_arrays()))
+    except InputError as error:
+        if error.argument == "source":
+            raise
+        return LoggedServer(capacity, settings, None, "too few ticks to fit a clock to")
+    ticks, rest = len(found.residuals), found.residuals.rms
+    fit = f"fitted to {ticks} ticks of the log, {rest:.1%} of a tick left over (rms)"
+    return LoggedServer(capacity, settings, found.clock, fit)
+
+
+@dataclass(frozen=True)
+class ServerSettings:
+    """How a server is set. None: not known, or as the engine has it.
+
+    Fields:
+        capacity: KV tokens that requests can hold.
+        clock: durations of its iterations.
+        block_size: tokens of a block.
+        max_num_batched_tokens: most tokens of an iteration.
+        now: what the flags say that a recommendation would change.
+    """
+
+    capacity: int | None
+    clock: IterationClock | None
+    block_size: int | None
+    max_num_batched_tokens: int | None
+    now: Setting
+
+    def as_logged(self, server: LoggedServer) -> "tuple[ServerSettings, list[tuple[str, str]]]":
+        """What is not given here is taken from the log; and rows of text on what was taken."""
+        logged, found = server.settings, self
+        taken = []
+        for name in ("block_size", "max_num_batched_tokens"):
+            value = getattr(logged, name)
+            if getattr(self, name) is None and value is not None:
+                found = replace(found, **{name: value})
+                taken.append(name)
+        if self.now.max_num_seqs is None and logged.max_num_seqs is not None:
+            found = replace(found, now=replace(found.now, max_num_seqs=logged.max_num_seqs))
+            taken.append("max_num_seqs")
+        notes = [("from the log", ", ".join(taken))] if taken else []
+        if self.clock is None and server.fit:
+            notes.append(("", f"clock: {server.fit}"))
+        if logged.version is not None:
+            notes.append(("", f"logged with vllm {logged.version}"))
+        if logged.prefix_caching:
+            said = "the log's server had prefix caching on; these runs have none"
+            notes.append(("CAUTION", said))
+        capacity, clock = self.capacity or server.capacity, self.clock or server.clock
+        return replace(found, capacity=capacity, clock=clock), notes

@@ -1,0 +1,134 @@
+"""Everything that a study says, as values."""
+
+from dataclasses import dataclass
+
+from fluidkv.answers.study.simulation import Collapse, Simulation
+from fluidkv.exact.linear_stability import InputScale, StabilityResult
+from fluidkv.exact.mixed.thresholds.threshold import InputThreshold
+from fluidkv.exact.mixed.thresholds.tiers import tier_lengths, tier_sentence
+from fluidkv.exact.modes import GrowingModes
+from fluidkv.exact.one_class.homogeneous import Homogeneous
+from fluidkv.measured import Comparison
+from fluidkv.traces import LoadReport
+from fluidkv.workload import System
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResult:
+    """Everything `fluidkv study` reports.
+
+    Fields:
+        system: what was studied.
+        stability: verdict and certificate, with the equilibrium.
+        growing_modes: the modes that grow, each enclosed; a matter of the workload alone.
+        input_scale: how far the boundary of stability is on the axis of input lengths.
+        tier_threshold: stability at every common input length, for tiers; None where not known.
+        simulation: what happens from perturbed starts.
+        homogeneous: best and worst equilibrium, where all requests have the same lengths.
+        collapses: which starts reached the worst one, in the order of the groups; empty where
+            lengths differ.
+        load_report: rows kept, changed and dropped, where the workload came from a file.
+        comparison: prediction against measurement, where a log was given.
+    """
+
+    system: System
+    stability: StabilityResult
+    growing_modes: GrowingModes
+    input_scale: InputScale
+    tier_threshold: InputThreshold | None
+    simulation: Simulation
+    homogeneous: Homogeneous | None
+    collapses: tuple[Collapse, ...]
+    load_report: LoadReport | None
+    comparison: Comparison | None
+
+    @property
+    def tier_sentence(self) -> str:
+        """What the divisor of a few decode lengths means; empty where there are many, or one."""
+        return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON, under keys that stay."""
+        workload, found = self.system.workload, self.stability
+        threshold = self.tier_threshold
+        scale, modes = self.input_scale, self.growing_modes
+        answer: dict[str, object] = {
+            "capacity": _plain(self.system.capacity),
+            "gcd": found.decode_gcd,
+            "workload": {
+                "name": workload.name,
+                "note": workload.note,
+                "classes": len(workload.classes),
+                "requests": workload.requests,
+                "mean_input_length": float(workload.mean_input_length),
+                "mean_decode_length": float(workload.mean_decode_length),
+                "longest_decode_length": workload.longest_decode,
+            },
+            "equilibrium": {
+                "rate": float(found.equilibrium.rate),
+                "rate_exact": str(found.equilibrium.rate),
+                "in_flight": float(found.equilibrium.in_flight),
+                "in_flight_exact": str(found.equilibrium.in_flight),
+            },
+            "stability": {
+                "verdict": str(found.verdict),
+                "evidence": str(found.evidence),
+                "reason": found.reason,
+                "method": found.certificate.method,
+                "spectral_radius": list(found.spectral_radius),
+                "unstable_modes": found.unstable_modes,
+                "neutral_modes": found.neutral_modes,
+                "leading_period": found.leading_period,
+                "folding_time": found.folding_time,
+            },
+            "growing_modes": {
+                "count": modes.count,
+                "enclosed": modes.enclosed,
+                "complete": modes.complete,
+                "status": str(modes.status),
+                "modes": [
+                    {
+                        "multiplicity": mode.multiplicity,
+                        "modulus": list(mode.modulus),
+                        "period": mode.period,
+                        "folding_time": mode.folding_time,
+                    }
+                    for mode in modes.modes
+                ],
+            },
+            "boundary": {
+                "stable_input_scale": _float(scale.stable),
+                "unstable_input_scale": _float(scale.unstable),
+                "complete": scale.complete,
+            },
+            "simulation": {
+                "iterations": self.simulation.iterations,
+                "seed": self.simulation.seed,
+                "evidence": "sampled",
+                "starts": [vars(group) for group in self.simulation.groups],
+            },
+        }
+        tiers = tier_lengths(workload)
+        if tiers:
+            answer["tiers"] = {
+                "decode_lengths": list(tiers),
+                "persistent_modes": found.decode_gcd - 1,
+                "least_stable_input": threshold.least if threshold else None,
+                "sentence": self.tier_sentence,
+            }
+        if self.homogeneous is not None:
+            starts = [vars(collapse) for collapse in self.collapses]
+            answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
+        if self.load_report is not None:
+            answer["load"] = self.load_report.as_dict()
+        if self.comparison is not None:
+            answer |= self.comparison.as_dict()
+        return answer
+
+
+def _plain(value) -> int | str:
+    return value.numerator if value.denominator == 1 else str(value)
+
+
+def _float(value) -> float | None:
+    return None if value is None else float(value)

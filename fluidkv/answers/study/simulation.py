@@ -1,0 +1,199 @@
+"""The mass model from perturbed starts, and which of them end in the worst case."""
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.exact.linear_stability import StabilityResult
+from fluidkv.fluid import (
+    MassModel,
+    cohort_model,
+    empty_state,
+    mode_starts,
+    perturbed_starts,
+    simulate,
+)
+from fluidkv.fluid.precision import random_key
+from fluidkv.workload import System
+
+# Relative deviations of the cohorts from the equilibrium: along the leading mode, and noise.
+_MODE_SIZES = (0.01, 0.10)
+_NOISE = 0.10
+_STARTS_EACH = 8
+# Stage updates in one study: about two seconds on two cores (benchmarks/engine.py).
+_STAGE_UPDATES = 400_000_000
+_WINDOWS = 1000  # points in time that are recorded: short systems are seen at every iteration
+# Likewise of a horizon that the caller sets: some five minutes on two cores. An iteration of few
+# stages costs as much as one of this many, in overhead.
+_MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
+
+
+@dataclass(frozen=True)
+class StartGroup:
+    """What became of starts of one kind within the horizon.
+
+    Fields:
+        name: the kind of start.
+        starts: how many.
+        evicting: how many of them evicted anything.
+        first_eviction: median, over those, of the end of the first window with an eviction,
+            iterations; None if none evicted.
+        throughput: completions in the second half of the horizon, over the equilibrium's.
+        evicted_per_completed: requests evicted for each one completed, in the second half; None
+            if none completed.
+        in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
+    """
+
+    name: str
+    starts: int
+    evicting: int
+    first_eviction: int | None
+    throughput: float
+    evicted_per_completed: float | None
+    in_flight: tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """The mass model from perturbed starts.
+
+    Fields:
+        iterations: the horizon.
+        seed: of the noise.
+        groups: one summary for each kind of start.
+        trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
+            completed and evicted, all relative to the equilibrium; empty_stages, a count;
+            coordinate `start` on batch.
+    """
+
+    iterations: int
+    seed: int
+    groups: tuple[StartGroup, ...]
+    trajectories: xr.Dataset
+
+
+@dataclass(frozen=True)
+class Collapse:
+    """Which starts of one kind reached the worst case: a single stage holds all requests.
+
+    Fields:
+        name: the kind of start.
+        starts: how many.
+        reached: how many of them, within the horizon.
+        iteration: median, over those, of the end of the first window in which they are there;
+            None if none is. Once there, they stay (Lemma A.3).
+    """
+
+    name: str
+    starts: int
+    reached: int
+    iteration: int | None
+
+
+def check_horizon(iterations: int, longest: int) -> None:
+    """Refuse a horizon below 1, or one that takes many minutes where outputs are so long."""
+    batch = _STARTS_EACH * (len(_MODE_SIZES) + 1) + 1
+    most = _MOST_UPDATES // max(batch * longest, _LEAST_STEP)
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise InputError("iterations", iterations, f"a whole number from 1 to {most}")
+    if iterations > most:
+        allowed = f"1 to {most} where the longest output has {longest} tokens (minutes)"
+        raise InputError("iterations", iterations, allowed)
+
+
+def simulate_starts(
+    system: System, found: StabilityResult, iterations: int | None, seed: int
+) -> Simulation:
+    """The mass model from starts along the leading mode, with noise, and from an empty server.
+
+    Args:
+        found: the verdict about the system.
+        iterations: the horizon, which `check_horizon` has seen; None: 40 longest lifetimes or less.
+        seed: of the noise.
+    """
+    model = cohort_model(system)
+    kinds = _starts(model, found, random_key(seed))
+    labels = np.repeat(list(kinds), [len(starts) for starts in kinds.values()])
+    batch = np.concatenate(list(kinds.values()))
+    horizon = iterations or _horizon(len(batch), system.workload.longest_decode)
+    every = max(1, horizon // _WINDOWS)
+    horizon -= horizon % every
+    data = simulate(
+        model,
+        batch,
+        iterations=horizon,
+        record=("completed", "evicted", "in_flight", "empty_stages"),
+        every=every,
+    )
+    rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
+    data = data.isel({"class": 0}).drop_vars("final_state")
+    trajectories = xr.Dataset(
+        {
+            "completed": data.completed / (rate * every),
+            "evicted": data.evicted / (rate * every),
+            "in_flight": data.in_flight / in_flight,
+            "empty_stages": data.empty_stages,
+        },
+        attrs={"every": every},
+    ).assign_coords(start=("batch", labels))
+    groups = tuple(_summarise(name, trajectories) for name in kinds)
+    return Simulation(horizon, seed, groups, trajectories)
+
+
+def _starts(model: MassModel, found: StabilityResult, key: jax.Array) -> dict[str, np.ndarray]:
+    """Name of the kind -> states [batch, class, stage]."""
+    kinds = {}
+    if found.certificate.leading:
+        root = complex(found.certificate.leading[0].ball.mid())
+        for size in _MODE_SIZES:
+            starts = mode_starts(model, root, count=_STARTS_EACH, size=size)
+            kinds[f"leading mode, {size:.0%}"] = starts
+    starts = perturbed_starts(key, model, count=_STARTS_EACH, size=_NOISE)
+    kinds[f"noise, {_NOISE:.0%}"] = starts
+    kinds["cold start, empty"] = empty_state(model)[None]
+    return kinds
+
+
+def _horizon(batch: int, stages: int) -> int:
+    """40 longest lifetimes, at least 1,000 iterations, within the budget of stage updates."""
+    affordable = _STAGE_UPDATES // (batch * stages)
+    return max(200, min(max(40 * stages, 1000), affordable))
+
+
+def _summarise(name: str, trajectories: xr.Dataset) -> StartGroup:
+    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    late = group.isel(iteration=slice(group.sizes["iteration"] // 2, None))
+    evicts = group.evicted.values > 0
+    evicting = evicts.any(axis=1)
+    first = group.iteration.values[evicts.argmax(axis=1)][evicting]
+    completed = float(late.completed.sum())
+    return StartGroup(
+        name=name,
+        starts=group.sizes["batch"],
+        evicting=int(evicting.sum()),
+        first_eviction=int(np.median(first)) if evicting.any() else None,
+        throughput=float(late.completed.mean()),
+        evicted_per_completed=float(late.evicted.sum()) / completed if completed else None,
+        in_flight=(float(late.in_flight.min()), float(late.in_flight.max())),
+    )
+
+
+def collapses(simulation: Simulation, stages: int) -> tuple[Collapse, ...]:
+    """Which starts reached the worst case of `stages` decode stages, in the order of the groups."""
+    return tuple(_collapse(g.name, simulation.trajectories, stages) for g in simulation.groups)
+
+
+def _collapse(name: str, trajectories: xr.Dataset, stages: int) -> Collapse:
+    group = trajectories.isel(batch=np.flatnonzero(trajectories.start.values == name))
+    there = group.empty_stages.values == stages - 1
+    reached = there.any(axis=1)
+    first = group.iteration.values[there.argmax(axis=1)][reached]
+    return Collapse(
+        name=name,
+        starts=len(there),
+        reached=int(reached.sum()),
+        iteration=int(np.median(first)) if reached.any() else None,
+    )

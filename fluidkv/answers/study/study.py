@@ -1,0 +1,84 @@
+"""One system, and a log of it where there is one, through every analysis."""
+
+from collections.abc import Callable
+
+from fluidkv.answers.study.result import StudyResult
+from fluidkv.answers.study.simulation import check_horizon, collapses, simulate_starts
+from fluidkv.errors import InputError
+from fluidkv.exact.linear_stability import InputScale, StabilityResult, stability
+from fluidkv.exact.mixed.thresholds.scale import input_scale
+from fluidkv.exact.mixed.thresholds.tiers import tier_threshold
+from fluidkv.exact.modes import growing_modes
+from fluidkv.exact.one_class.homogeneous import homogeneous
+from fluidkv.exact.survival import survival_weights
+from fluidkv.measured import Measurement, compare
+from fluidkv.traces import LoadReport
+from fluidkv.verdict import Stability
+from fluidkv.workload import System, Workload
+
+LONGEST_DECODE = 32_768
+"""Decode length above which a study is refused: it would take many minutes."""
+# Powers of two by which inputs are scaled in search of the boundary. Where a threshold is known to
+# exist further up (coprime lengths d need about d^3 / 20 tokens), it is looked for that far.
+_REACH, _REACH_COPRIME = 12, 36
+
+
+def study_system(
+    system: System,
+    *,
+    iterations: int | None = None,
+    seed: int = 0,
+    measurement: Measurement | None = None,
+    load_report: LoadReport | None = None,
+    on_progress: Callable[[str], None] | None = None,
+) -> StudyResult:
+    """Certify the equilibrium, simulate perturbed starts, and hold the result against a log.
+
+    Args:
+        system: workload and capacity.
+        iterations: horizon of the simulation; by default 40 times the longest decode length, less
+            where that would take more than a few seconds.
+        seed: of the perturbations.
+        measurement: from `measure`, to compare with.
+        load_report: from `read_trace`, carried into the result.
+        on_progress: told what is being done.
+
+    Raises:
+        InputError: a decode length above `LONGEST_DECODE`; `iterations` below 1, or so many that
+            they would take many minutes.
+    """
+    longest = system.workload.longest_decode
+    if longest > LONGEST_DECODE:
+        raise InputError("decode_length", longest, f"at most {LONGEST_DECODE} tokens in a study")
+    if iterations is not None:
+        check_horizon(iterations, longest)
+    say = on_progress or (lambda _: None)
+    say(f"certifying the equilibrium, outputs of up to {longest:,} tokens")
+    found = stability(system)
+    comparison = None
+    if measurement is not None:
+        comparison = compare(measurement, float(found.equilibrium.in_flight), found.leading_period)
+    say("simulating perturbed starts")
+    simulation = simulate_starts(system, found, iterations, seed)
+    alike = homogeneous(system)
+    say("enclosing the growing modes")
+    modes = growing_modes(survival_weights(system.workload), found.certificate)
+    say("looking for the boundary of stability")
+    return StudyResult(
+        system=system,
+        stability=found,
+        growing_modes=modes,
+        input_scale=_input_scale(system.workload, found),
+        tier_threshold=tier_threshold(system.workload),
+        simulation=simulation,
+        homogeneous=alike,
+        collapses=() if alike is None else collapses(simulation, alike.decode_length),
+        load_report=load_report,
+        comparison=comparison,
+    )
+
+
+def _input_scale(workload: Workload, found: StabilityResult) -> InputScale:
+    threshold_above = found.verdict is Stability.UNSTABLE and found.decode_gcd == 1
+    reach = _REACH_COPRIME if threshold_above else _REACH
+    return input_scale(workload, reach=reach)

@@ -1,0 +1,143 @@
+"""Parts of an answer about WAIT as plain JSON values; docs/wait.md lists the keys."""
+
+import math
+from fractions import Fraction
+from typing import Any
+
+from fluidkv.answers.wait.load import Load
+from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
+from fluidkv.answers.wait.runs import Comparison
+from fluidkv.wait.theory.boundary_queue import ends
+from fluidkv.wait.theory.bounds import Theorem1Gap
+from fluidkv.wait.theory.fluid import FluidEquilibrium
+from fluidkv.wait.theory.sensitivity import Sensitivity
+from fluidkv.wait.theory.thresholds import Thresholds
+
+
+def number(value: Fraction | int) -> int | float:
+    """An int where it is whole, else the nearest double."""
+    return value.numerator if value.denominator == 1 else float(value)
+
+
+def fluid_values(fluid: FluidEquilibrium, fits: bool) -> dict[str, Any]:
+    """The balanced state, as numbers and exactly, and whether the capacity holds it."""
+    return {
+        "iteration_time": number(fluid.iteration_time),
+        "memory": number(fluid.memory),
+        "per_stage": [number(n) for n in fluid.per_stage],
+        "throughput": number(fluid.throughput),
+        "fits": fits,
+        "exact": {
+            "iteration_time": str(fluid.iteration_time),
+            "memory": str(fluid.memory),
+            "per_stage": [str(n) for n in fluid.per_stage],
+            "throughput": str(fluid.throughput),
+        },
+    }
+
+
+def binning_values(load: Load) -> dict[str, Any] | None:
+    """What binning did; None for types."""
+    binned = load.binned
+    if binned is None or load.rate is None:
+        return None
+    return {
+        "source": load.name,
+        "rate": number(load.rate),
+        "rate_from": load.rate_from,
+        "bins": load.bins,
+        "cut": load.cut,
+        "load_error": number(binned.token_rate_error),
+        "output_error": number(binned.output_error),
+        "input_error": number(binned.input_error),
+        "longer_inputs": number(binned.longer_inputs),
+        "dearer": number(binned.dearer),
+    }
+
+
+def threshold_values(found: Thresholds) -> dict[str, Any]:
+    return {
+        "thresholds": [number(n) for n in found.thresholds],
+        "iteration_time": number(found.iteration_time),
+        "memory": number(found.memory),
+        "slack": [number(slack) for slack in found.slack],
+    }
+
+
+def sensitivity_values(row: Sensitivity) -> dict[str, Any]:
+    return {
+        "parameter": row.parameter,
+        "type": row.type_index,
+        "value": number(row.value),
+        "memory_derivative": number(row.memory.derivative),
+        "memory_elasticity": number(row.memory.elasticity),
+        "iteration_time_elasticity": number(row.iteration_time.elasticity),
+        "throughput_elasticity": number(row.throughput.elasticity),
+    }
+
+
+def bound_values(bound: Theorem1Gap) -> dict[str, Any]:
+    return {
+        "throughput_gap": _finite(bound.throughput_gap),
+        "latency": [_finite(each.latency) for each in bound.types],
+        "ttft": [_finite(each.first_token) for each in bound.types],
+        "queue": [_finite(each.queue) for each in bound.types],
+    }
+
+
+def nested_values(found: NestedAnswer) -> dict[str, Any]:
+    return {
+        **_plan(found.plan),
+        "delta": number(found.delta),
+        "fits": found.capacity >= found.plan.bound.capacity,
+        "delta_at_capacity": found.delta_at_capacity,
+        "lower_rates": None if found.lower_rates is None else number(found.lower_rates),
+        "best": None if found.best is None else _plan(found.best),
+        "by_segments": [
+            {
+                "segments": design.count,
+                "batch": number(design.batch),
+                "queue": design.queue,
+                "tail": design.tail,
+            }
+            for design in found.designs
+        ],
+    }
+
+
+def _plan(plan: SegmentPlan) -> dict[str, Any]:
+    bound = plan.bound
+    return {
+        "segment_ends": list(plan.segments.ends),
+        "thresholds": list(plan.thresholds),
+        "iteration_time": number(plan.iteration_time),
+        "peak_memory": number(bound.batch),
+        "queue": number(bound.queue),
+        "tail": ends(bound.tail)[1] if bound.tail != 0 else 0,
+        "buffer": plan.buffer,
+        "eta": [None if each.ball is None else float(each.ball.mid()) for each in bound.etas],
+        "batches": bound.batches,
+        "memory_needed": bound.capacity,
+        "time_inside": number(plan.latency_at_least),
+    }
+
+
+def run_values(runs: Comparison) -> dict[str, Any]:
+    return {
+        "duration": runs.duration,
+        "seeds": len(runs.prompts),
+        "prompts": list(runs.prompts),
+        "short": runs.short,
+        "short_for_all": runs.short_for_all,
+        "policies": [
+            {
+                name: value if name == "name" else [_finite(x) for x in value]
+                for name, value in vars(each).items()
+            }
+            for each in runs.policies
+        ],
+    }
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

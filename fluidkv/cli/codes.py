@@ -1,0 +1,5 @@
+"""What the exit code says; 130 of an interrupted run is with the signals."""
+
+DIFFERS = 1  # an outcome from its record
+NO_PICK = 1  # no setting that meets what is asked
+BAD_INPUT = 2

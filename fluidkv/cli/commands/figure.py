@@ -1,0 +1,53 @@
+"""`fluidkv figure`: the figures of papers and docs, drawn again."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fluidkv.cli.options import out
+from fluidkv.cli.output import refuse_folder
+from fluidkv.cli.page.page import Page
+from fluidkv.cli.progress import progress
+from fluidkv.errors import InputError
+
+
+def figure(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Figures, by the names that are listed without ID."),
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Draw every figure.")] = False,
+    out: Annotated[Path, out("pictures, data and manifest")] = Path("figures"),
+) -> None:
+    """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
+    from fluidkv.papers.figures import figures, render
+
+    if ids and all_:
+        raise InputError("--all", " ".join(ids), "either figure ids or --all")
+    page = Page()
+    if not ids and not all_:
+        width = 2 + max(len(each.id) for each in figures())
+        for each in figures():
+            page.rows([(each.id, each.title)], width=width)
+        return
+    known = {each.id for each in figures()}
+    for name in ids or ():
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+            near = f"; the nearest is {close[0]}" if close else ""
+            raise InputError("ID", name, f"one of those that `fluidkv figure` lists{near}")
+    try:
+        with progress(f"drawing into {out}"):
+            rendered = render(ids or None, out, on_skip=_refuse_missing if ids else None)
+    except OSError as error:
+        raise refuse_folder(out, error) from None
+    for each in rendered:
+        said = f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files)
+        page.line(f"{each.id}: {said}")
+
+
+def _refuse_missing(id_: str, reason: str) -> None:
+    """Who asks for a figure by name wants that one."""
+    raise InputError("ID", id_, f"a figure whose input is there ({reason})")

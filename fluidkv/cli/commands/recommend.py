@@ -1,0 +1,332 @@
+"""`fluidkv recommend`: settings of an engine for a workload, a KV capacity and what is asked."""
+
+import csv
+import io
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli.codes import NO_PICK
+from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import requests_of
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.recommend import Demand, Recommendation
+    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.figures.figure import Figure
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.workload import Workload
+
+_TRIED = "What to try and to ask for"
+_LARGEST = values.LARGEST_COUNT
+_ABOVE_ZERO = "a finite number above 0"
+_OPTIONS = {  # of the function -> of the command line
+    "admission_rate": "--rate-cap",
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "clients": "--clients",
+    "engine": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--max-num-seqs",
+    "rate": "--rate",
+    "replay": "--replay",
+    "requests": "--requests",
+    "runs": "--runs",
+    "slo": "--slo",
+    "source": "SOURCE",
+    "speed": "--speed",
+    "watermark": "--watermark",
+}
+
+
+_RATE_HELP = "Rate of Poisson arrivals per second; per iteration without --clock."
+_Rate = Annotated[
+    Fraction | None,
+    opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO, allowed=_ABOVE_ZERO),
+]
+_CLIENTS = "Number of clients, each with one request at a time."
+_Clients = Annotated[
+    int | None, opt.option("--clients N", read.whole_number, _CLIENTS, opt.WHO, most=_LARGEST)
+]
+_REPLAY = "Take the trace at its own times, as a trace with a --clock is taken anyway."
+_Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
+_SPEED = "Replay the trace X times as fast."
+_Speed = Annotated[
+    Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
+]
+_WHOLE = "a whole number of tokens"
+_Capacity = Annotated[
+    Fraction | None,
+    opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
+]
+_ENGINES = (
+    "Engine whose rules are run: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
+    "trtllm-no-evict, vidur-sarathi, restart."
+)
+_Engine = Annotated[str, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_CLOCK = (
+    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
+    "or a name, such as vidur-llama3-8b-a100. "
+    r"\[default: fitted to a log folder, else time in iterations]"
+)
+_Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2]]", str, _CLOCK, opt.SERVER)]
+_NOW = (
+    r"How the server is set: watermark, max_num_seqs, rate_cap; repeatable. \[default: 0 and no "
+    "caps]"
+)
+_Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
+_BLOCK = r"Tokens of a KV block. \[default: the engine's]"
+_Block = Annotated[
+    int | None,
+    opt.option("--block-size TOKENS", read.whole_number, _BLOCK, opt.SERVER, most=_LARGEST),
+]
+_BUDGET = r"Most tokens of an iteration. \[default: no limit]"
+_Budget = Annotated[
+    int | None,
+    opt.option(
+        "--max-num-batched-tokens TOKENS", read.whole_number, _BUDGET, opt.SERVER, most=_LARGEST
+    ),
+]
+_SLO = "What must hold in every run, such as ttft_p99=2s or preemption_rate=0; repeatable."
+_Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _TRIED)]
+_MARKS = "Watermarks to try, each in [0, 1)."
+_Watermark = Annotated[str | None, opt.option("--watermark W,W,...", str, _MARKS, _TRIED)]
+_SEQS = "Caps on running requests to try."
+_Seqs = Annotated[str | None, opt.option("--max-num-seqs N,N,...", str, _SEQS, _TRIED)]
+_RATES = "Caps on admissions per iteration to try, such as 1/2."
+_RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _TRIED)]
+_OTHERS = "Other numbers of clients to try, with --clients."
+_ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
+_EACH = (
+    "Number of requests in each run; of a replay the first N, and on. "
+    r"\[default: 200 to 2,000]"
+)
+_Requests = Annotated[
+    int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, most=_LARGEST)
+]
+_RUNS = "Number of runs of each setting, each with other requests."
+_Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)]
+
+
+def recommend(
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    rate: _Rate = None,
+    clients: _Clients = None,
+    replay: _Replay = False,
+    speed: _Speed = Fraction(1),
+    format_: opt.Format = None,
+    capacity: _Capacity = None,
+    engine: _Engine = "vllm",
+    clock: _Clock = None,
+    now: _Now = None,
+    block_size: _Block = None,
+    max_num_batched_tokens: _Budget = None,
+    slo: _Slo = None,
+    watermark: _Watermark = None,
+    max_num_seqs: _Seqs = None,
+    rate_cap: _RateCap = None,
+    client_cap: _ClientCap = None,
+    requests: _Requests = None,
+    runs: _Runs = 4,
+    seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
+    out: Annotated[
+        Path | None, opt.out("JSON, a table of all that was tried, and a figure")
+    ] = None,
+    json_: opt.Json = False,
+) -> int:
+    """Which watermark, max_num_seqs or rate limit to set, and what it buys.
+
+    Runs the same requests through every setting of the engine's own rules and
+    shows throughput against preemptions and tail latency, the setting to take,
+    and the flags. Exits with 1 if there is none to take: no setting meets every
+    --slo, or the runs are too short to say.
+
+    [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
+    """
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    read.only_with("--format", format_, "SOURCE", source)
+    read.only_with("--client-cap", client_cap, "--clients", clients)
+    from fluidkv.answers.recommend.logged import ServerSettings
+
+    # Everything that can be refused without reading a file, before a file is read.
+    tokens = None if capacity is None else int(capacity)
+    ticks = None if clock is None else values.clock(clock)
+    server = ServerSettings(
+        tokens, ticks, block_size, max_num_batched_tokens, values.now(now or [])
+    )
+    tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
+    bounds = [values.slo(text) for text in slo or []]
+    load, report = requests_of(source, class_, preset, format_)
+    server, notes = _as_logged(server, source, report)
+    if server.capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    if block_size is not None:
+        _fits_blocks(server.capacity, block_size)
+    demand, why = _demand(load, server.clock, rate, clients, replay, speed)
+    options: dict[str, Any] = {
+        "clock": server.clock,
+        "now": server.now,
+        "block_size": server.block_size,
+        "max_num_batched_tokens": server.max_num_batched_tokens,
+        "candidates": tried,
+        "slos": values.slos(bounds, server.clock),
+        "requests": requests,
+        "runs": runs,
+        "seed": seed,
+    }
+    found = _run(load, server.capacity, engine, demand, options)
+    from fluidkv.cli.commands.recommend_text import say_recommendation
+
+    notes += [("", why)] if why else []
+    give(
+        found.as_dict,
+        lambda page: say_recommendation(page, found, load.name, notes),
+        as_json=json_,
+        out=out,
+        name="recommend.json",
+        beside=lambda: _beside(found),
+    )
+    return NO_PICK if found.choice.index is None else 0
+
+
+def _as_logged(
+    server: "ServerSettings", source: str | None, report: "LoadReport | None"
+) -> "tuple[ServerSettings, list[tuple[str, str]]]":
+    """What is not given is taken from the folder of a log; and what to say of the reading."""
+    if report is None:
+        return server, []
+    first, *reasons = report.summary().splitlines()
+    notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
+    if report.format != "vllm-bench":
+        return server, notes
+    from fluidkv.answers.recommend.logged import read_server
+
+    server, taken = server.as_logged(read_server(source or ""))
+    return server, [*notes, *taken]
+
+
+def _fits_blocks(capacity: int, block_size: int) -> None:
+    """Refuse a block size of which a whole number does not make up the capacity."""
+    if capacity % block_size:
+        raise InputError(
+            "--block-size",
+            block_size,
+            f"blocks that make up the capacity: {capacity:,} tokens are "
+            f"{capacity // block_size:,} blocks of {block_size:,} and "
+            f"{capacity % block_size:,} tokens",
+        )
+
+
+def _run(
+    load: "Workload | Trace",
+    tokens: int,
+    engine: str,
+    demand: "Demand",
+    options: dict[str, Any],
+) -> "Recommendation":
+    from fluidkv.answers.recommend import recommend_settings
+
+    with progress("running every setting") as line:
+        try:
+            return recommend_settings(
+                load,
+                tokens,
+                engine=engine,
+                demand=demand,
+                on_progress=lambda _, served: line.show(
+                    f"running every setting, {served:,} requests served"
+                ),
+                **options,
+            )
+        except InputError as error:
+            name = _option_of(error.argument, options)
+            raise InputError(name, error.value, error.allowed) from None
+
+
+def _option_of(argument: str, options: dict[str, Any]) -> str:
+    """What the reader wrote: a knob may have been given as it is set now, or to be tried."""
+    as_set = argument in options["now"].changed(type(options["now"])())
+    if as_set and argument not in options["candidates"]:
+        return "--now"
+    return _OPTIONS.get(argument, argument)
+
+
+# --- what is served -----------------------------------------------------------------------------
+
+
+def _demand(
+    load: "Workload | Trace",
+    clock: "IterationClock | None",
+    rate: Fraction | None,
+    clients: int | None,
+    replay: bool,
+    speed: Fraction,
+) -> "tuple[Demand, str]":
+    """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
+    from fluidkv.answers.recommend import Demand
+    from fluidkv.traces import Trace
+
+    given = [
+        name
+        for name, there in (("--rate", rate), ("--clients", clients), ("--replay", replay))
+        if there
+    ]
+    if len(given) > 1:
+        raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
+    timed = isinstance(load, Trace) and load.arrival_times_s is not None
+    why = ""
+    if not given and timed:
+        replay = clock is not None and clock.unit == "s"
+        if not replay:
+            why = "its times are in seconds: --clock would replay them"
+    if replay and (clock is None or clock.unit != "s"):
+        raise InputError("--replay", "no --clock", "together with a clock in seconds")
+    if replay and not timed:
+        raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
+    if speed != 1 and not replay:
+        raise InputError("--speed", str(speed), "only where a trace is replayed")
+    arrivals = None if rate is None else float(rate)
+    return Demand(rate=arrivals, clients=clients, replay=replay, speed=float(speed)), why
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def _beside(found: "Recommendation") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.figures.answers.recommend import recommend_frontier
+
+    return {"recommend.csv": _table(found).encode()}, [recommend_frontier(found)]
+
+
+def _table(found: "Recommendation") -> str:
+    """A row for each setting and run; empty where there is no cap or no value."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    knobs, metrics = list(found.table.coords), list(found.table.data_vars)
+    rows.writerow([*knobs, "run", "frontier", "allowed", "pick", *metrics])
+    for index in range(len(found.settings)):
+        marks = (
+            index in found.frontier,
+            index in found.choice.allowed,
+            index == found.choice.index,
+        )
+        set_to = [_cell(float(found.table[name].values[index])) for name in knobs]
+        for run in range(found.runs):
+            values = [_cell(float(found.table[name].values[index, run])) for name in metrics]
+            rows.writerow([*set_to, run, *(int(mark) for mark in marks), *values])
+    return text.getvalue()
+
+
+def _cell(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,101 @@
+"""From the text of `fluidkv recommend` to a clock, settings to try, and bounds to keep."""
+
+import difflib
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from fluidkv.cli import arguments
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.recommend.frontier import Setting, Slo
+    from fluidkv.serving.clock import IterationClock
+
+LARGEST_COUNT = 10**6
+_UNITS = {"s": Fraction(1), "ms": Fraction(1, 1000)}
+_TIMES = ("ttft", "latency", "tpot", "longest_gap")  # metrics that seconds can be a bound of
+_AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who asks, not a setting
+
+
+def clock(text: str) -> "IterationClock":
+    from fluidkv.serving.clock import CLOCKS, IterationClock
+
+    if text in CLOCKS:
+        return CLOCKS[text]
+    allowed = f"D0[:D1[:D2]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {', '.join(CLOCKS)}"
+    parts = text.split(":")
+    if len(parts) > 3:
+        raise InputError("--clock", text, allowed)
+    numbers = [float(arguments.exact_number("--clock", part, allowed)) for part in parts]
+    base, per_kv_token, per_prefill_token = (*numbers, 0.0, 0.0)[:3]
+    try:
+        return IterationClock(base, per_kv_token, per_prefill_token)
+    except InputError:
+        raise InputError("--clock", text, allowed) from None
+
+
+def now(texts: list[str]) -> "Setting":
+    from fluidkv.answers.recommend.frontier import Setting
+
+    allowed = "watermark=W, max_num_seqs=N or rate_cap=R, each once"
+    values: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        name = {"rate_cap": "admission_rate"}.get(name.strip(), name.strip())
+        if not equals or name in values or name not in _AS_SET:
+            raise InputError("--now", text, allowed)
+        (values[name],) = _values("--now", value, name)
+    return Setting(**values)
+
+
+def candidates(
+    watermark: str | None, max_num_seqs: str | None, rate_cap: str | None, client_cap: str | None
+) -> dict[str, list[Any]]:
+    texts = (
+        ("--watermark", "watermark", watermark),
+        ("--max-num-seqs", "max_num_seqs", max_num_seqs),
+        ("--rate-cap", "admission_rate", rate_cap),
+        ("--client-cap", "clients", client_cap),
+    )
+    return {name: _values(option, text, name) for option, name, text in texts if text is not None}
+
+
+def _values(option: str, text: str, knob: str) -> list[Any]:
+    parts = text.split(",")
+    if knob in ("max_num_seqs", "clients"):
+        return [arguments.whole_number(option, p, least=1, most=LARGEST_COUNT) for p in parts]
+    if knob == "watermark":
+        allowed = "shares in [0, 1), such as 0.02"
+        shares = [arguments.exact_number(option, part, allowed) for part in parts]
+        if not all(0 <= share < 1 for share in shares):
+            raise InputError(option, text, allowed)
+        return [float(share) for share in shares]
+    allowed = "admissions per iteration, above 0, such as 0.5 or 1/2"
+    rates = [arguments.exact_number(option, part, allowed) for part in parts]
+    if not all(0 < value <= LARGEST_COUNT for value in rates):
+        raise InputError(option, text, allowed)
+    return [max(value.limit_denominator(10**6), Fraction(1, 10**6)) for value in rates]
+
+
+def slo(text: str) -> "tuple[str, Slo, str]":
+    """The text, the bound, and the unit in it; a bound in ms is in seconds then."""
+    from fluidkv.answers.recommend.frontier import SLO_METRICS, Slo
+
+    needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
+    name = text.partition("=")[0].strip()
+    if name not in SLO_METRICS:
+        close = difflib.get_close_matches(name, SLO_METRICS, n=3, cutoff=0.5)
+        known = f"{needs}; METRIC one of {', '.join(SLO_METRICS)}"
+        raise InputError("--slo", text, f"{needs}; near: {', '.join(close)}" if close else known)
+    name, bound, unit = arguments.metric_bound("--slo", text, needs=needs)
+    if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
+        what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"
+        raise InputError("--slo", text, f"{what}, for {name}")
+    return text, Slo(name, float(bound * _UNITS.get(unit, 1))), unit
+
+
+def slos(bounds: "list[tuple[str, Slo, str]]", clock: "IterationClock | None") -> "list[Slo]":
+    for text, _, unit in bounds:
+        if unit and (clock is None or clock.unit != "s"):
+            raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
+    return [slo for _, slo, _ in bounds]

@@ -1,0 +1,104 @@
+"""`fluidkv replay`: a measured run, predicted from its requests and a clock from half of it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.replay import Replay
+    from fluidkv.figures.figure import Figure
+
+_OPTIONS = {  # of the function -> of the command line
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "engine": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--max-num-seqs",
+    "points": "--fit",
+    "source": "SOURCE",
+}
+_HALVES = ("first", "second")
+_LARGEST = 2**30 - 1  # of a capacity in tokens, as the limits of an engine have it
+
+
+_LOG = (
+    "Log folder of a vLLM run: requests.jsonl, timeseries.csv and, for the server's settings, "
+    "meta.json."
+)
+_Log = Annotated[str, argument("SOURCE", str, _LOG)]
+_FIT = "Half of the run that the clock is fitted to: first or second."
+_Fit = Annotated[str, option("--fit HALF", str, _FIT, RUN)]
+_ENGINE = r"Engine whose rules are replayed. \[default: vllm, or as meta.json says]"
+_Engine = Annotated[str | None, option("--engine NAME", str, _ENGINE, SERVER)]
+
+
+def _count(spec: str, help: str) -> Any:
+    return option(spec, read.whole_number, help, SERVER, most=_LARGEST)
+
+
+_CAPACITY = r"KV tokens that requests can hold. \[default: as meta.json says]"
+_Capacity = Annotated[int | None, _count("--capacity TOKENS", _CAPACITY)]
+_BLOCK = r"Tokens of a KV block. \[default: as meta.json says]"
+_Block = Annotated[int | None, _count("--block-size TOKENS", _BLOCK)]
+_SEQS = r"Cap on running requests. \[default: as meta.json says, or none]"
+_Seqs = Annotated[int | None, _count("--max-num-seqs N", _SEQS)]
+_BUDGET = r"Most tokens of an iteration. \[default: as meta.json says, or no limit]"
+_Budget = Annotated[int | None, _count("--max-num-batched-tokens TOKENS", _BUDGET)]
+
+
+def replay(
+    source: _Log,
+    fit: _Fit = "first",
+    engine: _Engine = None,
+    capacity: _Capacity = None,
+    block_size: _Block = None,
+    max_num_seqs: _Seqs = None,
+    max_num_batched_tokens: _Budget = None,
+    out: Annotated[Path | None, out("tables, replay.nc, replay.json and a figure")] = None,
+    json_: Json = False,
+) -> None:
+    """What half of a measured run says of the other half.
+
+    The log's requests, at their own times, go through the engine's rules; the
+    duration of an iteration is fitted on one half. Predicted against measured,
+    of the other half: running, waiting, KV in use, tokens per second, latencies.
+
+    [bold]fluidkv replay LOG_FOLDER[/bold]
+    """
+    if fit not in _HALVES:
+        raise InputError("--fit", fit, "first or second")
+    from fluidkv.answers.replay import as_dict, replay_log
+    from fluidkv.cli.commands.replay_text import say_replay
+
+    with progress("replaying the log"), read.as_options(_OPTIONS):
+        found = replay_log(
+            source,
+            fit=fit,
+            engine=engine,
+            capacity=capacity,
+            block_size=block_size,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+        )
+    give(
+        lambda: as_dict(found),
+        lambda page: say_replay(page, found),
+        as_json=json_,
+        out=out,
+        name="replay.json",
+        beside=lambda: _beside(found),
+    )
+
+
+def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.papers.vllm.figures.replay_measured import replay_figure
+
+    files = {name: table.encode() for name, table in tables(found).items()}
+    files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
+    return files, [replay_figure(found)]

@@ -1,0 +1,229 @@
+"""What `fluidkv replay` prints."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from fluidkv.cli.page.page import Page, Row, Said
+
+if TYPE_CHECKING:
+    from fluidkv.answers.replay import RelativeError, Replay, SeriesError
+    from fluidkv.answers.replay.replay import Errors
+
+_NAME, _MEASURED, _COLUMN = 17, 11, 16
+LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
+_TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))
+_SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
+
+
+def say_replay(page: Page, found: "Replay") -> None:
+    """Server, clock, errors in the predicted half, and the whole run."""
+    page.title(_title(found))
+    page.rows([*_server(found), *_clock(found)])
+    for part in (_errors, _run, _swings, _words):
+        for line in part(found):
+            page.line(line)
+
+
+def _title(found: "Replay") -> str:
+    server, log = found.server, found.log
+    made = f"vLLM {server.version or ''}".rstrip() + (f" on {server.device}" * bool(server.device))
+    dropped = f", {log.report.dropped:,} more dropped" if log.report.dropped else ""
+    return f"{made[:50]}: {log.report.kept:,} requests{dropped}, {log.tick_ends_s[-1]:,.0f} s"
+
+
+def _server(found: "Replay") -> list[Row]:
+    limits = found.limits
+    caps = [f"{limits.blocks:,} blocks of {limits.block_size}"]
+    if limits.max_num_seqs:
+        caps.append(f"max_num_seqs {limits.max_num_seqs:,}")
+    if limits.max_num_batched_tokens:
+        caps.append(f"at most {limits.max_num_batched_tokens:,} tokens per step")
+    caching = {True: "on", False: "off", None: "not said"}[found.server.prefix_caching]
+    return [
+        ("server", ", ".join(caps)),
+        ("", f"prefix caching {caching}"),
+        ("rules", f"{found.main.rules.label}, watermark {limits.watermark:g}"),
+    ]
+
+
+def _clock(found: "Replay") -> list[Row]:
+    fit = found.fit
+    clock, span = fit.clock, _span(found, found.fitted)
+    prefill = f"{1e6 * clock.per_prefill_token:.1f} us"
+    if "per_prefill_token" in fit.unseen:
+        prefill = "nothing"
+    rows: list[Row] = [
+        (
+            "clock",
+            f"{1e3 * clock.base:.1f} ms, {1e9 * clock.per_kv_token:.0f} ns more for each KV "
+            f"token, {prefill} for each of prefill",
+        ),
+        (
+            "",
+            f"from {len(fit.residuals)} ticks of the {found.fitted} half, {span}; "
+            f"off by {fit.residuals.rms:.1%} rms",
+        ),
+    ]
+    if "per_kv_token" in fit.unseen:
+        rows.append(("", "they do not tell what KV tokens cost: it is in the constant"))
+    if "per_prefill_token" in fit.unseen:
+        rows.append(("", "they do not tell what prefill costs: to compute again is free here"))
+    return rows
+
+
+def _span(found: "Replay", half: str) -> str:
+    middle, last = found.middle_s, found.log.tick_ends_s[-1]
+    return f"0 to {middle:.0f} s" if half == "first" else f"{middle:.0f} to {last:.0f} s"
+
+
+def _errors(found: "Replay") -> Sequence[Said]:
+    shown = found.predictions[:_SHOWN]
+    columns: Sequence[Errors] = [*(p.errors for p in shown), found.baseline_errors]
+    names = [*(p.name for p in shown), "constant rates"]
+    lines = [
+        "",
+        Text(
+            f"{found.predicted.capitalize()} half, {_span(found, found.predicted)}: "
+            "predicted against measured",
+            "bold",
+        ),
+        _row("", "measured", names),
+        "root mean square error, and (bias)",
+    ]
+    for name, label, scale, digits in (
+        ("running", "running", 1, 1),
+        ("waiting", "waiting", 1, 1),
+        ("kv_used", "KV in use, %", 100, 1),
+        ("generated", "tokens/s", 1, 0),
+    ):
+        measured: SeriesError = columns[0][name]  # pyright: ignore[reportAssignmentType]
+        cells = [_series(errors[name], scale, digits) for errors in columns]  # pyright: ignore[reportArgumentType]
+        lines.append(_row(label, f"{scale * measured.measured_mean:,.{digits}f}", cells))
+    return [*lines, *_of_requests(found, columns)]
+
+
+def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
+    """Against the part of each time that was predicted; then, if that is not all, against all."""
+    times: list[tuple[str, str, list[RelativeError]]] = [
+        (name, label, [errors[name] for errors in columns])  # pyright: ignore[reportAssignmentType]
+        for name, label in _TIMES
+        if columns[0][name] is not None
+    ]
+    whole = [
+        _row(label, _seconds(row[0].measured_mean), [_relative(error) for error in row])
+        for _, label, row in times
+    ]
+    if found.predicted == "first":  # where a run begins, and so do its requests
+        return ["median relative error per request, and (bias of the mean)", *whole]
+    lines = [f"median error per request, as a share of its time after {found.middle_s:.0f} s"]
+    for name, label, row in times:
+        first = row[0]
+        if first.seconds_in_half is None:
+            continue
+        # of a time for each token, that part is no time that anybody knows
+        mean = "" if name == "tpot" else _seconds(first.seconds_in_half)
+        lines.append(_row(label, mean, [f"{error.median_in_half:.1%}" for error in row]))
+    lines.append("the same as a share of all of its time, fitted half included, and (bias)")
+    return lines + whole
+
+
+def _series(error: "SeriesError", scale: float, digits: int) -> str:
+    return f"{scale * error.rmse:,.{digits}f} ({scale * error.bias:+,.{digits}f})"
+
+
+def _relative(error: "RelativeError") -> str:
+    return f"{error.median_relative:.1%} ({error.bias:+.1%})"
+
+
+def _run(found: "Replay") -> Sequence[Said]:
+    shown = found.predictions[:_SHOWN]
+    seen = found.recompute_seen
+    measured_s = float(found.log.last_token_s.max() - found.log.arrival_s[0])
+
+    return [
+        "",
+        Text("Whole run", "bold"),
+        _row(
+            "preemptions", f">= {found.preemptions_seen:,}", [f"{p.preemptions:,}" for p in shown]
+        ),
+        _row(
+            "computed again",
+            "-" if seen is None else f"~{seen.tokens:,.0f}",
+            [f"{p.recomputed_tokens:,}" for p in shown],
+        ),
+        _row("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
+        _row("duration", f"{measured_s:.1f} s", [f"{p.duration_s:.1f} s" for p in shown]),
+    ]
+
+
+def _swings(found: "Replay") -> Sequence[Said]:
+    """Over the log's window, which lies in both halves, and over the predicted half alone."""
+    shown = found.predictions[:_SHOWN]
+    lines: list[Said] = []
+    for measured, ours in (
+        (found.swing, [p.swing for p in shown]),
+        (found.swing_predicted, [p.swing_predicted for p in shown]),
+    ):
+        first, last = measured.window_s
+        fitted = _fitted_seconds(found, measured.window_s)
+        where = f"{fitted:.0f} of {last - first:.0f} s are in the fitted half"
+        if not fitted:
+            where = "none of it fitted"
+        lines += [
+            "",
+            Text(f"Swing of the batch, {first:.0f} to {last:.0f} s", "bold") + Text(f" ({where})"),
+            _row("deviation", f"{measured.deviation:.1f}", [f"{s.deviation:.1f}" for s in ours]),
+            _row("period", _period(measured.period_s), [_period(s.period_s) for s in ours]),
+            _row("p-value", _p_value(measured.p_value), [_p_value(s.p_value) for s in ours]),
+        ]
+    p_value = found.swing_predicted.p_value
+    if p_value is None or p_value > LEVEL:
+        lines.append(f"So the {found.predicted} half alone does not establish a swing.")
+    return lines
+
+
+def _fitted_seconds(found: "Replay", window_s: tuple[float, float]) -> float:
+    first, last = window_s
+    if found.fitted == "first":
+        return max(0.0, min(last, found.middle_s) - first)
+    return max(0.0, last - max(first, found.middle_s))
+
+
+def _p_value(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _period(period_s: float | None) -> str:
+    return "none" if period_s is None else f"{period_s:.1f} s"
+
+
+def _words(found: "Replay") -> Sequence[Said]:
+    lines = [""]
+    if any(p.caching for p in found.predictions):
+        lines += [
+            "+cache: a preempted request that comes back finds the blocks of its own",
+            "beginning that nobody took; without, it computes all of them again.",
+        ]
+    if len(found.predictions) > _SHOWN:
+        other, main = found.predictions[-1], found.main
+        ours: SeriesError = main.errors["running"]  # pyright: ignore[reportAssignmentType]
+        theirs: SeriesError = other.errors["running"]  # pyright: ignore[reportAssignmentType]
+        lines.append(
+            f"By the rules of {other.name}, running is off by {theirs.rmse:.1f} "
+            f"({main.name}: {ours.rmse:.1f})."
+        )
+    lines.append("Constant rates: requests finish in order at the mean token rate of the fitted")
+    lines.append("half, each after the mean stay there.")
+    return lines
+
+
+def _row(label: str, measured: str, cells: Sequence[str]) -> str:
+    return f"{label:<{_NAME}}{measured:>{_MEASURED}}" + "".join(
+        f"{cell:>{_COLUMN}}" for cell in cells
+    )
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.1f} s" if value >= 1 else f"{1e3 * value:.1f} ms"

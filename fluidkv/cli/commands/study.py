@@ -1,0 +1,135 @@
+"""`fluidkv study`: one workload at one KV capacity, through every analysis."""
+
+import shlex
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import requests_of
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.measured import Measurement, Timeseries
+    from fluidkv.traces import LoadReport
+
+_MEASURED = "The running engine"
+_WIDEST = 200  # columns of the command that is offered
+_OPTIONS = {"iterations": "--iterations", "capacity": "--capacity", "decode_length": "--class"}
+
+
+def _path(_: str, text: str) -> Path:
+    return Path(text)
+
+
+_SERIES = "Time series of the running engine, to hold the prediction against."
+_Measured = Annotated[Path | None, opt.option("--measured CSV", _path, _SERIES, _MEASURED)]
+_WINDOW = r"Seconds of the series to use. \[default: with a backlog]"
+_Window = Annotated[
+    tuple | None, opt.option("--window FIRST:LAST", read.window, _WINDOW, _MEASURED)
+]
+_HORIZON = r"Iterations to simulate. \[default: 40 longest lifetimes or less]"
+_Iterations = Annotated[
+    int | None, opt.option("--iterations N", read.whole_number, _HORIZON, opt.RUN)
+]
+
+
+def study(
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    format_: opt.Format = None,
+    capacity: opt.LoggedCapacity = None,
+    measured: _Measured = None,
+    window: _Window = None,
+    iterations: _Iterations = None,
+    seed: Annotated[int, opt.seed("the noise")] = 0,
+    out: Annotated[Path | None, opt.out("study.json and figures")] = None,
+    json_: opt.Json = False,
+) -> None:
+    """Is the eviction-free equilibrium of a workload stable at a KV capacity?
+
+    Says how far the boundary is, what period the slowest or growing mode has,
+    what the equilibrium carries, and what happens from perturbed starts.
+
+    [bold]fluidkv study --preset sharegpt --capacity 41408[/bold]
+    """
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    read.only_with("--window", window, "--measured", measured)
+    read.only_with("--format", format_, "SOURCE", source)
+    load, report = requests_of(source, class_, preset, format_)
+    tokens = _capacity(capacity, source, report)
+    series, measurement = _measurement(measured, window)
+    with progress("certifying the equilibrium") as line:
+        from fluidkv.answers.study import study_system
+        from fluidkv.workload import System, Workload
+
+        workload = load if isinstance(load, Workload) else load.workload()
+        with read.as_options(_OPTIONS):
+            result = study_system(
+                System(workload, tokens),
+                iterations=iterations,
+                seed=seed,
+                measurement=measurement,
+                load_report=report,
+                on_progress=line.show,
+            )
+    from fluidkv.cli.commands.study_text import say_study
+
+    def beside():
+        from fluidkv.figures import study_figures
+
+        return {}, study_figures(result, series)
+
+    give(
+        result.as_dict,
+        lambda page: say_study(page, result, _to_run(source, class_, preset, tokens, report)),
+        as_json=json_,
+        out=out,
+        name="study.json",
+        beside=beside,
+    )
+
+
+def _to_run(
+    source: str | None,
+    class_: list[str] | None,
+    preset: str | None,
+    tokens: Fraction,
+    report: "LoadReport | None",
+) -> str:
+    """What asks for an engine's own rules about the same requests."""
+    words = [source] if source else ["--preset", preset] if preset else []
+    words += [word for text in class_ or () for word in ("--class", text)]
+    if report is not None and report.format == "vllm-bench":
+        folder = shlex.quote(source or "")
+        return f"its rules: fluidkv replay {folder}; fluidkv recommend {folder}"
+    said = shlex.join(["fluidkv", "recommend", *map(str, words), "--capacity", str(tokens)])
+    if len(said) > _WIDEST or tokens.denominator > 1:
+        said = "fluidkv recommend with these requests and a whole number of KV tokens"
+    return f"its rules: {said}"
+
+
+def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
+    if given is None and report is not None and report.format == "vllm-bench":
+        from fluidkv.traces import bench_capacity
+
+        logged = bench_capacity(source or "")
+        given = None if logged is None else Fraction(logged)
+    if given is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    return given
+
+
+def _measurement(
+    path: Path | None, span: tuple[float, float] | None
+) -> "tuple[Timeseries | None, Measurement | None]":
+    if path is None:
+        return None, None
+    from fluidkv.measured import measure, read_timeseries
+
+    series = read_timeseries(path)
+    return series, measure(series, window=span)

@@ -1,0 +1,301 @@
+"""The answer of `fluidkv study`, as a person reads it."""
+
+from rich.text import Text
+
+from fluidkv.answers.study import Simulation, StudyResult
+from fluidkv.cli.page.numbers import counted, percent, seconds, short, signed
+from fluidkv.cli.page.page import Page, Row
+from fluidkv.exact.linear_stability import (
+    InputScale,
+    StabilityResult,
+    exact_factor,
+    rounded_outward,
+)
+from fluidkv.exact.modes import GrowingMode, GrowingModes
+from fluidkv.exact.one_class.homogeneous import Homogeneous
+from fluidkv.measured import Comparison
+from fluidkv.verdict import Evidence, Stability
+
+_COLOURS = {
+    Stability.STABLE: "bold green",
+    Stability.UNSTABLE: "bold red",
+    Stability.UNDECIDED: "bold yellow",
+}
+_MEANING = {
+    Stability.STABLE: "small imbalances die out; a cold start may still evict at first",
+    Stability.UNSTABLE: "small imbalances grow until memory overflows and requests are evicted "
+    "(preempted)",
+}
+_CAPACITY = {
+    Stability.STABLE: "scales what is in flight; no KV size destabilises this mix",
+    Stability.UNSTABLE: "scales the swing, not its growth: no KV size stabilises this mix",
+    Stability.UNDECIDED: "scales all of this alike and does not move the verdict",
+}
+_MODEL = (
+    "the mass model: all requests as a fluid, the least progressed evicted first (LPF); an "
+    "engine's own rules may still preempt"
+)
+_MODES_SHOWN = 5
+_PROVED = {
+    Evidence.EXACT: "proved in exact arithmetic",
+    Evidence.BALL: "proved, every rounding bounded",
+    Evidence.FLOAT: "in floating point, not proved",
+    Evidence.SAMPLED: "sampled, not proved",
+}
+
+
+def say_study(page: Page, result: StudyResult, to_run: str) -> None:
+    """Workload, verdict, equilibrium, modes, boundary, perturbed starts, measured log.
+
+    Args:
+        page: where to.
+        result: what to say.
+        to_run: the command that asks for an engine's own rules.
+    """
+    page.heading("Workload")
+    page.rows(_workload_rows(result))
+    page.heading("Eviction-free equilibrium")
+    page.rows(_equilibrium_rows(result, to_run))
+    page.heading(_horizon(result))
+    _starts(page, result.simulation)
+    if result.homogeneous is not None:
+        page.heading("All requests alike: the worst case")
+        page.rows(_homogeneous_rows(result.homogeneous, result))
+    if result.comparison is not None:
+        page.heading("Predicted against measured")
+        _comparison(page, result.comparison)
+
+
+def _workload_rows(result: StudyResult) -> list[Row]:
+    workload = result.system.workload
+    classes = counted(len(workload.classes), "class", "classes")
+    if workload.requests:
+        classes += f" from {workload.requests:,} requests"
+    rows: list[Row] = [
+        ("name", f"{workload.name}, {classes}" if workload.name else classes),
+        (
+            "lengths",
+            f"input {short(workload.mean_input_length)}, output "
+            f"{short(workload.mean_decode_length)} tokens on average, "
+            f"{workload.longest_decode:,} at most",
+        ),
+    ]
+    if workload.note:
+        rows.append(("note", workload.note))
+    if result.load_report is not None:
+        first, *reasons = result.load_report.summary().splitlines()
+        rows.append(("read", first))
+        rows += [("", reason.strip()) for reason in reasons]
+    return rows
+
+
+def _equilibrium_rows(result: StudyResult, to_run: str) -> list[Row]:
+    found = result.stability
+    verdict = Text(str(found.verdict).upper(), _COLOURS[found.verdict])
+    verdict.append(f"  {found.reason} ({_PROVED[found.evidence]})", "default")
+    rows: list[Row] = [("verdict", verdict)]
+    if found.verdict in _MEANING:
+        rows.append(("that is", _MEANING[found.verdict]))
+    rows += [("model", _MODEL), ("engine", to_run)]
+    rows.append(
+        (
+            "carries",
+            f"{short(found.equilibrium.in_flight)} requests in flight, "
+            f"{short(found.equilibrium.rate)} completed per iteration, at "
+            f"{short(result.system.capacity)} KV tokens",
+        )
+    )
+    if found.leading_period is not None:
+        rows.append(("leading mode", _leading_mode(found)))
+    elif found.certificate.degree > 0:
+        low, high = found.spectral_radius
+        rows.append(("leading mode", f"not isolated; spectral radius in [{low:.9f}, {high:.9f}]"))
+    rows += _growing_rows(result)
+    rows.append(("boundary", _boundary(result)))
+    rows.append(("capacity", _CAPACITY[found.verdict]))
+    lengths = result.tier_sentence or _synchrony(result)
+    if lengths:
+        rows.append(("lengths", lengths))
+    return rows
+
+
+def _growing_rows(result: StudyResult) -> list[Row]:
+    """The growing modes: how many, the fastest of them one a line, and how many more."""
+    growing = result.growing_modes
+    if not growing.modes:
+        return []
+    if growing.complete and len(growing.modes) == 1:
+        pair = "a pair of mirror images" if growing.count == 2 else "a single root"
+        return [("growing", f"only the leading mode ({pair})")]
+    shown = [_growing_mode(mode) for mode in growing.modes[:_MODES_SHOWN]]
+    more = (growing.count or 0) - sum(m.multiplicity for m in growing.modes[:_MODES_SHOWN])
+    if more > 0:
+        shown.append(f"and {more:,} more")
+    return [("growing", _growing_count(growing)), *(("", line) for line in shown)]
+
+
+def _growing_count(growing: GrowingModes) -> str:
+    if growing.complete:
+        return f"{growing.count:,} modes, all enclosed; a pair turns once in a period:"
+    if growing.count is not None:
+        return f"{growing.count:,} modes; some of the fastest, each enclosed:"
+    return "how many is undecided; these do, each enclosed:"
+
+
+def _growing_mode(mode: GrowingMode) -> str:
+    pair = ", a pair" if mode.multiplicity == 2 else ""
+    return (
+        f"period {short(mode.period)}{pair}: by a factor e in {short(mode.folding_time)} iterations"
+    )
+
+
+def _leading_mode(found: StabilityResult) -> str:
+    low, high = found.spectral_radius
+    middle = (low + high) / 2
+    text = f"period {short(found.leading_period)} iterations, |z| = {middle:.7f}"
+    if found.folding_time is None:
+        return f"{text}: neither grows nor decays"
+    verb = "grows" if middle > 1 else "decays"
+    return f"{text}: {verb} by a factor e in {short(found.folding_time)} iterations"
+
+
+def _boundary(result: StudyResult) -> str:
+    scale = result.input_scale
+    if scale.complete:
+        return _known_boundary(scale)
+    if scale.stable is not None and scale.unstable is not None:
+        stable = rounded_outward(scale.stable, 4, up=scale.stable > scale.unstable)
+        unstable = rounded_outward(scale.unstable, 4, up=scale.stable < scale.unstable)
+        return (
+            f"crossed between {unstable} (unstable) and {stable} (stable) times these inputs: "
+            "each verdict certified, the factors rounded outward"
+        )
+    if scale.unstable is not None:
+        return f"not met: still unstable with inputs {exact_factor(scale.unstable)} times as long"
+    if scale.stable is not None:
+        return f"not met: still stable with inputs shrunk to {exact_factor(scale.stable)} of this"
+    return "not looked for: the verdict at these inputs is undecided"
+
+
+def _known_boundary(scale: InputScale) -> str:
+    if scale.stable is None:
+        return "none: unstable at every input length (certified)"
+    if scale.unstable is None or scale.unstable <= 0:  # crossed at inputs of no tokens
+        return "none: stable at every input length (certified)"
+    return (
+        f"crossed once, at {float(scale.stable):,.6g} times these inputs: unstable with shorter, "
+        "stable with longer ones (certified for every factor)"
+    )
+
+
+def _synchrony(result: StudyResult) -> str:
+    common = result.stability.decode_gcd
+    if common == 1:
+        return ""
+    if len({c.decode_length for c in result.system.workload.classes}) == 1:
+        return (
+            f"every output has {common} tokens: the equilibrium is unstable at every input "
+            "length (Congestion, Theorem 2)"
+        )
+    return (
+        f"all outputs are multiples of {common}: completions synchronise, and longer inputs do "
+        "not cure it (Congestion, Theorem 3)"
+    )
+
+
+def _horizon(result: StudyResult) -> str:
+    iterations, folding = result.simulation.iterations, result.stability.folding_time
+    text = f"From perturbed starts: mass model, {iterations:,} iterations"
+    if folding is not None:
+        text += f" ({iterations / folding:,.1f} e-folds)"
+    return f"{text}, sampled"
+
+
+def _starts(page: Page, simulation: Simulation) -> None:
+    rows = []
+    for group in simulation.groups:
+        low, high = group.in_flight
+        wasted = group.evicted_per_completed
+        rows.append(
+            (
+                group.name,
+                f"{group.evicting} of {group.starts}",
+                short(group.first_eviction),
+                f"{group.throughput:.1%}",
+                "-" if wasted is None else f"{wasted:.3f}",
+                f"{100 * low:.1f} to {100 * high:.1f}%",
+            )
+        )
+    page.table(("start", "evicting", "first at", "throughput", "evicted/done", "in flight"), rows)
+    page.line("Last three columns: second half of the run; shares are of the equilibrium.", "dim")
+
+
+def _homogeneous_rows(found: Homogeneous, result: StudyResult) -> list[Row]:
+    if found.decode_length == 1:
+        only = "the fixed point is the only equilibrium; every start is there after one iteration"
+        return [("worst case", only)]
+    rows: list[Row] = [
+        (
+            "worst case",
+            f"{short(found.worst_case)} completed per iteration, "
+            f"{percent(found.worst_case_ratio)} of the equilibrium's: all requests in step, "
+            f"finishing together every {found.decode_length:,} iterations, evicted in between",
+        ),
+        ("others", _unstable_equilibria(found)),
+        (
+            "theory",
+            "every start but a set of measure zero ends in the worst case (Congestion, Theorem 2)",
+        ),
+    ]
+    for i, collapse in enumerate(result.collapses):
+        when = ""
+        if collapse.iteration is not None:
+            middle = ", the median one" if collapse.reached > 1 else ""
+            when = f"{middle} by iteration {collapse.iteration:,}"
+        text = f"{collapse.name}: {collapse.reached} of {collapse.starts} there{when}"
+        rows.append(("simulated" if i == 0 else "", text))
+    return rows
+
+
+def _unstable_equilibria(found: Homogeneous) -> str:
+    if found.equilibria is None:
+        return (
+            f"the fixed point and some 10^{found.equilibria_magnitude} balanced cycles, all "
+            "unstable"
+        )
+    balanced = found.equilibria - 2
+    if balanced == 0:
+        return "the fixed point, unstable"
+    cycles = "1 balanced cycle, both" if balanced == 1 else f"{balanced:,} balanced cycles, all"
+    return f"the fixed point and {cycles} unstable"
+
+
+def _comparison(page: Page, comparison: Comparison) -> None:
+    measured = comparison.measured
+    page.table(
+        ("", "predicted", "measured", "difference"),
+        [
+            (
+                "requests running (mean)",
+                f"{comparison.predicted_in_flight:.2f}",
+                f"{measured.running_mean:.2f}",
+                signed(comparison.in_flight_difference),
+            ),
+            (
+                "period of the oscillation",
+                seconds(comparison.predicted_period_s),
+                seconds(measured.period_s),
+                signed(comparison.period_difference),
+            ),
+            ("iterations per second", "", f"{measured.iterations_per_s:.2f}", ""),
+        ],
+    )
+    page.line()
+    first, last = measured.window_s
+    rows: list[Row] = [
+        ("window", f"{first:g} to {last:g} s: {measured.window_rule}"),
+        ("period", measured.period_method),
+    ]
+    if measured.report is not None:
+        rows.append(("read", measured.report.statement))
+    page.rows(rows)

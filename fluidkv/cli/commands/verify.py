@@ -1,0 +1,127 @@
+"""`fluidkv verify`: the ledger checked, and what came out beside what is on record."""
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.text import Text
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli.codes import DIFFERS
+from fluidkv.cli.options import RUN, Json, option
+from fluidkv.cli.page.numbers import counted
+from fluidkv.cli.page.page import Page
+from fluidkv.cli.progress import progress
+
+if TYPE_CHECKING:
+    from fluidkv.ledger.claim import Result
+
+_COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
+_INDENT = 17
+_FAILS = {  # origin of a statement -> what it is called where it fails; one, many
+    "printed": ("error of a paper as printed", "errors of a paper as printed"),
+    "reading": ("reading or statement of ours", "readings or statements of ours"),
+    "reproduction": ("reproduction not met", "reproductions not met"),
+    "prediction": ("prediction missed", "predictions missed"),
+}
+
+
+def verify(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ID]...",
+            help=r"Claims to check, by their ids or the front of them. \[default: all]",
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        option(
+            "--jobs N",
+            read.whole_number,
+            r"Number of processes that share the work. \[default: the cores]",
+            RUN,
+            most=256,
+        ),
+    ] = None,
+    json_: Json = False,
+) -> int:
+    """Check the ledger: what the papers claim, and whether it holds.
+
+    Exits with 1 if an outcome differs from the one on record.
+
+    [bold]fluidkv verify congestion.example-2[/bold]
+    """
+    from fluidkv.papers import ledger
+
+    page, results = Page(), []
+    wanted = ledger.select(ids or None)
+    with progress(f"checking {counted(len(wanted), 'claim')}") as line:
+
+        def show(result: "Result") -> None:
+            results.append(result)
+            line.show(f"checked {len(results):,} of {counted(len(wanted), 'claim')}")
+            if not json_:
+                line.aside()
+                _say(page, result)
+
+        ledger.verify(ids or None, jobs=jobs or os.cpu_count() or 1, on_result=show)
+    if json_:
+        print(json.dumps([r.as_dict() for r in results], indent=2, allow_nan=False))
+    else:
+        page.line()
+        for said in tally(results):
+            page.paragraph(said)
+    return 0 if all(r.as_expected for r in results) else DIFFERS
+
+
+def tally(results: Sequence["Result"]) -> list[str]:
+    """How many claims came out how, whether that is on record, and what it is that fails."""
+    verdicts = Counter(str(r.outcome.verdict) for r in results if r.outcome is not None)
+    words = {"holds": "hold", "fails": "fail", "undecided": "undecided"}
+    parts = [f"{verdicts[verdict]} {word}" for verdict, word in words.items() if verdicts[verdict]]
+    errors = sum(r.outcome is None for r in results)
+    if errors:
+        parts.append(f"{errors} could not be checked")
+    differing = sum(not r.as_expected for r in results)
+    record = f"{differing} DIFFER from the record" if differing else "all as on record"
+    lines = [f"{counted(len(results), 'claim')}: {', '.join(parts)}; {record}"]
+    origins = Counter(
+        str(r.claim.origin) for r in results if r.outcome and str(r.outcome.verdict) == "fails"
+    )
+    if origins:
+        kinds = [
+            counted(origins[origin], *said) for origin, said in _FAILS.items() if origins[origin]
+        ]
+        lines.append(f"what fails: {', '.join(kinds)}")
+    return lines
+
+
+def _say(page: Page, result: "Result") -> None:
+    """One line; what a reader needs to see a failure by follows indented."""
+    outcome = result.outcome
+    line = Text()
+    if outcome is None:
+        line.append("error    ", "bold red")
+    else:
+        line.append(f"{outcome.verdict} ".ljust(9), _COLOURS[outcome.verdict])
+        line.append(f"{outcome.evidence:<8}", "dim")
+    page.line(line + Text(result.claim.id))
+    said = [] if outcome is not None else [result.error]
+    if outcome is not None and (outcome.verdict != "holds" or not result.as_expected):
+        said = [
+            result.claim.statement,
+            f"paper: {outcome.paper}; ours: {outcome.ours}",
+            outcome.witness and f"smallest counterexample: {outcome.witness}",
+            outcome.note,
+        ]
+    if outcome is not None and not result.as_expected:
+        known = result.claim.expected
+        if result.claim.evidence is not None:
+            known = f"{known}, {result.claim.evidence}"
+        said.append(f"DIFFERS from the record, which says: {known}")
+    for text in said:
+        page.paragraph(text, "dim", indent=_INDENT)

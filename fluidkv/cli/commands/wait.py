@@ -1,0 +1,266 @@
+"""`fluidkv wait`: how many requests to let in, and when, so that memory never overflows."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import requests_of
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.wait.load import Load
+    from fluidkv.answers.wait.study import WaitAnswer
+    from fluidkv.wait.model import PromptType
+
+_POLICY = "The policy"
+_LONGEST = 10**6  # tokens of one output; whole thresholds of longer ones mean nothing
+_MOST_THRESHOLD, _MOST_SEEDS, _MOST_TYPES = 10**9, 1000, 200
+_TIME = "a time above 0, in the unit of --d0"
+_TYPE = "RATE:IN:OUT, such as 0.5:128:256: a rate above 0, lengths whole and at least 1"
+_OPTIONS = {  # of the functions -> of the command line
+    "base": "--d0",
+    "bins": "--bins",
+    "capacity": "--capacity",
+    "clock": "--clock",
+    "delta": "--delta",
+    "duration": "--run-time",
+    "ends": "--segment",
+    "horizon": "--horizon",
+    "input_length": "--unknown-lengths",
+    "per_kv_token": "--d1",
+    "rate": "--rate",
+    "segment_ends": "--segment",
+    "seeds": "--seeds",
+    "thresholds": "--threshold",
+    "types": "--type",
+}
+
+
+def _at_least_zero(argument: str, text: str) -> Fraction:
+    allowed = "a time of at least 0, such as 1e-6"
+    value = read.exact_number(argument, text, allowed)
+    if value < 0:
+        raise InputError(argument, text, allowed)
+    return value
+
+
+_TYPE_HELP = "A prompt type: prompts per unit of time, input and output tokens; repeatable."
+_Type = Annotated[list[str] | None, opt.option("--type RATE:IN:OUT", str, _TYPE_HELP, opt.WHO)]
+_RATE_HELP = r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]"
+_Rate = Annotated[
+    Fraction | None, opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO)
+]
+_BINS_HELP = (
+    "Number of bins of outputs, each of them a type. "
+    r"\[default: of 10, 20, 40, 80, 160 the first to add less than 10% output]"
+)
+_Bins = Annotated[
+    int | None, opt.option("--bins N", read.whole_number, _BINS_HELP, opt.WHO, most=1000)
+]
+_WHOLE = "a whole number of KV tokens"
+_Capacity = Annotated[
+    Fraction | None,
+    opt.option("--capacity TOKENS", read.capacity, "KV capacity.", opt.SERVER, whole=_WHOLE),
+]
+_D0_HELP = "Time that an iteration takes without tokens."
+_D0 = Annotated[
+    Fraction | None, opt.option("--d0 TIME", read.positive_number, _D0_HELP, opt.SERVER)
+]
+_D1_HELP = "Time that each KV token in the batch adds to it."
+_D1 = Annotated[Fraction | None, opt.option("--d1 TIME", _at_least_zero, _D1_HELP, opt.SERVER)]
+_CLOCK_HELP = "Name of a clock that has d0 and d1: vidur-llama3-8b-a100, iteration."
+_Clock = Annotated[str | None, opt.option("--clock NAME", str, _CLOCK_HELP, opt.SERVER)]
+_UNKNOWN_HELP = "Outputs are not known when prompts come: use Nested WAIT."
+_Unknown = Annotated[bool, opt.flag("--unknown-lengths", _UNKNOWN_HELP, _POLICY)]
+_OWN = "Check your own thresholds: prompts to wait for, one for each type or segment, in order."
+_Threshold = Annotated[
+    list[int] | None,
+    opt.option("--threshold N", read.whole_number, _OWN, _POLICY, most=_MOST_THRESHOLD),
+]
+_ENDS = "Check your own segments: the last output of one; repeatable. With --unknown-lengths."
+_Segment = Annotated[
+    list[int] | None, opt.option("--segment END", read.whole_number, _ENDS, _POLICY, most=_LONGEST)
+]
+_DELTA_HELP = (
+    r"Probability of an overflow before the horizon. With --unknown-lengths. \[default: 0.01]"
+)
+_DELTA = "a probability strictly between 0 and 1, such as 0.01"
+_Delta = Annotated[
+    Fraction | None, opt.option("--delta P", read.share, _DELTA_HELP, _POLICY, allowed=_DELTA)
+]
+_HORIZON = r"Time up to which bounds hold. \[default: 1,000,000 d0]"
+_Horizon = Annotated[
+    Fraction | None,
+    opt.option("--horizon TIME", read.positive_number, _HORIZON, _POLICY, allowed=_TIME),
+]
+_Simulate = Annotated[
+    bool,
+    opt.flag("--simulate/--no-simulate", "Run the policy and FCFS on the same prompts.", opt.RUN),
+]
+_Seeds = Annotated[
+    int,
+    opt.option(
+        "--seeds N", read.whole_number, "Number of runs of each policy.", opt.RUN, most=_MOST_SEEDS
+    ),
+]
+_LASTS = r"Time that each run lasts. \[default: some seconds of work]"
+_RunTime = Annotated[
+    Fraction | None,
+    opt.option("--run-time TIME", read.positive_number, _LASTS, opt.RUN, allowed=_TIME),
+]
+
+
+def wait(
+    source: opt.Source = None,
+    type_: _Type = None,
+    preset: opt.Preset = None,
+    rate: _Rate = None,
+    bins: _Bins = None,
+    format_: opt.Format = None,
+    capacity: _Capacity = None,
+    d0: _D0 = None,
+    d1: _D1 = None,
+    clock: _Clock = None,
+    unknown_lengths: _Unknown = False,
+    threshold: _Threshold = None,
+    segment: _Segment = None,
+    delta: _Delta = None,
+    horizon: _Horizon = None,
+    simulate: _Simulate = True,
+    seeds: _Seeds = 3,
+    run_time: _RunTime = None,
+    out: Annotated[Path | None, opt.out("wait.json and figures", "--out --output")] = None,
+    json_: opt.Json = False,
+) -> None:
+    """How many requests to let in, and when, so that KV memory never overflows?
+
+    Says whether any scheduler can keep up, what memory the balanced state holds,
+    the admission thresholds of WAIT (or Nested WAIT, where outputs are not known)
+    and the memory that they need, then runs them beside first come, first served.
+
+    [bold]fluidkv wait --type 1:1:1 --type 1:1:2 --d0 0.1 --d1 0.1 --capacity 9[/bold]
+    """
+    if capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    read.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
+    read.only_with("--delta", delta, "--unknown-lengths", unknown_lengths)
+    read.exactly_one(source=source, type=type_, preset=preset)
+    read.only_with("--rate", rate, "SOURCE or --preset", not type_)
+    read.only_with("--bins", bins, "SOURCE or --preset", not type_)
+    read.only_with("--format", format_, "SOURCE", source)
+    base, per_kv_token, unit = _clock(d0, d1, clock)
+    if type_:
+        load = _of_types(type_, base, per_kv_token, unit)
+    else:
+        from fluidkv.answers.wait.load import binned_load
+
+        requests, report = requests_of(source, None, preset, format_)
+        with read.as_options(_OPTIONS):
+            load = binned_load(
+                requests,
+                base,
+                per_kv_token,
+                rate=rate,
+                bins=bins,
+                common_input=unknown_lengths,
+                read="" if report is None else report.summary().splitlines()[0],
+            )
+    options: dict[str, Any] = {
+        "unknown_lengths": unknown_lengths,
+        "delta": delta,
+        "horizon": horizon,
+        "thresholds": threshold or None,
+        "segment_ends": segment or None,
+        "simulate": simulate,
+        "seeds": seeds,
+        "duration": run_time,
+    }
+    answer = _answer(load, capacity, options, own_segments=bool(segment or threshold))
+    from fluidkv.cli.commands.wait_text import say_wait
+
+    def beside():
+        from fluidkv.figures.answers.wait import wait_figures
+
+        return {}, wait_figures(answer, unit=load.unit)
+
+    give(
+        answer.as_dict,
+        lambda page: say_wait(page, answer, load),
+        as_json=json_,
+        out=out,
+        name="wait.json",
+        beside=beside,
+    )
+
+
+def _answer(
+    load: "Load", capacity: Fraction, options: dict[str, Any], *, own_segments: bool
+) -> "WaitAnswer":
+    from fluidkv.answers.wait.study import wait_study
+
+    rates = "--type" if load.binned is None else "--rate"
+    names = {**_OPTIONS, "arrival_rate": rates, "rates": "--segment" if own_segments else rates}
+    with progress("computing thresholds") as line, read.as_options(names):
+        answer = wait_study(load, capacity, on_progress=line.show, **options)
+    error = answer.not_simulated
+    if error is None:
+        return answer
+    name = names.get(error.argument, error.argument)
+    return replace(answer, not_simulated=InputError(name, error.value, error.allowed))
+
+
+def _words(values: list[int] | None) -> str | None:
+    return " ".join(map(str, values)) if values else None
+
+
+def _clock(
+    d0: Fraction | None, d1: Fraction | None, clock: str | None
+) -> tuple[Fraction, Fraction, str]:
+    """d0, d1 and their unit."""
+    if clock is None:
+        if d0 is None or d1 is None:
+            missing = "--d0" if d0 is None else "--d1"
+            raise InputError(missing, "none", "a time, or --clock for both")
+        return d0, d1, ""
+    if d0 is not None or d1 is not None:
+        raise InputError("--clock", clock, "either --clock, or --d0 and --d1")
+    from fluidkv.serving.clock import CLOCKS
+
+    if clock not in CLOCKS:
+        raise InputError("--clock", clock, f"one of {', '.join(CLOCKS)}")
+    found = CLOCKS[clock]
+    # The decimals that the clock was written with, not the doubles beside them.
+    base, per_kv_token = Fraction(repr(found.base)), Fraction(repr(found.per_kv_token))
+    return base, per_kv_token, "s" if found.unit == "s" else ""
+
+
+def _of_types(texts: list[str], base: Fraction, per_kv_token: Fraction, unit: str) -> "Load":
+    from fluidkv.answers.wait.load import Load
+    from fluidkv.wait.model import WaitSystem
+
+    if len(texts) > _MOST_TYPES:
+        raise InputError("--type", f"{len(texts)} types", f"at most {_MOST_TYPES}")
+    types = [_type(text) for text in texts]
+    try:
+        return Load(WaitSystem(types, base, per_kv_token), unit)
+    except InputError as error:  # the same lengths twice
+        raise InputError("--type", error.value, error.allowed) from None
+
+
+def _type(text: str) -> "PromptType":
+    from fluidkv.wait.model import PromptType
+
+    parts = text.split(":")
+    if len(parts) != 3:
+        raise InputError("--type", text, _TYPE)
+    rate = read.exact_number("--type", parts[0], _TYPE)
+    fine = all(re.fullmatch(r"[0-9]{1,7}", part.strip()) and int(part) for part in parts[1:])
+    if rate <= 0 or not fine:
+        raise InputError("--type", text, _TYPE)
+    return PromptType(rate, int(parts[1]), int(parts[2]))

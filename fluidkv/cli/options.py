@@ -1,0 +1,91 @@
+"""Options that commands share, and how an option reads its text.
+
+A command declares `seed: Seed = 0` and gets a number: what was written is read, and refused in one
+line, before the command begins.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Annotated, Any
+
+import typer
+from typer.exceptions import TyperException
+
+from fluidkv.cli import arguments as read
+from fluidkv.errors import InputError
+
+# Panels of the help of a command.
+WHO, SERVER, RUN, OUTPUT = "Who asks", "The server", "The run", "Output"
+
+PRESETS = "alpaca, bookcorpus, sharegpt"
+
+
+def option(
+    spec: str, reads: Callable[..., Any], help: str, panel: str | None = None, **limits: Any
+) -> Any:
+    """An option whose text `reads(name, text, **limits)` turns into a value; `str` leaves it text.
+
+    Args:
+        spec: its name, other names, and behind them the name of its value: "--rate R".
+    """
+    *names, metavar = spec.split()
+    parser = None if reads is str else _parser(names[0], reads, limits)
+    return typer.Option(*names, parser=parser, help=help, metavar=metavar, rich_help_panel=panel)
+
+
+def flag(name: str, help: str, panel: str | None = None) -> Any:
+    """An option without a value."""
+    return typer.Option(name, help=help, rich_help_panel=panel)
+
+
+def argument(name: str, reads: Callable[..., Any], help: str, **limits: Any) -> Any:
+    """As `option`, without a name of its own."""
+    parser = None if reads is str else _parser(name, reads, limits)
+    return typer.Argument(parser=parser, help=help, metavar=name)
+
+
+class _RefusedError(TyperException):
+    """Bad input, met while the command line is read: a ValueError would be rephrased there."""
+
+
+def _parser(name: str, reads: Callable[..., Any], limits: dict[str, Any]) -> Callable[[Any], Any]:
+    def parse(given: Any) -> Any:
+        if not isinstance(given, str):  # a default
+            return given
+        try:
+            return reads(name, given, **limits)
+        except InputError as error:
+            raise _RefusedError(str(error)) from None
+
+    return parse
+
+
+_CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.", WHO)
+Classes = Annotated[list[str], _CLASSES]
+MaybeClasses = Annotated[list[str] | None, _CLASSES]
+OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.")]
+_TRACE = "Trace file or log folder; the format is found from the content."
+Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
+_PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
+Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
+_FORMATS = (
+    "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, vidur, "
+    "vllm-bench."
+)
+Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
+Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.")]
+LOGGED = "KV capacity. It may be left out for a log folder that names it."
+LoggedCapacity = Annotated[
+    Fraction | None, option("--capacity TOKENS", read.capacity, LOGGED, SERVER)
+]
+Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
+
+
+def out(what: str, names: str = "--out") -> Any:
+    """The option `--out`, a folder that can be written."""
+    return option(f"{names} DIR", read.writable_folder, f"Write {what} into this folder.", OUTPUT)
+
+
+def seed(of: str, most: int = 2**63 - 1) -> Any:
+    """The option `--seed`."""
+    return option("--seed N", read.whole_number, f"Seed of {of}.", RUN, least=0, most=most)

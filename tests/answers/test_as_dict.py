@@ -1,0 +1,68 @@
+"""What a command prints as JSON is `as_dict()` of what Python gets for the same question."""
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from fluidkv.answers import binned_load, mix_answer, pulse_answer, read_files, replay_records
+from fluidkv.answers.wait.study import wait_study
+from fluidkv.cli import main
+from fluidkv.exact.mixed.mix import LengthMix, two_lengths
+from fluidkv.exact.mixed.thresholds.threshold import input_threshold
+from fluidkv.exact.one_class.equilibria import equilibria
+from fluidkv.traces import preset
+from fluidkv.workload import RequestClass, System, Workload
+from tests.serving.records.record_copies import OURS
+
+HALF = Fraction(1, 2)
+
+
+def _mix() -> Any:
+    workload = Workload((RequestClass(300, 5, HALF), RequestClass(300, 6, HALF)))
+    return mix_answer(workload, 2, capacity=9000, max_imbalance=2).as_dict()
+
+
+def _wait() -> Any:
+    load = binned_load(
+        preset("alpaca"), Fraction("0.00993"), Fraction("1.656e-7"), rate=Fraction(5), bins=4
+    )
+    return wait_study(load, 41408, simulate=False).as_dict()
+
+
+ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
+    "mix": (
+        "--class 300:5 --class 300:6 --nodes 2 --capacity 9000 --max-imbalance 2",
+        _mix,
+    ),
+    "pulse": (
+        "2 4 --input 50 --share 1/2 --capacity 626",
+        lambda: pulse_answer(two_lengths(2, 4, HALF), 50, 626).as_dict(),
+    ),
+    "threshold": (
+        "5 9 --bound 70",
+        lambda: input_threshold(LengthMix([5, 9], [HALF, HALF]), bound=70).as_dict(),
+    ),
+    "equilibria": (
+        "--class 5:4 --capacity 1000",
+        lambda: equilibria(System(Workload((RequestClass(5, 4),)), 1000)).as_dict(),
+    ),
+    "oracle": (
+        str(OURS),
+        lambda: [each.as_dict() for each in replay_records(read_files([str(OURS)]))],
+    ),
+    "wait": (
+        "--preset alpaca --rate 5 --bins 4 --clock vidur-llama3-8b-a100 --capacity 41408 "
+        "--no-simulate",
+        _wait,
+    ),
+}
+
+
+@pytest.mark.parametrize("command", ASKED)
+def test_json_is_the_dictionary_of_the_answer(command: str, capsys) -> None:
+    argv, ask = ASKED[command]
+    assert main([command, *argv.split(), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(json.dumps(ask()))
