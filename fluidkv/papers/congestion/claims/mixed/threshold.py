@@ -207,7 +207,7 @@ def _prefactor_for_positive_theta() -> Outcome:
     PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     "proposition-4.harder.long-requests-rare",
     _BELOW,
-    "Stability is harder for p near 1: l0_min grows as p tends to 1.",
+    "Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.",
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
