@@ -65,8 +65,8 @@ def verify(
             results.append(result)
             line.show(f"checked {len(results):,} of {counted(len(wanted), 'claim')}")
             if not json_:
-                line.aside()
-                _say(page, result)
+                with line.aside():
+                    _say(page, result)
 
         ledger.verify(ids or None, jobs=jobs or os.cpu_count() or 1, on_result=show)
     if json_:
