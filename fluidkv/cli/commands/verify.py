@@ -58,7 +58,8 @@ def verify(
     from fluidkv.papers import ledger
 
     page, results = Page(), []
-    wanted = ledger.select(ids or None)
+    with read.as_options({"id": "ID"}):
+        wanted = ledger.select(ids or None)
     with progress(f"checking {counted(len(wanted), 'claim')}") as line:
 
         def show(result: "Result") -> None:
