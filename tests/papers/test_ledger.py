@@ -101,7 +101,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "congestion.table-1.gain.theory",
         "congestion.table-2.gain.theory",
         "congestion.table-6.gain.theory",
-        "congestion.figure-5.exceeds-capacity",
         "congestion.restart-resume.half-in-seconds",
         "congestion.restart-resume.oscillation-of-a-pair",
         "congestion.restart-resume.recomputed-by-a-pair",

@@ -5,7 +5,7 @@ from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
-from fluidkv import serving, wait
+from fluidkv import runs, serving, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -69,7 +69,7 @@ def _concurrent() -> Outcome:
     """One segment of stages 0, 1, 2 with n = 1; three prompts come at once."""
     import numpy as np
 
-    prompts = serving.Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
+    prompts = runs.Requests(1, np.full(3, 2), arrival=np.zeros(3), class_index=np.zeros(3, int))
     policy, clock = wait.NestedWait((2,), (1,)), serving.IterationClock(1.0, 0.0)
     engine = wait.WaitEngine(prompts, policy, clock)
     steps = [engine.step() for _ in range(3)]

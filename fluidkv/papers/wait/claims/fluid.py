@@ -6,7 +6,7 @@ Of most of these formulas our copy has only the words around them; they are give
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from fluidkv import serving, wait
+from fluidkv import runs, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
 from fluidkv.ledger.ranges import Range
@@ -70,7 +70,7 @@ def _engine(system: "wait.WaitSystem", capacity: int | None = None) -> "wait.Wai
     import numpy as np
 
     kinds = np.tile(np.arange(len(system.types)), 10)
-    prompts = serving.Requests(
+    prompts = runs.Requests(
         np.array([each.input_length for each in system.types])[kinds],
         np.array([each.output_length for each in system.types])[kinds],
         arrival=np.zeros(len(kinds)),

@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv import serving, wait
+from fluidkv import runs, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import sampled, verdict
 from fluidkv.papers.wait import instances
@@ -42,7 +42,7 @@ def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
     types = (wait.PromptType(Fraction(1, 4), 1, 1), wait.PromptType(Fraction(1, 4), 1, 2))
     system = wait.WaitSystem(types, 1, Fraction(1, 24))
     arrivals, kinds = np.array([0, 0.5, 2, 2.5, 2.75]), np.array([1, 0, 0, 1, 1])
-    table = serving.Requests([1] * 5, 1 + kinds, arrival=arrivals, class_index=kinds)
+    table = runs.Requests([1] * 5, 1 + kinds, arrival=arrivals, class_index=kinds)
     run = wait.run_policy(table, wait.Wait(n), clock=system.clock, backend="reference")
     ends = run.time.values[0]
     came = np.searchsorted(arrivals[kinds == 1], ends, side="right")

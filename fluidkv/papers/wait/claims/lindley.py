@@ -12,7 +12,7 @@ from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
-from fluidkv import serving, wait
+from fluidkv import runs, wait
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.wait.instances.systems import hello
@@ -250,7 +250,7 @@ def _algorithm_1(seed: int) -> bool | str:
 
     n = 1 + seed % 4
     times = np.cumsum(np.random.default_rng(seed).integers(1, 128 // n, 120)) / 64
-    table = serving.Requests([1] * 120, [1] * 120, arrival=times, class_index=[0] * 120)
+    table = runs.Requests([1] * 120, [1] * 120, arrival=times, class_index=[0] * 120)
     run = wait.run_policy(table, wait.Wait((n,)), clock=hello(n).clock, backend="reference")
     ends, starts = run.time.values[0], np.unique(run.admitted.values[0])
     if len(starts) != len(ends) or (run.admit_new.values != n).any():

@@ -9,7 +9,7 @@ from functools import cache
 from itertools import product
 from typing import NamedTuple
 
-from fluidkv import serving, wait
+from fluidkv import runs, serving, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
 from fluidkv.papers.wait.instances.nested import INSTANCE, NESTED
@@ -42,7 +42,7 @@ def _engine(thresholds: tuple[int, int], capacity: int) -> "wait.WaitEngine":
     import numpy as np
 
     none = np.zeros(_PROMPTS)
-    prompts = serving.Requests(1, np.full(_PROMPTS, 2), arrival=none, class_index=none.astype(int))
+    prompts = runs.Requests(1, np.full(_PROMPTS, 2), arrival=none, class_index=none.astype(int))
     policy, clock = wait.NestedWait((1, 2), thresholds), serving.IterationClock(1.0, 0.0)
     return wait.WaitEngine(prompts, policy, clock, capacity)
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fluidkv import serving, wait
+from fluidkv import runs, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
 from fluidkv.ledger.ranges import Range
@@ -45,7 +45,7 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
     import numpy as np
 
     system, size = _system(load), _HORIZON
-    table = serving.Requests(
+    table = runs.Requests(
         [2] * size, [3] * size, arrival=np.arange(1.0, size + 1), class_index=[0] * size
     )
     found = {}

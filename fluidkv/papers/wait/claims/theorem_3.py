@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv import serving, wait
+from fluidkv import runs, serving, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, verdict
 from fluidkv.papers.wait.instances.measured import counted, first_queue
@@ -122,7 +122,7 @@ def _shares() -> Outcome:
     system = wait.WaitSystem([wait.PromptType(1, 1, 1), wait.PromptType(1, 1, 2)], 1, 0)
     starts = range(0, _HORIZON, _PIECE)
     pieces = [[float(rate) for rate in _RATES[i % 2]] for i in range(len(starts))]
-    rates = wait.VaryingRates.steps(list(starts), pieces)
+    rates = runs.VaryingRates.steps(list(starts), pieces)
     found = wait.run_policy(
         [
             wait.poisson_prompts(system, rng=seed, horizon=float(_HORIZON), rates=rates)

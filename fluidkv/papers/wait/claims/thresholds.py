@@ -4,7 +4,7 @@ from fractions import Fraction
 from random import Random
 from typing import TYPE_CHECKING
 
-from fluidkv import serving, wait
+from fluidkv import runs, serving, wait
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
 from fluidkv.ledger.ranges import Range
@@ -34,14 +34,14 @@ _CASES = Range("two types, n = 2, 2, in balance and with slack", lambda: TWO_TYP
 _UNTIL = 200  # of Example 2's server, in iterations of the equilibrium
 
 
-def _completed(tables: "list[serving.Requests]", policy: "wait.Policy | str") -> list[float]:
+def _completed(tables: "list[runs.Requests]", policy: "wait.Policy | str") -> list[float]:
     """Completions per unit of time in each run."""
     run = serve(tables, policy, hello().clock, memory=12, horizon=_UNTIL)
     done = run.finished & (run.last_token <= _UNTIL)
     return [float(each) / _UNTIL for each in done.values.sum(axis=1)]
 
 
-def _outperforms(tables: "list[serving.Requests]", note: str) -> Outcome:
+def _outperforms(tables: "list[runs.Requests]", note: str) -> Outcome:
     """WAIT with n = 4 against FCFS, run by run on the same prompts."""
     ours = _completed(tables, wait.Wait((4,)))
     theirs = {name: _completed(tables, name) for name in FCFS}
@@ -72,7 +72,7 @@ def _remark_1() -> Outcome:
     import numpy as np
 
     size = 8 * _UNTIL
-    table = serving.Requests([1] * size, [1] * size, arrival=np.zeros(size), class_index=[0] * size)
+    table = runs.Requests([1] * size, [1] * size, arrival=np.zeros(size), class_index=[0] * size)
     return _outperforms([table], "Other instances are open.")
 
 
@@ -179,7 +179,7 @@ def _equation_18(seed: int, system: "wait.WaitSystem") -> bool | str:
     draw = Random(seed)
     n = tuple(draw.randint(1, 3) for _ in system.types)
     kinds = np.repeat(np.arange(len(n)), 24)
-    prompts = serving.Requests(
+    prompts = runs.Requests(
         np.array([each.input_length for each in system.types])[kinds],
         np.array([each.output_length for each in system.types])[kinds],
         arrival=np.zeros(len(kinds)),
@@ -244,7 +244,7 @@ def _scaling(zeta: int, case: str) -> bool | str:
 
     system = two_types(case)
     table, clock = wait.poisson_prompts(system, rng=zeta, count=300), system.clock
-    faster = serving.Requests(
+    faster = runs.Requests(
         table.input_length,
         table.output_length,
         arrival=table.arrival / zeta,
@@ -252,7 +252,7 @@ def _scaling(zeta: int, case: str) -> bool | str:
     )
     faster_clock = serving.IterationClock(clock.base / zeta, clock.per_kv_token / zeta)
 
-    def run(prompts: "serving.Requests", own: "serving.IterationClock") -> "Dataset":
+    def run(prompts: "runs.Requests", own: "serving.IterationClock") -> "Dataset":
         return wait.run_policy(prompts, wait.Wait((2, 2)), clock=own, backend="reference")
 
     slow, fast = run(table, clock), run(faster, faster_clock)
@@ -325,7 +325,7 @@ def _coupled() -> Outcome:
 
     system, ends = proposition_3(), []
     for kinds in ([0], [0, 1]):
-        prompts = serving.Requests(
+        prompts = runs.Requests(
             1, np.array(kinds) + 1, arrival=np.zeros(len(kinds)), class_index=np.array(kinds)
         )
         engine = wait.WaitEngine(prompts, wait.Wait((1, 1)), system.clock)

@@ -13,7 +13,7 @@ from fluidkv.papers.wait.instances import server
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.policy import NestedWait
 
 _SPEEDS = (1, 2, 3)
@@ -87,7 +87,7 @@ def _rate() -> Fraction:
 
 def _prompts(speed: int, seconds: float) -> "Requests":
     """The trace from its start, faster, in the order of arrival."""
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
 
     trace = azure.trace()
     times = np.array(trace.arrival_times_s) / speed

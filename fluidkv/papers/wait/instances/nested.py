@@ -4,7 +4,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv import wait
+from fluidkv import runs, wait
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -97,7 +97,7 @@ def varying_runs(horizon: int) -> "xr.Dataset":
     if worst != instance():
         raise ArithmeticError("not the worst rates of the instance")
     starts = tuple(range(0, 325, PIECE))
-    steps = wait.RateSteps(starts, tuple(1 if i % 2 == 0 else 0.5 for i in range(len(starts))))
+    steps = runs.RateSteps(starts, tuple(1 if i % 2 == 0 else 0.5 for i in range(len(starts))))
     return wait.simulate_chain(
         worst,
         NESTED,

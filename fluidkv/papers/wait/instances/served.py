@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fluidkv import serving, wait
+from fluidkv import runs, serving, wait
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ FCFS = {"new first": True, "running first": False}
 
 
 def serve(
-    tables: "Sequence[serving.Requests]",
+    tables: "Sequence[runs.Requests]",
     policy: "wait.Policy | str",
     clock: "serving.IterationClock",
     *,
