@@ -109,7 +109,7 @@ _HOMES = {
     "NestedWait": "wait.policy",
     "PromptType": "wait.model",
     "RequestClass": "workload",
-    "Requests": "serving.requests",
+    "Requests": "runs.requests",
     "Segments": "wait.segments",
     "Stability": "verdict",
     "System": "workload",
@@ -124,7 +124,7 @@ _HOMES = {
     "best_blind_throughput": "wait.theory.best_blind",
     "best_partition": "exact.routing.partition",
     "burst_state": "fluid",
-    "bursts": "serving.arrivals",
+    "bursts": "runs.arrivals",
     "captured_start": "exact.one_class.capture",
     "cascade": "exact.one_class.cascade",
     "check_thresholds": "wait.theory.thresholds",
@@ -133,7 +133,7 @@ _HOMES = {
     "compare": "measured",
     "convergence": "fluid.cohorts.convergence",
     "engine": "serving.engines",
-    "engine_requests": "wait.runs.baselines",
+    "engine_requests": "wait.runs.stages",
     "equilibria": "exact.one_class.equilibria",
     "equilibrium_state": "fluid",
     "event_log": "fluid",
@@ -147,13 +147,13 @@ _HOMES = {
     "integer_thresholds": "wait.theory.thresholds",
     "lyapunov": "exact.mixed.nearby.lyapunov",
     "measure": "measured",
-    "metrics": "serving.measuring",
+    "metrics": "runs.measuring",
     "mode_starts": "fluid",
     "nearby_starts": "fluid",
     "neighbourhood": "exact.mixed.nearby.neighbourhood",
     "overflow_frequency": "wait.chain.overflow",
     "perturbed_starts": "fluid",
-    "poisson": "serving.arrivals",
+    "poisson": "runs.arrivals",
     "poisson_prompts": "wait.runs.arrivals",
     "preset": "traces",
     "prompt_types": "wait.prompts",
@@ -164,9 +164,9 @@ _HOMES = {
     "recommend_settings": "answers.recommend",
     "render": "papers.figures",
     "replay_log": "answers.replay",
-    "replayed": "serving.arrivals",
+    "replayed": "runs.arrivals",
     "run_policy": "wait.runs.run",
-    "saturated": "serving.arrivals",
+    "saturated": "runs.arrivals",
     "serve": "serving.run",
     "share_from_float": "workload",
     "simulate": "fluid",
@@ -231,14 +231,14 @@ if TYPE_CHECKING:
     from fluidkv.measured import compare, measure, read_timeseries
     from fluidkv.papers.figures import render
     from fluidkv.papers.ledger import verify
-    from fluidkv.serving.arrivals import bursts, poisson, replayed, saturated
+    from fluidkv.runs.arrivals import bursts, poisson, replayed, saturated
+    from fluidkv.runs.measuring import metrics
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.clock_fit.fit import fit_clock
     from fluidkv.serving.engines import engine
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.measuring import metrics
     from fluidkv.serving.metastability.times import time_to_collapse
-    from fluidkv.serving.requests import Requests
     from fluidkv.serving.rules import EngineRules
     from fluidkv.serving.run import serve
     from fluidkv.traces import Trace, preset, read_trace
@@ -250,8 +250,8 @@ if TYPE_CHECKING:
     from fluidkv.wait.policy import NestedWait, Wait
     from fluidkv.wait.prompts import prompt_types
     from fluidkv.wait.runs.arrivals import poisson_prompts
-    from fluidkv.wait.runs.baselines import engine_requests
     from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.runs.stages import engine_requests
     from fluidkv.wait.segments import Segments
     from fluidkv.wait.theory.best_blind import (
         attained_blind_throughput,

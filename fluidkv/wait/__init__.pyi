@@ -1,12 +1,10 @@
-from .chain.checks import at_most as at_most
 from .chain.checks import thresholds_of as thresholds_of
 from .chain.gap import GapStudy as GapStudy
 from .chain.gap import root_fit as root_fit
 from .chain.gap import throughput_gap as throughput_gap
-from .chain.lanes import Shape as Shape
-from .chain.lanes import shapes as shapes
+from .chain.numbers import Shape as Shape
+from .chain.numbers import shapes as shapes
 from .chain.overflow import overflow_frequency as overflow_frequency
-from .chain.rates import RateSteps as RateSteps
 from .chain.reference import Draws as Draws
 from .chain.reference import chain_reference as chain_reference
 from .chain.simulate import CHAIN_RECORDS as CHAIN_RECORDS
@@ -23,11 +21,7 @@ from .policy import Wait as Wait
 from .prompts import BinnedPrompts as BinnedPrompts
 from .prompts import Cut as Cut
 from .prompts import prompt_types as prompt_types
-from .runs.arrivals import VaryingRates as VaryingRates
 from .runs.arrivals import poisson_prompts as poisson_prompts
-from .runs.baselines import engine_requests as engine_requests
-from .runs.baselines import fcfs as fcfs
-from .runs.compare import LPF as LPF
 from .runs.compare import MEASURES as MEASURES
 from .runs.compare import Contender as Contender
 from .runs.compare import Served as Served
@@ -35,6 +29,9 @@ from .runs.compare import Unlimited as Unlimited
 from .runs.compare import compare as compare
 from .runs.reference import WaitEngine as WaitEngine
 from .runs.run import run_policy as run_policy
+from .runs.stages import LPF as LPF
+from .runs.stages import engine_requests as engine_requests
+from .runs.stages import fcfs as fcfs
 from .segments import Segments as Segments
 from .theory.best_blind import attained_blind_throughput as attained_blind_throughput
 from .theory.best_blind import best_blind_throughput as best_blind_throughput

@@ -134,7 +134,7 @@ SLO_METRICS: Mapping[str, bool] = MappingProxyType(
     dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
     | dict.fromkeys(_THROUGHPUTS, True)
 )
-"""Metric of `fluidkv.serving.measuring` -> whether its bound is a least value, not a most."""
+"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most."""
 
 
 @dataclass(frozen=True)

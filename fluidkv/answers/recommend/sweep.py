@@ -45,12 +45,12 @@ from fluidkv.answers.recommend.settings import (
     settings_of,
 )
 from fluidkv.errors import InputError
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import metrics
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.result import RunStatus
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace

@@ -24,13 +24,13 @@ from fluidkv.answers.replay.account import (
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces.format import BadRow

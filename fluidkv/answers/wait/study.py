@@ -221,7 +221,7 @@ def wait_study(
         horizon: T of the bounds, at least d0; None: `ITERATIONS` times d0.
         delta: with unknown lengths, the chance that memory overflows before the horizon, in (0, 1);
             None: `DELTA`.
-        thresholds: one a type, or one a segment; held against (11) or (12). None: the least ones.
+        thresholds: one for each type or segment; held against (11) or (12). None: the least ones.
         segment_ends: the last output of each segment; None: one for each output length, and the
             best number of segments beside.
         simulate: run the policies on the same arrivals too: some seconds.

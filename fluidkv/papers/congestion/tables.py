@@ -9,7 +9,7 @@ one of the two devices of the pool.
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from fluidkv import serving
+from fluidkv import runs, serving
 from fluidkv.ledger.table import Column, Row, Table
 from fluidkv.papers.congestion.experiments.a100 import ENGINES, INPUT, Totals, totals, workload
 from fluidkv.papers.congestion.experiments.printed_tables import (
@@ -76,9 +76,9 @@ def rate_limit_rows() -> list[Row]:
 @cache
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed an iteration, of 60,000 requests of Table 2."""
-    requests = serving.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
+    requests = runs.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
     found = serving.serve(requests, engine, serving.Limits(GPU_CAPACITY), keep_requests=False)
-    told = serving.metrics(found)
+    told = runs.metrics(found)
     return int(told.preemptions.item()), float(told.throughput.item())
 
 

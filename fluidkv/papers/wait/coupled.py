@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.checks import at_most, thresholds_of
-from fluidkv.wait.chain.lanes import Shape, shapes
+from fluidkv.wait.chain.checks import thresholds_of
+from fluidkv.wait.chain.numbers import Shape, shapes
 from fluidkv.wait.model import WaitSystem, count, several
 from fluidkv.wait.theory.lindley import lindley_path, queue_path
 
@@ -142,20 +142,20 @@ def type_paths(
 
     Source: WAIT, Lemma 6 and appendix E.3.
     """
-    levels, seed = thresholds_of(system, thresholds), at_most("seed", seed, MOST, least=0)
+    levels, seed = thresholds_of(system, thresholds), count("seed", seed, least=0, most=MOST)
     allowed = f"{len(levels)}, one a type"
     given = levels if floor is None else several("floor", floor, allowed)
     lows = tuple(count("floor", low, least=0) for low in given)
     if len(lows) != len(levels):
         raise InputError("floor", list(lows), allowed)
     batches = count("batches", batches)
-    lanes = shapes(system, levels)
-    full_time = system.clock.duration(sum(lane.tokens(lane.span) for lane in lanes), 0)
+    segments = shapes(system, levels)
+    full_time = system.clock.duration(sum(segment.tokens(segment.span) for segment in segments), 0)
     n, low = np.array(levels), np.array(lows)
     ends, joined, queues, above, then = [], [], [], [], []
     for run in range(count("runs", runs)):
         came = _Arrivals(system, np.random.default_rng([seed, run]))
-        end, who, queue = _real(system, lanes, came, batches)
+        end, who, queue = _real(system, segments, came, batches)
         times = np.arange(max(batches, int(end[-1] / full_time)) + 1) * full_time
         x = np.diff([came.until(time) for time in times], axis=0)
         path = np.empty((len(times), len(n)), np.int64)
@@ -189,7 +189,7 @@ def _shape(runs: int, batches: int) -> tuple[int, int]:
 
 
 def _random(seed: int) -> np.random.Generator:
-    return np.random.default_rng(at_most("seed", seed, MOST, least=0))
+    return np.random.default_rng(count("seed", seed, least=0, most=MOST))
 
 
 class _Arrivals:
@@ -220,17 +220,19 @@ class _Arrivals:
 
 
 def _real(
-    system: WaitSystem, lanes: list[Shape], came: _Arrivals, batches: int
+    system: WaitSystem, segments: list[Shape], came: _Arrivals, batches: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    n = np.array([lane.threshold for lane in lanes])
-    had = np.zeros(len(lanes), np.int64)  # batches of each type
+    n = np.array([segment.threshold for segment in segments])
+    had = np.zeros(len(segments), np.int64)  # batches of each type
     ends, joined, queues, now = [], [], [], 0.0
     for _ in range(batches):
-        now = max(now, min(came.next(j, int(n[j] * (had[j] + 1))) for j in range(len(lanes))))
+        now = max(now, min(came.next(j, int(n[j] * (had[j] + 1))) for j in range(len(segments))))
         who = came.until(now) - n * had >= n
-        stages = [min(int(b) + 1, lane.span) for b, lane in zip(had, lanes, strict=True)]
+        stages = [min(int(b) + 1, segment.span) for b, segment in zip(had, segments, strict=True)]
         tokens = sum(
-            lane.tokens(s) for lane, s, runs in zip(lanes, stages, who, strict=True) if runs
+            segment.tokens(s)
+            for segment, s, runs in zip(segments, stages, who, strict=True)
+            if runs
         )
         had += who
         now += system.clock.duration(tokens, 0)

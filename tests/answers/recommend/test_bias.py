@@ -10,8 +10,8 @@ from fluidkv.answers.recommend import Demand, recommend_settings
 from fluidkv.answers.recommend.bias import OUTPUT, Bias
 from fluidkv.answers.recommend.frontier import Setting, Slo
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.traces import preset, read_trace
 from fluidkv.traces.vllm_log import read_vllm_log
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 
 CLOCK = IterationClock(0.02, 2e-6, 1e-4)

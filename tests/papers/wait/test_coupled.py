@@ -15,7 +15,7 @@ from fluidkv.papers.wait.coupled import (
     poisson_arrivals,
     type_paths,
 )
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.runs.reference import WaitEngine

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.wait.policy import NestedWait, Wait
-from fluidkv.wait.runs.baselines import engine_requests
-from fluidkv.wait.runs.compare import LPF, MEASURES, Served, Unlimited, compare
+from fluidkv.wait.runs.compare import MEASURES, Served, Unlimited, compare
+from fluidkv.wait.runs.stages import LPF, engine_requests
 
 CLOCK = IterationClock(1.0)
 

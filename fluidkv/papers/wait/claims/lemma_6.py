@@ -31,7 +31,7 @@ def _lemma_6() -> Outcome:
     """Type 2 waits with one prompt while a batch of type 1 runs, in which two more come."""
     import numpy as np
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import Wait
     from fluidkv.wait.runs.run import run_policy

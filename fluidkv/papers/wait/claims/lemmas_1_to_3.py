@@ -144,7 +144,7 @@ def _algorithm_1() -> Outcome:
     """One type under Algorithm 1 itself, prompt by prompt; no two come at once."""
     import numpy as np
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.policy import Wait
     from fluidkv.wait.runs.run import run_policy
     from fluidkv.wait.theory.lindley import lindley_path

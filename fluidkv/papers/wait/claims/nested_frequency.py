@@ -178,7 +178,8 @@ def _merged(delta: Fraction) -> Outcome:
 @cache
 def _varying_runs(horizon: int) -> "xr.Dataset":
     """All rates halve and double; shares stay. The worst rates are those of the instance."""
-    from fluidkv.wait.chain.simulate import RateSteps, simulate_chain
+    from fluidkv.runs.rates import RateSteps
+    from fluidkv.wait.chain.simulate import simulate_chain
     from fluidkv.wait.theory.bounds import worst_case_segments
 
     worst = worst_case_segments(1, (1, 2), [[1, 1], [Fraction(1, 2), Fraction(1, 2)]])

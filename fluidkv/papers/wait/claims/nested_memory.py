@@ -89,8 +89,8 @@ def _concurrent() -> Outcome:
     """One segment of stages 0, 1, 2 with n = 1; three prompts come at once."""
     import numpy as np
 
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import NestedWait
     from fluidkv.wait.runs.reference import WaitEngine
 

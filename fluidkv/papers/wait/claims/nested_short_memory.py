@@ -35,8 +35,8 @@ def _engine(thresholds: tuple[int, int], capacity: int) -> "WaitEngine":
     """l = 1, outputs of 2 that all come at the start, segments up to 1 and 2; d0 = 1, d1 = 0."""
     import numpy as np
 
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import NestedWait
     from fluidkv.wait.runs.reference import WaitEngine
 

@@ -17,10 +17,11 @@ _BATCH = 10
 
 
 def _frequency() -> Outcome:
+    from fluidkv.runs.rates import VaryingRates
     from fluidkv.serving.clock import IterationClock
     from fluidkv.wait.model import PromptType, WaitSystem
     from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.runs.arrivals import VaryingRates, poisson_prompts
+    from fluidkv.wait.runs.arrivals import poisson_prompts
     from fluidkv.wait.runs.run import run_policy
     from fluidkv.wait.theory.bounds import theorem_2_memory, worst_case_segments
 

@@ -41,12 +41,12 @@ def _runs(load: Fraction) -> "dict[str, Dataset]":
     """Each policy on one prompt a unit of time, up to the horizon."""
     import numpy as np
 
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.limits import Limits
-    from fluidkv.serving.requests import Requests
     from fluidkv.serving.run import serve
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.runs.baselines import engine_requests, fcfs
     from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.runs.stages import engine_requests, fcfs
 
     system, size = _system(load), _HORIZON
     table = Requests(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from xarray import Dataset
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.model import WaitSystem
 
 _HORIZON, _RUNS = 600, 6
@@ -49,8 +49,8 @@ def _run(
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.run import serve
     from fluidkv.wait.policy import Wait
-    from fluidkv.wait.runs.baselines import engine_requests, fcfs
     from fluidkv.wait.runs.run import run_policy
+    from fluidkv.wait.runs.stages import engine_requests, fcfs
 
     tables = _tables(system, horizon)
     if policy == "WAIT":

@@ -123,8 +123,8 @@ def _scaling() -> Outcome:
     """Rates times zeta and d0, d1 over zeta: the same iterations on a faster clock."""
     import numpy as np
 
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.requests import Requests
     from fluidkv.wait.policy import Wait
     from fluidkv.wait.runs.arrivals import poisson_prompts
     from fluidkv.wait.runs.run import run_policy

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
+    from fluidkv.runs.requests import Requests
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.requests import Requests
     from fluidkv.wait.runs.compare import Contender
 
 LOOKS = {

@@ -12,7 +12,7 @@ from fluidkv.papers.wait.figures._conversations import MEMORY
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.policy import NestedWait
 
 _SPEEDS = (1, 2, 3)
@@ -86,7 +86,7 @@ def _rate() -> Fraction:
 
 def _prompts(speed: int, seconds: float) -> "Requests":
     """The trace from its start, faster, in the order of arrival."""
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
 
     trace = _azure.trace()
     times = np.array(trace.arrival_times_s) / speed

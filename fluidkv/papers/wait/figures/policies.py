@@ -42,7 +42,8 @@ def contenders(believed: "WaitSystem") -> "dict[str, Contender]":
     """
     from fluidkv.errors import InputError
     from fluidkv.wait.policy import NestedWait, Wait
-    from fluidkv.wait.runs.compare import LPF, Served
+    from fluidkv.wait.runs.compare import Served
+    from fluidkv.wait.runs.stages import LPF
     from fluidkv.wait.theory.thresholds import integer_thresholds
 
     try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
 
 _LOAD = Fraction(7, 10)  # believed
 _FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
@@ -54,7 +54,7 @@ def _prompts(seed: int, seconds: float, rate: float, length: float | None) -> "R
 
     Without a length: each output geometric, with the mean of its type.
     """
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.runs.arrivals import poisson_prompts
 
     system = policies.full().scaled(_LOAD * Fraction(str(rate)))

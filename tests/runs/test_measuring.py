@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import poisson, saturated
+from fluidkv.runs.arrivals import poisson, saturated
+from fluidkv.runs.measuring import TITLES, TITLES_OF_REQUESTS, metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import TITLES, TITLES_OF_REQUESTS, metrics
 from fluidkv.serving.reference import Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
 

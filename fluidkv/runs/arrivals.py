@@ -1,4 +1,4 @@
-"""Who comes when: tables of requests for a run. A closed population is `clients=` of `serve`.
+"""Who comes when: tables of requests for a run. How often they come: `fluidkv.runs.rates`.
 
 Lengths are drawn from a `Workload`, independently for each request or its classes in turn. Times
 are on the run's clock; on the theory's clock the requests of iteration n (the A^n of Congestion)
@@ -7,14 +7,16 @@ come at n = 0, 1, 2, ...
 
 import math
 from collections.abc import Sequence
-from numbers import Real
 
 import numpy as np
 from jaxtyping import Float
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.checks import above_0
+from fluidkv.runs.checks import count as at_least
+from fluidkv.runs.rates import burst_rates
+from fluidkv.runs.requests import Requests
 from fluidkv.workload import Workload
 
 
@@ -29,7 +31,7 @@ def saturated(
         rng: draws the classes; needed unless `in_turn` or there is one class.
         in_turn: classes take turns (equal shares only).
     """
-    return _of(workload, _classes(workload, _count(count), rng, in_turn), None)
+    return _of(workload, _classes(workload, at_least("count", count), rng, in_turn), None)
 
 
 def poisson(
@@ -39,7 +41,7 @@ def poisson(
 
     Args:
         workload: classes and shares.
-        rate: lambda, requests an iteration, or a second; finite, above 0.
+        rate: lambda, requests per iteration, or per second; finite, above 0.
         count: requests in all.
         rng: a numpy generator or a seed.
         per_iteration: whole times n with Poisson(rate) requests at each n (the A^n of the paper);
@@ -49,7 +51,7 @@ def poisson(
         InputError: a rate that is not finite and above 0, or a count below 1.
     """
     generator = _generator(rng)
-    gaps = generator.standard_exponential(_count(count)) / _rate("rate", rate)
+    gaps = generator.standard_exponential(at_least("count", count)) / above_0("rate", rate)
     times = np.cumsum(gaps)
     # Points of a Poisson process in [n, n + 1) are Poisson(rate) many, independently for each n.
     arrival = np.floor(times) if per_iteration else times
@@ -69,24 +71,19 @@ def bursts(
 ) -> Requests:
     """Poisson arrivals with a periodic burst; the mean rate stays.
 
-    In the first `window` of every `period` the rate is `contrast` times the rate outside of it.
-    (`fluidkv.fluid.open.arrivals.bursts` has a `factor`: over the mean, that is.)
+    In the first `window` of every `period` the rate is `contrast` times the rate outside of it, as
+    in `fluidkv.runs.rates.burst_rates`.
 
     Raises:
-        InputError: a rate or contrast that is not finite and above 0; a window outside (0, period).
+        InputError: as `burst_rates`, or a count below 1.
     """
     generator = _generator(rng)
-    for name, value in (("rate", rate), ("contrast", contrast), ("period", period)):
-        _rate(name, value)
-    if not 0 < window < period:
-        raise InputError("window", window, f"in (0, {period:g}), inside of a period")
-    quiet = rate * period / (window * contrast + (period - window))
-    burst = quiet * contrast
+    burst, quiet = burst_rates(rate, period=period, window=window, contrast=contrast)
     # Unit-rate points, mapped through the inverse of the integrated rate.
-    mass = np.cumsum(generator.standard_exponential(_count(count)))
+    mass = np.cumsum(generator.standard_exponential(at_least("count", count)))
     whole, rest = np.divmod(mass, rate * period)
     in_burst = rest < burst * window
-    inside = np.where(in_burst, rest / burst, window + (rest - burst * window) / quiet)
+    inside = np.where(in_burst, rest / burst, window + (rest - burst * window) / (quiet or 1.0))
     times = whole * period + inside
     arrival = np.maximum.accumulate(np.floor(times) if per_iteration else times)
     return _of(workload, _classes(workload, count, generator, False), arrival)
@@ -110,7 +107,7 @@ def replayed(
         InputError: times that go backwards, and what `Requests` refuses.
     """
     table = Requests(np.asarray(input_length), np.asarray(output_length), arrival=arrival)
-    times = (table.arrival - table.arrival[0]) / _rate("speed", speed)
+    times = (table.arrival - table.arrival[0]) / above_0("speed", speed)
     return Requests(table.input_length, table.output_length, arrival=times)
 
 
@@ -138,15 +135,3 @@ def _classes(
 
 def _generator(rng: Generator | int) -> Generator:
     return rng if isinstance(rng, Generator) else np.random.default_rng(rng)
-
-
-def _count(count: int) -> int:
-    if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
-        raise InputError("count", count, "an integer of at least 1")
-    return int(count)
-
-
-def _rate(name: str, rate: float) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, Real) or not 0 < rate < math.inf:
-        raise InputError(name, rate, "a finite number above 0")
-    return float(rate)

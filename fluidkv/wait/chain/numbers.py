@@ -1,7 +1,8 @@
-"""What an iteration of counts depends on: the lanes, their numbers and their tables.
+"""What an iteration of counts depends on: the segments, their numbers and their tables.
 
-A lane is a segment (Nested WAIT) or a type (WAIT). Its batch takes exactly n prompts at its first
-stage, so that each of its stages holds n prompts or none: how many batches it has had says which.
+A segment is one of Nested WAIT's, or all stages of a type of WAIT: what has a threshold n. Its
+batch takes exactly n prompts at its first stage, so that each of its stages holds n prompts or
+none: how many batches it has had says which.
 """
 
 from fractions import Fraction
@@ -12,8 +13,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, UInt64
 
 from fluidkv.errors import InputError
+from fluidkv.runs.rates import RateSteps
 from fluidkv.wait.chain import alias
-from fluidkv.wait.chain.rates import Pieces, RateSteps, pieces
+from fluidkv.wait.chain.rates import Pieces, pieces
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
 
@@ -25,7 +27,7 @@ class Form(NamedTuple):
     """What is compiled in.
 
     Fields:
-        nested: lanes are segments, each fed by the one before; False: types, each with arrivals.
+        nested: each segment is fed by the one before; False: they are types, each with arrivals.
         varying: rates change in time.
         timed: the clock is set at every iteration. False: what was waited for is counted, and the
             time that it took drawn for many iterations at once, which has the same law.
@@ -38,13 +40,13 @@ class Form(NamedTuple):
     columns: int
 
 
-class Lanes(NamedTuple):
+class Numbers(NamedTuple):
     """Numbers of a run, as arrays.
 
     Fields:
-        threshold, span: n and stages of each lane.
-        first_tokens: tokens that a prompt holds at a lane's first stage.
-        boundary_tokens: tokens that it holds while it waits before a lane; 0 where it has none.
+        threshold, span: n and stages of each segment.
+        first_tokens: tokens that a prompt holds at a segment's first stage.
+        boundary_tokens: tokens that it holds while it waits before a segment; 0 where it has none.
         rate: of arrivals, to the first segment (one) or of each type.
         base, per_kv_token: of the clock.
         tables: flat; for a nested chain first the survivors into segments 2, 3, ..., then arrivals
@@ -53,20 +55,20 @@ class Lanes(NamedTuple):
         pieces: of the rates, where they change.
     """
 
-    threshold: Int[Array, "lane 1"]
-    span: Int[Array, "lane 1"]
-    first_tokens: Float[Array, "lane 1"]
-    boundary_tokens: Float[Array, "lane 1"]
+    threshold: Int[Array, "segment 1"]
+    span: Int[Array, "segment 1"]
+    first_tokens: Float[Array, "segment 1"]
+    boundary_tokens: Float[Array, "segment 1"]
     rate: Float[Array, "source 1"]
     base: Float[Array, ""]
     per_kv_token: Float[Array, ""]
     tables: UInt64[Array, " cell"]
-    arrivals_from: Int[Array, " lane"]
+    arrivals_from: Int[Array, " segment"]
     pieces: Pieces | None
 
 
 class Shape(NamedTuple):
-    """A lane in whole numbers: what the literal chain and the compiled one are both made from."""
+    """A segment in whole numbers, from which the literal chain and the compiled one are made."""
 
     threshold: int
     span: int
@@ -100,7 +102,7 @@ def arrival_rates(model: Segments | WaitSystem) -> list[Fraction]:
     return [model.rates[0]]
 
 
-def lanes_of(
+def numbers_of(
     model: Segments | WaitSystem,
     thresholds: tuple[int, ...],
     base: float,
@@ -108,7 +110,7 @@ def lanes_of(
     steps: RateSteps | None,
     *,
     timed: bool,
-) -> tuple[Form, Lanes]:
+) -> tuple[Form, Numbers]:
     """Arrays, and what is compiled in. Call it under `in_float64`.
 
     Raises:
@@ -117,7 +119,7 @@ def lanes_of(
     each = shapes(model, thresholds)
     rates = arrival_rates(model)
     nested = not isinstance(model, WaitSystem)
-    full = np.cumsum([lane.tokens(lane.span) for lane in each], dtype=np.float64)
+    full = np.cumsum([segment.tokens(segment.span) for segment in each], dtype=np.float64)
     if full[-1] > MOST_TOKENS:
         raise InputError("thresholds", list(thresholds), f"at most {MOST_TOKENS} tokens in a batch")
     if max(thresholds) >= alias.MOST_COLUMNS:
@@ -125,7 +127,7 @@ def lanes_of(
     factor = 1.0 if steps is None else max(steps.factors)
     most = factor * float(sum(rates)) * (base + per_kv_token * float(full[-1]))
     if not alias.poisson_window(min(most, 1e9))[1] < alias.MOST_COLUMNS:
-        allowed = f"at most 1e7 arrivals in an iteration of full lanes, not {most:.3g}"
+        allowed = f"at most 1e7 arrivals in an iteration of full segments, not {most:.3g}"
         raise InputError("thresholds", list(thresholds), allowed)
     means = float(rates[0]) * (base + per_kv_token * full)
     tables, columns, firsts = np.zeros(2, np.uint64), 0, [0] * len(each)
@@ -135,11 +137,11 @@ def lanes_of(
     def column(values: list[int], kind: type) -> Array:
         return jnp.asarray(np.array(values, kind)[:, None])
 
-    lanes = Lanes(
-        column([lane.threshold for lane in each], np.int32),
-        column([lane.span for lane in each], np.int32),
-        column([lane.first_tokens for lane in each], np.float64),
-        column([lane.boundary_tokens for lane in each], np.float64),
+    numbers = Numbers(
+        column([segment.threshold for segment in each], np.int32),
+        column([segment.span for segment in each], np.int32),
+        column([segment.first_tokens for segment in each], np.float64),
+        column([segment.boundary_tokens for segment in each], np.float64),
         jnp.asarray(np.array([float(rate) for rate in rates])[:, None]),
         jnp.asarray(np.float64(base)),
         jnp.asarray(np.float64(per_kv_token)),
@@ -147,7 +149,7 @@ def lanes_of(
         jnp.asarray(np.array(firsts, np.int32)),
         None if steps is None else pieces(steps),
     )
-    return Form(nested, steps is not None, timed or not nested, columns), lanes
+    return Form(nested, steps is not None, timed or not nested, columns), numbers
 
 
 def _tables(

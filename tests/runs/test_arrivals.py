@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import bursts, poisson, replayed, saturated
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.arrivals import bursts, poisson, replayed, saturated
+from fluidkv.runs.requests import Requests
 from fluidkv.workload import RequestClass, Workload
 
 ONE = Workload((RequestClass(10, 40),))

@@ -19,11 +19,11 @@ from fluidkv.papers.wait.fcfs_examples import (
     poisson_weight,
     safe_arrivals,
 )
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.runs.baselines import engine_requests, fcfs
+from fluidkv.wait.runs.stages import engine_requests, fcfs
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 BOTH = pytest.mark.parametrize("new_first", [False, True], ids=["running-first", "new-first"])

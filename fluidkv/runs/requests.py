@@ -56,7 +56,9 @@ class Requests:
         if class_index is not None:
             classes = np.asarray(class_index)
             if classes.dtype.kind not in "iu" or classes.shape not in ((), (size,)):
-                raise InputError("class_index", class_index, f"{size} integers, one a request")
+                raise InputError(
+                    "class_index", class_index, f"{size} integers, one for each request"
+                )
             classes = np.broadcast_to(classes.astype(np.int64), size).copy()
         for name, column in (
             ("input_length", inputs),
@@ -75,11 +77,13 @@ class Requests:
 def _lengths(name: str, values: ArrayLike, size: int | None) -> np.ndarray:
     column = np.asarray(values)
     if column.dtype.kind not in "iu" or column.ndim > 1:
-        raise InputError(name, values, "whole numbers of tokens, one a request")
+        raise InputError(name, values, "whole numbers of tokens, one for each request")
     if column.ndim == 0 and size is not None:
         column = np.full(size, column)
     if column.ndim != 1 or column.size == 0 or (size is not None and column.size != size):
-        raise InputError(name, f"{column.size} values", f"{size or 'at least 1'}, one a request")
+        raise InputError(
+            name, f"{column.size} values", f"{size or 'at least 1'}, one for each request"
+        )
     if column.max() >= 2**62:
         raise InputError(name, int(column.max()), "fewer than 2^62 tokens")
     if column.min() < 1:
@@ -93,7 +97,7 @@ def _times(values: ArrayLike | None, size: int) -> np.ndarray:
         return np.zeros(size)
     column = np.array(values, dtype=np.float64)
     if column.shape != (size,):
-        raise InputError("arrival", f"{column.size} times", f"{size}, one a request")
+        raise InputError("arrival", f"{column.size} times", f"{size}, one for each request")
     if not np.isfinite(column).all():
         row = int(np.argmin(np.isfinite(column)))
         raise InputError("arrival", f"{column[row]} of request {row}", "a finite time")

@@ -1,4 +1,4 @@
-"""What lanes say of a table, against the literal engine and against formulas of their own."""
+"""What segments say of a table, against the literal engine and against formulas of their own."""
 
 from collections import defaultdict
 from itertools import pairwise
@@ -8,72 +8,74 @@ import pytest
 from hypothesis import given
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.history import Schedule, _largest, counts_of, times_of
-from fluidkv.wait.runs.lanes import Lane, lanes_of
 from fluidkv.wait.runs.reference import COUNTS, WaitEngine
+from fluidkv.wait.runs.turns import Segment, segments_of
 from tests.wait.runs.tables import Case, cases
 
 
 class Watched:
-    """The literal engine, and what each lane did in each of its runs, as the engine has it."""
+    """The literal engine, and what each segment did in each of its runs, as the engine has it."""
 
     def __init__(self, case: Case) -> None:
         self.engine = WaitEngine(*case)
-        self.lanes = len(case.policy.thresholds)
-        self.members: dict[tuple[int, int], list[tuple[int, int]]] = {}  # (lane, b): index, stage
+        self.segments = len(case.policy.thresholds)
+        self.members: dict[
+            tuple[int, int], list[tuple[int, int]]
+        ] = {}  # (segment, b): index, stage
         self.start, self.end, self.ran, self.rows = [], [], [], []
-        runs = [0] * self.lanes
+        runs = [0] * self.segments
         while (batch := self.engine.select()) is not None:
-            by_lane = defaultdict(list)
+            by_segment = defaultdict(list)
             for prompt in batch:
-                lane = self._lane(case, prompt.type, prompt.stage)
-                by_lane[lane].append((prompt.index, prompt.stage))
-            for lane, members in by_lane.items():
-                runs[lane] += 1
-                self.members[lane, runs[lane]] = members
+                segment = self._segment(case, prompt.type, prompt.stage)
+                by_segment[segment].append((prompt.index, prompt.stage))
+            for segment, members in by_segment.items():
+                runs[segment] += 1
+                self.members[segment, runs[segment]] = members
             self.start.append(self.engine.now)
-            self.ran.append([lane in by_lane for lane in range(self.lanes)])
+            self.ran.append([segment in by_segment for segment in range(self.segments)])
             self.rows.append(list(self.engine.execute(batch).values()))
             self.end.append(self.engine.now)
 
     @staticmethod
-    def _lane(case: Case, kind: int, stage: int) -> int:
+    def _segment(case: Case, kind: int, stage: int) -> int:
         if isinstance(case.policy, Wait):
             return kind
         return sum(stage > end for end in case.policy.ends)
 
     @property
     def schedule(self) -> Schedule:
-        ran = np.array(self.ran, bool).reshape(-1, self.lanes)
+        ran = np.array(self.ran, bool).reshape(-1, self.segments)
         return Schedule(np.array(self.start), np.array(self.end), ran)
 
 
 @given(cases())
-def test_the_table_alone_says_who_is_in_which_run_of_a_lane(case: Case):
+def test_the_table_alone_says_who_is_in_which_run_of_a_segment(case: Case):
     """The theorem, part 1, and the tokens and completions of part 2, run by run."""
     watched = Watched(case)
-    lanes = lanes_of(case.requests, case.policy)
+    segments = segments_of(case.requests, case.policy)
     inputs, outputs = case.requests.input_length, case.requests.output_length
     for (index, b), members in watched.members.items():
-        lane = lanes[index]
-        assert sorted(members) == sorted(_members(lane, b))
+        segment = segments[index]
+        assert sorted(members) == sorted(_members(segment, b))
         rows, stages = np.array(members).T
-        assert lane.size[b] == len(members)
-        assert lane.tokens[b] == (inputs[rows] + stages).sum()
+        assert segment.size[b] == len(members)
+        assert segment.tokens[b] == (inputs[rows] + stages).sum()
         completes = outputs[rows] == stages
-        assert lane.completed[b] == completes.sum()
-        assert lane.completed_outputs[b] == outputs[rows][completes].sum()
+        assert segment.completed[b] == completes.sum()
+        assert segment.completed_outputs[b] == outputs[rows][completes].sum()
 
 
-def _members(lane: Lane, b: int) -> list[tuple[int, int]]:
+def _members(segment: Segment, b: int) -> list[tuple[int, int]]:
     """Cohort c is at stage start + b - c, up to its last one here: the theorem's own words."""
     found = []
-    for place, (row, last) in enumerate(zip(lane.prompts, lane.last, strict=True), start=1):
-        cohort = -(-place // lane.threshold)
-        stage = lane.start + b - cohort
+    for place, (row, last) in enumerate(zip(segment.prompts, segment.last, strict=True), start=1):
+        cohort = -(-place // segment.threshold)
+        stage = segment.start + b - cohort
         if b >= cohort and stage <= last:
             found.append((int(row), stage))
     return found
@@ -83,12 +85,12 @@ def _members(lane: Lane, b: int) -> list[tuple[int, int]]:
 def test_history_reads_off_what_the_engine_counts(case: Case):
     """With the literal engine's schedule: every count, and what became of every prompt."""
     watched = Watched(case)
-    lanes = lanes_of(case.requests, case.policy)
-    counts = counts_of(case.requests, lanes, watched.schedule)
+    segments = segments_of(case.requests, case.policy)
+    counts = counts_of(case.requests, segments, watched.schedule)
     expected = np.array(watched.rows, np.int64).reshape(-1, len(COUNTS))
     for index, name in enumerate(COUNTS):
         assert counts[:, index].tolist() == expected[:, index].tolist(), name
-    times = times_of(case.requests, lanes, watched.schedule)
+    times = times_of(case.requests, segments, watched.schedule)
     for row, prompt in enumerate(watched.engine.all):
         for name, value in (
             ("admitted", prompt.admitted_at),
@@ -104,37 +106,37 @@ def test_history_reads_off_what_the_engine_counts(case: Case):
 
 @given(cases())
 def test_a_gate_opens_when_the_last_newcomer_has_come(case: Case):
-    """Part 3: a lane has its threshold before it exactly from its gate on."""
+    """Part 3: a segment has its threshold before it exactly from its gate on."""
     watched = Watched(case)
     schedule = watched.schedule
     runs = np.cumsum(schedule.ran, axis=0) - schedule.ran
-    lanes = lanes_of(case.requests, case.policy)
-    for index, lane in enumerate(lanes):
-        if lane.follows:
-            clock, come = runs[:, index - 1], lanes[index - 1].passed[runs[:, index - 1]]
+    segments = segments_of(case.requests, case.policy)
+    for index, segment in enumerate(segments):
+        if segment.follows:
+            clock, come = runs[:, index - 1], segments[index - 1].passed[runs[:, index - 1]]
         else:
-            of_type = case.requests.arrival[lane.prompts]
+            of_type = case.requests.arrival[segment.prompts]
             clock, come = schedule.start, np.searchsorted(of_type, schedule.start, side="right")
-        enough = come - lane.threshold * runs[:, index] >= lane.threshold
-        assert (enough == (lane.gate[runs[:, index]] <= clock)).all()
+        enough = come - segment.threshold * runs[:, index] >= segment.threshold
+        assert (enough == (segment.gate[runs[:, index]] <= clock)).all()
 
 
 @given(cases())
 def test_nested_batches_do_not_depend_on_the_clock(case: Case):
-    """A second method, without a clock: lane k runs with lane k - 1 as soon as it can.
+    """A second method, without a clock: segment k runs with segment k - 1 as soon as it can.
 
-    With g(b) = floor(passed(b) / n): its runs after b of the lane before are
+    With g(b) = floor(passed(b) / n): its runs after b of the segment before are
     R(b + 1) = min(R(b) + 1, g(b)), so R(b) = b + min(0, min over s < b of g(s) - s - 1).
     """
     if isinstance(case.policy, Wait):
         return
     schedule = Watched(case).schedule
-    lanes = lanes_of(case.requests, case.policy)
+    segments = segments_of(case.requests, case.policy)
     assert schedule.ran[:, 0].all()
     runs = np.cumsum(schedule.ran, axis=0)
-    for index, (before, lane) in enumerate(pairwise(lanes), start=1):
-        b = np.arange(before.runs)
-        lag = np.minimum.accumulate(before.passed[b] // lane.threshold - b - 1)
+    for index, (before, segment) in enumerate(pairwise(segments), start=1):
+        b = np.arange(before.turns)
+        lag = np.minimum.accumulate(before.passed[b] // segment.threshold - b - 1)
         after = np.concatenate([[0], b + 1 + np.minimum(0, lag)])
         assert (runs[:, index] == after[runs[:, index - 1]]).all()
     slow = Watched(case._replace(clock=IterationClock(50.0, 3.0)))
@@ -151,11 +153,11 @@ def test_the_clock_decides_which_types_meet():
     assert joined == [[1, 1, 1], [1, 2]]
 
 
-def test_a_lane_by_hand():
+def test_a_segment_by_hand():
     """Five prompts of 2 tokens in pairs, outputs 1, 3, 1, 2, 3, in segments to 1 and to 3."""
     table = Requests([2] * 5, [1, 3, 1, 2, 3], arrival=[0.0, 1.0, 2.0, 3.0, 4.0])
-    first, second = lanes_of(table, NestedWait([1, 3], [2, 1]))
-    assert (first.runs, first.gate.tolist()) == (2, [1.0, 3.0, np.inf])
+    first, second = segments_of(table, NestedWait([1, 3], [2, 1]))
+    assert (first.turns, first.gate.tolist()) == (2, [1.0, 3.0, np.inf])
     assert first.size.tolist() == [0, 2, 4]
     assert first.tokens.tolist() == [0, 4, 6 + 4]
     assert first.paused_tokens.tolist() == [0, 4, 4]
@@ -167,9 +169,9 @@ def test_a_lane_by_hand():
     assert second.tokens.tolist() == [0, 4]
 
 
-def test_types_without_prompts_are_lanes_that_never_run():
+def test_types_without_prompts_are_segments_that_never_run():
     table = Requests([1, 1], [1, 1], class_index=[2, 2])
-    assert [lane.runs for lane in lanes_of(table, Wait([1, 1, 1, 1]))] == [0, 0, 2, 0]
+    assert [segment.turns for segment in segments_of(table, Wait([1, 1, 1, 1]))] == [0, 0, 2, 0]
 
 
 def test_maxima_of_ranges_are_those_of_their_slices():
@@ -185,4 +187,4 @@ def test_maxima_of_ranges_are_those_of_their_slices():
 
 def test_more_tokens_than_floats_count_are_refused():
     with pytest.raises(InputError, match="2\\^53"):
-        lanes_of(Requests([2**52, 2**52], [1, 1]), Wait([1]))
+        segments_of(Requests([2**52, 2**52], [1, 1]), Wait([1]))
