@@ -117,7 +117,7 @@ def test_words_and_flags_within_80_columns(capsys, monkeypatch):
     words = " ".join(text.split())
     assert "400 KV tokens, vllm 0.33.0" in words
     assert "--max-num-seqs 12 (vllm 0.33.0)" in words
-    assert "preemption_rate <= 0 1 / iteration: met, worst run 0" in words
+    assert "preemption_rate <= 0 request / iteration: met, worst run 0" in words
     assert "25 clients" in words
     assert "prefix caching" in words
     assert "none tried ends preemption" in words
