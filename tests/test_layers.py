@@ -16,6 +16,13 @@ import pytest
 import fluidkv
 
 PACKAGE = Path(fluidkv.__file__).parent
+PUBLIC = {
+    alias.name: node.module
+    for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
+"""Name at the top level -> the module where it lives."""
 
 GROUND = {"text", "errors", "reading", "files", "verdict", "workload"}
 READERS = {"traces", "measured"}
@@ -93,7 +100,7 @@ def _wrong(room: str, target: str) -> str | None:
     if not inside or inside[0] == "__version__":
         return None
     # `from fluidkv import study_system` reaches the module where the public name lives.
-    home = fluidkv._HOMES.get(inside[0], inside[0]).split(".")[0]
+    home = PUBLIC.get(inside[0], inside[0]).split(".")[0]
     if home == room or home in MAY_IMPORT[room]:
         return None
     return f"{room} imports {home}, but may import only {_listed(MAY_IMPORT[room])}"
@@ -239,8 +246,7 @@ def circles(sources: Mapping[str, str]) -> list[str]:
         for node in ast.walk(ast.parse(sources[stub])):
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
-                    homes[f"{_dotted(stub)}.{alias.name}"] = _origin(stub, node)
-    homes |= {f"fluidkv.{name}": f"fluidkv.{home}" for name, home in fluidkv._HOMES.items()}
+                    homes.setdefault(f"{_dotted(stub)}.{alias.name}", _origin(stub, node))
     arrows: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for module, source in sources.items():
         if module.endswith((".pyi", "__init__.py")):

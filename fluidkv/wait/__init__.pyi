@@ -26,7 +26,7 @@ from .runs.compare import MEASURES as MEASURES
 from .runs.compare import Contender as Contender
 from .runs.compare import Served as Served
 from .runs.compare import Unlimited as Unlimited
-from .runs.compare import compare as compare
+from .runs.compare import compare_policies as compare_policies
 from .runs.reference import WaitEngine as WaitEngine
 from .runs.run import run_policy as run_policy
 from .runs.stages import LPF as LPF

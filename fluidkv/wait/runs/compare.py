@@ -83,7 +83,7 @@ class Unlimited:
 Contender = Wait | NestedWait | Unlimited | Served
 
 
-def compare(
+def compare_policies(
     requests: Requests | Sequence[Requests],
     contenders: Mapping[str, Contender | Sequence[Contender | None]],
     *,

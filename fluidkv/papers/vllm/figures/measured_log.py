@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fluidkv.figures.answers.measured_series import describe_measured, draw_measured, measured_data
 from fluidkv.figures.figure import Data, Figure, MissingInput, scalar
-from fluidkv.measured import SURROGATE_SEED, compare, measure, read_timeseries
+from fluidkv.measured import SURROGATE_SEED, compare_with_prediction, measure, read_timeseries
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -31,7 +31,7 @@ def data() -> Data:
         raise MissingInput(f"{LOG}/meta.json does not give the KV capacity")
     predicted = stability(System(read_trace(folder).trace.workload(), capacity))
     in_flight = float(predicted.equilibrium.in_flight)
-    versus = compare(measure(series), in_flight, predicted.leading_period)
+    versus = compare_with_prediction(measure(series), in_flight, predicted.leading_period)
     numbers = measured_data(series, versus, predicted)
     # The title speaks of these; a log that was exchanged for another may not have them.
     if "mode" not in numbers or "measured_period_s" not in numbers:

@@ -54,11 +54,11 @@ def sweep(points: Sequence[Point], *, clock: "IterationClock", capacity: int) ->
     Shapes: "x" and all others (point,). "KEY.MEASURE", and "..._low", "..._high"; NaN where a
     policy has no value. "served" is throughput over what was asked for, in each run.
     """
-    from fluidkv.wait.runs.compare import MEASURES, compare
+    from fluidkv.wait.runs.compare import MEASURES, compare_policies
 
     keys = list(dict.fromkeys(key for point in points for key in point.contenders))
     places = [point for point in points for _ in point.tables]
-    measured = compare(
+    measured = compare_policies(
         [table for point in points for table in point.tables],
         {key: [place.contenders.get(key) for place in places] for key in keys},
         clock=clock,
