@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.recommend import Demand, Recommendation
-    from fluidkv.answers.recommend.logged import LoggedServer
+    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
     from fluidkv.figures.figure import Figure
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces import LoadReport, Trace
@@ -156,14 +156,8 @@ def recommend(
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     read.only_with("--format", format_, "SOURCE", source)
     read.only_with("--client-cap", client_cap, "--clients", clients)
-    from fluidkv.answers.recommend.logged import ServerSettings
-
     # Everything that can be refused without reading a file, before a file is read.
-    tokens = None if capacity is None else int(capacity)
-    ticks = None if clock is None else values.clock(clock)
-    server = ServerSettings(
-        tokens, ticks, block_size, max_num_batched_tokens, values.now(now or [])
-    )
+    server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [values.slo(text) for text in slo or []]
     load, report = requests_of(source, class_, preset, format_)
@@ -171,10 +165,7 @@ def recommend(
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
-    if server.capacity is None:
-        raise InputError("--capacity", "none", "a number of KV tokens")
-    if block_size is not None:
-        _fits_blocks(server.capacity, block_size)
+    tokens = _tokens(server, block_size)
     demand, why = _demand(load, server.clock, rate, clients, replay, speed)
     options: dict[str, Any] = {
         "clock": server.clock,
@@ -192,19 +183,44 @@ def recommend(
         options["log"], why = logged.measured(server, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
         engine = engine or (logged.engine if demand.kind in ("replay", "rate") else None)
-    found = _run(load, server.capacity, engine or "vllm", demand, options)
+    found = _run(load, tokens, engine or "vllm", demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
-    version = None if logged is None else logged.settings.version
     give(
         found.as_dict,
-        lambda page: say_recommendation(page, found, load.name, notes, version),
+        lambda page: say_recommendation(
+            page, found, load.name, notes, logged and logged.settings.version
+        ),
         as_json=json_,
         out=out,
         name="recommend.json",
         beside=lambda: _beside(found),
     )
     return NO_PICK if found.choice.index is None else 0
+
+
+def _server(
+    capacity: Fraction | None,
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    now: list[str] | None,
+) -> "ServerSettings":
+    """The server as the options say."""
+    from fluidkv.answers.recommend.logged import ServerSettings
+
+    tokens = None if capacity is None else int(capacity)
+    ticks = None if clock is None else values.clock(clock)
+    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+
+
+def _tokens(server: "ServerSettings", block_size: int | None) -> int:
+    """The capacity, which a given block size has to divide."""
+    if server.capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    if block_size is not None:
+        _fits_blocks(server.capacity, block_size)
+    return server.capacity
 
 
 def _log_of(
