@@ -116,6 +116,9 @@ _RUNS = "Number of runs of each setting, each with other requests."
 _Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)]
 
 
+_Out = Annotated[Path | None, opt.out("JSON, a table of all that was tried, and a figure")]
+
+
 def recommend(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
@@ -139,9 +142,7 @@ def recommend(
     requests: _Requests = None,
     runs: _Runs = 4,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
-    out: Annotated[
-        Path | None, opt.out("JSON, a table of all that was tried, and a figure")
-    ] = None,
+    out: _Out = None,
     json_: opt.Json = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
@@ -186,11 +187,10 @@ def recommend(
     found = _run(load, tokens, engine or "vllm", demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
+    version = logged and logged.settings.version
     give(
         found.as_dict,
-        lambda page: say_recommendation(
-            page, found, load.name, notes, logged and logged.settings.version
-        ),
+        lambda page: say_recommendation(page, found, load.name, notes, version),
         as_json=json_,
         out=out,
         name="recommend.json",
