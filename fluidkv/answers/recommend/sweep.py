@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
+from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias, biases
 from fluidkv.answers.recommend.demand import (
     MOST_RUNS,
     Demand,
@@ -184,18 +184,10 @@ def recommend_settings(
         wanted = (*objectives, *(slo.metric for slo in slos))
         bias = _held_against(log, tables[0], rules, caching, limits_each[0], clock, wanted)
     candidate = choice.index
-    if bias and candidate is not None and 0 in choice.allowed:
-        means_of = {name: values[name].mean(axis=1) for name in bias}
-        real = [i for i in choice.allowed if _is_gain(i, means_of, bias, objectives[0])]
-        taken = choose(
-            settings,
-            values,
-            slos,
-            throughput=objectives[0],
-            tails=objectives[2:],
-            among=real or [0],
+    if bias:
+        choice = beyond_bias(
+            choice, bias, settings, values, slos, throughput=objectives[0], tails=objectives[2:]
         )
-        choice = replace(choice, index=taken.index)
     right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
     return Recommendation(
         engine=rules,
@@ -261,25 +253,6 @@ def _held_against(
     else:
         run = serve(requests, rules, limits, clock=clock, backend="reference")
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *wanted))))
-
-
-def _is_gain(
-    index: int,
-    means: Mapping[str, Float[np.ndarray, " setting"]],
-    bias: Mapping[str, Bias],
-    throughput: str,
-) -> bool:
-    """Whether a setting gains more than the simulation misses on the log, and loses no such thing.
-
-    Args:
-        means: of what users feel, and of what SLOs name, in each setting.
-        throughput: the metric of which more is better.
-    """
-    beyond = []
-    for name, one in bias.items():
-        gain = one.gain(float(means[name][index]), more_is_better=name == throughput)
-        beyond.append((gain > one.error_bar, gain < -one.error_bar))
-    return any(more for more, _ in beyond) and not any(less for _, less in beyond)
 
 
 def _frontier(
