@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TypeVar
 
 from fluidkv.errors import InputError
 
@@ -26,7 +27,10 @@ except ImportError:  # not on Windows: no locks there
 
 _PARTS = ".fluidkv-parts-"
 _PATIENCE_S = 60  # for another writer, who moves files for a moment
+_TRIES = 100  # to enter a new folder that others, who only look, take away again
 _DEFERRED = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
+
+_Entered = TypeVar("_Entered")
 
 _under_way: list[list[Path]] = []
 """Of each call at work: the folders that it made, outermost first; its folder of parts last."""
@@ -51,21 +55,17 @@ def write_together(
         OSError: the folder cannot be made or written, or something that is no file stands where one
             must go; nothing is left behind.
     """
-    with _work() as made:
-        _make(folder, made)
-        with _alone_in(folder):
-            parts = Path(tempfile.mkdtemp(dir=folder, prefix=_PARTS))
-            made.append(parts)
-            for name, content in contents.items():
-                _write(parts / name, content)
-            for name, amend in (amended or {}).items():
-                _write(parts / name, amend(_present(folder / name)))
-            names = [*contents, *(amended or {})]
-            for name in names:
-                _require_file(folder / name)
-            with _undisturbed(), _moving:
-                _move(parts, folder, names)
-                shutil.rmtree(parts)
+    with _work() as made, _alone_in(folder, made) as parts:
+        for name, content in contents.items():
+            _write(parts / name, content)
+        for name, amend in (amended or {}).items():
+            _write(parts / name, amend(_present(folder / name)))
+        names = [*contents, *(amended or {})]
+        for name in names:
+            _require_file(folder / name)
+        with _undisturbed(), _moving:
+            _move(parts, folder, names)
+            shutil.rmtree(parts)
 
 
 def require_writable(argument: str, folder: Path, names: Iterable[str] = ()) -> None:
@@ -79,13 +79,18 @@ def require_writable(argument: str, folder: Path, names: Iterable[str] = ()) -> 
     Raises:
         InputError: it cannot; something that is no file stands where one of them must go.
     """
+    names = list(names)
+
+    def look() -> None:
+        _make(folder, made)
+        for name in names:
+            _require_file(folder / name)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+
     try:
         with _work() as made:
-            _make(folder, made)
-            for name in names:
-                _require_file(folder / name)
-            with tempfile.TemporaryFile(dir=folder):
-                pass
+            _entered(look)
             _undo(made)
     except (OSError, ValueError) as error:  # ValueError: a name with a null byte
         reason = getattr(error, "strerror", None) or str(error)
@@ -116,7 +121,7 @@ def _work() -> Iterator[list[Path]]:
         _undo(made)
         raise
     finally:
-        _under_way.remove(made)
+        _under_way[:] = [each for each in _under_way if each is not made]
 
 
 def _undo(made: list[Path]) -> None:
@@ -137,25 +142,57 @@ def _make(folder: Path, made: list[Path]) -> None:
     """Make a folder and those above it that are not there."""
     for path in reversed([folder, *folder.parents]):
         if not os.path.lexists(path):
-            path.mkdir()
-            made.append(path)
+            try:
+                path.mkdir()
+            except FileExistsError:  # someone else was faster
+                if not stat.S_ISDIR(path.stat().st_mode):
+                    raise
+            else:
+                made.append(path)
+
+
+def _entered(enter: Callable[[], _Entered]) -> _Entered:
+    """What `enter` returns; tried again where the folder went while it was entered.
+
+    Whoever made a folder just to look (`require_writable`) takes it away while it is empty.
+    """
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            return enter()
+    return enter()
 
 
 @contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Other writers wait meanwhile; what killed ones left is removed.
+def _alone_in(folder: Path, made: list[Path]) -> Iterator[Path]:
+    """A new folder in `folder` for parts. Other writers wait; what killed ones left is removed.
 
     The folder itself is locked, so that no lock file is left. Where the file system has no such
     locks, nobody waits and nothing is removed.
     """
     descriptor = None
-    with suppress(OSError):  # a folder that may be written but not read
-        descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        if descriptor is not None and _locked(descriptor):
+
+    def enter() -> Path:
+        nonlocal descriptor
+        if descriptor is not None:
+            os.close(descriptor)
+            descriptor = None
+        _make(folder, made)
+        with suppress(OSError):  # a folder that may be written but not read
+            descriptor = os.open(folder, os.O_RDONLY)
+        locked = descriptor is not None and _locked(descriptor)
+        parts = Path(tempfile.mkdtemp(dir=folder, prefix=_PARTS))
+        made.append(parts)  # from here on nobody takes the folder away
+        if descriptor is not None and locked:
+            if not os.path.samestat(os.fstat(descriptor), folder.stat()):
+                shutil.rmtree(parts, ignore_errors=True)
+                raise FileNotFoundError  # what is locked is gone, another folder stands there
             for left in folder.glob(f"{_PARTS}*"):
-                shutil.rmtree(left, ignore_errors=True)
-        yield
+                if left != parts:
+                    shutil.rmtree(left, ignore_errors=True)
+        return parts
+
+    try:
+        yield _entered(enter)
     finally:
         if descriptor is not None:
             os.close(descriptor)

@@ -143,6 +143,54 @@ def test_writers_of_one_file_lose_nothing_of_each_other(tmp_path: Path) -> None:
     assert set(content(tmp_path)) == {*"abcdefgh", "all"}
 
 
+def test_many_may_look_at_one_new_folder_and_write_into_it(tmp_path: Path) -> None:
+    failed: list[Exception] = []
+
+    def go(name: str, folder: Path, start: threading.Barrier) -> None:
+        start.wait()
+        try:
+            require_writable("--out", folder, [name])
+            write_together(folder, {name: b""})
+        except Exception as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for turn in range(20):
+            folder, start = tmp_path / str(turn) / "new", threading.Barrier(4)
+            threads = [threading.Thread(target=go, args=(n, folder, start)) for n in "abcd"]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert failed == []
+            assert sorted(content(folder)) == list("abcd")
+    finally:
+        sys.setswitchinterval(before)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of folders")
+def test_who_looks_does_not_disturb_who_waits_to_write(tmp_path: Path) -> None:
+    import fcntl
+
+    written: list[bool] = []
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        writer = threading.Thread(
+            target=lambda: written.append(write_together(tmp_path, {"a": b"one"}) is None)
+        )
+        writer.start()
+        time.sleep(0.1)  # to wait for the lock
+        require_writable("--out", tmp_path)
+    finally:
+        os.close(descriptor)
+    writer.join()
+    assert written == [True]
+    assert content(tmp_path) == {"a": "one"}
+
+
 _KILLED = """
 import os, signal, sys
 from pathlib import Path

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fluidkv.cli.arguments import as_options
 from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
@@ -70,7 +71,8 @@ def _write(folder: Path, files: Mapping[str, bytes], figures: "Sequence[Figure]"
     from fluidkv.figures import MANIFEST, write_figures
 
     try:
-        rendered = write_figures(figures, folder, beside=files)
+        with as_options({"out": "--out"}):
+            rendered = write_figures(figures, folder, beside=files)
     except OSError as error:
         raise refuse_folder(folder, error) from None
     return [*files, *(name for each in rendered for name in each.files), MANIFEST]

@@ -184,6 +184,15 @@ def test_a_figure_asked_for_by_name_is_not_skipped(capsys, tmp_path, monkeypatch
     assert not out.exists()
 
 
+def test_a_folder_that_stands_where_a_picture_goes_is_refused(capsys, tmp_path):
+    (tmp_path / "congestion_figure_2.svg").mkdir()
+    assert main(["figure", "congestion_figure_2", "--out", str(tmp_path)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("fluidkv: --out: got ")
+    assert "congestion_figure_2.svg stands there and is no file" in said
+    assert len(list(tmp_path.iterdir())) == 1
+
+
 def test_figure_takes_ids_or_all_but_not_both(capsys, tmp_path):
     assert main(["figure", "congestion_figure_2", "--all", "--out", str(tmp_path)]) == 2
     assert "--all" in capsys.readouterr().err

@@ -40,15 +40,20 @@ class LoggedServer:
         return rules.name + CACHE * caching
 
     def measured(
-        self, settings: "ServerSettings", demand: Demand, requests: int | None
+        self, settings: "ServerSettings", engine: str, demand: Demand, requests: int | None
     ) -> tuple[VllmLog | None, str]:
-        """The log, if a run is of this very server and all its requests; else why it is not."""
+        """The log, if a run is of this very server and all its requests; else why it is not.
+
+        Rules without the server's prefix cache are a poorer simulation of it, and no other server.
+        """
         if self.log is None:
             return None, "the log has no ticks"
         if demand.kind != "replay" or demand.speed != 1:
             return None, "other arrivals than the log's"
         if requests is not None and requests < len(self.log.input_lengths):
             return None, "not all requests of the log"
+        if engine.removesuffix(CACHE) != self.engine.removesuffix(CACHE):
+            return None, f"the rules of {engine}, and the log is of {self.engine}"
         alone = ServerSettings(None, None, None, None, Setting()).as_logged(self)[0]
         if replace(settings, clock=alone.clock) != alone:
             return None, "other settings than those of the log's server"

@@ -10,8 +10,22 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+<<<<<<< HEAD
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
 from fluidkv.answers.recommend.demand import Demand, mostly_start
+=======
+from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias, biases
+from fluidkv.answers.recommend.demand import (
+    MOST_RUNS,
+    Demand,
+    check_pace,
+    horizon_of,
+    length_of,
+    mostly_start,
+    requests_of_run,
+    tables_of,
+)
+>>>>>>> reva
 from fluidkv.answers.recommend.frontier import (
     KNOBS,
     Choice,
@@ -156,6 +170,7 @@ def _answer(
     if mostly_start(plan.demand, plan.equilibrium, plan.size):  # they say nothing of later
         choice, end = Choice(None, (), (), None), None
     candidate = choice.index
+<<<<<<< HEAD
     if bias and candidate is not None and 0 in choice.allowed:
         means = {name: values[name].mean(axis=1) for name in bias}
         real = [i for i in choice.allowed if _is_gain(i, means, bias, throughput)]
@@ -163,6 +178,13 @@ def _answer(
         choice = replace(choice, index=taken.index)
     objectives = np.stack([values[name].mean(axis=1) for name in plan.objectives], axis=1)
     right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
+=======
+    if bias:
+        choice = beyond_bias(
+            choice, bias, settings, values, slos, throughput=objectives[0], tails=objectives[2:]
+        )
+    right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
+>>>>>>> reva
     return Recommendation(
         engine=plan.rules,
         caching=plan.caching,
@@ -221,25 +243,6 @@ def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
         run = serve(requests, plan.rules, limits, clock=plan.clock, backend="reference")
     wanted = (OUTPUT, *plan.objectives, *(slo.metric for slo in plan.slos))
     return biases(run, log, tuple(dict.fromkeys(wanted)))
-
-
-def _is_gain(
-    index: int,
-    means: Mapping[str, Float[np.ndarray, " setting"]],
-    bias: Mapping[str, Bias],
-    throughput: str,
-) -> bool:
-    """Whether a setting gains more than the simulation misses on the log, and loses no such thing.
-
-    Args:
-        means: of what users feel, and of what SLOs name, in each setting.
-        throughput: the metric of which more is better.
-    """
-    beyond = []
-    for name, one in bias.items():
-        gain = one.gain(float(means[name][index]), more_is_better=name == throughput)
-        beyond.append((gain > one.error_bar, gain < -one.error_bar))
-    return any(more for more, _ in beyond) and not any(less for _, less in beyond)
 
 
 def _frontier(

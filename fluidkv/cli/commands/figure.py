@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from fluidkv.cli.arguments import as_options
 from fluidkv.cli.options import out
 from fluidkv.cli.output import refuse_folder
 from fluidkv.cli.page.page import Page
@@ -39,7 +40,7 @@ def figure(
             near = f"; the nearest is {close[0]}" if close else ""
             raise InputError("ID", name, f"one of those that `fluidkv figure` lists{near}")
     try:
-        with progress(f"drawing into {out}"):
+        with progress(f"drawing into {out}"), as_options({"out": "--out"}):
             rendered = render(ids or None, out, on_skip=_refuse_missing if ids else None)
     except OSError as error:
         raise refuse_folder(out, error) from None

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.recommend import Demand, recommend_settings
-from fluidkv.answers.recommend.bias import OUTPUT, Bias
-from fluidkv.answers.recommend.frontier import Setting, Slo
+from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias
+from fluidkv.answers.recommend.frontier import Setting, Slo, choose
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -87,6 +87,24 @@ def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
     assert doubtful.left
     assert doubtful.as_dict()["flags"] == {}
     assert doubtful.as_dict()["candidate"]["max_num_seqs"] == 5
+
+
+def test_a_log_does_not_change_what_the_rule_leaves_as_it_is():
+    # A cap that shortens the tail by half, at the same throughput and without a preemption less.
+    settings = (Setting(), Setting(max_num_seqs=8))
+    table = {
+        OUTPUT: np.array([[100.0], [100.0]]),
+        "preemptions": np.array([[0.0], [0.0]]),
+        "latency_p99": np.array([[10.0], [5.0]]),
+    }
+    bias = {
+        OUTPUT: Bias(measured=100.0, simulated=100.0, parts=()),
+        "latency_p99": Bias(measured=10.0, simulated=10.0, parts=()),
+    }
+    objectives = {"throughput": OUTPUT, "tails": ["latency_p99"]}
+    rule = choose(settings, table, **objectives)
+    assert rule.index == 0
+    assert beyond_bias(rule, bias, settings, table, (), **objectives) == rule
 
 
 def test_the_error_bar_counts_what_cancels_over_the_whole_run():

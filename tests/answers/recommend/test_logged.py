@@ -2,10 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
+from fluidkv.answers.recommend.demand import Demand
 from fluidkv.answers.recommend.frontier import Setting
 from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
 from fluidkv.serving.clock import IterationClock
+from fluidkv.traces.vllm_log import read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer
+from tests.answers.replay.logs import write_log
 
 NOTHING = ServerSettings(None, None, None, None, Setting())
 CLOCK = IterationClock(0.02)
@@ -48,3 +53,17 @@ def test_a_log_that_says_nothing_changes_nothing():
         prefix_caching=None,
     )
     assert NOTHING.as_logged(LoggedServer(None, blank, None, "")) == (NOTHING, [])
+
+
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [("vllm", ""), ("vllm+cache", ""), ("sglang", "the rules of sglang, and the log is of vllm")],
+)
+def test_a_log_is_held_against_the_rules_of_its_own_engine_only(tmp_path, engine, why):
+    write_log(tmp_path)
+    log = read_vllm_log(tmp_path)
+    server = LoggedServer(1600, META, CLOCK, "", log)
+    settings, _ = NOTHING.as_logged(server)
+    found, said = server.measured(settings, engine, Demand(replay=True), None)
+    assert (found is log) == (why == "")
+    assert said.startswith(why)
