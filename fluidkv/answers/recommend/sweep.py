@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -10,22 +9,8 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-<<<<<<< HEAD
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
-from fluidkv.answers.recommend.demand import Demand, mostly_start
-=======
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias, biases
-from fluidkv.answers.recommend.demand import (
-    MOST_RUNS,
-    Demand,
-    check_pace,
-    horizon_of,
-    length_of,
-    mostly_start,
-    requests_of_run,
-    tables_of,
-)
->>>>>>> reva
+from fluidkv.answers.recommend.demand import Demand, mostly_start
 from fluidkv.answers.recommend.frontier import (
     KNOBS,
     Choice,
@@ -170,21 +155,10 @@ def _answer(
     if mostly_start(plan.demand, plan.equilibrium, plan.size):  # they say nothing of later
         choice, end = Choice(None, (), (), None), None
     candidate = choice.index
-<<<<<<< HEAD
-    if bias and candidate is not None and 0 in choice.allowed:
-        means = {name: values[name].mean(axis=1) for name in bias}
-        real = [i for i in choice.allowed if _is_gain(i, means, bias, throughput)]
-        taken = choose(plan.settings, values, plan.slos, **choosing, among=real or [0])
-        choice = replace(choice, index=taken.index)
+    if bias:
+        choice = beyond_bias(choice, bias, plan.settings, values, plan.slos, **choosing)
     objectives = np.stack([values[name].mean(axis=1) for name in plan.objectives], axis=1)
     right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
-=======
-    if bias:
-        choice = beyond_bias(
-            choice, bias, settings, values, slos, throughput=objectives[0], tails=objectives[2:]
-        )
-    right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
->>>>>>> reva
     return Recommendation(
         engine=plan.rules,
         caching=plan.caching,

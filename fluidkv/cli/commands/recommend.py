@@ -184,12 +184,7 @@ def recommend(
         engine = engine or (logged.engine if demand.kind in ("replay", "rate") else "vllm")
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-<<<<<<< HEAD
-        engine = engine or (logged.engine if demand.kind in ("replay", "rate") else None)
     found = _run(load, tokens, engine or "vllm", demand, options)
-=======
-    found = _run(load, server.capacity, engine or "vllm", demand, options)
->>>>>>> reva
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
     version = logged and logged.settings.version
