@@ -114,7 +114,7 @@ def _dichotomy() -> Outcome:
     return as_read(
         holds_for(
             None if missing else f"{witness}are expected to come",
-            ours=f"l = {missing}: none" if missing else "such batches do neither, for every l tried",
+            ours=f"l = {missing}: none" if missing else "three do neither, for every l tried",
             paper="memory is left unused, or an overflow has constant probability",
             note="Stages 0, 1, 2 hold l, l + 1, l + 2 tokens; prompts that wait hold none, so that "
             "nobody must be let in. 3 (l + 2) <= M* = 5 l + 4 for every l >= 1. The conclusion "

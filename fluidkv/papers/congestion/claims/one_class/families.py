@@ -278,7 +278,7 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
 @CLAIMS.over(
     _DIVISORS,
     "proposition-7.limit-cycle-every-divisor",
-    "Proposition 7, its limit cycles read by Definition 2",
+    "Proposition 7 with Definition 2, for k = l1 too",
     "For every divisor k of l1, from 2 to l1, the evenly spaced orbit is a limit cycle.",
     ours="for k = l1 it is the fixed point; a limit cycle, of period l1/k, for k < l1",
     paper="an eviction-level-(l1-k) limit cycle",
