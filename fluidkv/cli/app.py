@@ -52,8 +52,6 @@ for _panel, _commands in _PANELS.items():
 
 def run(argv: Sequence[str] | None) -> int:
     """What `fluidkv.cli.main` does, handlers of signals apart."""
-    if not os.environ.get("COLUMNS", "80").strip("0"):
-        del os.environ["COLUMNS"]  # some shells export a width of 0: nothing would be shown in it
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
             stream.reconfigure(errors="backslashreplace")

@@ -118,3 +118,16 @@ def test_a_page_is_spelled_in_the_encoding_of_its_reader(tmp_path: Path) -> None
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert "1 \\xd7 input_tokens: not a number" in done.stdout
+
+
+@pytest.mark.parametrize("width", ["0", "wide", "\u00b2"])
+def test_a_width_that_is_none_is_left_aside(width: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidkv", "mix", "--help"],
+        env=os.environ | dict.fromkeys(["COLUMNS", "LINES", "TERMINAL_WIDTH"], width),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(map(len, done.stdout.splitlines())) == 80

@@ -55,7 +55,7 @@ def say_recommendation(
 
 
 def _measured(page: Page, found: Recommendation) -> None:
-    """Measured, simulated and the best that was tried, side by side; what a gain has to exceed."""
+    """Measured, simulated and what the rule takes, side by side; what a gain has to exceed."""
     if not found.bias:
         return
     best = found.candidate
@@ -69,7 +69,7 @@ def _measured(page: Page, found: Recommendation) -> None:
         if best:
             rows[-1] += [short(found.mean(best, name)), f"{found.gain(best, name):+.1%}"]
     page.heading("The log beside the simulation")
-    page.table([*header, *(["best tried", "gain"] if best else [])], rows)
+    page.table([*header, *(["by the rule", "change"] if best else [])], rows)
     page.paragraph(
         "Gains count from: what the simulation misses on this log, bias and spread over its "
         "quarters; and only as far as the log itself does not have them already.",
