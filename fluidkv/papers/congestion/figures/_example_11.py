@@ -2,12 +2,11 @@
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from fluidkv.exact.mixed.nearby.neighbourhood import Level, Neighbourhood
+from fluidkv import exact
+from fluidkv.workload import System
 
 INPUT, LENGTHS, SHARE, CAPACITY = 10, (2, 3), Fraction(1, 2), 118
 ITERATIONS = 20
@@ -22,13 +21,9 @@ START = {"start": "y = (1, 0, 0)", "iterations": ITERATIONS}
 
 
 @cache
-def example() -> "Neighbourhood":
+def example() -> "exact.Neighbourhood":
     """P, delta and the levels of L."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.nearby.neighbourhood import neighbourhood
-    from fluidkv.workload import System
-
-    return neighbourhood(System(two_lengths(*LENGTHS, SHARE).workload(INPUT), CAPACITY))
+    return exact.neighbourhood(System(exact.two_lengths(*LENGTHS, SHARE).workload(INPUT), CAPACITY))
 
 
 @cache
@@ -38,19 +33,17 @@ def trajectory() -> tuple[np.ndarray, np.ndarray]:
     From (1, 0, 0), whose memory is V_0 above capacity. The oldest cohort does not enter the next
     state, so that from n = 1 on it is the trajectory of a state on the memory boundary as well.
     """
-    from fluidkv.exact.mixed.nearby.transition import transition
-
     found = example()
     y = (Fraction(1), Fraction(0), Fraction(0))
     states, energies = [], []
     for _ in range(ITERATIONS + 1):
         states.append([float(v) for v in y])
         energies.append(number(found.energy(y)))
-        y = transition(found.lyapunov.weights, y)
+        y = exact.transition(found.lyapunov.weights, y)
     return np.array(states), np.array(energies)
 
 
-def number(level: "Level | None") -> float:
+def number(level: "exact.Level | None") -> float:
     """A level that is there, as a float."""
     if level is None:
         raise ArithmeticError("decode lengths above 1 and a stable system were expected")

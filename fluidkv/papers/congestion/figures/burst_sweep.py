@@ -1,15 +1,11 @@
 """Figures 33 and 34: evictions by burst factor, routing and policy."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREEN, ORANGE
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
+from fluidkv.papers.congestion.claims.experiments import bursts
 from fluidkv.papers.congestion.experiments.nodes import Routing
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
@@ -22,8 +18,7 @@ _POLICIES = {
 def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
     """The paper's figure of this number; `rate` is the mean of requests at a node."""
 
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
+    def draw(data: Data, canvas: Canvas) -> None:
         draw_sweep(data, canvas)
 
     def caption(data: Data) -> str:
@@ -64,8 +59,6 @@ def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> F
 
 def sweep(routing: Routing) -> Data:
     """Keys "POLICY.apart" and "POLICY.mixed": requests evicted a node in a run, by factor."""
-    from fluidkv.papers.congestion.claims.experiments import bursts
-
     data: dict[str, np.ndarray | float] = {"factor": np.array(FACTORS)}
     for policy in _POLICIES:
         data[f"{policy}.apart"] = np.array(
@@ -77,28 +70,29 @@ def sweep(routing: Routing) -> Data:
     return data
 
 
-def draw_sweep(data: Data, canvas: "Canvas") -> None:
+def draw_sweep(data: Data, canvas: Canvas) -> None:
     """Linear up to one request, so that zero has a place, and logarithmic above."""
     ax = canvas.subplots()
-    factor = array(data, "factor")
+    factor = data["factor"]
     for policy, (text, color) in _POLICIES.items():
         for routing, style in (("apart", "--"), ("mixed", "-")):
             label = f"{text}, {'segregated' if routing == 'apart' else 'mixed'}"
             line = {"color": color, "linestyle": style, "marker": ".", "label": label}
-            evicted = array(data, f"{policy}.{routing}")
+            evicted = data[f"{policy}.{routing}"]
             ax.plot(factor, evicted, clip_on=False, **line)  # pyright: ignore[reportArgumentType]
     ax.set_yscale("symlog", linthresh=1)
-    ax.set_ylim(0, 2 * array(data, "greedy.apart").max())
-    ax.set_xlabel("rate in a burst over the mean rate")
-    ax.set_ylabel("requests evicted a node in 4,000 iterations")
+    name_axes(
+        ax, "rate in a burst over the mean rate", "requests evicted a node in 4,000 iterations"
+    )
+    ax.set_ylim(0, 2 * data["greedy.apart"].max())
     canvas.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
 
 def told(data: Data) -> str:
     """What the numbers say, in sentences."""
-    saved = 1 - array(data, "greedy.mixed") / array(data, "greedy.apart")
+    saved = 1 - data["greedy.mixed"] / data["greedy.apart"]
     most, other = (
-        max(array(data, f"{policy}.{r}").max() for r in ("apart", "mixed"))
+        max(data[f"{policy}.{r}"].max() for r in ("apart", "mixed"))
         for policy in ("capped", "queued")
     )
     limit = "evicts nothing" if most == 0 else f"evicts up to {most:g}"

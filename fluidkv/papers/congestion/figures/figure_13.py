@@ -1,13 +1,8 @@
 """Congestion, Figure 13: the memory after the shift keeps its distance to capacity inside N."""
 
-from typing import TYPE_CHECKING
-
-from fluidkv.figures.figure import Data, Figure, scalar
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE
 from fluidkv.papers.congestion.figures._example_11 import PARAMETERS, example, number
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 
 def data() -> Data:
@@ -28,16 +23,15 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     (ax,) = canvas.subplots(1, 1, squeeze=False)[0]
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    shift, capacity = scalar(data, "post_shift"), scalar(data, "capacity")
+    shift, capacity = data["post_shift"], data["capacity"]
     rows = (
         ("at equilibrium", 0.0, BLUE),
-        ("bound of the proof, $C_2 l_0 δ$", scalar(data, "bound"), ORANGE),
-        ("largest where ‖y‖ ≤ δ", scalar(data, "ball"), ORANGE),
-        ("largest inside $\\mathcal{N}$", scalar(data, "inside"), ORANGE),
-        ("largest inside $\\mathcal{N}$, memory full", scalar(data, "on_boundary"), ORANGE),
+        ("bound of the proof, $C_2 l_0 δ$", data["bound"], ORANGE),
+        ("largest where ‖y‖ ≤ δ", data["ball"], ORANGE),
+        ("largest inside $\\mathcal{N}$", data["inside"], ORANGE),
+        ("largest inside $\\mathcal{N}$, memory full", data["on_boundary"], ORANGE),
     )
     for i, (_, deviation, color) in enumerate(rows):
         ax.barh(i, shift, color=BLUE, height=0.55)
@@ -62,20 +56,22 @@ def draw(data: Data, canvas: "Canvas") -> None:
         f"M = {capacity:g}", (capacity, -0.75), (-4, 0), textcoords="offset points", ha="right"
     )
     ax.set_yticks(range(len(rows)), [name for name, *_ in rows])
-    ax.set_ylim(len(rows) - 0.5, -1.0)
-    ax.set_xlim(0, capacity * 1.01)
-    ax.set_xlabel("memory after the shift, before admission, tokens")
+    ax.set(
+        ylim=(len(rows) - 0.5, -1.0),
+        xlim=(0, capacity * 1.01),
+        xlabel="memory after the shift, before admission, tokens",
+    )
 
 
 def caption(data: Data) -> str:
     return (
-        f"Example 11: after the shift {scalar(data, 'post_shift'):g} of "
-        f"{scalar(data, 'capacity'):g} tokens are held at equilibrium. Where the deviation y of "
-        f"the cohorts has norm at most δ = {scalar(data, 'delta'):.3f} the proof allows for "
-        f"{scalar(data, 'bound'):.1f} tokens more; the largest that there are is "
-        f"{scalar(data, 'ball'):.1f}, {scalar(data, 'inside'):.1f} inside N = {{L < δ²}} and "
-        f"{scalar(data, 'on_boundary'):.1f} if memory is full as well. Eviction is excluded up to "
-        f"L = {scalar(data, 'sharp_factor'):.0f} δ²."
+        f"Example 11: after the shift {data['post_shift']:g} of "
+        f"{data['capacity']:g} tokens are held at equilibrium. Where the deviation y of "
+        f"the cohorts has norm at most δ = {data['delta']:.3f} the proof allows for "
+        f"{data['bound']:.1f} tokens more; the largest that there are is "
+        f"{data['ball']:.1f}, {data['inside']:.1f} inside N = {{L < δ²}} and "
+        f"{data['on_boundary']:.1f} if memory is full as well. Eviction is excluded up to "
+        f"L = {data['sharp_factor']:.0f} δ²."
     )
 
 

@@ -1,11 +1,9 @@
 """Congestion, Figure 14: the energy falls in every iteration and enters N at the eighth."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, SMALL_NOTE, name_axes
 from fluidkv.papers.congestion.figures._example_11 import (
     PARAMETERS,
     START,
@@ -13,9 +11,6 @@ from fluidkv.papers.congestion.figures._example_11 import (
     example,
     trajectory,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 
 def data() -> Data:
@@ -37,41 +32,35 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     (ax,) = canvas.subplots(1, 1, squeeze=False)[0]
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    n, energy, level = array(data, "iteration"), array(data, "energy"), scalar(data, "level")
-    at = int(scalar(data, "entry"))
+    n, energy, level = data["iteration"], data["energy"], data["level"]
+    at = int(data["entry"])
     ax.axhspan(level, 2 * energy.max(), color=PALE, zorder=0)
     ax.axhline(level, color=GREY, linewidth=0.8)
-    ax.annotate(f"δ² = {level:.3f}", (n[-1], level), (0, 4), **_NOTE, ha="right")
-    ax.annotate("outside $\\mathcal{N}$", (n[-1], energy.max()), (0, 0), **_NOTE, ha="right")
-    bound = energy[0] * scalar(data, "guaranteed_rate") ** n
-    label = f"guaranteed, {scalar(data, 'guaranteed_rate'):.3f}$^n$"
+    ax.annotate(f"δ² = {level:.3f}", (n[-1], level), (0, 4), **SMALL_NOTE, ha="right")
+    ax.annotate("outside $\\mathcal{N}$", (n[-1], energy.max()), (0, 0), **SMALL_NOTE, ha="right")
+    bound = energy[0] * data["guaranteed_rate"] ** n
+    label = f"guaranteed, {data['guaranteed_rate']:.3f}$^n$"
     ax.plot(n, bound, color=GREY, linestyle="--", linewidth=1.0, label=label)
     ax.plot(n, energy, color=BLUE, marker="o", markersize=3, linewidth=1.0, label="$L(y^n)$")
     ax.plot(n[at], energy[at], "o", color=ORANGE, markersize=7, label=f"enters at n = {at}")
-    ax.set_yscale("log")
-    ax.set_ylim(energy.min() / 2, 2 * energy.max())
-    ax.set_xticks(range(0, len(n), 2))
-    ax.set_xlabel("iteration n")
-    ax.set_ylabel("energy L")
+    name_axes(ax, "iteration n", "energy L", log="y")
+    ax.set(ylim=(energy.min() / 2, 2 * energy.max()), xticks=range(0, len(n), 2))
     ax.legend(loc="lower left")
 
 
 def caption(data: Data) -> str:
-    drops = array(data, "decrease")
+    drops = data["decrease"]
     return (
         "Example 11 from y = (1, 0, 0), exact arithmetic. Until the energy is below "
-        f"δ² = {scalar(data, 'level'):.3f}, at n = {scalar(data, 'entry'):g}, it falls by "
+        f"δ² = {data['level']:.3f}, at n = {data['entry']:g}, it falls by "
         f"{drops.min():.2f} to {drops.max():.2f} an iteration, where the proof guarantees "
-        f"{scalar(data, 'guaranteed'):.4f}. Dashed: the factor 1 - 1/C_P that it guarantees an "
+        f"{data['guaranteed']:.4f}. Dashed: the factor 1 - 1/C_P that it guarantees an "
         "iteration. The start holds more than memory has; with the oldest "
         "cohort smaller by as many tokens it is feasible, and all later states are the same."
     )
 
-
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8}
 
 FIGURE = Figure(
     id="congestion_figure_14",

@@ -1,11 +1,9 @@
 """Congestion, Figure 15: the state spirals into N and to the origin."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, zero_line
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.papers.congestion.figures._example_11 import (
     PARAMETERS,
     START,
@@ -13,9 +11,6 @@ from fluidkv.papers.congestion.figures._example_11 import (
     example,
     trajectory,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _NEAR = 4  # iterations before the entry that panel (b) shows
 
@@ -46,49 +41,43 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    at = int(scalar(data, "entry"))
-    y0, y1 = array(data, "youngest"), array(data, "second")
+    at = int(data["entry"])
+    y0, y1 = data["youngest"], data["second"]
     left.plot(y0[: at + 1], y1[: at + 1], color=ORANGE, marker="o", markersize=3, linewidth=1.0)
     left.plot(y0[at:], y1[at:], color=BLUE, marker="o", markersize=2.5, linewidth=1.0)
     left.plot(y0[at], y1[at], "o", color=ORANGE, markersize=7, zorder=3)
     left.plot(
-        array(data, "ellipse_youngest"),
-        array(data, "ellipse_second"),
+        data["ellipse_youngest"],
+        data["ellipse_second"],
         color=GREEN,
         linestyle="--",
         label="$\\mathcal{N}$: $L = δ^2$",
     )
-    left.annotate("start", (y0[0], y1[0]), (0, -14), **_NOTE, ha="center")
-    left.annotate(f"n = {at}", (y0[at], y1[at]), (10, 12), **_NOTE, arrowprops=_LINE)
-    earlier = int(scalar(data, "entry_in_plane"))
+    left.annotate("start", (y0[0], y1[0]), (0, -14), **SMALL_NOTE, ha="center")
+    left.annotate(f"n = {at}", (y0[at], y1[at]), (10, 12), **SMALL_NOTE, arrowprops=_LINE)
+    earlier = int(data["entry_in_plane"])
     if earlier != at:
         text = f"n = {earlier}"
-        left.annotate(text, (y0[earlier], y1[earlier]), (-62, -22), **_NOTE, arrowprops=_LINE)
+        left.annotate(text, (y0[earlier], y1[earlier]), (-62, -22), **SMALL_NOTE, arrowprops=_LINE)
     left.set_aspect("equal", adjustable="datalim")
-    left.set_xlabel("youngest cohort, $y_0$")
-    left.set_ylabel("second cohort, $y_1$")
-    left.set_title("(a) the state")
+    name_axes(left, "youngest cohort, $y_0$", "second cohort, $y_1$", "(a) the state")
     left.legend(loc="lower left")
     zero_line(left, 0)
     left.axvline(0, color=GREY, linewidth=0.8)
 
-    n, energy = array(data, "iteration"), array(data, "energy")
+    n, energy = data["iteration"], data["energy"]
     shown = slice(at - _NEAR, None)
     right.plot(n[shown], energy[shown], color=BLUE, marker="o", markersize=3, linewidth=1.0)
     right.plot(n[at], energy[at], "o", color=ORANGE, markersize=7, zorder=3)
-    right.axhline(scalar(data, "level"), color=GREEN, linestyle="--", linewidth=1.0)
-    right.annotate("δ²", (n[-1], scalar(data, "level")), (0, 4), **_NOTE, ha="right")
-    rate = scalar(data, "spectral_rate")
+    right.axhline(data["level"], color=GREEN, linestyle="--", linewidth=1.0)
+    right.annotate("δ²", (n[-1], data["level"]), (0, 4), **SMALL_NOTE, ha="right")
+    rate = data["spectral_rate"]
     label = f"$ρ^2$ = {rate:.3f} an iteration"
     geometric = energy[at] * rate ** (n[at:] - n[at])
     right.plot(n[at:], geometric, color=GREY, linestyle="--", linewidth=1.0, label=label)
-    right.set_yscale("log")
-    right.set_xlabel("iteration n")
-    right.set_ylabel("energy L")
-    right.set_title("(b) the energy near the entry")
+    name_axes(right, "iteration n", "energy L", "(b) the energy near the entry", log="y")
     right.set_xticks(range(int(n[shown][0]), int(n[-1]) + 1, 4))
     right.legend(loc="lower left")
 
@@ -96,14 +85,13 @@ def draw(data: Data, canvas: "Canvas") -> None:
 def caption(data: Data) -> str:
     return (
         "Example 11 from y = (1, 0, 0), exact arithmetic. (a) Orange until L is below δ², at "
-        f"n = {scalar(data, 'entry'):g}; blue after it. The ellipse is N in this plane, section "
-        f"and shadow alike. The drawn point is in it from n = {scalar(data, 'entry_in_plane'):g} "
+        f"n = {data['entry']:g}; blue after it. The ellipse is N in this plane, section "
+        f"and shadow alike. The drawn point is in it from n = {data['entry_in_plane']:g} "
         "on, when the oldest cohort, not drawn, still keeps L above δ². (b) Inside, the energy is "
-        f"multiplied by {scalar(data, 'spectral_rate'):.3f} an iteration in the mean."
+        f"multiplied by {data['spectral_rate']:.3f} an iteration in the mean."
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8}
 _LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 
 FIGURE = Figure(

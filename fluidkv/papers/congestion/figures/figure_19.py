@@ -1,14 +1,11 @@
 """Congestion, Figure 19: routing under Poisson arrivals, by what arrives."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.claims.experiments.tables_4_5 import under_poisson
+from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL
 
 _RATES = {
     "coprime": (0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6),
@@ -23,9 +20,6 @@ _METRICS = {
 
 def data() -> Data:
     """By mix: rates, and each metric of the two nodes ("first", "second") and of the pool."""
-    from fluidkv.papers.congestion.claims.experiments.tables_4_5 import under_poisson
-    from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL
-
     found: dict[str, np.ndarray | float] = {}
     for name, routing in (("coprime", COPRIME), ("partial", PARTIAL)):
         found[f"{name}.rate"] = np.array(_RATES[name])
@@ -39,21 +33,20 @@ def data() -> Data:
 
 def average(data: Data, name: str, metric: str) -> np.ndarray:
     """Of the two segregated nodes, as the paper's "segregated average"."""
-    return (array(data, f"{name}.first.{metric}") + array(data, f"{name}.second.{metric}")) / 2
+    return (data[f"{name}.first.{metric}"] + data[f"{name}.second.{metric}"]) / 2
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     grid = canvas.subplots(2, 3)
     named = {"coprime": ("{6, 10}", "{9, 15}"), "partial": ("{20, 40}", "{25, 50}")}
     for row, (name, nodes) in zip(grid, named.items(), strict=True):
-        rate = array(data, f"{name}.rate")
+        rate = data[f"{name}.rate"]
         for ax, (metric, label) in zip(row, _METRICS.items(), strict=True):
             for node, text, style in zip(("first", "second"), nodes, ("--", ":"), strict=True):
                 line = {"color": GREY, "linestyle": style, "linewidth": 1.1}
-                ax.plot(rate, array(data, f"{name}.{node}.{metric}"), **line, label=text)
+                ax.plot(rate, data[f"{name}.{node}.{metric}"], **line, label=text)
             ax.plot(rate, average(data, name, metric), color=ORANGE, label="segregated average")
-            ax.plot(rate, array(data, f"{name}.mixed.{metric}"), color=BLUE, label="mixed")
+            ax.plot(rate, data[f"{name}.mixed.{metric}"], color=BLUE, label="mixed")
             ax.set_ylabel(label)
             if metric != "throughput":
                 ax.set_yscale("log")
@@ -65,10 +58,9 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 def caption(data: Data) -> str:
     fewer = {
-        name: 1 - array(data, f"{name}.mixed.evicted") / average(data, name, "evicted")
-        for name in _RATES
+        name: 1 - data[f"{name}.mixed.evicted"] / average(data, name, "evicted") for name in _RATES
     }
-    rate = array(data, "partial.rate")
+    rate = data["partial.rate"]
     worse = rate[fewer["partial"] < 0]
     turned = f" and more at {worse.min():g} and above" if worse.size else ""
     return (

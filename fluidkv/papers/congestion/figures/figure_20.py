@@ -1,27 +1,16 @@
 """Congestion, Figure 20: the throughput that segregated nodes lose, and the mixed one."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, SMALL_NOTE, name_axes
+from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL, certified, saturated
 
 _MIXES = ("coprime", "partial")
 
 
 def data() -> Data:
     """Of each mix: x* and what is completed under an endless queue, node 1, node 2, pool."""
-    from fluidkv.papers.congestion.experiments.nodes import (
-        COPRIME,
-        PARTIAL,
-        certified,
-        saturated,
-    )
-
     found: dict[str, np.ndarray | float] = {}
     for name, routing in zip(_MIXES, (COPRIME, PARTIAL), strict=True):
         best = [float(certified(routing, pool).equilibrium.rate) for pool in routing.pools]
@@ -30,14 +19,13 @@ def data() -> Data:
     return found
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     labels = {
         "coprime": ("{6, 10}", "{9, 15}", "mixed"),
         "partial": ("{20, 40}", "{25, 50}", "mixed"),
     }
     for ax, name in zip(canvas.subplots(1, 2), _MIXES, strict=True):
-        best, seen = array(data, f"{name}.best"), array(data, f"{name}.seen")
+        best, seen = data[f"{name}.best"], data[f"{name}.seen"]
         at = np.arange(3)
         ax.bar(at, best, 0.62, color=PALE, edgecolor=GREY, linewidth=0.8, label="x*")
         colors = [ORANGE if s < 0.999 * b else BLUE for s, b in zip(seen, best, strict=True)]
@@ -46,16 +34,19 @@ def draw(data: Data, canvas: "Canvas") -> None:
             text = f"{s:.3f} of {b:.3f}\n{s / b:.1%}"
             ax.annotate(text, (x, b), (0, 4), **_NOTE)
         ax.set_xticks(at, labels[name])
+        name_axes(
+            ax,
+            y="completed an iteration",
+            title="gcd 1 when mixed" if name == "coprime" else "gcd 5 when mixed",
+        )
         ax.set_ylim(0, 1.25 * best.max())
-        ax.set_ylabel("completed an iteration")
-        ax.set_title("gcd 1 when mixed" if name == "coprime" else "gcd 5 when mixed")
         ax.legend(loc="upper right", bbox_to_anchor=(1.0, 1.02))
 
 
 def caption(data: Data) -> str:
     gains = []
     for name in _MIXES:
-        seen = array(data, f"{name}.seen")
+        seen = data[f"{name}.seen"]
         gains.append(f"{seen[2] / seen[:2].mean() - 1:+.1%}")
     return (
         "Requests completed an iteration under an endless queue, from an empty server, against "
@@ -67,7 +58,7 @@ def caption(data: Data) -> str:
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8, "ha": "center"}
+_NOTE = SMALL_NOTE | {"ha": "center"}
 
 FIGURE = Figure(
     id="congestion_figure_20",

@@ -1,13 +1,8 @@
 """Congestion, Figure 24: memory with lengths 4 and 7, and with 4 and 8."""
 
-from typing import TYPE_CHECKING
-
-from fluidkv.figures.figure import Data, Figure
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.papers.congestion.experiments.printed_tables import FIGURE_24_RATE_PER_S
 from fluidkv.papers.congestion.figures import vidur_runs as vidur
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 SETTINGS = tuple(
     vidur.Setting(
@@ -26,8 +21,7 @@ def data() -> Data:
     return vidur.runs(SETTINGS, None)
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     vidur.draw_runs(data, canvas, SETTINGS, lowest_memory=97, running=(840, 950))
 
 

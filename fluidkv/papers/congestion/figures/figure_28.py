@@ -1,26 +1,20 @@
 """Congestion, Figure 28: memory and evictions, greedy and with admission capped at x*."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import fluid
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.claims.experiments import table_8
+from fluidkv.papers.congestion.experiments.open_runs import poisson
 
 _ITERATIONS = 200
 
 
 def data() -> Data:
     """Memory after execution and before eviction, and evictions, of both policies."""
-    from fluidkv.fluid.open.system import simulate_open
-    from fluidkv.papers.congestion.claims.experiments import table_8
-    from fluidkv.papers.congestion.experiments.open_runs import poisson
-
     system, x = table_8.system(), float(table_8.best_rate())
-    found = simulate_open(
+    found = fluid.simulate_open(
         system,
         arrivals=poisson(system, table_8.RATE, iterations=_ITERATIONS, count=1, seed=table_8.SEED),
         cap=[np.inf, x],
@@ -38,35 +32,34 @@ def data() -> Data:
     return data
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     grid = canvas.subplots(2, 2, sharex=True, sharey="row", height_ratios=[1.6, 1])
-    n = array(data, "iteration")
+    n = data["iteration"]
     shown = (("greedy", "greedy", ORANGE), ("limited", "at most x* an iteration", BLUE))
     for (top, bottom), (name, text, color) in zip(grid.T, shown, strict=True):
-        top.axhline(scalar(data, "capacity"), color=GREY, linewidth=0.8)
-        top.plot(n, array(data, f"{name}.memory"), color=color, linewidth=1.1)
+        top.axhline(data["capacity"], color=GREY, linewidth=0.8)
+        top.plot(n, data[f"{name}.memory"], color=color, linewidth=1.1)
         top.set_title(text)
-        bottom.bar(n, array(data, f"{name}.evicted"), 1.0, color=color)
-        bottom.set_xlabel("iteration n")
-        bottom.set_xlim(0, _ITERATIONS)
+        bottom.bar(n, data[f"{name}.evicted"], 1.0, color=color)
+        bottom.set(xlabel="iteration n", xlim=(0, _ITERATIONS))
     note = {"textcoords": "offset points", "color": GREY, "fontsize": 8, "ha": "right"}
-    grid[0, 1].annotate("capacity", (_ITERATIONS, scalar(data, "capacity")), (0, 4), **note)
-    grid[0, 0].set_ylim(0, 1.12 * array(data, "greedy.memory").max())
-    grid[0, 0].set_ylabel("tokens needed\nbefore eviction")
+    grid[0, 1].annotate("capacity", (_ITERATIONS, data["capacity"]), (0, 4), **note)
+    grid[0, 0].set(
+        ylim=(0, 1.12 * data["greedy.memory"].max()), ylabel="tokens needed\nbefore eviction"
+    )
     grid[1, 0].set_ylabel("requests evicted")
 
 
 def caption(data: Data) -> str:
     late = slice(100, None)
-    evicting = (array(data, "greedy.evicted")[late] > 0).mean()
-    low = array(data, "limited.memory")[late].min() / scalar(data, "capacity")
+    evicting = (data["greedy.evicted"][late] > 0).mean()
+    low = data["limited.memory"][late].min() / data["capacity"]
     return (
         "M = 1000, l0 = 20, l1 = 20, masses, the same Poisson arrivals of 5 requests an iteration "
         "for both, from an empty server; what is not admitted at once is lost, the reading that "
         "gives the numbers of Table 8. Memory is what the running requests need after they grew, "
         f"before eviction. Greedy admission evicts in {evicting:.0%} of the iterations after the "
-        f"first hundred. Capped at x* = {scalar(data, 'best'):.2f} an iteration it never does, and "
+        f"first hundred. Capped at x* = {data['best']:.2f} an iteration it never does, and "
         f"memory stays above {low:.0%} of capacity."
     )
 

@@ -1,19 +1,14 @@
 """Congestion, Figure 5: memory under greedy and under rate-limited admission."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.papers.congestion.experiments.printed_tables import (
     TABLE_3_CAP,
     TABLE_3_LENGTHS,
     TABLE_3_RATE_PER_S,
 )
 from fluidkv.papers.congestion.figures import vidur_runs as vidur
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _SETTINGS = (
     vidur.Setting("greedy", "greedy", TABLE_3_LENGTHS, TABLE_3_RATE_PER_S),
@@ -32,13 +27,12 @@ def data() -> Data:
     return vidur.runs(_SETTINGS, None)
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     vidur.draw_runs(data, canvas, _SETTINGS, lowest_memory=93)
 
 
 def caption(data: Data) -> str:
-    evicted = array(data, "greedy.vidur-sarathi.evicted")
+    evicted = data["greedy.vidur-sarathi.evicted"]
     share = np.mean(evicted[~np.isnan(evicted)] > 0)
     counts = vidur.told(data, _SETTINGS, {"greedy": "2,232", "capped": "0"})
     return (

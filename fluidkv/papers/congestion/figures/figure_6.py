@@ -1,15 +1,13 @@
 """Congestion, Figure 6: a small perturbation grows until memory is exhausted."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, PALE, name_axes, zero_line
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _DECODE, _CAPACITY = 2, 3, 24
 _START = (Fraction(5, 2), Fraction(2), Fraction(17, 10))
@@ -20,13 +18,8 @@ def data() -> Data:
 
     The spread is that of the model, which stops at the first eviction with the last state before.
     """
-    from fluidkv.exact.one_class.cascade import cascade
-    from fluidkv.exact.one_class.trajectory import trajectory
-    from fluidkv.exact.survival import eviction_free_equilibrium
-    from fluidkv.workload import RequestClass, System, Workload
-
     system = System(Workload((RequestClass(_INPUT, _DECODE),)), Fraction(_CAPACITY))
-    found = cascade(trajectory(system, _START, iterations=20), system)
+    found = exact.cascade(exact.trajectory(system, _START, iterations=20), system)
     first = found.first_eviction
     if first is None:
         raise ArithmeticError("the start of Example 3 does not evict")
@@ -38,16 +31,15 @@ def data() -> Data:
         "iteration": np.arange(first + 1, dtype=np.float64),
         "admission": np.array([*admitted, asked], dtype=np.float64),
         "spread": np.array([*found.spreads[:first], np.nan], dtype=np.float64),
-        "equilibrium": float(eviction_free_equilibrium(system).rate),
+        "equilibrium": float(exact.eviction_free_equilibrium(system).rate),
         "growth": float(Fraction(peak, _INPUT + 1)) ** 0.5,  # |z|^2 is the product of both roots
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
-    n, x, growth = array(data, "iteration"), scalar(data, "equilibrium"), scalar(data, "growth")
-    admission, spread = array(data, "admission"), array(data, "spread")
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+    n, x, growth = data["iteration"], data["equilibrium"], data["growth"]
+    admission, spread = data["admission"], data["spread"]
 
     # The largest deviation so far sets the scale of the envelope.
     scale = np.max(np.abs(admission - x) / growth**n)
@@ -64,39 +56,34 @@ def draw(data: Data, canvas: "Canvas") -> None:
         f"n = {n[-1]:.0f}: {admission[-1]:.2f} asked for,\nrequests are evicted instead",
         (n[-1], admission[-1]),
         (4, -28),
-        **(_NOTE | {"ha": "right", "va": "center"}),
+        **(NOTE | {"ha": "right", "va": "center"}),
     )
-    left.annotate("x*", (n[-1], x), (-2, 3), **_NOTE)
+    left.annotate("x*", (n[-1], x), (-2, 3), **NOTE)
+    name_axes(left, y="requests admitted an iteration", title="(a) the next admission")
     left.set_ylim(-3, 6)
-    left.set_title("(a) the next admission")
-    left.set_ylabel("requests admitted an iteration")
     left.legend(loc="upper left")
 
     right.step(n[:-1], spread[:-1], where="mid", color=GREY, linewidth=0.8)
     right.plot(n[:-1], spread[:-1], color=BLUE, marker="o", markersize=4, linestyle="none")
     right.axvline(n[-1], color=ORANGE, linewidth=1.0, linestyle=":")
-    right.annotate("first eviction", (n[-1], 0.3), (-4, 0), **(_NOTE | {"ha": "right"}))
+    right.annotate("first eviction", (n[-1], 0.3), (-4, 0), **(NOTE | {"ha": "right"}))
+    name_axes(right, y="requests", title="(b) the spread, largest minus smallest stage")
     right.set_ylim(0, 4)
-    right.set_title("(b) the spread, largest minus smallest stage")
-    right.set_ylabel("requests")
     for ax in (left, right):
-        ax.set_xlabel("iteration n")
-        ax.set_xlim(-0.3, n[-1] + 0.3)
+        ax.set(xlabel="iteration n", xlim=(-0.3, n[-1] + 0.3))
 
 
 def caption(data: Data) -> str:
-    n, spread = array(data, "iteration"), array(data, "spread")
+    n, spread = data["iteration"], data["spread"]
     return (
         f"l0 = {_INPUT}, l1 = {_DECODE}, M = {_CAPACITY} from ({', '.join(map(str, _START))}), in "
         "exact arithmetic. (a) Admissions that keep memory full without eviction; the dashed "
         "envelope grows by the modulus of the two modes, sqrt(5/3) = "
-        f"{scalar(data, 'growth'):.3f}, and touches the largest deviation. At n = {n[-1]:.0f} the "
-        f"balance asks for {array(data, 'admission')[-1]:.3f} requests. (b) The spread never falls "
+        f"{data['growth']:.3f}, and touches the largest deviation. At n = {n[-1]:.0f} the "
+        f"balance asks for {data['admission'][-1]:.3f} requests. (b) The spread never falls "
         f"before, from {spread[0]:g} to {spread[-2]:.2f}."
     )
 
-
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5}
 
 FIGURE = Figure(
     id="congestion_figure_6",

@@ -1,15 +1,13 @@
 """Congestion, Figure 8: the whole cascade of Example 3, from a nudge to the worst cycle."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import GREY, ORANGE, PALE, STAGES
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import NOTE, ORANGE, PALE, STAGES, name_axes
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _DECODE, _CAPACITY = 2, 3, 24
 _START = (Fraction(5, 2), Fraction(2), Fraction(17, 10))
@@ -19,13 +17,10 @@ _FIRST_EVICTION, _WORST_CYCLE = 7, 17  # phases of the paper's caption; tests ho
 
 def data() -> Data:
     """Masses x_0, x_1, x_2 at each n, and the tokens evicted by the iteration that led there."""
-    from fluidkv.exact.mass import iterate
-    from fluidkv.workload import RequestClass, System, Workload
-
     system = System(Workload((RequestClass(_INPUT, _DECODE),)), Fraction(_CAPACITY))
     states, evicted, completed = [list(_START)], [Fraction(0)], [Fraction(0)]
     for _ in range(_ITERATIONS):
-        step = iterate(system, [states[-1]])
+        step = exact.iterate(system, [states[-1]])
         states.append(step.state[0])
         evicted.append(sum((_weight(j) * e for j, e in enumerate(step.evicted[0])), Fraction(0)))
         completed.append(step.completed[0])
@@ -38,33 +33,29 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=[2.4, 1])
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    n = array(data, "iteration")
+    n = data["iteration"]
 
     below = np.zeros_like(n)
     for j, color in enumerate(STAGES):
-        tokens = _weight(j) * array(data, f"stage_{j}")
+        tokens = _weight(j) * data[f"stage_{j}"]
         label = f"stage {j} ({_weight(j)} tokens each)"
         top.bar(n, tokens, 0.86, bottom=below, color=color, label=label)
         below += tokens
-    top.set_ylabel("KV tokens held")
-    top.set_ylim(0, 1.32 * _CAPACITY)
-    top.set_yticks([0, 6, 12, 18, 24])
+    top.set(ylabel="KV tokens held", ylim=(0, 1.32 * _CAPACITY), yticks=[0, 6, 12, 18, 24])
     top.legend(loc="upper center", ncols=3, bbox_to_anchor=(0.5, 1.0))
 
-    evicted = array(data, "evicted_tokens")
+    evicted = data["evicted_tokens"]
     bottom.bar(n, evicted, 0.86, color=ORANGE)
     hit = np.flatnonzero(evicted)
     before = hit[hit < _WORST_CYCLE]
     for count, i in enumerate(before, start=1):
         bottom.annotate(f"#{count}", (n[i], evicted[i]), (0, 2), **_NOTE)
-    bottom.set_ylabel("tokens evicted")
-    bottom.set_xlabel("iteration n")
-    bottom.set_ylim(0, 11.5)
-    bottom.set_xticks(np.arange(0, _ITERATIONS + 1, 2))
-    bottom.set_xlim(-0.7, _ITERATIONS + 0.7)
+    name_axes(bottom, "iteration n", "tokens evicted")
+    bottom.set(
+        ylim=(0, 11.5), xticks=np.arange(0, _ITERATIONS + 1, 2), xlim=(-0.7, _ITERATIONS + 0.7)
+    )
     for ax in (top, bottom):
         ax.axvspan(_FIRST_EVICTION - 0.5, _WORST_CYCLE - 0.5, color=PALE, zorder=0)
     for start, end, text in (
@@ -76,8 +67,8 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
-    completed = array(data, "completed")[_WORST_CYCLE : _WORST_CYCLE + _DECODE].mean()
-    evicted = array(data, "evicted_tokens")
+    completed = data["completed"][_WORST_CYCLE : _WORST_CYCLE + _DECODE].mean()
+    evicted = data["evicted_tokens"]
     sizes = ", ".join(f"{e:.2f}" for e in evicted[evicted > 0][:4])
     return (
         f"Memory by decode stage for l0 = {_INPUT}, l1 = {_DECODE}, M = {_CAPACITY} from "
@@ -87,7 +78,7 @@ def caption(data: Data) -> str:
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5, "ha": "center"}
+_NOTE = NOTE | {"ha": "center"}
 
 
 def _weight(stage: int) -> int:

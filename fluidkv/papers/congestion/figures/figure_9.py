@@ -1,15 +1,13 @@
 """Congestion, Figure 9: the whole cascade with four decode stages."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import GREY, ORANGE, PALE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import NOTE, ORANGE, PALE, name_axes
+from fluidkv.papers.congestion.claims.one_class.figure_9 import START, SYSTEM
 
 _INPUT, _DECODE = 2, 4
 _ITERATIONS = 30
@@ -18,11 +16,7 @@ _STAGES = ("#D8ECF7", "#8FC1E3", "#3B7FB6", "#123C69")  # light to dark, early t
 
 def data() -> Data:
     """Masses by stage, empty stages, tokens evicted on the way to each n, and the phases."""
-    from fluidkv.exact.one_class.cascade import cascade
-    from fluidkv.exact.one_class.trajectory import trajectory
-    from fluidkv.papers.congestion.claims.one_class.figure_9 import START, SYSTEM
-
-    found = cascade(trajectory(SYSTEM, START, iterations=_ITERATIONS), SYSTEM)
+    found = exact.cascade(exact.trajectory(SYSTEM, START, iterations=_ITERATIONS), SYSTEM)
     if found.settled is None:
         raise ArithmeticError("not settled")
     evicted = np.zeros(_ITERATIONS + 1)
@@ -41,32 +35,30 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     top, bottom = canvas.subplots(2, 1, sharex=True, height_ratios=[2.4, 1])
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    n, capacity = array(data, "iteration"), scalar(data, "capacity")
-    losses = array(data, "losses")
+    n, capacity = data["iteration"], data["capacity"]
+    losses = data["losses"]
 
     below = np.zeros_like(n)
     for j, color in enumerate(_STAGES):
-        tokens = _weight(j) * array(data, f"stage_{j}")
+        tokens = _weight(j) * data[f"stage_{j}"]
         label = f"stage {j}, {_weight(j)} tokens each"
         top.bar(n, tokens, 0.86, bottom=below, color=color, label=label)
         below += tokens
-    top.set_ylabel("KV tokens held")
-    top.set_ylim(0, 1.34 * capacity)
-    top.set_yticks([0, 12, 24, 36, 48])
+    top.set(ylabel="KV tokens held", ylim=(0, 1.34 * capacity), yticks=[0, 12, 24, 36, 48])
     top.legend(loc="upper center", ncols=4, bbox_to_anchor=(0.5, 1.03), columnspacing=1.2)
 
-    evicted = array(data, "evicted_tokens")
+    evicted = data["evicted_tokens"]
     bottom.bar(n, evicted, 0.86, color=ORANGE)
     for i in np.flatnonzero(evicted[: int(losses[-1]) + 1]):
         bottom.annotate(f"{i}", (n[i], evicted[i]), (0, 2), **_NOTE)
-    bottom.set_ylabel("tokens evicted")
-    bottom.set_xlabel("iteration n")
-    bottom.set_ylim(0, 1.25 * evicted.max())
-    bottom.set_xticks(np.arange(0, _ITERATIONS + 1, 2))
-    bottom.set_xlim(-0.7, _ITERATIONS + 0.7)
+    name_axes(bottom, "iteration n", "tokens evicted")
+    bottom.set(
+        ylim=(0, 1.25 * evicted.max()),
+        xticks=np.arange(0, _ITERATIONS + 1, 2),
+        xlim=(-0.7, _ITERATIONS + 0.7),
+    )
 
     starts, ends = [0.0, *losses], [*losses, n[-1] + 1]
     for level, (start, end) in enumerate(zip(starts, ends, strict=True)):
@@ -78,22 +70,22 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
-    losses, evicted = array(data, "losses"), array(data, "evicted_tokens")
+    losses, evicted = data["losses"], data["evicted_tokens"]
     at = ", ".join(str(i) for i in np.flatnonzero(evicted[: int(losses[-1]) + 1]))
-    share = scalar(data, "throughput") / scalar(data, "equilibrium")
+    share = data["throughput"] / data["equilibrium"]
     return (
         f"Memory by decode stage for l0 = {_INPUT}, l1 = {_DECODE}, M = "
-        f"{scalar(data, 'capacity'):g}, in exact arithmetic. The start has half a request more "
+        f"{data['capacity']:g}, in exact arithmetic. The start has half a request more "
         "than the equilibrium at stage 0, and the last stage gives back the memory, as in Example "
         "3; the paper does not say so, and other readings of its start give other iterations. "
         f"Evictions before the last cycle lead to n = {at}; a stage goes empty for good at n = "
         f"{', '.join(f'{x:g}' for x in losses)}. At n = 20 stage 1 still holds "
-        f"{array(data, 'stage_1')[20]:.2f} requests, too few to be seen. The last cycle completes "
-        f"{scalar(data, 'throughput'):g} requests an iteration, {share:.0%} of the equilibrium."
+        f"{data['stage_1'][20]:.2f} requests, too few to be seen. The last cycle completes "
+        f"{data['throughput']:g} requests an iteration, {share:.0%} of the equilibrium."
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5, "ha": "center"}
+_NOTE = NOTE | {"ha": "center"}
 
 
 def _weight(stage: int) -> int:

@@ -1,15 +1,13 @@
 """Figures 16 to 18 and 21: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import exact, fluid
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.experiments.nodes import unit_system
 
 Lengths = tuple[int, ...]
 
@@ -25,8 +23,7 @@ def sets_figure(
 ) -> Figure:
     """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
 
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
+    def draw(data: Data, canvas: Canvas) -> None:
         draw_runs(data, canvas, sets)
 
     def caption(data: Data) -> str:
@@ -75,9 +72,6 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     "NAME.growing" (roots of F outside the unit circle), "NAME.radius" (the largest modulus) and
     "NAME.completed" (an iteration, over the last quarter).
     """
-    from fluidkv import exact, fluid
-    from fluidkv.papers.congestion.experiments.nodes import unit_system
-
     data: dict[str, np.ndarray | float] = {"iteration": np.arange(1.0, iterations + 1)}
     for lengths in sets:
         chosen = unit_system(lengths, input_length)
@@ -95,39 +89,36 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     return data
 
 
-def draw_runs(data: Data, canvas: "Canvas", sets: Sequence[Lengths]) -> None:
+def draw_runs(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
     """One column a set: admissions above, evictions below, one dot an iteration."""
     grid = canvas.subplots(
         2, len(sets), sharex=True, sharey="row", height_ratios=[2.2, 1], squeeze=False
     )
-    n = array(data, "iteration")
+    n = data["iteration"]
     for column, lengths in enumerate(sets):
         top, bottom = grid[:, column]
         key = name(lengths)
-        growing = int(scalar(data, f"{key}.growing"))
+        growing = int(data[f"{key}.growing"])
         color = ORANGE if growing else BLUE
         dots = {"color": color, "linestyle": "", "marker": ".", "markersize": 2.2}
-        top.plot(n, array(data, f"{key}.admitted"), **dots)
+        top.plot(n, data[f"{key}.admitted"], **dots)
         top.axhline(1, color=GREY, linewidth=0.8)
         divisor = np.gcd.reduce(lengths)
         top.set_title(f"{{{', '.join(map(str, lengths))}}}: gcd {divisor}")
         told = "no growing mode" if growing == 0 else f"growing modes: {growing}"
-        text = f"{told}\nlargest modulus {scalar(data, f'{key}.radius'):.4f}"
+        text = f"{told}\nlargest modulus {data[f'{key}.radius']:.4f}"
         top.text(0.97, 0.95, text, transform=top.transAxes, **_NOTE)
-        bottom.plot(n, array(data, f"{key}.evicted"), **dots)
-        bottom.set_xlabel("iteration n")
-        bottom.set_xlim(0, n[-1])
-        bottom.set_xticks(np.arange(0, n[-1], 100))
+        bottom.plot(n, data[f"{key}.evicted"], **dots)
+        bottom.set(xlabel="iteration n", xlim=(0, n[-1]), xticks=np.arange(0, n[-1], 100))
     # The burst into the empty server may be off the scale; all that follows is on it.
-    later = max(array(data, f"{name(s)}.admitted")[1:].max() for s in sets)
-    grid[0, 0].set_ylim(-0.1, 1.35 * later)
-    grid[0, 0].set_ylabel("admitted, in units of x*")
+    later = max(data[f"{name(s)}.admitted"][1:].max() for s in sets)
+    grid[0, 0].set(ylim=(-0.1, 1.35 * later), ylabel="admitted, in units of x*")
     grid[1, 0].set_ylabel("evicted,\nunits of x*")
 
 
 def evicts_at_the_end(data: Data, lengths: Lengths) -> bool:
     """Whether anything was evicted in the last quarter."""
-    evicted = array(data, f"{name(lengths)}.evicted")
+    evicted = data[f"{name(lengths)}.evicted"]
     return bool(np.any(evicted[-len(evicted) // 4 :] > 0))
 
 
@@ -136,10 +127,10 @@ def told(data: Data, sets: Sequence[Lengths]) -> str:
     sentences = []
     for lengths in sets:
         key = name(lengths)
-        off = np.abs(array(data, f"{key}.admitted")[-20:] - 1).max()
+        off = np.abs(data[f"{key}.admitted"][-20:] - 1).max()
         last = f"{{{', '.join(map(str, lengths))}}}: "
         if evicts_at_the_end(data, lengths):
-            rate = scalar(data, f"{key}.completed")
+            rate = data[f"{key}.completed"]
             last += f"still evicting in the end, {rate:.1%} of x* completed."
         else:
             last += (

@@ -1,17 +1,12 @@
 """Figures 31 and 32: evictions by burst factor on Vidur's machine, four policies, two engines."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, ORANGE
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments.printed_tables import Routed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _POLICIES = {
     "apart.greedy": (ORANGE, "-", "segregated"),
@@ -25,8 +20,7 @@ _ENGINES = tuple(reversed(a100.ENGINES))
 def sweep_figure(number: int, title: str, case: Routed) -> Figure:
     """The paper's figure of this number."""
 
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
+    def draw(data: Data, canvas: Canvas) -> None:
         draw_sweep(data, canvas)
 
     return Figure(
@@ -50,23 +44,24 @@ def sweep(case: Routed) -> Data:
     return found
 
 
-def draw_sweep(data: Data, canvas: "Canvas") -> None:
+def draw_sweep(data: Data, canvas: Canvas) -> None:
     """One panel an engine; linear up to one, so that zero has a place, and logarithmic above."""
     panels = canvas.subplots(1, 2, sharey=True)
-    factor = array(data, "factor")
+    factor = data["factor"]
     for ax, engine in zip(panels, _ENGINES, strict=True):
         for name, (color, style, label) in _POLICIES.items():
             line = {"color": color, "linestyle": style, "marker": ".", "label": label}
-            values = array(data, f"{name}.{engine}")
+            values = data[f"{name}.{engine}"]
             ax.plot(factor, values, clip_on=False, **line)
         ax.set_xscale("log", base=2)
         ax.set_xticks(factor, [f"{f:g}" for f in factor])
-        ax.set_xlabel("arrivals in a burst over those between")
-        ax.set_title(engine)
+        name_axes(ax, "arrivals in a burst over those between", title=engine)
     panels[0].set_yscale("symlog", linthresh=1)
     panels[0].set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
-    panels[0].set_ylim(0, 1.5 * max(array(data, f"apart.greedy.{e}").max() for e in _ENGINES))
-    panels[0].set_ylabel("evictions for 1,000 requests")
+    panels[0].set(
+        ylim=(0, 1.5 * max(data[f"apart.greedy.{e}"].max() for e in _ENGINES)),
+        ylabel="evictions for 1,000 requests",
+    )
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
 
 
@@ -74,10 +69,10 @@ def told(data: Data) -> str:
     """What the engines say at the smallest and the largest factor."""
     parts = []
     for engine in _ENGINES:
-        of = {name: array(data, f"{name}.{engine}") for name in _POLICIES}
+        of = {name: data[f"{name}.{engine}"] for name in _POLICIES}
         greedy = " and ".join(
             f"{of['apart.greedy'][i]:.1f} apart, {of['mixed.greedy'][i]:.1f} mixed at factor "
-            f"{array(data, 'factor')[i]:g}"
+            f"{data['factor'][i]:g}"
             for i in (0, -1)
         )
         capped = max(of["apart.capped"].max(), of["mixed.capped"].max())

@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments.printed_tables import Routed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 COLORS = {"restart": ORANGE, "vidur-sarathi": BLUE}
 
@@ -53,8 +48,7 @@ def routed_figure(
         for key, lengths in zip(keys, case.lengths, strict=True)
     )
 
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
+    def draw(data: Data, canvas: Canvas) -> None:
         draw_runs(data, canvas, settings, lowest_memory=98, running=running)
 
     def caption(data: Data) -> str:
@@ -117,7 +111,7 @@ def runs(settings: Sequence[Setting], iterations: int | None) -> Data:
 
 def draw_runs(
     data: Data,
-    canvas: "Canvas",
+    canvas: Canvas,
     settings: Sequence[Setting],
     *,
     lowest_memory: float,
@@ -132,31 +126,23 @@ def draw_runs(
     """
     heights = [1, 1.2, 1.2] if running else [1.2, 1]
     rows = canvas.subplots(
-        len(heights),
-        len(settings),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        height_ratios=heights,
+        len(heights), len(settings), sharex=True, sharey="row", squeeze=False, height_ratios=heights
     )
-    n = array(data, "iteration")
+    n = data["iteration"]
     for column, setting in enumerate(settings):
         axes = rows[:, column]
         for engine, color in COLORS.items():
             key = f"{setting.key}.{engine}"
-            axes[0].plot(n, 100 * array(data, f"{key}.memory"), color=color, linewidth=0.8)
+            axes[0].plot(n, 100 * data[f"{key}.memory"], color=color, linewidth=0.8)
             if running:
-                axes[1].plot(n, array(data, f"{key}.running"), color=color, linewidth=0.9)
+                axes[1].plot(n, data[f"{key}.running"], color=color, linewidth=0.9)
             _evictions(data, axes[-1], key, color)
         axes[0].axhline(100, color=GREY, linewidth=0.8)
-        axes[0].set_ylim(lowest_memory, 100 + 0.06 * (100 - lowest_memory))
-        axes[0].set_title(setting.title)
-        axes[-1].set_xlabel("iteration")
-        axes[-1].set_xlim(0, n[-1])
+        axes[0].set(ylim=(lowest_memory, 100 + 0.06 * (100 - lowest_memory)), title=setting.title)
+        axes[-1].set(xlabel="iteration", xlim=(0, n[-1]))
     rows[0, 0].set_ylabel("memory held, %\n(axis cut below)")
     if running:
-        rows[1, 0].set_ylabel("requests\nrunning")
-        rows[1, 0].set_ylim(*running)
+        rows[1, 0].set(ylabel="requests\nrunning", ylim=running)
     rows[-1, 0].set_ylabel("evictions an\niteration")
     rows[-1, 0].set_ylim(0, 1.25 * rows[-1, 0].get_ylim()[1])  # room for the legend
     for engine, color in COLORS.items():
@@ -164,8 +150,8 @@ def draw_runs(
     rows[-1, -1].legend(loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _evictions(data: Data, ax: "Axes", key: str, color: str) -> None:
-    n, evicted = array(data, "iteration"), array(data, f"{key}.evicted")
+def _evictions(data: Data, ax: Axes, key: str, color: str) -> None:
+    n, evicted = data["iteration"], data[f"{key}.evicted"]
     some = evicted > 0
     ax.vlines(n[some], 0, evicted[some], color=color, linewidth=0.7)
 
@@ -175,8 +161,7 @@ def told(data: Data, settings: Sequence[Setting], paper: Mapping[str, str]) -> s
     parts = []
     for setting in settings:
         counts = ", ".join(
-            f"{scalar(data, f'{setting.key}.{engine}.evictions'):,.0f} {engine}"
-            for engine in COLORS
+            f"{data[f'{setting.key}.{engine}.evictions']:,.0f} {engine}" for engine in COLORS
         )
         printed = f" (paper: {paper[setting.key]})" if setting.key in paper else ""
         parts.append(f"{setting.title}: {counts}{printed}")
@@ -194,11 +179,7 @@ def parameters(settings: Sequence[Setting], iterations: int | None) -> dict[str,
         "input_length": a100.INPUT,
         "requests": a100.REQUESTS,
         "settings": [
-            {
-                "decode_lengths": list(s.lengths),
-                "arrivals_per_s": s.rate_per_s,
-                "cap": s.cap,
-            }
+            {"decode_lengths": list(s.lengths), "arrivals_per_s": s.rate_per_s, "cap": s.cap}
             for s in settings
         ],
         "engines": list(COLORS),
