@@ -15,7 +15,7 @@ BLACK = "#1A1A1A"
 STAGES = ("#B9DDF1", "#4E93C5", "#123C69")  # light to dark, early to late
 # Of words beside a point: the distance is in points of type.
 NOTE: dict[str, Any] = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5}
-SMALL_NOTE = NOTE | {"fontsize": 8}
+SMALL_NOTE: dict[str, Any] = NOTE | {"fontsize": 8}
 
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so text has one width everywhere

@@ -10,7 +10,8 @@ from fluidkv.exact.mass import iterate
 from fluidkv.figures import MissingInput
 from fluidkv.figures.answers import measured_series
 from fluidkv.figures.figure import array, scalar
-from fluidkv.papers.congestion.figures import figure_2, figure_8
+from fluidkv.papers.congestion.figures import cascades, figure_2
+from fluidkv.papers.figures import select
 from fluidkv.papers.vllm.figures import measured_log
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -50,7 +51,7 @@ def test_figure_2_equilibrium_growth_and_limit() -> None:
 
 
 def test_figure_8_memory_is_full_and_ends_in_the_maximal_cycle() -> None:
-    data = figure_8.data()
+    data = select(["congestion_figure_8"])[0].data()
     masses = np.stack([array(data, f"stage_{j}") for j in range(3)], axis=1)
     np.testing.assert_allclose(masses @ [3, 4, 5], 24, rtol=1e-15)
     for n in range(17, 25):
@@ -62,12 +63,12 @@ def test_figure_8_memory_is_full_and_ends_in_the_maximal_cycle() -> None:
 
 
 def test_figure_8_phases_are_where_the_data_puts_them() -> None:
-    data = figure_8.data()
+    data = select(["congestion_figure_8"])[0].data()
     evicted = np.flatnonzero(array(data, "evicted_tokens"))
     assert evicted[:4].tolist() == [7, 10, 13, 16]
-    assert evicted[0] == figure_8._FIRST_EVICTION
+    assert evicted[0] == cascades.FIRST_EVICTION
     # The cycle (8,0,0), (0,6,0), (0,0,4.8) starts anew right after the last of the four.
-    assert array(data, "stage_0")[figure_8._WORST_CYCLE] == 8
+    assert array(data, "stage_0")[cascades.WORST_CYCLE] == 8
 
 
 def test_measured_log_figure_has_the_predicted_numbers(traces_dir: Path) -> None:

@@ -7,13 +7,18 @@ import numpy as np
 import pytest
 
 from fluidkv.exact.mass import iterates
-from fluidkv.figures.figure import array, scalar
-from fluidkv.papers.congestion.figures import figure_6, figure_7, figure_9
+from fluidkv.figures.figure import Figure, array, scalar
+from fluidkv.papers.congestion.figures import figure_7
+from fluidkv.papers.figures import select
 from fluidkv.workload import RequestClass, System, Workload
 
 
+def paper_figure(number: int) -> Figure:
+    return select([f"congestion_figure_{number}"])[0]
+
+
 def test_figure_6_is_the_table_of_example_3():
-    data = figure_6.data()
+    data = paper_figure(6).data()
     printed = ["5/2", "4/3", "37/18", "82/27", "85/162", "544/243", "6037/1458"]
     assert array(data, "admission")[:-1].tolist() == [float(Fraction(p)) for p in printed]
     # (2) from X^6 = (6037/1458, 544/243, 85/162): (5 * 85/162 - 6037/1458 - 544/243) / 3
@@ -23,7 +28,7 @@ def test_figure_6_is_the_table_of_example_3():
     assert array(data, "spread")[:-1].tolist() == [float(Fraction(s)) for s in spreads]
     assert np.isnan(array(data, "spread")[-1])
     assert scalar(data, "growth") == pytest.approx(abs(np.roots([3, 4, 5])[0]), rel=1e-14)
-    assert "n = 7" in figure_6.caption(data)
+    assert "n = 7" in paper_figure(6).caption(data)
 
 
 def test_figure_7_is_example_6():
@@ -42,9 +47,9 @@ def test_figure_7_is_example_6():
 
 
 def test_figure_9_is_the_literal_model():
-    data = figure_9.data()
+    data = paper_figure(9).data()
     system = System(Workload((RequestClass(2, 4),)), Fraction(48))
-    start = [Fraction(p) for p in figure_9.FIGURE.parameters["start"]]  # pyright: ignore[reportGeneralTypeIssues]
+    start = [Fraction(p) for p in paper_figure(9).parameters["start"]]  # pyright: ignore[reportGeneralTypeIssues]
     states = [state[0] for state in islice(iterates(system, [start]), 31)]
     masses = np.stack([array(data, f"stage_{j}") for j in range(4)], axis=1)
     assert masses.tolist() == [[float(x) for x in state] for state in states]
@@ -54,4 +59,4 @@ def test_figure_9_is_the_literal_model():
     assert array(data, "evicted_tokens")[23:26].tolist() == [16, 12, pytest.approx(9.6, rel=1e-15)]
     assert scalar(data, "throughput") == 2
     assert scalar(data, "equilibrium") == pytest.approx(8 / 3, rel=1e-15)
-    assert "75%" in figure_9.caption(data)
+    assert "75%" in paper_figure(9).caption(data)

@@ -4,13 +4,18 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from fluidkv.figures.figure import array, scalar
-from fluidkv.papers.congestion.figures import figure_12, figure_13, figure_14, figure_15
+from fluidkv.figures.figure import Figure, array, scalar
+from fluidkv.papers.congestion.figures import figure_12
+from fluidkv.papers.figures import select
 
 # Decode lengths 2 and 3, l0 = 10, equal shares.
 PHI = np.array([[-12 / 11, -13 / 22, 0], [1, 0, 0], [0, 1, 0]])
 P = scipy.linalg.solve_discrete_lyapunov(PHI.T, np.eye(3))
 V = np.array([11, 12, 6.5])
+
+
+def paper_figure(number: int) -> Figure:
+    return select([f"congestion_figure_{number}"])[0]
 
 
 def test_the_burst_evicts_the_sharp_bound():
@@ -23,7 +28,7 @@ def test_the_burst_evicts_the_sharp_bound():
 
 
 def test_deviations_are_the_largest_over_their_sets():
-    data = figure_13.data()
+    data = paper_figure(13).data()
     delta, shifted = scalar(data, "delta"), np.array([12, 6.5, 0])
     within = scipy.linalg.null_space(V[None, :])
     inverse = within @ np.linalg.inv(within.T @ P @ within) @ within.T
@@ -37,7 +42,7 @@ def test_deviations_are_the_largest_over_their_sets():
 
 
 def test_energies_are_those_of_a_float_iteration():
-    data = figure_14.data()
+    data = paper_figure(14).data()
     y, energies = np.array([1.0, 0, 0]), []
     for _ in array(data, "iteration"):
         energies.append(y @ P @ y)
@@ -47,7 +52,7 @@ def test_energies_are_those_of_a_float_iteration():
 
 
 def test_the_ellipse_is_the_level_set():
-    data = figure_15.data()
+    data = paper_figure(15).data()
     points = np.stack([array(data, "ellipse_youngest"), array(data, "ellipse_second")])
     levels = np.einsum("in,ij,jn->n", points, P[:2, :2], points)
     np.testing.assert_allclose(levels, scalar(data, "level"), rtol=1e-12)

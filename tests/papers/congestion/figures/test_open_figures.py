@@ -4,17 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.figures.figure import array, scalar
-from fluidkv.papers.congestion.figures import (
-    figure_4,
-    figure_20,
-    figure_28,
-    figure_29,
-    figure_30,
-    figure_33,
-)
+from fluidkv.figures.figure import Figure, array, scalar
+from fluidkv.papers.congestion.figures import figure_4, figure_30
+from fluidkv.papers.figures import select
 
 X_STAR = 1000 / 610  # M / (21 + ... + 40)
+
+
+def paper_figure(number: int) -> Figure:
+    return select([f"congestion_figure_{number}"])[0]
 
 
 def test_collapsed_servers_are_on_the_worst_cycle():
@@ -39,7 +37,7 @@ def test_nothing_waits_below_the_worst_cycle():
 
 
 def test_the_share_of_x_star_is_that_of_the_cycles():
-    data = figure_20.data()
+    data = paper_figure(20).data()
     best, seen = array(data, "partial.best"), array(data, "partial.seen")
     assert np.allclose(best, [1000 / 1415, 1000 / 1925, 1000 / 1670], rtol=1e-15)
     # Cycles of whole numbers over 17, 19 and 7: rounding of a mean over 3600 iterations.
@@ -48,7 +46,7 @@ def test_the_share_of_x_star_is_that_of_the_cycles():
 
 
 def test_the_cap_keeps_memory_below_capacity():
-    data = figure_28.data()
+    data = paper_figure(28).data()
     assert array(data, "limited.evicted").max() == 0
     # Under the cap at most x* (22 + ... + 40) is held before admission.
     assert array(data, "limited.memory").max() <= X_STAR * sum(range(22, 41)) * (1 + 1e-12)
@@ -56,7 +54,7 @@ def test_the_cap_keeps_memory_below_capacity():
 
 
 def test_below_x_star_the_cap_is_what_completes():
-    data = figure_29.data()
+    data = paper_figure(29).data()
     cap, done = array(data, "cap"), array(data, "completed")
     # Arrivals are lost, so an iteration completes min(A, cap), A Poisson of mean 5.
     p0, p1 = np.exp(-5.0), 5 * np.exp(-5.0)
@@ -80,7 +78,7 @@ def test_longer_bursts_leave_less_to_mixing():
 
 
 def test_the_cap_of_section_5_1_never_evicts():
-    data = figure_33.FIGURE.data()
+    data = paper_figure(33).data()
     for routing in ("apart", "mixed"):
         assert not array(data, f"capped.{routing}").any()
         assert array(data, f"queued.{routing}").max() > 0

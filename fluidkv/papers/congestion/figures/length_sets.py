@@ -12,13 +12,14 @@ from fluidkv.papers.congestion.experiments.nodes import unit_system
 Lengths = tuple[int, ...]
 
 
-def sets_figure(
+def _figure(
     number: int,
     title: str,
-    *sets: Lengths,
-    input_length: int,
+    sets: Sequence[Lengths],
+    *,
     iterations: int,
-    width: float,
+    input_length: int = 30,
+    width: float = 11.0,
     capacity: int | None = None,
 ) -> Figure:
     """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
@@ -141,3 +142,35 @@ def told(data: Data, sets: Sequence[Lengths]) -> str:
 
 
 _NOTE = {"ha": "right", "va": "top", "color": GREY, "fontsize": 8}
+
+FIGURES = (
+    _figure(
+        16,
+        "Lengths 4 and 7 damp the first burst; lengths 4 and 8 pulse and evict for good",
+        ((4, 7), (4, 8)),
+        input_length=40,
+        iterations=400,
+        width=9.0,
+    ),
+    _figure(
+        17,
+        "Three lengths without a common divisor settle at the equilibrium; with one they pulse",
+        ((2, 7, 12), (2, 9, 12), (2, 8, 12)),
+        iterations=600,
+        width=10.0,
+    ),
+    _figure(
+        18,
+        "Two nodes that pulse apart settle when their lengths are mixed",
+        ((6, 10), (9, 15), (6, 9, 10, 15)),
+        iterations=720,
+        capacity=600,
+    ),
+    _figure(
+        21,
+        "With a divisor of 5 left, the mixed node still pulses and evicts",
+        ((20, 40), (25, 50), (20, 25, 40, 50)),
+        iterations=800,
+        capacity=1000,
+    ),
+)

@@ -6,7 +6,7 @@ from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv.papers.congestion.experiments import a100
-from fluidkv.papers.congestion.experiments.printed_tables import Routed
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Routed
 
 _POLICIES = {
     "apart.greedy": (ORANGE, "-", "segregated"),
@@ -17,7 +17,7 @@ _POLICIES = {
 _ENGINES = tuple(reversed(a100.ENGINES))
 
 
-def sweep_figure(number: int, title: str, case: Routed) -> Figure:
+def _figure(number: int, title: str, case: Routed) -> Figure:
     """The paper's figure of this number."""
 
     def draw(data: Data, canvas: Canvas) -> None:
@@ -108,3 +108,17 @@ def parameters(case: Routed) -> dict[str, object]:
         "clock": [a100.BASE_S, a100.PER_KV_TOKEN_S],
         "seed": bursts.SEED,
     }
+
+
+FIGURES = (
+    _figure(
+        31,
+        "Under bursts the coprime pool evicts next to nothing; capped at x*, nobody does",
+        TABLE_6,
+    ),
+    _figure(
+        32,
+        "With a divisor of 25 the pool still evicts under bursts; the cap at x* all but ends it",
+        TABLE_7,
+    ),
+)

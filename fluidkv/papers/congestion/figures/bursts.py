@@ -5,7 +5,7 @@ import numpy as np
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import bursts
-from fluidkv.papers.congestion.experiments.nodes import Routing
+from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL, Routing
 
 FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
@@ -15,7 +15,7 @@ _POLICIES = {
 }
 
 
-def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
+def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
     """The paper's figure of this number; `rate` is the mean of requests at a node."""
 
     def draw(data: Data, canvas: Canvas) -> None:
@@ -102,3 +102,19 @@ def told(data: Data) -> str:
         f"admitted in proportion to what waits, the same cap leaves up to {other:.1f} evictions a "
         "node: when chance fills the queue with the longer requests, x* of those is too much."
     )
+
+
+FIGURES = (
+    _figure(
+        33,
+        "Under bursts coprime mixing evicts less, and the cap x* lets none be evicted",
+        COPRIME,
+        rate=1.0,
+    ),
+    _figure(
+        34,
+        "Under bursts partial mixing evicts somewhat less, and the cap x* lets none be evicted",
+        PARTIAL,
+        rate=0.35,
+    ),
+)
