@@ -23,7 +23,7 @@ from benchmarks.engine import python_step
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import times
 from fluidkv.fluid import class_model, scan_trajectory
-from fluidkv.fluid.boundary import one_class, uniform_starts
+from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
 from fluidkv.fluid.one_class import basins as module
 from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
 from fluidkv.workload import RequestClass, System, Workload
@@ -87,7 +87,7 @@ def run(*, starts: int = STARTS) -> BasinTiming:
     finally:
         module._CORES = cores
 
-    weights, capacity = one_class(system)
+    weights, capacity = weights_of_one_class(system)
     some = masses[:PYTHON_STARTS].tolist()
     counts: list[int] = []
 

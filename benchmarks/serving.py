@@ -20,8 +20,8 @@ import numpy as np
 
 from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import times
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 
 INPUT, OUTPUTS = 512, (20, 21)

@@ -19,8 +19,8 @@ import numpy as np
 
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import times
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.chain.reference import Draws, chain_reference
 from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
 from fluidkv.wait.policy import NestedWait

@@ -177,7 +177,7 @@ assert blind.attained < blind.at_most < target.throughput == 3 < more
 # "far fewer runs exceed it than it allows"
 assert exceeded < 0.2 * float(delta) * chains.sizes["run"]
 # "a fraction of a prompt at each stage"; "ten times as long and a hundred times as rare"
-assert all(n < Fraction(1, 10) for n in fk.fluid_equilibrium(chats).per_stage)
+assert all(n < Fraction(1, 10) for n in fk.wait.fluid_equilibrium(chats).per_stage)
 """,
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2

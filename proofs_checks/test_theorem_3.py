@@ -11,7 +11,7 @@ import pytest
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
-from fluidkv.papers.congestion.claims.mixed.global_convergence import closes, coexisting_cycle
+from fluidkv.papers.congestion.claims.mixed.section_4_3 import closes, coexisting_cycle
 from fluidkv.papers.congestion.instances.return_survey import (
     SHARES,
     coprime_pairs,

@@ -5,8 +5,10 @@ name from above only for a type knows the layer above.
 """
 
 import ast
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -14,12 +16,19 @@ import pytest
 import fluidkv
 
 PACKAGE = Path(fluidkv.__file__).parent
+PUBLIC = {
+    alias.name: node.module
+    for node in ast.parse((PACKAGE / "__init__.pyi").read_text(encoding="utf-8")).body
+    if isinstance(node, ast.ImportFrom) and node.module
+    for alias in node.names
+}
+"""Name at the top level -> the module where it lives."""
 
 GROUND = {"text", "errors", "reading", "files", "verdict", "workload"}
 READERS = {"traces", "measured"}
 SIBLINGS = {"exact", "fluid"}
 SUBJECTS = {"wait", "prefix", "preempt", "tokenpd"}
-LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"serving"}
+LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"runs", "serving"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -29,10 +38,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"text", "errors"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors"},
-    **dict.fromkeys(SIBLINGS, GROUND),
+    "runs": GROUND,
+    "exact": GROUND,
+    "fluid": GROUND | {"runs"},
     **dict.fromkeys(READERS, GROUND),
-    "serving": GROUND | SIBLINGS,
-    **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"serving"}),
+    "serving": GROUND | SIBLINGS | {"runs"},
+    **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "serving"}),
     "answers": LABORATORY,
     "ledger": GROUND,
     # A figure may show what an answer found; it knows no paper.
@@ -89,7 +100,7 @@ def _wrong(room: str, target: str) -> str | None:
     if not inside or inside[0] == "__version__":
         return None
     # `from fluidkv import study_system` reaches the module where the public name lives.
-    home = fluidkv._HOMES.get(inside[0], inside[0]).split(".")[0]
+    home = PUBLIC.get(inside[0], inside[0]).split(".")[0]
     if home == room or home in MAY_IMPORT[room]:
         return None
     return f"{room} imports {home}, but may import only {_listed(MAY_IMPORT[room])}"
@@ -174,6 +185,7 @@ def test_imports_point_one_way(module: str) -> None:
         ("measured.py", "import equinox", "measured imports equinox"),
         ("workload.py", "from fluidkv.verdict import Verdict", "workload imports verdict"),
         ("serving/new.py", "from fluidkv.traces import Trace", "serving imports traces"),
+        ("runs/new.py", "from fluidkv.serving import serve", "runs imports serving"),
         ("wait/new.py", "from fluidkv.prefix import tree", "wait imports prefix"),
         ("answers/new.py", "import matplotlib.pyplot", "answers imports matplotlib"),
         ("answers/new.py", "from fluidkv.figures import render", "answers imports figures"),
@@ -211,11 +223,120 @@ def test_a_right_import_passes(module: str, source: str) -> None:
 
 
 def test_the_picture_has_no_cycle() -> None:
-    above: set[str] = set()
-    waiting = dict(MAY_IMPORT)
-    while waiting:
-        ready = {room for room, below in waiting.items() if below - {room} <= above}
-        assert ready, f"these rooms import each other: {_listed(set(waiting))}"
-        above |= ready
-        for room in ready:
-            del waiting[room]
+    circle = _in_circles(MAY_IMPORT)
+    assert not circle, f"these rooms import each other: {_listed(circle)}"
+
+
+# ------------------------------------------------------------------------------ inner rooms, cycles
+
+
+def circles(sources: Mapping[str, str]) -> list[str]:
+    """One line for each folder whose files and inner rooms import each other in a circle.
+
+    An import counts between the two children, files or folders, of the lowest folder that holds
+    both ends. So no modules import each other in a circle, and no inner rooms do. What an
+    `__init__` imports does not count: rooms load their public names lazily, and a name that is
+    taken of a room counts as the module where it lives.
+
+    Args:
+        sources: path inside the package -> text; of all modules, and of stubs.
+    """
+    homes = {_dotted(module): _dotted(module) for module in sources if module.endswith(".py")}
+    for stub in (module for module in sources if module.endswith(".pyi")):
+        for node in ast.walk(ast.parse(sources[stub])):
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    homes.setdefault(f"{_dotted(stub)}.{alias.name}", _origin(stub, node))
+    arrows: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for module, source in sources.items():
+        if module.endswith((".pyi", "__init__.py")):
+            continue
+        for imported in _imports(module, source):
+            here, there = _dotted(module).split("."), _home(imported.target, homes).split(".")
+            shared = _shared(here, there)
+            if shared < min(len(here), len(there)):
+                arrows[".".join(here[:shared])][here[shared]].add(there[shared])
+    found = [(folder, _in_circles(of)) for folder, of in sorted(arrows.items())]
+    return [f"{folder}: {_listed(circle)} import each other" for folder, circle in found if circle]
+
+
+def _shared(here: list[str], there: list[str]) -> int:
+    """How many folders both paths begin with."""
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(here, there, strict=False))
+    return sum(1 for _ in same)
+
+
+def _dotted(module: str) -> str:
+    return "fluidkv." + module.rsplit(".", 1)[0].replace("/", ".").removesuffix(".__init__")
+
+
+def _home(target: str, homes: Mapping[str, str]) -> str:
+    """The module that an imported name lives in."""
+    while target not in homes and "." in target:
+        target = target.rsplit(".", 1)[0]
+    return homes.get(target, target)
+
+
+def _in_circles(arrows: Mapping[str, set[str]]) -> set[str]:
+    """Nodes on circles, or between two: what is left without beginnings and ends."""
+    left = {node: set(to) - {node} for node, to in arrows.items()}
+    while True:
+        reached = set().union(*left.values())
+        kept = {node: to & left.keys() for node, to in left.items() if to & left.keys()}
+        kept = {node: to for node, to in kept.items() if node in reached}
+        if kept == left:
+            return set(left)
+        left = kept
+
+
+def _sources() -> dict[str, str]:
+    return {
+        path.relative_to(PACKAGE).as_posix(): path.read_text(encoding="utf-8")
+        for path in PACKAGE.rglob("*.py*")
+        if path.suffix in (".py", ".pyi")
+    }
+
+
+def test_no_files_and_no_inner_rooms_import_each_other() -> None:
+    assert circles(_sources()) == []
+
+
+@pytest.mark.parametrize(
+    ("sources", "said"),
+    [
+        (
+            {
+                "fluid/a.py": "from fluidkv.fluid.b import f",
+                "fluid/b.py": "def g():\n    from fluidkv.fluid.c import h",
+                "fluid/c.py": "from .a import i",
+            },
+            "fluidkv.fluid: a, b, c import each other",
+        ),
+        (
+            {
+                "exact/one/a.py": "from fluidkv.exact.two.b import f",
+                "exact/two/b.py": "",
+                "exact/two/c.py": "from fluidkv.exact.one.d import f",
+                "exact/one/d.py": "",
+            },
+            "fluidkv.exact: one, two import each other",
+        ),
+        (
+            {
+                "exact/inner/a.py": "from fluidkv.exact.b import f",
+                "exact/b.py": "from fluidkv.exact import public",
+                "exact/__init__.py": "",
+                "exact/__init__.pyi": "from .inner.c import public as public",
+                "exact/inner/c.py": "",
+            },
+            "fluidkv.exact: b, inner import each other",
+        ),
+    ],
+)
+def test_a_circle_is_named(sources: dict[str, str], said: str) -> None:
+    assert circles(sources) == [said]
+
+
+def test_a_straight_line_is_no_circle() -> None:
+    lines = {"fluid/a.py": "from fluidkv.fluid.in_it.b import f", "fluid/in_it/b.py": ""}
+    assert circles(lines | {"fluid/c.py": "from fluidkv.fluid import a"}) == []

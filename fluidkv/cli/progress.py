@@ -33,11 +33,13 @@ class Progress:
     def show(self, doing: str) -> None:
         self._doing = printable(doing)
 
-    def aside(self) -> None:
-        """Make room for a line on standard output, which may be the same terminal."""
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Make room for what the block writes on standard output, maybe the same terminal."""
         with self._lock:
             if self._live:
                 _write(_CLEAN)
+            yield
 
     def _run(self) -> None:
         wait = _TICK_S if self._live else FIRST_S
@@ -56,7 +58,8 @@ class Progress:
     def end(self) -> None:
         self._ended.set()
         self._thread.join()
-        self.aside()
+        with self.aside():
+            pass
 
 
 @contextmanager

@@ -123,7 +123,7 @@ from .roots.spectrum import certify_spectrum as certify_spectrum
 from .roots.spectrum import count_unstable as count_unstable
 from .routing.mixing import RoutedNode as RoutedNode
 from .routing.mixing import Routing as Routing
-from .routing.mixing import mixed as mixed
+from .routing.mixing import all_mixed as all_mixed
 from .routing.mixing import partitioned as partitioned
 from .routing.mixing import segregated as segregated
 from .routing.partition import BestPartition as BestPartition

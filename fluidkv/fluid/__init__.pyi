@@ -1,5 +1,4 @@
 from .boundary import nearby_starts as nearby_starts
-from .boundary import one_class as one_class
 from .boundary import slice_starts as slice_starts
 from .boundary import uniform_starts as uniform_starts
 from .cohorts.attractors import attractors as attractors

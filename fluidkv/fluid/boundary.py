@@ -117,7 +117,9 @@ def boundary_weights(system: System) -> tuple[Float[np.ndarray, " stage"], Float
     return model.weights[0], model.capacity
 
 
-def one_class(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
+def weights_of_one_class(
+    system: System,
+) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
     """w_j and M as floats.
 
     Raises:

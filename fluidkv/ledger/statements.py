@@ -133,9 +133,12 @@ class Statements:
                 "{count}" in `ours` becomes the number of cases that were tried. Where both would
                 say the statement again, leave them out.
             refuted: how well a counterexample is known.
-            id, place, statement, expected, origin, kind: as in `claim`.
+            expected: as in `claim`. Where it is undecided, since something that the statement
+                rests on is not in the text, a counterexample leaves it so.
+            id, place, statement, origin, kind: as in `claim`.
         """
         held = Evidence.EXACT if cases.whole else Evidence.SAMPLED
+        failed = Verdict.UNDECIDED if expected is Verdict.UNDECIDED else Verdict.FAILS
 
         def declared(predicate: Predicate) -> Predicate:
             def check() -> Outcome:
@@ -147,7 +150,7 @@ class Statements:
                     return found
 
                 bad = cases.counterexample(looked)
-                found = Verdict.HOLDS if bad is None else Verdict.FAILS
+                found = Verdict.HOLDS if bad is None else failed
                 as_recorded = found is expected
                 surprise = "no counterexample" if bad is None else "a counterexample"
                 return Outcome(

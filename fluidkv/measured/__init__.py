@@ -1,10 +1,10 @@
 """What a running engine showed: its counters read, what swings in them, a prediction beside it.
 
 `read_timeseries` reads the counters, `measure` takes mean, iteration rate and dominant period from
-the part with a backlog, `compare` holds them against a prediction.
+the part with a backlog, `compare_with_prediction` holds them against a prediction.
 """
 
-from fluidkv.measured.comparison import Comparison, compare
+from fluidkv.measured.comparison import Comparison, compare_with_prediction
 from fluidkv.measured.oscillation import (
     SURROGATE_SEED,
     Measurement,
@@ -21,7 +21,7 @@ __all__ = [
     "Oscillation",
     "ReadReport",
     "Timeseries",
-    "compare",
+    "compare_with_prediction",
     "find_oscillation",
     "measure",
     "read_timeseries",

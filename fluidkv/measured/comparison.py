@@ -36,7 +36,7 @@ class Comparison:
         }
 
 
-def compare(
+def compare_with_prediction(
     measurement: Measurement, in_flight: float, period_iterations: float | None
 ) -> Comparison:
     """Hold the equilibrium and the period of a mode against a measurement.

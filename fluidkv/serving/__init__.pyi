@@ -1,7 +1,3 @@
-from .arrivals import bursts as bursts
-from .arrivals import poisson as poisson
-from .arrivals import replayed as replayed
-from .arrivals import saturated as saturated
 from .bench import bench_requests as bench_requests
 from .clock import CLOCKS as CLOCKS
 from .clock import VIDUR_LLAMA3_8B_A100 as VIDUR_LLAMA3_8B_A100
@@ -20,7 +16,6 @@ from .engines import VLLM as VLLM
 from .engines import VLLM_0_11 as VLLM_0_11
 from .engines import engine as engine
 from .limits import Limits as Limits
-from .measuring import metrics as metrics
 from .metastability.cohorts import CohortState as CohortState
 from .metastability.cohorts import serve_cohorts as serve_cohorts
 from .metastability.collapse import CollapsedCycle as CollapsedCycle
@@ -40,8 +35,6 @@ from .records.replay import read_records as read_records
 from .records.replay import replay as replay
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
-from .requests import Requests as Requests
-from .result import RunStatus as RunStatus
 from .rules import EngineRules as EngineRules
 from .run import NO_HORIZON as NO_HORIZON
 from .run import largest_request as largest_request

@@ -1,9 +1,14 @@
-"""What goes into an engine and what comes out, as plain arrays: B runs, N requests, W windows."""
+"""What goes into an engine, as plain arrays: B runs, N requests."""
 
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
+
+from fluidkv.runs.batch import filled_up
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
 
 
 class RunArrays(NamedTuple):
@@ -25,19 +30,36 @@ class RunArrays(NamedTuple):
     start: Int[np.ndarray, "run started"]  # outputs of those that run at the start; 0: none
 
 
-class RunRecords(NamedTuple):
-    """What happened. Times are NaN where the event did not come; None where nobody asked."""
+def arrays_of(
+    tables: list[Requests],
+    all_limits: list[Limits],
+    clocks: list[IterationClock],
+    populations: list[int | None],
+    start: list[int],
+) -> RunArrays:
+    """The numbers of all runs; `start`: outputs of those that run already, the same in each."""
+    longest = max(len(table) for table in tables)
 
-    counts: Int[np.ndarray, "run window count"]  # sums over a window; 0 after the run's end
-    time: Float[np.ndarray, "run window"]  # clock at the end of each window
-    iterations: Int[np.ndarray, " run"]
-    done: Int[np.ndarray, " run"]
-    stuck: Bool[np.ndarray, " run"]
-    arrival: Float[np.ndarray, "run request"] | None = None
-    admitted_at: Float[np.ndarray, "run request"] | None = None
-    first_token_at: Float[np.ndarray, "run request"] | None = None
-    last_token_at: Float[np.ndarray, "run request"] | None = None
-    longest_gap: Float[np.ndarray, "run request"] | None = None
-    evictions: Int[np.ndarray, "run request"] | None = None
-    outputs: Int[np.ndarray, "run request"] | None = None
-    finished: Bool[np.ndarray, "run request"] | None = None
+    def padded(column: str, fill: float) -> np.ndarray:
+        return np.stack([filled_up(getattr(table, column), 0, longest, fill) for table in tables])
+
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(limits, name) for limits in all_limits], np.int64)
+
+    rates = [limits.admission_rate for limits in all_limits]
+    return RunArrays(
+        input_length=padded("input_length", 1),
+        output_length=padded("output_length", 1),
+        max_output=padded("max_output", 1),
+        arrival=padded("arrival", np.inf),
+        requests=np.array([len(table) for table in tables]),
+        blocks=column("blocks"),
+        block_size=column("block_size"),
+        watermark_blocks=column("watermark_blocks"),
+        sequences=column("sequences"),
+        budget=column("budget"),
+        rate=np.array([(0, 1) if r is None else (r.numerator, r.denominator) for r in rates]),
+        clients=np.array([population or 0 for population in populations]),
+        clock=np.array([(c.base, c.per_kv_token, c.per_prefill_token) for c in clocks]),
+        start=np.array([start] * len(tables), np.int64).reshape(len(tables), -1),
+    )

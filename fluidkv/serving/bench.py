@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 
 
 def bench_requests(

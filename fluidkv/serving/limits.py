@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 
 UNLIMITED = 2**30
 """Stands for no cap where an engine wants a number; above any count of requests or tokens here."""
@@ -19,9 +19,9 @@ class Limits:
         capacity: M, KV tokens.
         block_size: tokens a block; memory is handed out in whole blocks.
         max_num_seqs: most requests running at once.
-        max_num_batched_tokens: most tokens an iteration computes; None for no limit.
+        max_num_batched_tokens: most tokens that an iteration computes; None for no limit.
         watermark: share of the blocks that admission leaves free, in [0, 1): int(w (blocks + 1)).
-        admission_rate: most admissions an iteration, fractions by an accumulator (Congestion 5.1);
+        admission_rate: most admissions per iteration, fractions by an accumulator (Congestion 5.1);
             None for no limit. A permit that is not used lapses, so that any W iterations admit
             fewer than 1 + W times the rate.
 
@@ -38,10 +38,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("capacity", "block_size"):
-            object.__setattr__(self, name, _count(name, getattr(self, name)))
+            object.__setattr__(self, name, count(name, getattr(self, name)))
         for name in ("max_num_seqs", "max_num_batched_tokens"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, _count(name, getattr(self, name)))
+                object.__setattr__(self, name, count(name, getattr(self, name)))
         if self.block_size > self.capacity:
             raise InputError(
                 "block_size", self.block_size, f"at most the capacity, {self.capacity}"
@@ -83,9 +83,3 @@ class Limits:
     def blocks_of(self, tokens: int) -> int:
         """Blocks that hold so many tokens of one request."""
         return -(-tokens // self.block_size)
-
-
-def _count(argument: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or value.__index__() < 1:
-        raise InputError(argument, value, "an integer of at least 1")
-    return value.__index__()

@@ -1,18 +1,18 @@
 """The literal reference behind the interface of the fast engines."""
 
-from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.serving.arrays import RunArrays, RunRecords
+from fluidkv.runs.batch import Progress, Watch
+from fluidkv.runs.records import Outcome, RunRecords, in_windows, times_of
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS, Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 
-Progress = Callable[[int, int], None]
 _EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
 
@@ -27,25 +27,14 @@ def run_literally(
     on_progress: Progress | None = None,
 ) -> RunRecords:
     """One run after the other, through `reference.Engine`; as `engine.run_engine`."""
-    runs = [
-        _run(_engine(rules, arrays, run, jumps), arrays, run, iterations, every, on_progress)
-        for run in range(arrays.requests.size)
-    ]
-    windows = max(len(time) for _, time, _, _ in runs)
-    counts = np.zeros((len(runs), windows, len(COUNTS)), np.int64)
-    times = np.full((len(runs), windows), np.nan)
-    for run, (rows, time, _, _) in enumerate(runs):
-        counts[run, : len(time)] = rows
-        times[run, : len(time)] = time
-    engines = [engine for *_, engine, _ in runs]
-    return RunRecords(
-        counts,
-        times,
-        iterations=np.array([engine.iteration for engine in engines]),
-        done=np.array([engine.done for engine in engines]),
-        stuck=np.array([stuck for *_, stuck in runs]),
-        **(_of_requests(engines, arrays.output_length.shape) if keep_requests else {}),
-    )
+    watch = Watch(on_progress)
+
+    def outcome(run: int) -> Outcome:
+        found = played(_engine(rules, arrays, run, jumps), iterations, watch)
+        return found if keep_requests else found._replace(requests=None)
+
+    found = (outcome(run) for run in range(arrays.requests.size))
+    return in_windows(found, every, requests=arrays.output_length.shape[1])
 
 
 def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Engine:
@@ -71,49 +60,21 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
     return engine
 
 
-def _run(
-    engine: Engine,
-    arrays: RunArrays,
-    run: int,
-    iterations: int,
-    every: int,
-    on_progress: Progress | None,
-) -> tuple[list[np.ndarray], list[float], Engine, bool]:
-    rows: list[np.ndarray] = []
+def played(engine: Engine, iterations: int, watch: Watch) -> Outcome:
+    """An engine's run until all is done, it is stuck, or to the horizon."""
+    rows: list[list[int]] = []
     time: list[float] = []
-    stuck = False
+    stuck, told, done = False, 0, engine.done
     while engine.iteration < iterations and engine.done < len(engine.all) and not stuck:
-        row = np.array(list(engine.step().values()), np.int64)
-        if engine.iteration % every == 1 or every == 1:
-            rows.append(row)
-            time.append(engine.now)
-        else:
-            rows[-1] += row
-            time[-1] = engine.now
+        rows.append(list(engine.step().values()))
+        time.append(engine.now)
         stuck = engine.stuck
-        if on_progress is not None and engine.iteration % _EVERY_SO_OFTEN == 0:
-            on_progress(engine.iteration, engine.done)
-    return rows, time, engine, stuck
-
-
-def _of_requests(engines: list[Engine], shape: tuple[int, ...]) -> dict[str, np.ndarray]:
-    kinds = {
-        "arrival": np.nan,
-        "admitted_at": np.nan,
-        "first_token_at": np.nan,
-        "last_token_at": np.nan,
-        "longest_gap": 0.0,
-        "evictions": 0,
-        "outputs": 0,
-        "finished": False,
-    }
-    found = {name: np.full(shape, empty) for name, empty in kinds.items()}
-    for run, engine in enumerate(engines):
-        for request in engine.all:
-            for name, column in found.items():
-                value = getattr(request, name)
-                if name == "arrival" and engine.clients and request.index >= engine.arrived:
-                    value = np.nan  # has not come
-                if value is not None:
-                    column[run, request.index] = value
-    return found
+        if len(rows) % _EVERY_SO_OFTEN == 0:
+            watch.report(len(rows) - told, engine.done - done)
+            told, done = len(rows), engine.done
+    watch.report(len(rows) - told, engine.done - done)
+    requests = times_of(engine.all, [request.outputs for request in engine.all])
+    if engine.clients:
+        requests.arrival[engine.arrived :] = np.nan  # has not come
+    counts = np.array(rows, np.int64).reshape(-1, len(COUNTS))
+    return Outcome(counts, np.array(time), engine.done, stuck, requests)

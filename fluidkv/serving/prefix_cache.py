@@ -14,19 +14,20 @@ caching were at hand to hold it against.
 
 from dataclasses import dataclass, field
 
-import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrays import RunRecords
+from fluidkv.runs.batch import Watch
+from fluidkv.runs.dataset import as_dataset
+from fluidkv.runs.records import in_windows
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.reference import Engine, Request
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.result import as_dataset
+from fluidkv.serving.literal import played
+from fluidkv.serving.reference import COUNTS, Engine, Request
 from fluidkv.serving.rules import EngineRules, Keeps
-from fluidkv.serving.run import largest_request
+from fluidkv.serving.run import NO_HORIZON, largest_request
 
 Place = tuple[int, int]
 """(request, which of its blocks)."""
@@ -48,37 +49,17 @@ def serve_caching(
         found = f"{limits.capacity}, where request {worst} needs {needed} blocks"
         raise InputError("capacity", found, f"its largest request; {available} blocks are there")
     run = CachingEngine(requests, rules, limits, clock)
-    rows: list[list[int]] = []
-    times: list[float] = []
-    stuck = False
-    while run.done < len(requests) and not stuck:
-        rows.append(list(run.step().values()))
-        times.append(run.now)
-        stuck = run.stuck
-    records = RunRecords(
-        np.array([rows], np.int64),
-        np.array([times]),
-        iterations=np.array([run.iteration]),
-        done=np.array([run.done]),
-        stuck=np.array([stuck]),
-        **{
-            name: np.array([[_plain(getattr(request, name)) for request in run.all]])
-            for name in _OF_REQUESTS
-        },
+    found = as_dataset(
+        in_windows([played(run, NO_HORIZON, Watch())], 1),
+        COUNTS,
+        [requests],
+        blocks=[limits.blocks],
+        block_size=[limits.block_size],
+        every=1,
+        label=rules.label,
+        unit=clock.unit,
     )
-    return as_dataset(records, [requests], [limits], clock, rules, 1).assign(
-        reused_tokens=("run", [run.reused_tokens])
-    )
-
-
-_OF_REQUESTS = (
-    *("arrival", "admitted_at", "first_token_at", "last_token_at", "longest_gap"),
-    *("evictions", "outputs", "finished"),
-)
-
-
-def _plain(value: float | None) -> float:
-    return np.nan if value is None else value
+    return found.assign(reused_tokens=("run", [run.reused_tokens]))
 
 
 @dataclass(eq=False)

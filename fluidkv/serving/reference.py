@@ -18,10 +18,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import (
     EngineRules,
     Gate,

@@ -1,19 +1,24 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrays import RunArrays, RunRecords
+from fluidkv.runs.batch import Progress
+from fluidkv.runs.checks import count
+from fluidkv.runs.dataset import as_dataset
+from fluidkv.runs.records import RunRecords
+from fluidkv.runs.requests import Requests
+from fluidkv.runs.values import one_each
+from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.result import as_dataset
+from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
 
 NO_HORIZON = 2**31 - 1
@@ -40,7 +45,7 @@ def serve(
     keep_requests: bool = True,
     start: Sequence[int] = (),
     backend: Literal["auto", "jax", "reference"] = "auto",
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Serve requests until all are done, or to a horizon.
 
@@ -48,7 +53,7 @@ def serve(
     batch, and nothing is compiled again for other numbers.
 
     Args:
-        requests: who comes when; see `fluidkv.serving.arrivals`.
+        requests: who comes when; see `fluidkv.runs.arrivals`.
         engine: a name out of `ENGINES`, or rules.
         limits: memory and caps.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
@@ -81,23 +86,27 @@ def serve(
             memory, numbers of runs that differ, a horizon or window below 1.
     """
     rules = named(engine)
-    tables, all_limits, clocks, populations = _runs(requests, limits, clock, clients)
+    tables, all_limits, given_clocks, populations = one_each(
+        {"requests": requests, "limits": limits, "clock": clock, "clients": clients}
+    ).values()
+    clocks = [each or IterationClock.iterations() for each in given_clocks]
     _check(tables, rules, all_limits, clocks, populations)
     _check_horizon(iterations, every, rules)
-    arrays = _arrays(
-        tables, all_limits, clocks, populations, _checked_start(start, tables, rules, all_limits)
-    )
+    running = _checked_start(start, tables, rules, all_limits)
+    arrays = arrays_of(tables, all_limits, clocks, populations, running)
+    jumps, unit = clocks[0].jumps, clocks[0].unit
     horizon = NO_HORIZON if iterations is None else iterations
-    records = _backend(backend, rules, arrays, clocks[0].jumps, horizon)(
+    records = _backend(backend, rules, arrays, jumps, horizon)(
         rules,
         arrays,
-        jumps=clocks[0].jumps,
+        jumps=jumps,
         iterations=horizon,
         every=every,
         keep_requests=keep_requests,
         on_progress=on_progress,
     )
-    return as_dataset(records, tables, all_limits, clocks[0], rules, every)
+    memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
+    return as_dataset(records, COUNTS, tables, **memory, every=every, label=rules.label, unit=unit)
 
 
 def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
@@ -124,32 +133,6 @@ def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> t
     return worst, int(needed[worst]), available
 
 
-def _runs(
-    requests: Requests | Sequence[Requests],
-    limits: Limits | Sequence[Limits],
-    clock: IterationClock | Sequence[IterationClock] | None,
-    clients: int | Sequence[int | None] | None,
-) -> tuple[list[Requests], list[Limits], list[IterationClock], list[int | None]]:
-    """One of each for every run; what is single serves them all."""
-    columns: dict[str, list[Any]] = {
-        name: list(value) if isinstance(value, Sequence) else [value]
-        for name, value in (
-            ("requests", requests),
-            ("limits", limits),
-            ("clock", clock),
-            ("clients", clients),
-        )
-    }
-    size = max(len(column) for column in columns.values())
-    for name, column in columns.items():
-        if len(column) not in (1, size):
-            raise InputError(name, f"{len(column)} of them", f"1, or {size} as the other arguments")
-    tables, all_limits, clocks, populations = (
-        column * size if len(column) == 1 else column for column in columns.values()
-    )
-    return tables, all_limits, [c or IterationClock.iterations() for c in clocks], populations
-
-
 def _check(
     tables: list[Requests],
     rules: EngineRules,
@@ -168,8 +151,8 @@ def _check(
     if len({clock.unit for clock in clocks}) > 1:
         raise InputError("clock", "several units", "one unit for all runs")
     for population in populations:
-        if population is not None and not (_whole(population) and population >= 1):
-            raise InputError("clients", population, "an integer of at least 1")
+        if population is not None:
+            count("clients", population)
     seen: set[tuple[int, Limits]] = set()
     for table, limits in zip(tables, all_limits, strict=True):
         if (id(table), limits) in seen:
@@ -193,12 +176,8 @@ def _check_horizon(iterations: int | None, every: int, rules: EngineRules) -> No
         allowed = f"a horizon: under {rules.label} a run need not end"
         raise InputError("iterations", iterations, allowed)
     for name, value in (("iterations", iterations), ("every", every)):
-        if value is not None and not (_whole(value) and 1 <= value <= NO_HORIZON):
-            raise InputError(name, value, f"an integer from 1 to {NO_HORIZON}")
-
-
-def _whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None:
+            count(name, value, most=NO_HORIZON)
 
 
 def _checked_start(
@@ -208,61 +187,22 @@ def _checked_start(
     if column.ndim != 1 or (column.size and column.dtype.kind not in "iu"):
         raise InputError("start", start, "whole numbers of outputs")
     outputs = column.tolist()
-    count = len(outputs)
+    size = len(outputs)
     for table, limits in zip(tables, all_limits, strict=True):
         most = min(len(table), limits.sequences)
-        if count > most:
-            raise InputError("start", f"{count} requests", f"at most {most}")
+        if size > most:
+            raise InputError("start", f"{size} requests", f"at most {most}")
         for index, emitted in enumerate(outputs):
             if not 1 <= emitted < table.output_length[index]:
                 most = table.output_length[index] - 1
                 raise InputError("start", emitted, f"1 to {most} outputs for request {index}")
-        if count and table.arrival[count - 1] > 0:
-            raise InputError("start", f"{count} requests", "requests that have arrived at 0")
-        tokens = table.input_length[:count] + column - 1 + rules.reserved_tokens
-        held = int((-(-tokens // limits.block_size)).sum()) if count else 0
+        if size and table.arrival[size - 1] > 0:
+            raise InputError("start", f"{size} requests", "requests that have arrived at 0")
+        tokens = table.input_length[:size] + column - 1 + rules.reserved_tokens
+        held = int((-(-tokens // limits.block_size)).sum()) if size else 0
         if held > limits.blocks:
             raise InputError("start", f"{held} blocks held", f"at most {limits.blocks}")
     return outputs
-
-
-def _arrays(
-    tables: list[Requests],
-    all_limits: list[Limits],
-    clocks: list[IterationClock],
-    populations: list[int | None],
-    start: list[int],
-) -> RunArrays:
-    longest = max(len(table) for table in tables)
-
-    def padded(column: str, fill: float) -> np.ndarray:
-        rows = [getattr(table, column) for table in tables]
-        if all(len(row) == longest for row in rows):
-            return np.stack(rows)
-        return np.stack(
-            [np.concatenate([r, np.full(longest - len(r), fill, r.dtype)]) for r in rows]
-        )
-
-    def column(name: str) -> np.ndarray:
-        return np.array([getattr(limits, name) for limits in all_limits], np.int64)
-
-    rates = [limits.admission_rate for limits in all_limits]
-    return RunArrays(
-        input_length=padded("input_length", 1),
-        output_length=padded("output_length", 1),
-        max_output=padded("max_output", 1),
-        arrival=padded("arrival", np.inf),
-        requests=np.array([len(table) for table in tables]),
-        blocks=column("blocks"),
-        block_size=column("block_size"),
-        watermark_blocks=column("watermark_blocks"),
-        sequences=column("sequences"),
-        budget=column("budget"),
-        rate=np.array([(0, 1) if r is None else (r.numerator, r.denominator) for r in rates]),
-        clients=np.array([population or 0 for population in populations]),
-        clock=np.array([(c.base, c.per_kv_token, c.per_prefill_token) for c in clocks]),
-        start=np.array([start] * len(tables), np.int64).reshape(len(tables), -1),
-    )
 
 
 def _backend(

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from numbers import Rational
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 from fluidkv.serving.clock import IterationClock
 
 Exact = Fraction | int
@@ -160,19 +161,6 @@ def probability(argument: str, value: object) -> Fraction:
     if number >= 1:
         raise InputError(argument, str(plain(number)), "a probability in (0, 1)")
     return number
-
-
-def count(argument: str, value: object, *, least: int = 1) -> int:
-    """The value as an int.
-
-    Raises:
-        InputError: not a whole number, or below `least`.
-    """
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        raise InputError(argument, value, f"an integer of at least {least}")
-    if value.__index__() < least:
-        raise InputError(argument, value, f"an integer of at least {least}")
-    return value.__index__()
 
 
 def several(argument: str, values: Any, what: str) -> tuple[Any, ...]:

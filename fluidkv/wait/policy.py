@@ -51,7 +51,7 @@ class NestedWait:
     Args:
         ends: the last stage of each segment, increasing, the first at least 1; no output is longer
             than the last.
-        thresholds: n_k, one a segment, each at least 1.
+        thresholds: n_k, one for each segment, each at least 1.
 
     Raises:
         InputError: ends that do not increase, or thresholds that are not one for each, at least 1.
@@ -74,7 +74,7 @@ class NestedWait:
             raise InputError("ends", list(ends), "increasing output lengths, at least one")
         thresholds = _thresholds(self.thresholds)
         if len(thresholds) != len(ends):
-            raise InputError("thresholds", list(thresholds), f"{len(ends)}, one a segment")
+            raise InputError("thresholds", list(thresholds), f"{len(ends)}, one for each segment")
         object.__setattr__(self, "ends", ends)
         object.__setattr__(self, "thresholds", thresholds)
 

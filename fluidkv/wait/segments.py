@@ -41,12 +41,13 @@ class Segments:
             count("ends", end) for end in several("ends", self.ends, "increasing output lengths")
         )
         rates = tuple(
-            exact("rates", rate, above=0) for rate in several("rates", self.rates, "one a segment")
+            exact("rates", rate, above=0)
+            for rate in several("rates", self.rates, "one for each segment")
         )
         if not ends or any(b <= a for a, b in pairwise(ends)):
             raise InputError("ends", list(ends), "increasing output lengths, at least one")
         if len(rates) != len(ends):
-            raise InputError("rates", f"{len(rates)} of them", f"{len(ends)}, one a segment")
+            raise InputError("rates", f"{len(rates)} of them", f"{len(ends)}, one for each segment")
         for k, (before, after) in enumerate(pairwise(rates), start=2):
             if after > before:
                 allowed = f"at most {plain(before)}, the rate of the segment before"

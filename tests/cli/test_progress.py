@@ -18,8 +18,8 @@ with progress("counting [/x]") as line:
     time.sleep(0.8)
     line.show("counted")
     time.sleep(0.8)
-    line.aside()
-    print("answer")
+    with line.aside():
+        print("answer")
 """
 
 

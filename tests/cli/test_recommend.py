@@ -65,8 +65,8 @@ def test_where_prefill_is_free_a_caution_stands_under_the_gain(capsys, monkeypat
     lines = shown(capsys, *options).splitlines()
     below = lines[[line.startswith("against now") for line in lines].index(True) + 1 :]
     words = " ".join(" ".join(below[:2]).split())
-    said = "prefill costs nothing here: a watermark looks worse than it is; give --clock D0:D1:D2"
-    assert words == f"CAUTION {said}"
+    said = "prefill costs nothing here: a watermark looks worse than it is; it has no time to first"
+    assert words == f"CAUTION {said} token; give --clock D0:D1:D2"
     assert "CAUTION" in shown(capsys, *options, "--clock", "0.01:1e-6")
     assert "CAUTION" not in shown(capsys, *options, "--clock", "0.01:1e-6:1e-4")
     caps = [*TWO, "--requests", "104", "--runs", "1", "--max-num-seqs", "12", "--rate-cap", "1/2"]
@@ -117,7 +117,7 @@ def test_words_and_flags_within_80_columns(capsys, monkeypatch):
     words = " ".join(text.split())
     assert "400 KV tokens, vllm 0.33.0" in words
     assert "--max-num-seqs 12 (vllm 0.33.0)" in words
-    assert "preemption_rate <= 0 1 / iteration: met, worst run 0" in words
+    assert "preemption_rate <= 0 request / iteration: met, worst run 0" in words
     assert "25 clients" in words
     assert "prefix caching" in words
     assert "none tried ends preemption" in words
@@ -311,8 +311,6 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
         "1",
         "--watermark",
         "0.1",
-        "--rate-cap",
-        "1",
     ]
     found = answer(capsys, *options, "--max-num-seqs", "100")
     assert found["capacity"] == 2587 * 16
@@ -323,7 +321,7 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
     assert found["clock"]["unit"] == "s"
     assert 0.005 < found["clock"]["base"] < 0.05  # an RTX 4090 and 8 billion parameters: tens of ms
     words = " ".join(shown(capsys, *options, "--max-num-seqs", "100", "--clock", "0.02").split())
-    assert "prefix caching on" in words
+    assert "vllm 0.33.0, prefix cache for preempted requests" in words
     assert "0.02 s per iteration" in words
     own = answer(
         capsys,

@@ -33,7 +33,7 @@ HALF = Fraction(1, 2)
 MIX = fk.LengthMix((5, 9), (HALF, HALF))
 LONG = fk.LengthMix((61, 80), (HALF, HALF))  # the route of winding numbers, and P in balls
 PAIRED = fk.LengthMix((4, 6), (HALF, HALF))  # with roots of the limit on the circle
-SEGMENTS = fk.Segments(10, (4, 9), (Fraction(2), Fraction(1)))
+SEGMENTS = fk.wait.Segments(10, (4, 9), (Fraction(2), Fraction(1)))
 
 
 def system(mix: fk.LengthMix, input_length: int) -> fk.System:
@@ -47,7 +47,7 @@ def stability_in_full(mix: fk.LengthMix, input_length: int) -> object:
 
 
 def energies(mix: fk.LengthMix, input_length: int) -> object:
-    found = fk.neighbourhood(system(mix, input_length))
+    found = fk.exact.neighbourhood(system(mix, input_length))
     deviation = [Fraction(1, 3), *[Fraction(0)] * (mix.ages - 1)]
     return found, found.lyapunov.norm, found.energy(deviation), found.contains(deviation)
 
@@ -61,12 +61,14 @@ def branch(mix: fk.LengthMix) -> object:
 
 
 def memory() -> object:
-    bound = fk.theorem_2_memory(SEGMENTS, (10, 6), 1, 100, Fraction(1, 10))
+    bound = fk.wait.theorem_2_memory(SEGMENTS, (10, 6), 1, 100, Fraction(1, 10))
     return bound, bound.total, bound.capacity, bound.upper
 
 
 def server_gap() -> object:
-    return theorem_1_gap(fk.WaitSystem((fk.PromptType(1, 1, 2),), 1, Fraction(1, 10)), (3,), 100)
+    return theorem_1_gap(
+        fk.wait.WaitSystem((fk.wait.PromptType(1, 1, 2),), 1, Fraction(1, 10)), (3,), 100
+    )
 
 
 CERTIFIED: dict[str, Callable[[], object]] = {
@@ -81,13 +83,13 @@ CERTIFIED: dict[str, Callable[[], object]] = {
     "input_threshold": lambda: fk.input_threshold(MIX),
     "crossings": lambda: InputPencil(PAIRED).crossings(),
     "asymptotic_threshold": lambda: asymptotic_threshold(LONG),
-    "lyapunov": lambda: fk.lyapunov(MIX.weights(200)).norm,
-    "enclosed_eigenvalues": lambda: enclosed_eigenvalues(fk.lyapunov(MIX.weights(200)).flint),
+    "lyapunov": lambda: fk.exact.lyapunov(MIX.weights(200)).norm,
+    "enclosed_eigenvalues": lambda: enclosed_eigenvalues(fk.exact.lyapunov(MIX.weights(200)).flint),
     "neighbourhood": lambda: energies(MIX, 200),
     "neighbourhood in balls": lambda: energies(LONG, 400_000),
     "uniform_bound": lambda: uniform_bound(MIX, 200),
-    "pulse_stability": lambda: fk.pulse_stability(pulse_cycle(system(PAIRED, 20))),
-    "pulse_stability of other gaps": lambda: fk.pulse_stability(
+    "pulse_stability": lambda: fk.exact.pulse_stability(pulse_cycle(system(PAIRED, 20))),
+    "pulse_stability of other gaps": lambda: fk.exact.pulse_stability(
         pulse_cycle(system(PAIRED, 20), (1, 1))
     ),
     "cycle_stability": lambda: cycle_stability(
@@ -184,7 +186,7 @@ def test_certificates_pickle_to_the_last_bit(name):
 
 
 def test_matrices_of_balls_pickle():
-    found = fk.lyapunov(LONG.weights(400_000))
+    found = fk.exact.lyapunov(LONG.weights(400_000))
     assert isinstance(found.flint, arb_mat)
     assert digits(pickle.loads(pickle.dumps(found))) == digits(found)
 

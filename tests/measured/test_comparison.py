@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from fluidkv.measured import compare, measure
+from fluidkv.measured import compare_with_prediction, measure
 from tests.measured.series import sine
 
 
 def test_comparison_turns_iterations_into_seconds() -> None:
     measured = measure(sine(20.0), window=(0, 199))
-    result = compare(measured, 33.0, 190.0)
+    result = compare_with_prediction(measured, 33.0, 190.0)
     assert result.predicted_period_s == pytest.approx(19.0, rel=1e-12)
     shown = json.loads(json.dumps(result.as_dict()))
     assert shown["predicted"] == {"in_flight": 33.0, "period_s": result.predicted_period_s}
@@ -21,6 +21,6 @@ def test_comparison_turns_iterations_into_seconds() -> None:
 
 
 def test_comparison_without_a_period() -> None:
-    result = compare(measure(sine(20.0)), 33.0, None)
+    result = compare_with_prediction(measure(sine(20.0)), 33.0, None)
     assert result.predicted_period_s is None
     assert result.period_difference is None

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import poisson
+from fluidkv.runs.arrivals import poisson
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.compiled.engine import LONGEST, run_engine
 from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import CachingEngine
 from fluidkv.serving.reference import Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload

@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import CachingEngine, serve_caching
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 
 CLOCK = IterationClock(1.0, 0.0, 0.1)

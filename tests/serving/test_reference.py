@@ -7,11 +7,11 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES, SGLANG
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS, Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, Keeps, NewTokenRatio, Requeue, Victim
 
 LONGEST_RUN = 5_000

@@ -8,11 +8,11 @@ from fractions import Fraction
 
 import pytest
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG, TRTLLM_NO_EVICT, VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, NewTokenRatio, RatioReset
 
 ESTIMATE = replace(SGLANG, ratio=NewTokenRatio(reset=RatioReset.ESTIMATE, ahead=20))

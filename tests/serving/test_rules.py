@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import (
     RESTART,
@@ -20,7 +21,6 @@ from fluidkv.serving.engines import (
 )
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import Engine
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, NewTokenRatio
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import poisson, saturated
+from fluidkv.runs.arrivals import poisson, saturated
+from fluidkv.runs.dataset import KNOWN_COUNTS, RunStatus
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES, VIDUR_SARATHI, engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.result import LEVELS, RunStatus
 from fluidkv.serving.run import largest_request, serve
 from fluidkv.workload import RequestClass, Workload
 
@@ -64,7 +64,7 @@ def test_windows_hold_sums_of_flows_and_means_of_levels():
     assert coarse.iteration.values.tolist() == [10, 20, 30, 40, 50]
     for name in COUNTS:
         parts = [fine[name].values[0, at : at + 10] for at in range(0, 47, 10)]
-        expected = [part.mean() if name in LEVELS else part.sum() for part in parts]
+        expected = [part.mean() if KNOWN_COUNTS[name].level else part.sum() for part in parts]
         assert coarse[name].values[0].tolist() == expected
     assert coarse.time.values[0].tolist() == [10, 20, 30, 40, 47]
 

@@ -196,7 +196,7 @@ def test_a_segment_for_each_output_carries_the_load_of_the_types(system):
         ((1, (), ()), r"ends: got \[\]; allowed: increasing"),
         ((1, (2, 2), (1, 1)), r"ends: got \[2, 2\]"),
         ((1, (0, 2), (1, 1)), "ends: got 0; allowed: an integer of at least 1"),
-        ((1, (1, 2), (1,)), "rates: got '1 of them'; allowed: 2, one a segment"),
+        ((1, (1, 2), (1,)), "rates: got '1 of them'; allowed: 2, one for each segment"),
         ((1, (1, 2), (1, 2)), "rates: got '2 in segment 2'; allowed: at most 1"),
         ((1, (1, 2), (1, 0)), "rates: got '0'"),
         ((1, (1, 2), (1, 0.5)), "rates: got 0.5; allowed: an integer or a Fraction"),

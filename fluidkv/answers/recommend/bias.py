@@ -39,13 +39,21 @@ class Bias:
 
     @property
     def spread(self) -> float:
-        """Root mean square of the parts: what is off in one and made good in another counts."""
-        return math.sqrt(sum(x * x for x in self.parts) / len(self.parts)) if self.parts else 0.0
+        """Standard deviation of the parts: what is off in one and made good in another counts."""
+        return float(np.std(self.parts)) if self.parts else 0.0
 
     @property
     def error_bar(self) -> float:
-        """What a gain has to exceed, relative: the larger of the two."""
-        return max(abs(self.relative), self.spread)
+        """What a gain has to exceed, relative: bias and spread together."""
+        return abs(self.relative) + self.spread
+
+    def gain(self, value: float, *, more_is_better: bool) -> float:
+        """What a simulated setting gains on the server as it is, simulated or measured.
+
+        Relative, the lesser of the two: a number that the log itself already has is no gain.
+        """
+        gains = [value / base - 1 for base in (self.simulated, self.measured)]
+        return min(gains) if more_is_better else -max(gains)
 
     def as_dict(self) -> dict[str, float]:
         """Plain values for JSON."""

@@ -9,9 +9,9 @@ from typing import Literal
 from fluidkv.answers.recommend.frontier import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
-from fluidkv.serving.arrivals import poisson, replayed, saturated
+from fluidkv.runs.arrivals import poisson, replayed, saturated
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 

@@ -134,7 +134,7 @@ SLO_METRICS: Mapping[str, bool] = MappingProxyType(
     dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
     | dict.fromkeys(_THROUGHPUTS, True)
 )
-"""Metric of `fluidkv.serving.measuring` -> whether its bound is a least value, not a most."""
+"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most."""
 
 
 @dataclass(frozen=True)
@@ -216,6 +216,7 @@ def choose(
     *,
     throughput: str,
     tails: Sequence[str],
+    among: Sequence[int] | None = None,
 ) -> Choice:
     """The setting to take, by `RULE`. Allowed is what meets every SLO in every run.
 
@@ -228,12 +229,13 @@ def choose(
         slos: what is asked.
         throughput: the metric to make large.
         tails: metrics that must not get worse.
+        among: indices of the settings that may be taken; None: all.
     """
     if slos:
         allowed = np.all([slo.met(table[slo.metric]) for slo in slos], axis=0)
     else:
         allowed = np.all([_no_worse(table[name]) for name in tails], axis=0)
-    kept = tuple(np.flatnonzero(allowed).tolist())
+    kept = tuple(i for i in np.flatnonzero(allowed).tolist() if among is None or i in among)
     if not kept:
         excess = np.array([slo.excess(table[slo.metric]) for slo in slos])
         missed = (excess > 0).sum(axis=0)

@@ -2,13 +2,16 @@
 
 from dataclasses import dataclass, replace
 
+from fluidkv.answers.recommend.demand import Demand
 from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.answers.recommend.settings import CACHE
+from fluidkv.answers.replay.replay import rules_of_server
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.traces import bench_capacity
-from fluidkv.traces.vllm_log import TICKS_FILE, log_folder, read_vllm_log
+from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, log_folder, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 
 
@@ -21,12 +24,35 @@ class LoggedServer:
         settings: out of its meta.json.
         clock: fitted; None where there is no time series to fit it to.
         fit: in words, how well.
+        log: the run, where there are ticks; what is measured in it.
     """
 
     capacity: int | None
     settings: VllmServer
     clock: IterationClock | None
     fit: str
+    log: VllmLog | None = None
+
+    @property
+    def engine(self) -> str:
+        """The rules that `replay` takes for it, by name."""
+        rules, caching = rules_of_server(self.settings)
+        return rules.name + CACHE * caching
+
+    def measured(
+        self, settings: "ServerSettings", demand: Demand, requests: int | None
+    ) -> tuple[VllmLog | None, str]:
+        """The log, if a run is of this very server and all its requests; else why it is not."""
+        if self.log is None:
+            return None, "the log has no ticks"
+        if demand.kind != "replay" or demand.speed != 1:
+            return None, "other arrivals than the log's"
+        if requests is not None and requests < len(self.log.input_lengths):
+            return None, "not all requests of the log"
+        alone = ServerSettings(None, None, None, None, Setting()).as_logged(self)[0]
+        if replace(settings, clock=alone.clock) != alone:
+            return None, "other settings than those of the log's server"
+        return self.log, ""
 
 
 def read_server(source: str) -> LoggedServer:
@@ -42,15 +68,16 @@ def read_server(source: str) -> LoggedServer:
     folder = log_folder(source)
     if not (folder / TICKS_FILE).is_file():
         return LoggedServer(capacity, settings, None, "")
+    log = read_vllm_log(folder)
     try:
-        found = fit_clock(tick_points(**read_vllm_log(folder).clock_arrays()))
+        found = fit_clock(tick_points(**log.clock_arrays()))
     except InputError as error:
         if error.argument == "source":
             raise
         return LoggedServer(capacity, settings, None, "too few ticks to fit a clock to")
     ticks, rest = len(found.residuals), found.residuals.rms
     fit = f"fitted to {ticks} ticks of the log, {rest:.1%} of a tick left over (rms)"
-    return LoggedServer(capacity, settings, found.clock, fit)
+    return LoggedServer(capacity, settings, found.clock, fit, log)
 
 
 @dataclass(frozen=True)
@@ -88,8 +115,5 @@ class ServerSettings:
             notes.append(("", f"clock: {server.fit}"))
         if logged.version is not None:
             notes.append(("", f"logged with vllm {logged.version}"))
-        if logged.prefix_caching:
-            said = "the log's server had prefix caching on; these runs have none"
-            notes.append(("CAUTION", said))
         capacity, clock = self.capacity or server.capacity, self.clock or server.clock
         return replace(found, capacity=capacity, clock=clock), notes

@@ -43,7 +43,7 @@ class Recommendation:
         clock: how long an iteration lasts.
         equilibrium: of the mass model at this capacity; where the rate caps come from.
         settings: what was tried; the first is how the server is set now.
-        table: metrics [setting, run], from `fluidkv.serving.measuring`; coordinates are the knobs.
+        table: metrics [setting, run], from `fluidkv.runs.measuring`; coordinates are the knobs.
         objectives: metrics that the frontier is about; the first is the throughput.
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.

@@ -11,11 +11,11 @@ from fluidkv.answers.recommend.demand import Demand
 from fluidkv.answers.recommend.frontier import Setting, Slo, sweep
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import largest_request
 from fluidkv.workload import System, Workload

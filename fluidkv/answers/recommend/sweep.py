@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases, gain
+from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
 from fluidkv.answers.recommend.demand import (
     MOST_RUNS,
     Demand,
@@ -45,12 +45,12 @@ from fluidkv.answers.recommend.settings import (
     settings_of,
 )
 from fluidkv.errors import InputError
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import metrics
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
-from fluidkv.serving.result import RunStatus
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
@@ -184,8 +184,18 @@ def recommend_settings(
         wanted = (*objectives, *(slo.metric for slo in slos))
         bias = _held_against(log, tables[0], rules, caching, limits_each[0], clock, wanted)
     candidate = choice.index
-    if bias and _none_gained(table, objectives, choice, bias):
-        choice = replace(choice, index=0)
+    if bias and candidate is not None and 0 in choice.allowed:
+        means_of = {name: values[name].mean(axis=1) for name in bias}
+        real = [i for i in choice.allowed if _is_gain(i, means_of, bias, objectives[0])]
+        taken = choose(
+            settings,
+            values,
+            slos,
+            throughput=objectives[0],
+            tails=objectives[2:],
+            among=real or [0],
+        )
+        choice = replace(choice, index=taken.index)
     right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
     return Recommendation(
         engine=rules,
@@ -253,19 +263,23 @@ def _held_against(
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *wanted))))
 
 
-def _none_gained(
-    table: xr.Dataset, objectives: tuple[str, ...], choice: Choice, bias: Mapping[str, Bias]
+def _is_gain(
+    index: int,
+    means: Mapping[str, Float[np.ndarray, " setting"]],
+    bias: Mapping[str, Bias],
+    throughput: str,
 ) -> bool:
-    """Whether nothing that users feel gets better by more than the simulation misses on the log.
+    """Whether a setting gains more than the simulation misses on the log, and loses no such thing.
 
-    Not where now is not allowed: then something has to change.
+    Args:
+        means: of what users feel, and of what SLOs name, in each setting.
+        throughput: the metric of which more is better.
     """
-    if choice.index in (None, 0) or 0 not in choice.allowed:
-        return False
-    throughput, _, *tails = objectives
-    better = {throughput: gain(table, throughput, choice.index)}
-    better |= {tail: -gain(table, tail, choice.index) for tail in tails}
-    return not any(value > bias[name].error_bar for name, value in better.items() if name in bias)
+    beyond = []
+    for name, one in bias.items():
+        gain = one.gain(float(means[name][index]), more_is_better=name == throughput)
+        beyond.append((gain > one.error_bar, gain < -one.error_bar))
+    return any(more for more, _ in beyond) and not any(less for _, less in beyond)
 
 
 def _frontier(

@@ -24,13 +24,13 @@ from fluidkv.answers.replay.account import (
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces.format import BadRow
@@ -273,17 +273,20 @@ def _limits(
     )
 
 
+def rules_of_server(server: VllmServer) -> tuple[EngineRules, bool]:
+    """The rules that the settings of a logged server ask for, and whether there is a cache."""
+    rules = VLLM_0_11 if server.reserves_full_input is False else VLLM
+    return rules, server.prefix_caching is not False
+
+
 def _ways(
     engine: str | EngineRules | None, server: VllmServer
 ) -> tuple[tuple[EngineRules, bool], ...]:
     """Rules, and whether there is a cache: as the server was set; without; by the other version."""
-    if engine is None:
-        rules = VLLM_0_11 if server.reserves_full_input is False else VLLM
-    else:
-        rules = named(engine)
+    logged, caching = rules_of_server(server)
+    rules = logged if engine is None else named(engine)
     if rules not in (VLLM, VLLM_0_11):
         return ((rules, False),)
-    caching = server.prefix_caching is not False
     other = VLLM_0_11 if rules is VLLM else VLLM
     return ((rules, caching), *(((rules, False),) if caching else ()), (other, caching))
 

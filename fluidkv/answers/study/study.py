@@ -11,7 +11,7 @@ from fluidkv.exact.mixed.thresholds.tiers import tier_threshold
 from fluidkv.exact.modes import growing_modes
 from fluidkv.exact.one_class.homogeneous import homogeneous
 from fluidkv.exact.survival import survival_weights
-from fluidkv.measured import Measurement, compare
+from fluidkv.measured import Measurement, compare_with_prediction
 from fluidkv.traces import LoadReport
 from fluidkv.verdict import Stability
 from fluidkv.workload import System, Workload
@@ -57,7 +57,9 @@ def study_system(
     found = stability(system)
     comparison = None
     if measurement is not None:
-        comparison = compare(measurement, float(found.equilibrium.in_flight), found.leading_period)
+        comparison = compare_with_prediction(
+            measurement, float(found.equilibrium.in_flight), found.leading_period
+        )
     say("simulating perturbed starts")
     simulation = simulate_starts(system, found, iterations, seed)
     alike = homogeneous(system)

@@ -121,7 +121,7 @@ def nested_answer(
         system: types of one input length, with a load below 1.
         capacity: M, tokens.
         horizon, delta: of the bound.
-        thresholds: one a segment; None: the least.
+        thresholds: one for each segment; None: the least.
         ends: the last output of each segment; None: every output length.
 
     Raises:

@@ -1,8 +1,8 @@
 """The part of the answer that is played: a policy beside first come, first served.
 
 All of them serve the same prompts, from an empty server; what is measured is the second half. In
-units of the paper: tokens count when their prompt completes, and the first token is that of stage
-1, which the engine of the baselines calls its second.
+units of the paper: tokens count when their prompt completes, and the first token is that of stage 1
+(`fluidkv.wait.runs.stages`).
 
 Source: WAIT, sections 2.5 and 6.
 """
@@ -13,18 +13,26 @@ from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Decimal, localcontext
 from fractions import Fraction
 
-import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.runs.measuring import (
+    Span,
+    completed_outputs,
+    peak,
+    served,
+    statistics,
+    times,
+    total,
+)
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import NO_HORIZON, largest_request, serve
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.policy import Policy
 from fluidkv.wait.runs.arrivals import poisson_prompts
-from fluidkv.wait.runs.baselines import engine_requests, fcfs
 from fluidkv.wait.runs.run import run_policy
+from fluidkv.wait.runs.stages import as_prompts, engine_requests, fcfs
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 
 STAGES, ITERATIONS = 240_000, 4_500
@@ -39,7 +47,7 @@ _PROMPTS = 20  # come in each run at least, on average
 
 @dataclass(frozen=True)
 class PolicyRuns:
-    """What a policy did in the second half of its runs; each field but the name has one a seed.
+    """What a policy did in the second half of its runs; each field but the name has one by seed.
 
     Fields:
         name: of the policy.
@@ -133,12 +141,12 @@ def compare_policies(
         horizon=until,
         backend="reference" if stages <= 2 * STAGES else "auto",
     )
-    rows = [_measured(policy.label, own, tables, until)]
+    rows = [_measured(policy.label, own, until)]
     for new_first, name in ((True, "FCFS, new first"), (False, "FCFS, running first")):
         tell(f"{name}: {sum(map(len, tables)):,} prompts")
         run = _fcfs(tables, system, capacity, until, new_first=new_first)
         if run is not None:
-            rows.append(_measured(name, run, tables, until))
+            rows.append(_measured(name, as_prompts(run), until))
     return Comparison(
         duration=until,
         prompts=tuple(len(table) for table in tables),
@@ -212,56 +220,18 @@ def _fcfs(
         iterations *= 2
 
 
-def _measured(name: str, run: xr.Dataset, tables: list[Requests], until: float) -> PolicyRuns:
-    rows = [_row(run.isel(run=index), table, until) for index, table in enumerate(tables)]
-    columns = zip(*rows, strict=True)
-    return PolicyRuns(name, *columns)
-
-
-def _row(
-    run: xr.Dataset, table: Requests, until: float
-) -> tuple[float, float, float, float, float, int, int, int]:
-    """The fields of `PolicyRuns` for one seed."""
-    size, half = len(table), until / 2
-    time = run.time.values
-    last, finished = run.last_token.values[:size], run.finished.values[:size].astype(bool)
-    first = run.first_token.values[:size]
-    if "running_in" in run:
-        first = _second_token(run, first)  # of the baselines' engine: the paper's first
-    done = finished & (last <= until)
-    seen = done & (last > half)
-    started = (first > half) & (first <= until)
-    within = time <= until
-    latency = (last - table.arrival)[seen]
-    ttft = (first - table.arrival)[started]
-    return (
-        float(table.output_length[seen].sum() / (until - half)),
-        *_mean_and_tail(latency),
-        *_mean_and_tail(ttft),
-        int(np.nansum(run.preempt.values[within])),
-        int(np.nanmax(run.used_blocks.values[within], initial=0)),
-        int((~done).sum()),
+def _measured(name: str, run: xr.Dataset, until: float) -> PolicyRuns:
+    whole, half = Span(0.0, until), Span(until / 2, until, by="event")
+    latency = statistics(times(run, "latency", half))
+    ttft = statistics(times(run, "ttft", half))
+    columns = (
+        completed_outputs(run, half) / (until - until / 2),
+        latency["mean"],
+        latency["p99"],
+        ttft["mean"],
+        ttft["p99"],
+        total(run, "preempt", whole).astype(int),
+        peak(run, "used_blocks", whole).astype(int),
+        run.requests - served(run, whole).sum("request"),
     )
-
-
-def _mean_and_tail(values: np.ndarray) -> tuple[float, float]:
-    if not values.size:
-        return math.nan, math.nan
-    return float(values.mean()), float(np.quantile(values, 0.99))
-
-
-def _second_token(run: xr.Dataset, first: np.ndarray) -> np.ndarray:
-    """When the engine's second token came: an iteration after the first, or with the last.
-
-    NaN where it did not come, and where it is not known: a prompt that was evicted computes its
-    first token again, and the engine does not say when the second followed.
-    """
-    size = first.size
-    time = run.time.values[~np.isnan(run.time.values)]
-    place = np.searchsorted(time, first)
-    following = np.append(time, np.nan)[np.minimum(place + 1, time.size)]
-    outputs, evicted = (run[name].values[:size] for name in ("output_length", "evictions"))
-    following = np.where(np.isnan(first) | (evicted > 0), np.nan, following)
-    of_two = outputs == 2
-    last = np.where(run.finished.values[:size].astype(bool), run.last_token.values[:size], np.nan)
-    return np.where(of_two, last, following)
+    return PolicyRuns(name, *(tuple(column.values.tolist()) for column in columns))

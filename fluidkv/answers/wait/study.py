@@ -221,7 +221,7 @@ def wait_study(
         horizon: T of the bounds, at least d0; None: `ITERATIONS` times d0.
         delta: with unknown lengths, the chance that memory overflows before the horizon, in (0, 1);
             None: `DELTA`.
-        thresholds: one a type, or one a segment; held against (11) or (12). None: the least ones.
+        thresholds: one for each type or segment; held against (11) or (12). None: the least ones.
         segment_ends: the last output of each segment; None: one for each output length, and the
             best number of segments beside.
         simulate: run the policies on the same arrivals too: some seconds.
@@ -237,21 +237,11 @@ def wait_study(
     """
     load = system if isinstance(system, Load) else None
     system = system.system if isinstance(system, Load) else system
-    room = exact("capacity", capacity, above=0)
-    largest = max(each.input_length + each.output_length for each in system.types)
-    if room < largest:
-        allowed = f"at least {largest} tokens, the largest prompt"
-        raise InputError(
-            "capacity", room.numerator if room.denominator == 1 else str(room), allowed
-        )
+    room = _room(system, capacity)
     until = exact("horizon", system.base * ITERATIONS if horizon is None else horizon, above=0)
     if until < system.base:
         raise InputError("horizon", str(until), f"at least d0 = {system.base}, one iteration")
-    if delta is not None and not unknown_lengths:
-        raise InputError("delta", _plain(delta), "together with unknown_lengths")
-    chance = exact("delta", DELTA if delta is None else delta, above=0)
-    if chance >= 1:
-        raise InputError("delta", str(chance), "a probability in (0, 1)")
+    chance = _chance(delta, unknown_lengths=unknown_lengths)
     if segment_ends is not None and not unknown_lengths:
         raise InputError("segment_ends", list(segment_ends), "together with unknown_lengths")
     play = None
@@ -291,6 +281,26 @@ def wait_study(
         load=load,
     )
     return _completed(answer, play)
+
+
+def _room(system: WaitSystem, capacity: Exact) -> Fraction:
+    """The capacity, if the largest prompt fits into it."""
+    room = exact("capacity", capacity, above=0)
+    largest = max(each.input_length + each.output_length for each in system.types)
+    if room < largest:
+        value = room.numerator if room.denominator == 1 else str(room)
+        raise InputError("capacity", value, f"at least {largest} tokens, the largest prompt")
+    return room
+
+
+def _chance(delta: Exact | None, *, unknown_lengths: bool) -> Fraction:
+    """Of an overflow before the horizon."""
+    if delta is not None and not unknown_lengths:
+        raise InputError("delta", _plain(delta), "together with unknown_lengths")
+    chance = exact("delta", DELTA if delta is None else delta, above=0)
+    if chance >= 1:
+        raise InputError("delta", str(chance), "a probability in (0, 1)")
+    return chance
 
 
 def _completed(answer: WaitAnswer, play: "partial[Comparison] | None") -> WaitAnswer:

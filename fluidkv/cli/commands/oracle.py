@@ -44,8 +44,8 @@ def oracle(
         for name, answer in zip(names, replay_records(records, on_progress=line.show), strict=True):
             answers.append(answer)
             if not json_:
-                line.aside()
-                _say(page, name, answer)
+                with line.aside():
+                    _say(page, name, answer)
     if json_:
         print(json.dumps([each.as_dict() for each in answers], indent=2, allow_nan=False))
     return 0 if all(each.result.equal for each in answers) else DIFFERS

@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.recommend import Demand, Recommendation
-    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.answers.recommend.logged import LoggedServer
     from fluidkv.figures.figure import Figure
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces import LoadReport, Trace
@@ -68,9 +68,10 @@ _Capacity = Annotated[
 ]
 _ENGINES = (
     "Engine whose rules are run: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
-    "trtllm-no-evict, vidur-sarathi, restart."
+    "trtllm-no-evict, vidur-sarathi, restart; vllm+cache and vllm-0.11+cache with the prefix "
+    r"cache of preempted requests. \[default: what a log folder asks for, else vllm]"
 )
-_Engine = Annotated[str, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
     "or a name, such as vidur-llama3-8b-a100. "
@@ -125,7 +126,7 @@ def recommend(
     speed: _Speed = Fraction(1),
     format_: opt.Format = None,
     capacity: _Capacity = None,
-    engine: _Engine = "vllm",
+    engine: _Engine = None,
     clock: _Clock = None,
     now: _Now = None,
     block_size: _Block = None,
@@ -166,7 +167,10 @@ def recommend(
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [values.slo(text) for text in slo or []]
     load, report = requests_of(source, class_, preset, format_)
-    server, notes = _as_logged(server, source, report)
+    logged, notes = _log_of(source, report)
+    if logged is not None:
+        server, taken = server.as_logged(logged)
+        notes += taken
     if server.capacity is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
     if block_size is not None:
@@ -183,13 +187,18 @@ def recommend(
         "runs": runs,
         "seed": seed,
     }
-    found = _run(load, server.capacity, engine, demand, options)
+    notes += [("", why)] if why else []
+    if logged is not None:
+        options["log"], why = logged.measured(server, demand, requests)
+        notes += [("", f"not held against the log: {why}")] if why else []
+        engine = engine or (logged.engine if demand.kind in ("replay", "rate") else None)
+    found = _run(load, server.capacity, engine or "vllm", demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
-    notes += [("", why)] if why else []
+    version = None if logged is None else logged.settings.version
     give(
         found.as_dict,
-        lambda page: say_recommendation(page, found, load.name, notes),
+        lambda page: say_recommendation(page, found, load.name, notes, version),
         as_json=json_,
         out=out,
         name="recommend.json",
@@ -198,20 +207,19 @@ def recommend(
     return NO_PICK if found.choice.index is None else 0
 
 
-def _as_logged(
-    server: "ServerSettings", source: str | None, report: "LoadReport | None"
-) -> "tuple[ServerSettings, list[tuple[str, str]]]":
-    """What is not given is taken from the folder of a log; and what to say of the reading."""
+def _log_of(
+    source: str | None, report: "LoadReport | None"
+) -> "tuple[LoggedServer | None, list[tuple[str, str]]]":
+    """The server of a log, if the source is one; and what to say of the reading."""
     if report is None:
-        return server, []
+        return None, []
     first, *reasons = report.summary().splitlines()
     notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
     if report.format != "vllm-bench":
-        return server, notes
+        return None, notes
     from fluidkv.answers.recommend.logged import read_server
 
-    server, taken = server.as_logged(read_server(source or ""))
-    return server, [*notes, *taken]
+    return read_server(source or ""), notes
 
 
 def _fits_blocks(capacity: int, block_size: int) -> None:

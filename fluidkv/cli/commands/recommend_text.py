@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable
 
 from fluidkv.answers.recommend import Recommendation, knobs
-from fluidkv.answers.recommend.frontier import CONFIDENCE, KNOBS, MARGIN, RULE, Setting, difference
+from fluidkv.answers.recommend.frontier import KNOBS, MARGIN, RULE, Setting, difference
+from fluidkv.cli.commands.recommend_runs import simulated_rows
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page, Row
 
@@ -20,7 +21,13 @@ _TITLES = {
 }
 
 
-def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iterable[Row]) -> None:
+def say_recommendation(
+    page: Page,
+    found: Recommendation,
+    name: str,
+    notes: Iterable[Row],
+    version: str | None = None,
+) -> None:
     """Now, the pick and its flags, the frontier, what was run and what is left out.
 
     Args:
@@ -28,23 +35,49 @@ def say_recommendation(page: Page, found: Recommendation, name: str, notes: Iter
         found: what to say.
         name: of the workload.
         notes: rows about where it came from.
+        version: of the engine whose log was read.
     """
     at = f"{name} at " if name else ""
-    page.title(f"{at}{found.limits.capacity:,} KV tokens, {found.engine.label}")
+    cache = ", prefix cache for preempted requests" if found.caching else ""
+    page.title(f"{at}{found.limits.capacity:,} KV tokens, {found.engine.label}{cache}")
     page.heading("As it is now")
     page.rows([("settings", _setting(found, 0)), *_results(found, 0)])
-    _pick(page, found)
+    _measured(page, found)
+    _pick(page, found, version)
     page.heading("Watermark alone")
     page.rows(_watermark_rows(found))
     _frontier(page, found)
     page.heading("What was run")
-    page.rows([*notes, *_simulated_rows(found)])
+    page.rows([*notes, *simulated_rows(found)])
 
 
 # --- the pick -----------------------------------------------------------------------------------
 
 
-def _pick(page: Page, found: Recommendation) -> None:
+def _measured(page: Page, found: Recommendation) -> None:
+    """Measured, simulated and the best that was tried, side by side; what a gain has to exceed."""
+    if not found.bias:
+        return
+    best = found.candidate
+    header = ["", "measured", "simulated", "off by", "gains count from"]
+    rows = []
+    for name, bias in found.bias.items():
+        unit = "tokens/s" if name == found.throughput else "s"
+        title = "output" if name == found.throughput else _TITLES.get(name, name)
+        cells = [f"{title}, {unit}", short(bias.measured), short(bias.simulated)]
+        rows.append([*cells, f"{bias.relative:+.1%}", f"{bias.error_bar:.1%}"])
+        if best:
+            rows[-1] += [short(found.mean(best, name)), f"{found.gain(best, name):+.1%}"]
+    page.heading("The log beside the simulation")
+    page.table([*header, *(["best tried", "gain"] if best else [])], rows)
+    page.paragraph(
+        "Gains count from: what the simulation misses on this log, bias and spread over its "
+        "quarters; and only as far as the log itself does not have them already.",
+        "dim",
+    )
+
+
+def _pick(page: Page, found: Recommendation, version: str | None) -> None:
     choice = found.choice
     if found.all_start:
         page.heading("No pick")
@@ -58,16 +91,28 @@ def _pick(page: Page, found: Recommendation) -> None:
         page.heading("Pick")
         index = choice.index
         rows = [("settings", "as it is now" if index == 0 else _setting(found, index))]
+        if found.left and found.candidate is not None:
+            rows = [("settings", "leave it as it is"), ("why", _left(found, found.candidate))]
     if index:
         rows += _results(found, index)
         rows.append(("against now", _gain(found, index)))
     rows += _free_prefill(found)
     rows += [("asked", line) for line in _slo_lines(found, index)]
     if choice.index is not None:
-        rows += _flag_rows(found, index)
+        rows += _flag_rows(found, index, version)
         rows.append(("rule", RULE))
         rows.append(("allowed", _allowed(found)))
     page.rows(rows)
+
+
+def _left(found: Recommendation, best: int) -> str:
+    gain = found.gain(best, found.throughput)
+    return (
+        f"nothing tried gains more than the simulation misses on this log; by the rule below it "
+        f"would be {_setting(found, best)}, with {gain:+.1%} output, simulated against simulated: "
+        f"{short(found.mean(0, 'preemptions'))} preemptions would become "
+        f"{short(found.mean(best, 'preemptions'))}"
+    )
 
 
 def _free_prefill(found: Recommendation) -> list[Row]:
@@ -76,7 +121,9 @@ def _free_prefill(found: Recommendation) -> list[Row]:
     what = "caps look worse than they are"
     if "watermark" in knobs(found.engine, found.demand):
         what = "a watermark looks worse than it is"
-    return [("CAUTION", f"prefill costs nothing here: {what}; give --clock D0:D1:D2")]
+    silent = "; it has no time to first token" if found.demand.kind != "saturated" else ""
+    said = f"prefill costs nothing here: {what}{silent}; give --clock D0:D1:D2"
+    return [("CAUTION", said)]
 
 
 def _allowed(found: Recommendation) -> str:
@@ -117,11 +164,14 @@ def _slo_lines(found: Recommendation, index: int) -> list[str]:
     return lines
 
 
-def _flag_rows(found: Recommendation, index: int) -> list[Row]:
+def _flag_rows(found: Recommendation, index: int, version: str | None) -> list[Row]:
     rows = []
     flags = " ".join(f"{flag} {value}" for flag, value in found.flags(index))
     if flags:
         rows.append(("set", f"{flags}   ({found.engine.label})"))
+    for flag, first in found.needs(index, version):
+        said = f"{flag}: {found.engine.name} {first} has it; the log's server is {version}"
+        rows.append(("needs", said))
     for knob in found.without_flag(index):
         rows.append(("set", _no_flag(found, index, knob)))
     if not rows:
@@ -274,90 +324,3 @@ def _mark(found: Recommendation, index: int) -> str:
     marks += "." if index == 0 else " "
     marks += "=" if found.as_fast(index) else " "
     return marks + ("~" if found.runs > 1 and found.in_noise(index) else " ")
-
-
-# --- what was run -------------------------------------------------------------------------------
-
-
-def _simulated_rows(found: Recommendation) -> list[Row]:
-    demand, unit = found.demand, "second" if found.clock.unit == "s" else "iteration"
-    arrivals = {
-        "saturated": "all requests wait from the start",
-        "rate": f"Poisson, {demand.rate:g} per {unit}" if demand.rate else "",
-        "clients": f"{demand.clients} clients, each asks again when it has its answer",
-        "replay": "the trace at its own times"
-        + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
-    }[demand.kind]
-    rows: list[Row] = [
-        ("arrivals", arrivals),
-        ("runs", _runs(found)),
-        ("horizon", _horizon(found)),
-        ("clock", _clock(found)),
-        ("memory", _memory(found)),
-        ("noise", _noise(found)),
-    ]
-    if found.unfinished:
-        rows.append(("CAUTION", _unfinished(found)))
-    missing = "prefix caching, speculative decoding, swapping, scheduling cost"
-    if found.free_prefill:
-        missing += "; time for prefill, so that computing again costs nothing in throughput"
-    rows.append(("not in it", missing))
-    rows.append(("", "output lengths are known to the run, not to the engine"))
-    if len({setting.clients for setting in found.settings}) > 1:
-        rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
-    return rows
-
-
-def _runs(found: Recommendation) -> str:
-    count = len(found.settings)
-    what = "consecutive parts" if found.demand.kind == "replay" else "draws"
-    one = "the first requests of the trace" if found.demand.kind == "replay" else "one draw"
-    parts = f"{found.runs} {what} of {found.requests:,} requests"
-    if found.runs == 1:
-        parts = f"{one}, {found.requests:,} requests"
-    return f"{count} settings x {parts}; the same requests in every setting"
-
-
-def _horizon(found: Recommendation) -> str:
-    if found.iterations is None:
-        return "until every request is served; start and end are in the numbers"
-    return f"{found.iterations:,} iterations, of which the first {found.warm_up:,} do not count"
-
-
-def _clock(found: Recommendation) -> str:
-    clock = found.clock
-    if clock.unit == "iteration":
-        return "every iteration lasts 1; --clock turns them into seconds"
-    parts = [f"{clock.base:g} s per iteration"]
-    if clock.per_kv_token:
-        parts.append(f"{clock.per_kv_token:g} s per KV token")
-    if clock.per_prefill_token:
-        parts.append(f"{clock.per_prefill_token:g} s per prefill token")
-    return " + ".join(parts)
-
-
-def _memory(found: Recommendation) -> str:
-    limits = found.limits
-    budget = limits.max_num_batched_tokens
-    tokens = "no limit on tokens per iteration" if budget is None else f"{budget:,} tokens at most"
-    unused = limits.capacity - limits.blocks * limits.block_size
-    left = f", {unused:,} {'token' if unused == 1 else 'tokens'} unused" if unused else ""
-    return (
-        f"{limits.blocks:,} blocks of {limits.block_size}{left}; {tokens}; carries "
-        f"{short(found.equilibrium.in_flight)} requests without eviction"
-    )
-
-
-def _noise(found: Recommendation) -> str:
-    if found.runs == 1:
-        return "one run of each setting: differences of some percent may be chance"
-    return (
-        f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
-        "the best of many looks better than it is"
-    )
-
-
-def _unfinished(found: Recommendation) -> str:
-    if found.iterations is None:
-        return f"{found.unfinished} runs ended with requests that can never be admitted"
-    return f"{found.unfinished} runs ran out of work before the horizon: take more --requests"

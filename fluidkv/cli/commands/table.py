@@ -36,7 +36,7 @@ def table(
     if number is None:
         give(
             lambda: {n: each.title for n, each in known.items()},
-            lambda page: page.rows((f"{n:>2}", each.title) for n, each in known.items()),
+            lambda page: page.rows([(f"{n:>2}", each.title) for n, each in known.items()], width=4),
             as_json=json_,
         )
         return

@@ -58,15 +58,16 @@ def verify(
     from fluidkv.papers import ledger
 
     page, results = Page(), []
-    wanted = ledger.select(ids or None)
+    with read.as_options({"id": "ID"}):
+        wanted = ledger.select(ids or None)
     with progress(f"checking {counted(len(wanted), 'claim')}") as line:
 
         def show(result: "Result") -> None:
             results.append(result)
             line.show(f"checked {len(results):,} of {counted(len(wanted), 'claim')}")
             if not json_:
-                line.aside()
-                _say(page, result)
+                with line.aside():
+                    _say(page, result)
 
         ledger.verify(ids or None, jobs=jobs or os.cpu_count() or 1, on_result=show)
     if json_:

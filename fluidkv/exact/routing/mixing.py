@@ -186,7 +186,7 @@ def segregated(
 
 
 @kinds_checked
-def mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = None) -> Routing:
+def all_mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None = None) -> Routing:
     """Every node gets every class, an equal part of it.
 
     Raises:

@@ -16,7 +16,13 @@ from numbers import Rational
 from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
-from fluidkv.exact.routing.mixing import Routing, checked_nodes, mixed, node_workload, partitioned
+from fluidkv.exact.routing.mixing import (
+    Routing,
+    all_mixed,
+    checked_nodes,
+    node_workload,
+    partitioned,
+)
 from fluidkv.exact.survival import survival_weights
 from fluidkv.verdict import Evidence
 from fluidkv.workload import Workload
@@ -95,7 +101,7 @@ def best_partition(
 
     Source: Congestion, section 5.2, which proposes mixing and names no search.
     """
-    everywhere = mixed(workload, checked_nodes(nodes), capacity=capacity)
+    everywhere = all_mixed(workload, checked_nodes(nodes), capacity=capacity)
     search = _Search(workload, nodes, _bound(max_imbalance))
     classes = len(workload.classes)
     exhaustive = classes <= EXHAUSTIVE_CLASSES

@@ -15,7 +15,7 @@ import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
-from fluidkv.fluid.boundary import checked_starts, one_class
+from fluidkv.fluid.boundary import checked_starts, weights_of_one_class
 from fluidkv.fluid.one_class.events import (
     NEVER,
     Run,
@@ -75,7 +75,7 @@ def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.D
 
     Source: Congestion, Theorem 2 and Appendix A.1.
     """
-    weights, capacity = one_class(system)
+    weights, capacity = weights_of_one_class(system)
     masses = checked_starts(system, starts)
     check_horizon(iterations)
     workers = _CORES if len(masses) >= 4 * _LANES else 1

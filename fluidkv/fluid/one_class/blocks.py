@@ -27,7 +27,7 @@ from jaxtyping import Array, Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import one_class
+from fluidkv.fluid.boundary import weights_of_one_class
 from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
@@ -121,7 +121,7 @@ def simulate_blocks(
         InputError: more than one class; gaps that do not sum to l1; masses of another shape, not
             positive, or off the memory boundary; no blocks.
     """
-    weights, capacity = one_class(system)
+    weights, capacity = weights_of_one_class(system)
     checked = _checked_gaps(gaps, weights.size)
     start = _checked_masses(masses, checked, weights, float(capacity))
     if isinstance(blocks, bool) or not isinstance(blocks, int | np.integer) or blocks < 1:

@@ -20,7 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import checked_starts, one_class
+from fluidkv.fluid.boundary import checked_starts, weights_of_one_class
 from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
 
@@ -106,7 +106,7 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
         InputError: more than one class, a start off the memory boundary (the message says by how
             much) or of the wrong shape, negative or not finite; iterations below 1.
     """
-    weights, capacity = one_class(system)
+    weights, capacity = weights_of_one_class(system)
     masses = checked_starts(system, start)
     check_horizon(iterations)
     with in_float64():

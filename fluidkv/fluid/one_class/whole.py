@@ -17,7 +17,7 @@ from jaxtyping import Array, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import one_class
+from fluidkv.fluid.boundary import weights_of_one_class
 from fluidkv.fluid.one_class.events import check_horizon
 from fluidkv.fluid.precision import in_float64
 from fluidkv.workload import System
@@ -59,7 +59,7 @@ def simulate_whole(
             stage, or needs more memory than there is; capacities that are not whole numbers above
             l0 + l1, or as many as the starts; iterations below 1.
     """
-    weights = one_class(system)[0].astype(np.int64)
+    weights = weights_of_one_class(system)[0].astype(np.int64)
     check_horizon(iterations)
     limits = _checked_capacity(system, capacity)
     requests, limits = _checked_start(weights, start, limits)

@@ -15,6 +15,8 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count as count_of
+from fluidkv.runs.rates import burst_rates
 from fluidkv.workload import Workload
 
 
@@ -38,7 +40,7 @@ def steady(
     rates: Float[np.ndarray, "*batch class"], *, iterations: int
 ) -> Float[np.ndarray, "*batch iteration class"]:
     """The same rates at every iteration."""
-    _check_integer("iterations", iterations, 1)
+    count_of("iterations", iterations)
     rates = _rates(rates)
     return np.repeat(rates[..., None, :], iterations, axis=-2)
 
@@ -49,34 +51,29 @@ def bursts(
     iterations: int,
     period: int,
     window: int,
-    factor: float,
+    contrast: float,
     keep_mean: bool,
 ) -> Float[np.ndarray, "*batch iteration class"]:
-    """Rates that are `factor` times higher in the first `window` iterations of each period.
+    """Rates that are higher in the first `window` iterations of each period.
 
     Args:
         rates: outside of the windows; with `keep_mean`, the mean over a period.
         iterations: how many, at least 1.
         period: iterations from one burst to the next.
         window: length of a burst, iterations, less than the period.
-        factor: rate in a burst over `rates`, at least 1.
-        keep_mean: lower the rate between bursts so that a period brings as many as without them;
-            then factor * window must not exceed the period. Otherwise bursts add to the load.
+        contrast: rate in a burst over the rate outside, as in `fluidkv.runs.rates.burst_rates`;
+            `contrast_of` there says it of a factor on the mean.
+        keep_mean: a period brings as many as without bursts; otherwise they add to the load.
 
     Raises:
-        InputError: lengths or a factor outside of what is allowed.
+        InputError: lengths or a contrast outside of what is allowed.
     """
     for name, value in (("iterations", iterations), ("period", period), ("window", window)):
-        _check_integer(name, value, 1)
-    if window >= period:
-        raise InputError("window", window, f"less than the period of {period} iterations")
-    if isinstance(factor, bool) or not np.isfinite(factor) or factor < 1:
-        raise InputError("factor", factor, "a finite number of at least 1")
-    if keep_mean and factor * window > period:
-        allowed = f"at most period / window = {period / window:g}, so that the mean can be kept"
-        raise InputError("factor", factor, allowed)
-    between = (period - factor * window) / (period - window) if keep_mean else 1.0
-    shape = np.where(np.arange(iterations) % period < window, float(factor), between)
+        count_of(name, value)
+    burst, between = burst_rates(
+        1.0, period=period, window=window, contrast=contrast, keep_mean=keep_mean
+    )
+    shape = np.where(np.arange(iterations) % period < window, burst, between)
     return _rates(rates)[..., None, :] * shape[:, None]
 
 
@@ -98,7 +95,7 @@ def poisson_arrivals(
     """
     rates = _rates(rates)
     if count is not None:
-        _check_integer("count", count, 1)
+        count_of("count", count)
         if rates.ndim != 2:
             raise InputError("count", count, "None where rates have a batch axis")
         rates = np.broadcast_to(rates, (count, *rates.shape))
@@ -125,8 +122,3 @@ def _numbers(name: str, given: ArrayLike) -> Float[np.ndarray, "*any"]:
     if values.size == 0 or not np.all(np.isfinite(values)):
         raise InputError(name, given, "finite numbers")
     return values
-
-
-def _check_integer(name: str, value: object, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(name, value, f"an integer of at least {least}")

@@ -7,17 +7,11 @@ one of the two devices of the pool.
 """
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 
-from fluidkv import serving
+from fluidkv import runs, serving
 from fluidkv.ledger.table import Column, Row, Table
-from fluidkv.papers.congestion.experiments.a100 import (
-    ENGINES,
-    INPUT,
-    Totals,
-    totals,
-    workload,
-)
+from fluidkv.papers.congestion.experiments.a100 import ENGINES, INPUT, Totals, totals, workload
 from fluidkv.papers.congestion.experiments.printed_tables import (
     TABLE_1,
     TABLE_1_PARTIAL,
@@ -82,9 +76,9 @@ def rate_limit_rows() -> list[Row]:
 @cache
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
     """Evictions, and requests completed an iteration, of 60,000 requests of Table 2."""
-    requests = serving.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
+    requests = runs.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
     found = serving.serve(requests, engine, serving.Limits(GPU_CAPACITY), keep_requests=False)
-    told = serving.metrics(found)
+    told = runs.metrics(found)
     return int(told.preemptions.item()), float(told.throughput.item())
 
 
@@ -193,19 +187,20 @@ _GPU_COLUMNS = (
 """The latency is in the JSON only."""
 
 
-def _table_1() -> list[Row]:
-    return routed_rows(TABLE_1) + routed_rows(TABLE_1_PARTIAL)
+def _routing_table(number: int, title: str, *cases: Routed) -> Table:
+    """A table of runs on Vidur's machine, apart and mixed."""
+    return Table(
+        number,
+        f"Request mixing, {title}20,000 requests, inputs of {INPUT}",
+        f"Congestion, Table {number}",
+        _columns(),
+        (_SETTING, _KEEPS, _SECONDS),
+        lambda: [row for case in cases for row in routed_rows(case)],
+    )
 
 
 TABLES: Sequence[Table] = (
-    Table(
-        1,
-        f"Request mixing, 20,000 requests, inputs of {INPUT}",
-        "Congestion, Table 1",
-        _columns(),
-        (_SETTING, _KEEPS, _SECONDS),
-        _table_1,
-    ),
+    _routing_table(1, "", TABLE_1, TABLE_1_PARTIAL),
     Table(
         2,
         f"Request mixing on a GPU, 60,000 requests, inputs of {GPU_INPUT}",
@@ -237,20 +232,6 @@ TABLES: Sequence[Table] = (
         ),
         rate_limit_rows,
     ),
-    Table(
-        6,
-        f"Request mixing, common divisor 1, 20,000 requests, inputs of {INPUT}",
-        "Congestion, Table 6",
-        _columns(),
-        (_SETTING, _KEEPS, _SECONDS),
-        partial(routed_rows, TABLE_6),
-    ),
-    Table(
-        7,
-        f"Request mixing, common divisor 25, 20,000 requests, inputs of {INPUT}",
-        "Congestion, Table 7",
-        _columns(),
-        (_SETTING, _KEEPS, _SECONDS),
-        partial(routed_rows, TABLE_7),
-    ),
+    _routing_table(6, "common divisor 1, ", TABLE_6),
+    _routing_table(7, "common divisor 25, ", TABLE_7),
 )

@@ -27,7 +27,7 @@ from fluidkv.exact.mixed.nearby.lyapunov import EXACT_AGES, largest_eigenvalue, 
 from fluidkv.exact.mixed.nearby.transition import transition_matrix
 from fluidkv.exact.precision import DOUBLE, working
 from fluidkv.exact.survival import SurvivalWeights
-from fluidkv.verdict import Evidence, Verdict
+from fluidkv.verdict import Verdict
 
 _ETA = Fraction(1, 2)  # half of what P's own equation gives: leaves room, and costs a factor 2
 _ROUNDING = 2**40  # entries of P are rounded to multiples of its inverse; the test is on those
@@ -37,24 +37,16 @@ _MOST_PIECES = 2000
 
 @dataclass(frozen=True)
 class UniformBound:
-    """What holds at every real input length from `input_length` on.
+    """What holds at every real input length from the one asked for on.
 
-    Fields:
-        mix: decode lengths, shares, input ratios.
-        input_length: L*.
-        verdict: HOLDS if the certificate closed; UNDECIDED if not, which says nothing.
-        evidence: exact for stability; the bounds below are rounded outward.
-        pieces: matrices used.
+    Fields, the bounds rounded outward:
+        verdict: HOLDS if the certificate closed, exact; UNDECIDED if not, which says nothing.
         norm: C_P: I <= P(L) <= C_P I; None unless it closed.
         radius: rho < 1: every eigenvalue of Phi(L) has |z| <= rho; None unless it closed.
         reason: one line.
     """
 
-    mix: LengthMix
-    input_length: Fraction
     verdict: Verdict
-    evidence: Evidence
-    pieces: int
     norm: float | None
     radius: float | None
     reason: str
@@ -76,31 +68,28 @@ def uniform_bound(mix: LengthMix, input_length: Fraction | int) -> UniformBound:
     if mix.ages > EXACT_AGES:
         raise InputError("mix", f"{mix.ages} ages", f"at most {EXACT_AGES} ages")
     mix.weights(input_length)  # refuses floats and negative lengths
-    length = Fraction(input_length)
     ratio = Fraction(mix.limit.memory[0], mix.limit.denominator)
-    end = 1 / (ratio * length + 1)
+    end = 1 / (ratio * Fraction(input_length) + 1)
     at, step, pieces = Fraction(0), end, 0
-    norm, radius = 0.0, 0.0
+    norm = 0.0
     while at < end:
         found = lyapunov(_weights(mix, ratio, at)) if pieces < _MOST_PIECES else None
         if found is None or found.matrix is None:
             reason = found.reason if found else f"more than {_MOST_PIECES} pieces"
-            return _open(mix, length, pieces, f"{reason}, at {_shown(ratio, at)}")
+            return _open(f"{reason}, at {_shown(ratio, at)}")
         candidate = _rounded(cast("fmpq_mat", found.flint))
         step = min(step, end - at)
         while not decreases(candidate, _phi(mix, ratio, at + step)):
             step /= 2
             if step < _SMALLEST_STEP:
-                return _open(mix, length, pieces, f"no progress beyond {_shown(ratio, at)}")
+                return _open(f"no progress beyond {_shown(ratio, at)}")
         if not decreases(candidate, _phi(mix, ratio, at)):
-            return _open(mix, length, pieces, f"rounding of P at {_shown(ratio, at)}")
+            return _open(f"rounding of P at {_shown(ratio, at)}")
         largest = float(largest_eigenvalue(candidate).upper())
         norm = max(norm, math.nextafter(largest / float(_ETA), math.inf))
         at, step, pieces = at + step, 2 * step, pieces + 1
     radius = math.nextafter(math.sqrt(math.nextafter(1 - 1 / norm, 1)), 1)
-    return UniformBound(
-        mix, length, Verdict.HOLDS, Evidence.EXACT, pieces, norm, radius, "certificate closed"
-    )
+    return UniformBound(Verdict.HOLDS, norm, radius, "certificate closed")
 
 
 def positive_definite(symmetric: fmpq_mat) -> bool:
@@ -140,8 +129,8 @@ def _rounded(matrix: fmpq_mat) -> fmpq_mat:
     return fmpq_mat(rows)
 
 
-def _open(mix: LengthMix, length: Fraction, pieces: int, reason: str) -> UniformBound:
-    return UniformBound(mix, length, Verdict.UNDECIDED, Evidence.EXACT, pieces, None, None, reason)
+def _open(reason: str) -> UniformBound:
+    return UniformBound(Verdict.UNDECIDED, None, None, reason)
 
 
 def _shown(ratio: Fraction, epsilon: Fraction) -> str:

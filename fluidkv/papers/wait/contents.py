@@ -57,7 +57,7 @@ CONTENTS: dict[str, dict[str, str]] = {
         "18": "time of a full batch",
         "19": "(11) in the appendix",
         "20": "the equation of eta",
-        "21": "a formula of the appendix that is lost",
+        "21": "the root eta at the worst share",
         "22": "a bound on eta",
     },
     "figure": {

@@ -1,32 +1,25 @@
-"""Claims of the paper WAIT, with what they share filled in."""
+"""The paper WAIT, as its claims name it."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from fluidkv.ledger.claim import Claim, Kind, Outcome
-from fluidkv.verdict import Verdict
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.statements import Statements
+from fluidkv.verdict import Evidence, Verdict
+
+LOST = "lost"
+"""What the paper says, where our copy of it has only the words around a formula."""
 
 
-def wait(
-    id: str,
-    statement: str,
-    place: str,
-    check: Callable[[], Outcome],
-    *,
-    kind: Kind = "example",
-    expected: Verdict = Verdict.HOLDS,
-    checked: str = "the printed case",
-) -> Claim:
-    """A claim whose id starts with "wait" and whose source is a place in that paper."""
-    return Claim(
-        id=f"wait.{id}",
-        kind=kind,
-        statement=statement,
-        source=f"WAIT, {place}",
-        checked=checked,
-        check=check,
-        expected=expected,
-    )
+def statements(
+    *, origin: Origin = Origin.PRINTED, evidence: Evidence = Evidence.EXACT
+) -> Statements:
+    """For the claims of one module.
+
+    Args:
+        origin, evidence: of those that say no other. Most of the paper's formulas are lost in our
+            copy; what rests on one that had to be given back is a reading.
+    """
+    return Statements("wait", "WAIT", origin=origin, evidence=evidence)
 
 
 def as_read(outcome: Outcome) -> Outcome:

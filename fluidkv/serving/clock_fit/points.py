@@ -1,6 +1,6 @@
 """What a log of an engine says about its iterations, one point a tick.
 
-A log counts tokens by the tick, not iterations. Each decoding request gets one token an iteration,
+A log counts tokens by the tick, not iterations. Each decoding request gets one token per iteration,
 so
 
     iterations = (tokens generated - first tokens) / requests decoding

@@ -36,17 +36,17 @@ _WHOLE = NewTokenRatio.SCALE
 class Admitted(NamedTuple):
     """What an iteration admitted."""
 
-    fresh: Int[Array, " lane"]  # that never ran
-    resumed: Int[Array, " lane"]  # that were evicted before
+    fresh: Int[Array, " run"]  # that never ran
+    resumed: Int[Array, " run"]  # that were evicted before
     overflow: Bool[Array, ""]  # more than there are slots: the iteration means nothing
 
 
 class _Round(NamedTuple):
     state: State
     admitted: Admitted
-    more: Bool[Array, " lane"]
-    budget: Int[Array, " lane"]  # int64
-    reserved: Int[Array, " lane"]  # what the gate sets aside for those that run; int64
+    more: Bool[Array, " run"]
+    budget: Int[Array, " run"]  # int64
+    reserved: Int[Array, " run"]  # what the gate sets aside for those that run; int64
 
 
 def admit(
@@ -54,26 +54,26 @@ def admit(
     numbers: Numbers,
     table: Table,
     state: State,
-    budget: Int[Array, " lane"],
-    may_admit: Bool[Array, " lane"],
+    budget: Int[Array, " run"],
+    may_admit: Bool[Array, " run"],
 ) -> tuple[State, Admitted]:
     """The head of the queue enters; its tokens are set to what it computes in this iteration.
 
     Newcomers that come first see a memory that only they hold.
     """
-    lanes = state.lanes
-    can_go = lanes.used if choices.newcomers_first else jnp.zeros_like(lanes.used)
-    credit = lanes.credit + jnp.where(lanes.live, numbers.rate, 0)
+    runs = state.runs
+    can_go = runs.used if choices.newcomers_first else jnp.zeros_like(runs.used)
+    credit = runs.credit + jnp.where(runs.live, numbers.rate, 0)
     sequences = numbers.sequences.astype(jnp.int64)
     permits = jnp.where(numbers.rate > 0, credit // numbers.rate_unit, sequences)
     permits = jnp.minimum(permits, sequences).astype(jnp.int32)
-    state = state._replace(lanes=lanes._replace(credit=credit % numbers.rate_unit))
-    some_wait = queue.waiting(state.queue, lanes.arrived) > 0
-    none = jnp.zeros_like(lanes.running)
+    state = state._replace(runs=runs._replace(credit=credit % numbers.rate_unit))
+    some_wait = queue.waiting(state.queue, runs.arrived) > 0
+    none = jnp.zeros_like(runs.running)
     start = _Round(
         state,
         Admitted(none, none, jnp.array(False)),
-        lanes.live & may_admit & some_wait & (budget > 0) & (permits > 0),
+        runs.live & may_admit & some_wait & (budget > 0) & (permits > 0),
         budget.astype(jnp.int64),
         _reserved(choices, numbers, state),
     )
@@ -87,7 +87,7 @@ def admit(
 
 def could_enter(
     choices: Choices, numbers: Numbers, table: Table, state: State
-) -> Bool[Array, " lane"]:
+) -> Bool[Array, " run"]:
     """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
     request, _ = queue.first(state.queue, 1)
     head = _look_up(choices, numbers, table, state.store, request)
@@ -99,26 +99,26 @@ def could_enter(
 class _Candidates(NamedTuple):
     """Who waits first. Of each what a slot wants, and in int64 what the gate sums up."""
 
-    request: Int[Array, "lane some"]
-    input: Int[Array, "lane some"]
-    target: Int[Array, "lane some"]
-    longest: Int[Array, "lane some"] | None
+    request: Int[Array, "run some"]
+    input: Int[Array, "run some"]
+    target: Int[Array, "run some"]
+    longest: Int[Array, "run some"] | None
     progress: Progress
-    length: Int[Array, "lane some"]
-    full: Int[Array, "lane some"]  # blocks of its whole length
-    reserve: Int[Array, "lane some"]  # what the gate sets aside for it once it runs
+    length: Int[Array, "run some"]
+    full: Int[Array, "run some"]  # blocks of its whole length
+    reserve: Int[Array, "run some"]  # what the gate sets aside for it once it runs
 
 
 def _admit_chunk(
     choices: Choices,
     numbers: Numbers,
     table: Table,
-    permits: Int[Array, " lane"],
-    can_go: Int[Array, " lane"],
+    permits: Int[Array, " run"],
+    can_go: Int[Array, " run"],
     round: _Round,
 ) -> _Round:
     state, overflow = _make_room(round.state)
-    lanes, so_far = state.lanes, round.admitted
+    runs, so_far = state.runs, round.admitted
     more = round.more & ~overflow
     request, evicted = queue.first(state.queue, CHUNK)
     candidates = _look_up(choices, numbers, table, state.store, request)
@@ -126,14 +126,14 @@ def _admit_chunk(
 
     budget = round.budget[:, None] - before(candidates.length)
     chunk = jnp.clip(budget, 0, candidates.length)
-    running = lanes.running[:, None] + place
+    running = runs.running[:, None] + place
     guarded = numbers.always_guarded | (running > 0)
     guard = jnp.where(guarded, numbers.watermark_blocks[:, None], 0).astype(jnp.int64)
-    used = (lanes.used - can_go).astype(jnp.int64)[:, None] + before(candidates.full)
+    used = (runs.used - can_go).astype(jnp.int64)[:, None] + before(candidates.full)
     reserved = round.reserved[:, None] + before(candidates.reserve)
     passes = (
         more[:, None]
-        & (place < queue.waiting(state.queue, lanes.arrived)[:, None])
+        & (place < queue.waiting(state.queue, runs.arrived)[:, None])
         & (budget > 0)
         & ((so_far.fresh + so_far.resumed)[:, None] + place < permits[:, None])
         & (running < numbers.sequences[:, None])
@@ -147,10 +147,10 @@ def _admit_chunk(
     resumed = total(enters & evicted)
     fresh = count - resumed
     state = State(
-        lanes._replace(
-            running=lanes.running + count,
-            tail=lanes.tail + count,
-            used=lanes.used + total(jnp.where(enters, held, 0)),
+        runs._replace(
+            running=runs.running + count,
+            tail=runs.tail + count,
+            used=runs.used + total(jnp.where(enters, held, 0)),
         ),
         _enter(state, candidates, enters, chunk, held),
         queue.leave(state.queue, fresh, resumed),
@@ -166,10 +166,10 @@ def _admit_chunk(
 
 
 def _make_room(state: State) -> tuple[State, Bool[Array, ""]]:
-    """A chunk must fit behind the last slot of every lane; if not, holes are closed."""
+    """A chunk must fit behind the last slot of every run; if not, holes are closed."""
 
     def full(state: State) -> Bool[Array, ""]:
-        return jnp.any(state.lanes.tail + CHUNK > state.slots.alive.shape[1])
+        return jnp.any(state.runs.tail + CHUNK > state.slots.alive.shape[1])
 
     # A loop of no or one turn, not a cond: what does not change passes through a loop in place.
     turns = full(state).astype(jnp.int32)
@@ -182,7 +182,7 @@ def _look_up(
     numbers: Numbers,
     table: Table,
     store: Progress,
-    request: Int[Array, "lane some"],
+    request: Int[Array, "run some"],
 ) -> _Candidates:
     progress: Progress = pick(store, request)
     inputs, target = pick((table.input, table.output), request)
@@ -196,14 +196,14 @@ def _look_up(
 def _enter(
     state: State,
     candidates: _Candidates,
-    enters: Bool[Array, "lane some"],
-    chunk: Int[Array, "lane some"],
-    held: Int[Array, "lane some"],
+    enters: Bool[Array, "run some"],
+    chunk: Int[Array, "run some"],
+    held: Int[Array, "run some"],
 ) -> Slots:
     """Those admitted, behind the last slot. What is written for the others is an empty hole."""
     progress = candidates.progress
     if progress.times is not None:
-        now = state.lanes.now[:, None]
+        now = state.runs.now[:, None]
         admitted = jnp.where(jnp.isnan(progress.times.admitted), now, progress.times.admitted)
         progress = progress._replace(times=progress.times._replace(admitted=admitted))
     slots = Slots(
@@ -217,7 +217,7 @@ def _enter(
         tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),
         progress=progress,
     )
-    return put_window(state.slots, state.lanes.tail, slots)
+    return put_window(state.slots, state.runs.tail, slots)
 
 
 # ----------------------------------------------------------------------------------------- gates
@@ -227,11 +227,11 @@ def _passes(
     choices: Choices,
     numbers: Numbers,
     candidates: _Candidates,
-    chunk: Int[Array, "lane some"],
-    used: Int[Array, "lane some"],
-    guard: Int[Array, "lane some"],
-    reserved: Int[Array, "lane some"],
-) -> Bool[Array, "lane some"]:
+    chunk: Int[Array, "run some"],
+    used: Int[Array, "run some"],
+    guard: Int[Array, "run some"],
+    reserved: Int[Array, "run some"],
+) -> Bool[Array, "run some"]:
     """The gate, for each after those before it: `used` and `reserved` are theirs and who runs."""
     room = numbers.blocks.astype(jnp.int64)[:, None] - guard
     match choices.gate:
@@ -249,10 +249,10 @@ def _passes(
 def _reserve(
     choices: Choices,
     numbers: Numbers,
-    inputs: Int[Array, "lane some"],
-    outputs: Int[Array, "lane some"],
-    longest: Int[Array, "lane some"] | None,
-) -> Int[Array, "lane some"]:
+    inputs: Int[Array, "run some"],
+    outputs: Int[Array, "run some"],
+    longest: Int[Array, "run some"] | None,
+) -> Int[Array, "run some"]:
     """What the gate sets aside for a request: blocks at its peak, or outputs that may come."""
     if choices.gate is Gate.PEAK and longest is not None:
         # Its last token is never stored.
@@ -263,11 +263,11 @@ def _reserve(
     return jnp.zeros(inputs.shape, jnp.int64)
 
 
-def _reserved(choices: Choices, numbers: Numbers, state: State) -> Int[Array, " lane"]:
+def _reserved(choices: Choices, numbers: Numbers, state: State) -> Int[Array, " run"]:
     """What is set aside for those that run; of outputs, the share that the ratio says."""
     slots = state.slots
     reserve = _reserve(choices, numbers, slots.input, slots.progress.outputs, slots.longest)
     reserved = total(jnp.where(slots.alive, reserve, 0), jnp.int64)
     if choices.gate is Gate.RATIO:
-        return reserved // NewTokenRatio.SCALE * state.lanes.ratio
+        return reserved // NewTokenRatio.SCALE * state.runs.ratio
     return reserved

@@ -9,16 +9,16 @@ from fluidkv.serving.rules import NewTokenRatio, RatioReset, Victim
 
 
 def evict(
-    choices: Choices, numbers: Numbers, state: State, lanes: Bool[Array, " lane"]
-) -> tuple[State, Int[Array, " lane"], Int[Array, " lane"]]:
-    """Victims go, the others get their blocks and tokens, in the lanes that say so.
+    choices: Choices, numbers: Numbers, state: State, runs: Bool[Array, " run"]
+) -> tuple[State, Int[Array, " run"], Int[Array, " run"]]:
+    """Victims go, the others get their blocks and tokens, in the runs that say so.
 
     Newcomers that come first have theirs: what they leave of memory and budget is for the others.
 
     Returns:
         The state, the number of evictions, and the tokens that go on being asked for.
     """
-    asking, new = state.slots.alive & lanes[:, None], _newcomers(choices, state.slots)
+    asking, new = state.slots.alive & runs[:, None], _newcomers(choices, state.slots)
     held = total(jnp.where(new, state.slots.blocks, 0))
     if choices.newcomers_first:
         served = total(jnp.where(new, state.slots.tokens, 0))
@@ -31,23 +31,23 @@ def evict(
         state, kept, evictions = one_by_one(choices.victim, numbers, state, demand)
     slots = state.slots
     gone = asking & ~kept.alive
-    stays = lanes[:, None] & kept.alive
-    untouched = new | ~lanes[:, None]
+    stays = runs[:, None] & kept.alive
+    untouched = new | ~runs[:, None]
     slots = slots._replace(
         alive=slots.alive & ~gone,
         request=jnp.where(gone, state.queue.ring.shape[1], slots.request),
         tokens=jnp.where(stays, kept.tokens, jnp.where(untouched, slots.tokens, 0)),
         blocks=jnp.where(stays, kept.need, slots.blocks),
     )
-    counters = state.lanes._replace(
-        running=state.lanes.running - evictions,
-        used=jnp.where(lanes, kept.needed + held, state.lanes.used),
+    counters = state.runs._replace(
+        running=state.runs.running - evictions,
+        used=jnp.where(runs, kept.needed + held, state.runs.used),
     )
-    state = state._replace(slots=slots, lanes=counters)
-    return _new_ratio(choices, numbers, state, lanes, evictions), evictions, kept.asked
+    state = state._replace(slots=slots, runs=counters)
+    return _new_ratio(choices, numbers, state, runs, evictions), evictions, kept.asked
 
 
-def _newcomers(choices: Choices, slots: Slots) -> Bool[Array, "lane slot"]:
+def _newcomers(choices: Choices, slots: Slots) -> Bool[Array, "run slot"]:
     """Who was admitted before the others were asked: nothing of it is computed yet."""
     if not choices.newcomers_first:
         return jnp.zeros_like(slots.alive)
@@ -58,14 +58,14 @@ def _new_ratio(
     choices: Choices,
     numbers: Numbers,
     state: State,
-    lanes: Bool[Array, " lane"],
-    evictions: Int[Array, " lane"],
+    runs: Bool[Array, " run"],
+    evictions: Int[Array, " run"],
 ) -> State:
     """A step down where nobody was evicted; reset where somebody was, and where nobody runs."""
     if choices.reset is None:
         return state
     start, least, decay, _, ahead = numbers.ratio
-    ratio = jnp.where(evictions == 0, jnp.maximum(state.lanes.ratio - decay, least), start)
+    ratio = jnp.where(evictions == 0, jnp.maximum(state.runs.ratio - decay, least), start)
     slots = state.slots
     if choices.reset is RatioReset.ESTIMATE and slots.longest is not None:
         outputs = slots.progress.outputs.astype(jnp.int64) + ahead
@@ -74,6 +74,6 @@ def _new_ratio(
         scale = NewTokenRatio.SCALE
         estimate = jnp.minimum(scale, scale * outputs // jnp.maximum(most, 1))
         ratio = jnp.where(evictions == 0, ratio, estimate)
-    ratio = jnp.where(state.lanes.running == 0, start, ratio)
-    lanes_after = state.lanes._replace(ratio=jnp.where(lanes, ratio, state.lanes.ratio))
-    return state._replace(lanes=lanes_after)
+    ratio = jnp.where(state.runs.running == 0, start, ratio)
+    after = state.runs._replace(ratio=jnp.where(runs, ratio, state.runs.ratio))
+    return state._replace(runs=after)

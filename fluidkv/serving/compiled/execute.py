@@ -7,9 +7,9 @@ from jaxtyping import Array, Float, Int
 
 from fluidkv.serving.compiled import queue
 from fluidkv.serving.compiled.state import (
-    Lanes,
     Numbers,
     Progress,
+    Runs,
     State,
     Table,
     Times,
@@ -23,37 +23,37 @@ from fluidkv.serving.compiled.state import (
 class Executed(NamedTuple):
     """Counts of an iteration; see `reference.COUNTS`."""
 
-    completed: Int[Array, " lane"]
-    sched_reqs: Int[Array, " lane"]
-    tokens: Int[Array, " lane"]
-    prefill_tokens: Int[Array, " lane"]
-    recomputed_tokens: Int[Array, " lane"]
-    kv_tokens: Int[Array, " lane"]
-    new_outputs: Int[Array, " lane"]
+    completed: Int[Array, " run"]
+    sched_reqs: Int[Array, " run"]
+    tokens: Int[Array, " run"]
+    prefill_tokens: Int[Array, " run"]
+    recomputed_tokens: Int[Array, " run"]
+    kv_tokens: Int[Array, " run"]
+    new_outputs: Int[Array, " run"]
 
 
-def arrive(numbers: Numbers, table: Table, lanes: Lanes) -> Lanes:
+def arrive(numbers: Numbers, table: Table, runs: Runs) -> Runs:
     """Who has come by now is in the queue; or one for each client that has nothing in it."""
     # How many arrival times are at or before now, by bisection.
     size = table.arrival.shape[1]
-    come = jnp.zeros_like(lanes.arrived)
+    come = jnp.zeros_like(runs.arrived)
     for bit in reversed(range(size.bit_length())):
         more = come + (1 << bit)
         inside = jnp.minimum(more, size)[:, None] - 1
-        earlier = pick(table.arrival, inside)[:, 0] <= lanes.now
+        earlier = pick(table.arrival, inside)[:, 0] <= runs.now
         come = jnp.where((more <= size) & earlier, more, come)
-    populated = jnp.minimum(numbers.clients + lanes.done, numbers.requests)
+    populated = jnp.minimum(numbers.clients + runs.done, numbers.requests)
     come = jnp.where(numbers.clients > 0, populated, come)
-    return lanes._replace(
-        arrived=jnp.where(lanes.live, jnp.maximum(come, lanes.arrived), lanes.arrived)
+    return runs._replace(
+        arrived=jnp.where(runs.live, jnp.maximum(come, runs.arrived), runs.arrived)
     )
 
 
 def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Executed]:
     """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
-    slots, lanes = state.slots, state.lanes
+    slots, runs = state.slots, state.runs
     progress, tokens = slots.progress, jnp.where(slots.alive, slots.tokens, 0)
-    tokens = jnp.where(lanes.live[:, None], tokens, 0)
+    tokens = jnp.where(runs.live[:, None], tokens, 0)
     computes = tokens > 0
     computed = slots.computed + tokens
     emits = computes & (tokens == missing(slots))
@@ -70,23 +70,23 @@ def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Execut
         kv_tokens=total(jnp.where(slots.alive, computed, 0)),
         new_outputs=total(unseen),
     )
-    lanes = _advance(numbers, table, state, counts)
+    runs = _advance(numbers, table, state, counts)
     progress = Progress(
         outputs,
         jnp.where(computes, jnp.maximum(progress.highest, computed), progress.highest),
-        None if progress.times is None else _seen(progress.times, lanes.now[:, None], unseen),
+        None if progress.times is None else _seen(progress.times, runs.now[:, None], unseen),
     )
     slots = slots._replace(alive=slots.alive & ~done, computed=computed, progress=progress)
-    lanes = lanes._replace(
-        done=lanes.done + completed,
-        running=lanes.running - completed,
-        used=lanes.used - total(jnp.where(done, slots.blocks, 0)),
-        iterations=lanes.iterations + lanes.live.astype(jnp.int32),
+    runs = runs._replace(
+        done=runs.done + completed,
+        running=runs.running - completed,
+        used=runs.used - total(jnp.where(done, slots.blocks, 0)),
+        iterations=runs.iterations + runs.live.astype(jnp.int32),
     )
-    return state._replace(slots=slots, lanes=lanes), counts
+    return state._replace(slots=slots, runs=runs), counts
 
 
-def _seen(times: Times, now: Float[Array, "lane 1"], unseen: Array) -> Times:
+def _seen(times: Times, now: Float[Array, "run 1"], unseen: Array) -> Times:
     """A token that its client had not seen comes now."""
     first = jnp.isnan(times.last)
     gap = jnp.maximum(times.gap, now - times.last)
@@ -97,19 +97,19 @@ def _seen(times: Times, now: Float[Array, "lane 1"], unseen: Array) -> Times:
     )
 
 
-def _advance(numbers: Numbers, table: Table, state: State, counts: Executed) -> Lanes:
+def _advance(numbers: Numbers, table: Table, state: State, counts: Executed) -> Runs:
     """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
-    lanes = state.lanes
+    runs = state.runs
     base, per_kv, per_prefill = (numbers.clock[:, i] for i in range(3))
     # The sums of `IterationClock.duration`, in its order. A product may not be fused with the sum
     # after it, which would round once instead of twice: a maximum with 0, which changes nothing
     # here, stands between the two.
     kv = jnp.maximum(per_kv * counts.kv_tokens.astype(jnp.float64), 0.0)
     prefill = jnp.maximum(per_prefill * counts.prefill_tokens.astype(jnp.float64), 0.0)
-    busy = lanes.now + ((base + kv) + prefill)
-    alone = (queue.waiting(state.queue, lanes.arrived) == 0) & (lanes.arrived < numbers.requests)
-    following = jnp.minimum(lanes.arrived, table.arrival.shape[1] - 1)[:, None]
+    busy = runs.now + ((base + kv) + prefill)
+    alone = (queue.waiting(state.queue, runs.arrived) == 0) & (runs.arrived < numbers.requests)
+    following = jnp.minimum(runs.arrived, table.arrival.shape[1] - 1)[:, None]
     come = pick(table.arrival, following)[:, 0]
-    idle = jnp.where(numbers.jumps & alone, come, lanes.now + base)
+    idle = jnp.where(numbers.jumps & alone, come, runs.now + base)
     now = jnp.where(counts.sched_reqs > 0, busy, idle)
-    return lanes._replace(now=jnp.where(lanes.live, now, lanes.now))
+    return runs._replace(now=jnp.where(runs.live, now, runs.now))

@@ -12,7 +12,7 @@ from fluidkv.serving.compiled import queue
 from fluidkv.serving.compiled.admit import Admitted, admit, could_enter
 from fluidkv.serving.compiled.evict import evict
 from fluidkv.serving.compiled.execute import Executed, arrive, execute
-from fluidkv.serving.compiled.state import Choices, Lanes, Numbers, State, Table, decoding, missing
+from fluidkv.serving.compiled.state import Choices, Numbers, Runs, State, Table, decoding, missing
 from fluidkv.serving.compiled.victims import within_budget
 from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.reference import COUNTS
@@ -22,11 +22,11 @@ COLUMNS = len(COUNTS)
 
 
 class Piece(NamedTuple):
-    """Some iterations of all lanes.
+    """Some iterations of all runs.
 
     Fields:
         state: after them.
-        iteration: how many the lanes have done in all, those that had not ended.
+        iteration: how many the runs have done in all, those that had not ended.
         counts, time: of each window that the piece has a part of: what it adds to the window, and
             the clock after it.
         overflow: there were too few slots; nothing else here means anything.
@@ -34,8 +34,8 @@ class Piece(NamedTuple):
 
     state: State
     iteration: Int[Array, ""]
-    counts: Int[Array, "window lane count"]
-    time: Float[Array, "window lane"]
+    counts: Int[Array, "window run count"]
+    time: Float[Array, "window run"]
     overflow: Bool[Array, ""]
 
 
@@ -50,12 +50,12 @@ def advance(
     end: Int[Array, ""],
     every: Int[Array, ""],
 ) -> Piece:
-    """Iterations `begin` to `end`, or until no lane is live. Parts of at most `windows` windows."""
-    lanes = state.lanes.live.shape[0]
+    """Iterations `begin` to `end`, or until no run is live. Parts of at most `windows` windows."""
+    runs = state.runs.live.shape[0]
     first = begin // every
 
     def going(piece: Piece) -> Bool[Array, ""]:
-        return jnp.any(piece.state.lanes.live) & (piece.iteration < end) & ~piece.overflow
+        return jnp.any(piece.state.runs.live) & (piece.iteration < end) & ~piece.overflow
 
     def one(piece: Piece) -> Piece:
         state, counts, overflow = iterate(choices, numbers, table, piece.state)
@@ -65,15 +65,15 @@ def advance(
             state,
             piece.iteration + 1,
             lax.dynamic_update_index_in_dim(piece.counts, sums, window, axis=0),
-            lax.dynamic_update_index_in_dim(piece.time, state.lanes.now, window, axis=0),
+            lax.dynamic_update_index_in_dim(piece.time, state.runs.now, window, axis=0),
             overflow,
         )
 
     start = Piece(
         state,
         begin,
-        jnp.zeros((windows, lanes, COLUMNS), jnp.int64),
-        jnp.zeros((windows, lanes), jnp.float64),
+        jnp.zeros((windows, runs, COLUMNS), jnp.int64),
+        jnp.zeros((windows, runs), jnp.float64),
         jnp.array(False),
     )
     return lax.while_loop(going, one, start)
@@ -81,11 +81,11 @@ def advance(
 
 def iterate(
     choices: Choices, numbers: Numbers, table: Table, state: State
-) -> tuple[State, Int[Array, "lane count"], Bool[Array, ""]]:
-    """One iteration of every live lane: the state, its counts, and whether slots ran out."""
-    running_in = state.lanes.running
-    state = state._replace(lanes=arrive(numbers, table, state.lanes))
-    live = state.lanes.live
+) -> tuple[State, Int[Array, "run count"], Bool[Array, ""]]:
+    """One iteration of every live run: the state, its counts, and whether slots ran out."""
+    running_in = state.runs.running
+    state = state._replace(runs=arrive(numbers, table, state.runs))
+    live = state.runs.live
     if choices.prefill_alone:
         state, admitted, prefills = _prefill(choices, numbers, table, state)
         unlimited = numbers._replace(budget=jnp.full_like(numbers.budget, UNLIMITED))
@@ -97,10 +97,10 @@ def iterate(
         state, evictions, asked = evict(choices, numbers, state, live)
         may_admit = numbers.admits_after_eviction | (evictions == 0)
         state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, may_admit)
-    scheduled = state.lanes
+    scheduled = state.runs
     waiting = queue.waiting(state.queue, scheduled.arrived)
     state, executed = execute(numbers, table, state)
-    state = state._replace(lanes=_ended(choices, numbers, table, state))
+    state = state._replace(runs=_ended(choices, numbers, table, state))
     counts = _counts(running_in, scheduled, waiting, evictions, admitted, executed)
     counts = jnp.where(live[:, None], counts, 0).astype(jnp.int64)
     return state, counts, admitted.overflow
@@ -108,35 +108,35 @@ def iterate(
 
 def _prefill(
     choices: Choices, numbers: Numbers, table: Table, state: State
-) -> tuple[State, Admitted, Bool[Array, " lane"]]:
-    """Prefills go on and new ones come; which lanes have any, and do nothing else."""
+) -> tuple[State, Admitted, Bool[Array, " run"]]:
+    """Prefills go on and new ones come; which runs have any, and do nothing else."""
     slots = state.slots
     ask = jnp.where(slots.alive & ~decoding(slots), missing(slots), 0)
     tokens, asked = within_budget(ask, numbers.budget)
     state = state._replace(slots=slots._replace(tokens=tokens))
-    everyone = jnp.ones_like(state.lanes.live)
+    everyone = jnp.ones_like(state.runs.live)
     state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, everyone)
     return state, admitted, (asked > 0) | (admitted.fresh + admitted.resumed > 0)
 
 
-def _ended(choices: Choices, numbers: Numbers, table: Table, state: State) -> Lanes:
+def _ended(choices: Choices, numbers: Numbers, table: Table, state: State) -> Runs:
     """A run ends when all is done; or stuck: see `reference.Engine.stuck`."""
-    lanes = state.lanes
-    more_come = (numbers.clients == 0) & (lanes.arrived < numbers.requests)
-    idle = (lanes.running == 0) & (queue.waiting(state.queue, lanes.arrived) > 0) & ~more_come
-    stuck = lanes.live & idle & ~could_enter(choices, numbers, table, state)
-    live = lanes.live & (lanes.done < numbers.requests) & ~stuck
-    return lanes._replace(live=live, stuck=lanes.stuck | stuck)
+    runs = state.runs
+    more_come = (numbers.clients == 0) & (runs.arrived < numbers.requests)
+    idle = (runs.running == 0) & (queue.waiting(state.queue, runs.arrived) > 0) & ~more_come
+    stuck = runs.live & idle & ~could_enter(choices, numbers, table, state)
+    live = runs.live & (runs.done < numbers.requests) & ~stuck
+    return runs._replace(live=live, stuck=runs.stuck | stuck)
 
 
 def _counts(
-    running_in: Int[Array, " lane"],
-    scheduled: Lanes,
-    waiting: Int[Array, " lane"],
-    evictions: Int[Array, " lane"],
+    running_in: Int[Array, " run"],
+    scheduled: Runs,
+    waiting: Int[Array, " run"],
+    evictions: Int[Array, " run"],
     admitted: Admitted,
     executed: Executed,
-) -> Int[Array, "lane count"]:
+) -> Int[Array, "run count"]:
     """Ordered as `reference.COUNTS`."""
     before = (running_in, scheduled.running, waiting, scheduled.used)
     return jnp.stack([*before, evictions, admitted.fresh, admitted.resumed, *executed], axis=1)

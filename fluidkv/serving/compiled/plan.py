@@ -3,12 +3,12 @@
 Sizes are rounded up, so that runs of about the same size share a compilation.
 """
 
-import os
 from typing import NamedTuple
 
 import jax
 import numpy as np
 
+from fluidkv.runs.batch import cores, power_of_two
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.admit import CHUNK
 from fluidkv.serving.rules import EngineRules
@@ -29,7 +29,7 @@ class Plan(NamedTuple):
     """Sizes of a call of the compiled loop.
 
     Fields:
-        lanes: runs that go together, a group.
+        runs: that go together, a group.
         slots: for running requests, of each run; `engine` doubles them where they are too few.
         requests: in a table, padding among them.
         windows: that a call records at most. A call of many iterations costs least: what is as long
@@ -37,7 +37,7 @@ class Plan(NamedTuple):
         threads: groups that run at the same time.
     """
 
-    lanes: int
+    runs: int
     slots: int
     requests: int
     windows: int
@@ -49,15 +49,15 @@ def plan(rules: EngineRules, arrays: RunArrays) -> Plan:
     running = _expected_running(rules, arrays)
     slots = _rounded(running + running // 4 + CHUNK, FEWEST_SLOTS)
     size = _rounded(arrays.arrival.shape[1], FEWEST_REQUESTS)
-    runs = arrays.requests.size
+    total = arrays.requests.size
     on_cpu = jax.default_backend() == "cpu"
-    threads = min(_cores(), runs) if on_cpu else 1
-    lanes = min(_power(-(-runs // threads)), max(1, _GROUP_BYTES // _bytes_of(size, slots)))
+    threads = min(cores(), total) if on_cpu else 1
+    runs = min(power_of_two(-(-total // threads)), max(1, _GROUP_BYTES // _bytes_of(size, slots)))
     if on_cpu:
-        lanes = min(lanes, max(1, _SLOTS_OF_A_GROUP // slots))
-    lanes = 1 << (lanes.bit_length() - 1)  # a power of two, rounded down
-    windows = min(_MOST_WINDOWS, max(1, _ROWS_OF_A_CALL // lanes))
-    return Plan(lanes, slots, size, windows, threads)
+        runs = min(runs, max(1, _SLOTS_OF_A_GROUP // slots))
+    runs = 1 << (runs.bit_length() - 1)  # a power of two, rounded down
+    windows = min(_MOST_WINDOWS, max(1, _ROWS_OF_A_CALL // runs))
+    return Plan(runs, slots, size, windows, threads)
 
 
 def _expected_running(rules: EngineRules, arrays: RunArrays) -> int:
@@ -81,18 +81,7 @@ def _bytes_of(size: int, slots: int) -> int:
     return 2 * (80 * size + 100 * slots)
 
 
-def _cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def _rounded(size: int, least: int) -> int:
     """Up to `least` or a power of two, or half way between two, so that few sizes are compiled."""
-    power = max(least, _power(size))
+    power = max(least, power_of_two(size))
     return power // 4 * 3 if power // 4 * 3 >= max(size, least) else power
-
-
-def _power(size: int) -> int:
-    """Up to a power of two."""
-    return 1 << max(0, size - 1).bit_length()

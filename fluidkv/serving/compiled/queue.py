@@ -10,12 +10,12 @@ from jaxtyping import Array, Bool, Int
 from fluidkv.serving.compiled.state import Queue, pick, put
 
 
-def waiting(queue: Queue, arrived: Int[Array, " lane"]) -> Int[Array, " lane"]:
+def waiting(queue: Queue, arrived: Int[Array, " run"]) -> Int[Array, " run"]:
     """How many wait."""
     return arrived - queue.fresh + queue.evicted
 
 
-def first(queue: Queue, width: int) -> tuple[Int[Array, "lane width"], Bool[Array, "lane width"]]:
+def first(queue: Queue, width: int) -> tuple[Int[Array, "run width"], Bool[Array, "run width"]]:
     """The first `width` of the queue, and which of them were evicted before.
 
     Where fewer wait, the rest means nothing, but is the index of some request.
@@ -39,7 +39,7 @@ def first(queue: Queue, width: int) -> tuple[Int[Array, "lane width"], Bool[Arra
     return jnp.where(evicted, ring, jnp.minimum(fresh + place - passed, size - 1)), evicted
 
 
-def leave(queue: Queue, fresh: Int[Array, " lane"], evicted: Int[Array, " lane"]) -> Queue:
+def leave(queue: Queue, fresh: Int[Array, " run"], evicted: Int[Array, " run"]) -> Queue:
     """So many of either kind are admitted from the head."""
     if queue.tags is not None:
         queue = queue._replace(head=(queue.head + evicted) % queue.ring.shape[1])
@@ -48,9 +48,9 @@ def leave(queue: Queue, fresh: Int[Array, " lane"], evicted: Int[Array, " lane"]
 
 def join(
     queue: Queue,
-    arrived: Int[Array, " lane"],
-    request: Int[Array, "lane some"],
-    joins: Bool[Array, "lane some"],
+    arrived: Int[Array, " run"],
+    request: Int[Array, "run some"],
+    joins: Bool[Array, "run some"],
 ) -> Queue:
     """The evicted join, in order of eviction. With HEAD, the last one is then next."""
     size = queue.ring.shape[1]

@@ -6,13 +6,15 @@ import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
+from fluidkv.runs.batch import filled_up
+from fluidkv.runs.records import RequestTimes
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.state import (
     Choices,
-    Lanes,
     Numbers,
     Progress,
     Queue,
+    Runs,
     Slots,
     State,
     Table,
@@ -51,13 +53,13 @@ def table_of(choices: Choices, arrays: RunArrays, size: int) -> Table:
     wanted = choices.gate in (Gate.PEAK, Gate.RATIO)
 
     def lengths(column: np.ndarray) -> jax.Array:
-        return _int32(_padded(np.where(real, column, 1), size, 1))
+        return _int32(filled_up(np.where(real, column, 1), 1, size, 1))
 
     return Table(
         lengths(arrays.input_length),
         lengths(arrays.output_length),
         lengths(arrays.max_output) if wanted else None,
-        jnp.asarray(_padded(np.where(real, arrays.arrival, np.inf), size, np.inf)),
+        jnp.asarray(filled_up(np.where(real, arrays.arrival, np.inf), 1, size, np.inf)),
     )
 
 
@@ -72,7 +74,7 @@ def state_of(
         outputs[run, : running[run]] = arrays.start[run][arrays.start[run] > 0]
     alive = outputs > 0
     inputs, targets, longest = (
-        np.where(alive, _padded(column, slots, 1)[:, :slots], 1)
+        np.where(alive, filled_up(column, 1, slots, 1)[:, :slots], 1)
         for column in (arrays.input_length, arrays.output_length, arrays.max_output)
     )
     computed = np.where(alive, inputs + outputs - 1, 0)
@@ -83,7 +85,7 @@ def state_of(
     wanted = rules.gate in (Gate.PEAK, Gate.RATIO)
     behind = rules.requeue is Requeue.TAIL
     return State(
-        Lanes(
+        Runs(
             live=jnp.asarray(arrays.requests > 0),
             stuck=jnp.zeros(runs, bool),
             now=jnp.zeros(runs, jnp.float64),
@@ -143,7 +145,7 @@ def with_slots(state: State, slots: int) -> State:
     return state._replace(slots=longer._replace(request=request))
 
 
-def requests_of(arrays: RunArrays, state: State) -> dict[str, np.ndarray]:
+def requests_of(arrays: RunArrays, state: State) -> RequestTimes:
     """What is recorded of each request: from the store, and from the slots if it is there."""
     slots: Slots = jax.device_get(state.slots)
     store: Progress = jax.device_get(state.store)
@@ -163,17 +165,18 @@ def requests_of(arrays: RunArrays, state: State) -> dict[str, np.ndarray]:
     admitted, first, last, gap, evictions = map(merged, stored, held)
     real = np.arange(size) < arrays.requests[:, None]
     finished = real & (outputs == arrays.output_length)
-    arrived = np.asarray(state.lanes.arrived)
-    return {
-        "arrival": np.where(real, _arrivals(arrays, last, finished, arrived), np.nan),
-        "admitted_at": admitted,
-        "first_token_at": first,
-        "last_token_at": last,
-        "longest_gap": gap,
-        "evictions": evictions.astype(np.int64),
-        "outputs": outputs,
-        "finished": finished,
-    }
+    arrived = np.asarray(state.runs.arrived)
+    arrival = _arrivals(arrays, last, finished, arrived)
+    return RequestTimes(
+        arrival=np.where(real, arrival, np.nan),
+        admitted=admitted,
+        first_token=first,
+        last_token=last,
+        longest_gap=np.where(real, gap, np.nan),
+        evictions=evictions.astype(np.int64),
+        outputs=outputs,
+        finished=finished,
+    )
 
 
 def _arrivals(
@@ -192,11 +195,6 @@ def _arrivals(
             follows < 0, 0.0, departures[np.clip(follows, 0, None)] if departures.size else 0.0
         )
     return times
-
-
-def _padded(values: np.ndarray, size: int, fill: float) -> np.ndarray:
-    short = max(0, size - values.shape[1])
-    return np.pad(values, ((0, 0), (0, short)), constant_values=fill)
 
 
 def _int32(values: Int[np.ndarray, "..."] | Float[np.ndarray, "..."]) -> jax.Array:

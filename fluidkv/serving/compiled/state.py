@@ -1,10 +1,10 @@
 """What the compiled engine carries from one iteration to the next.
 
-Runs are lanes: the first axis of every array. Three kinds of array, by what an iteration may do:
+The first axis of every array is the run. Three kinds of array, by what an iteration may do:
 
-    (lane,)          counters, a clock
-    (lane, slot)     running requests, in order of admission, with holes: passed over in full
-    (lane, request)  the table, the store and the queue: only looked up and written at a few places,
+    (run,)          counters, a clock
+    (run, slot)     running requests, in order of admission, with holes: passed over in full
+    (run, request)  the table, the store and the queue: only looked up and written at a few places,
                      so that an iteration costs the same however long the queue is
 
 Counts are int32. None can overflow: `engine.run_engine` refuses requests of 2^29 tokens or more and
@@ -43,18 +43,18 @@ class Choices(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Settings of a run: those of its limits and clock a lane, those of its rules one for all."""
+    """Settings of a run: those of its limits and clock a run, those of its rules one for all."""
 
-    requests: Int[Array, " lane"]
-    blocks: Int[Array, " lane"]
-    block_size: Int[Array, " lane"]
-    watermark_blocks: Int[Array, " lane"]
-    sequences: Int[Array, " lane"]
-    budget: Int[Array, " lane"]
-    rate: Int[Array, " lane"]  # numerator, 0: no limit; int64
-    rate_unit: Int[Array, " lane"]  # denominator; int64
-    clients: Int[Array, " lane"]
-    clock: Float[Array, "lane 3"]
+    requests: Int[Array, " run"]
+    blocks: Int[Array, " run"]
+    block_size: Int[Array, " run"]
+    watermark_blocks: Int[Array, " run"]
+    sequences: Int[Array, " run"]
+    budget: Int[Array, " run"]
+    rate: Int[Array, " run"]  # numerator, 0: no limit; int64
+    rate_unit: Int[Array, " run"]  # denominator; int64
+    clients: Int[Array, " run"]
+    clock: Float[Array, "run 3"]
     jumps: Bool[Array, ""]
     reserved_tokens: Int[Array, ""]
     keeps_outputs: Bool[Array, ""]
@@ -67,10 +67,10 @@ class Numbers(NamedTuple):
 class Table(NamedTuple):
     """The requests of a run; `longest`: most outputs that the engine may assume."""
 
-    input: Int[Array, "lane request"]
-    output: Int[Array, "lane request"]
-    longest: Int[Array, "lane request"] | None  # None where the gate does not look at it
-    arrival: Float[Array, "lane request"]  # not falling; infinite in the padding
+    input: Int[Array, "run request"]
+    output: Int[Array, "run request"]
+    longest: Int[Array, "run request"] | None  # None where the gate does not look at it
+    arrival: Float[Array, "run request"]  # not falling; infinite in the padding
 
 
 class Times(NamedTuple):
@@ -98,14 +98,14 @@ class Slots(NamedTuple):
     already (an eviction) has the request "N", one past the last.
     """
 
-    alive: Bool[Array, "lane slot"]
-    request: Int[Array, "lane slot"]
-    input: Int[Array, "lane slot"]
-    target: Int[Array, "lane slot"]  # output_length
-    longest: Int[Array, "lane slot"] | None
-    computed: Int[Array, "lane slot"]
-    blocks: Int[Array, "lane slot"]
-    tokens: Int[Array, "lane slot"]  # to compute in this iteration
+    alive: Bool[Array, "run slot"]
+    request: Int[Array, "run slot"]
+    input: Int[Array, "run slot"]
+    target: Int[Array, "run slot"]  # output_length
+    longest: Int[Array, "run slot"] | None
+    computed: Int[Array, "run slot"]
+    blocks: Int[Array, "run slot"]
+    tokens: Int[Array, "run slot"]  # to compute in this iteration
     progress: Progress
 
 
@@ -117,66 +117,66 @@ class Queue(NamedTuple):
     exactly these.
     """
 
-    fresh: Int[Array, " lane"]
-    head: Int[Array, " lane"]
-    evicted: Int[Array, " lane"]
-    ring: Int[Array, "lane request"]
-    tags: Int[Array, "lane request"] | None  # None: at the head
+    fresh: Int[Array, " run"]
+    head: Int[Array, " run"]
+    evicted: Int[Array, " run"]
+    ring: Int[Array, "run request"]
+    tags: Int[Array, "run request"] | None  # None: at the head
 
 
-class Lanes(NamedTuple):
+class Runs(NamedTuple):
     """Counters of each run."""
 
-    live: Bool[Array, " lane"]
-    stuck: Bool[Array, " lane"]
-    now: Float[Array, " lane"]
-    iterations: Int[Array, " lane"]
-    arrived: Int[Array, " lane"]
-    done: Int[Array, " lane"]
-    running: Int[Array, " lane"]
-    used: Int[Array, " lane"]  # blocks
-    tail: Int[Array, " lane"]  # slots in use, holes among them
-    credit: Int[Array, " lane"]  # admissions that the rate limit allows, times rate_unit; int64
-    ratio: Int[Array, " lane"]  # new-token ratio over SCALE; int64
+    live: Bool[Array, " run"]
+    stuck: Bool[Array, " run"]
+    now: Float[Array, " run"]
+    iterations: Int[Array, " run"]
+    arrived: Int[Array, " run"]
+    done: Int[Array, " run"]
+    running: Int[Array, " run"]
+    used: Int[Array, " run"]  # blocks
+    tail: Int[Array, " run"]  # slots in use, holes among them
+    credit: Int[Array, " run"]  # admissions that the rate limit allows, times rate_unit; int64
+    ratio: Int[Array, " run"]  # new-token ratio over SCALE; int64
 
 
 class State(NamedTuple):
-    lanes: Lanes
+    runs: Runs
     slots: Slots
     queue: Queue
-    store: Progress  # (lane, request)
+    store: Progress  # (run, request)
 
 
-def pick(values, index: Int[Array, "lane some"]):
-    """values[lane, index] of each array of a tree; the index must be inside."""
+def pick(values, index: Int[Array, "run some"]):
+    """values[run, index] of each array of a tree; the index must be inside."""
     return jax.tree.map(
         lambda v: jnp.take_along_axis(v, index, axis=1, mode="promise_in_bounds"), values
     )
 
 
-def put(values, index: Int[Array, "lane some"], new):
-    """The trees with [lane, index] = new; an index past the end writes nothing."""
-    lane = jnp.arange(index.shape[0], dtype=jnp.int32)[:, None]
-    return jax.tree.map(lambda v, n: v.at[lane, index].set(n, mode="drop"), values, new)
+def put(values, index: Int[Array, "run some"], new):
+    """The trees with [run, index] = new; an index past the end writes nothing."""
+    run = jnp.arange(index.shape[0], dtype=jnp.int32)[:, None]
+    return jax.tree.map(lambda v, n: v.at[run, index].set(n, mode="drop"), values, new)
 
 
-def put_window(values, start: Int[Array, " lane"], new):
-    """The trees with [lane, start : start + width] = new; the window must be inside."""
+def put_window(values, start: Int[Array, " run"], new):
+    """The trees with [run, start : start + width] = new; the window must be inside."""
     write = jax.vmap(lambda v, n, at: lax.dynamic_update_slice(v, n, (at,)))
     return jax.tree.map(lambda v, n: write(v, n, start), values, new)
 
 
 def total(values: Array, dtype=jnp.int32) -> Array:
-    """Sum over slots or candidates, a lane."""
+    """Sum over slots or candidates, a run."""
     return jnp.sum(values, axis=1, dtype=dtype)
 
 
-def before(values: Int[Array, "lane some"]) -> Int[Array, "lane some"]:
+def before(values: Int[Array, "run some"]) -> Int[Array, "run some"]:
     """Sums of what stands before each."""
     return jnp.cumsum(values, axis=1) - values
 
 
-def blocks_of(numbers: Numbers, tokens: Int[Array, "lane some"]) -> Int[Array, "lane some"]:
+def blocks_of(numbers: Numbers, tokens: Int[Array, "run some"]) -> Int[Array, "run some"]:
     """ceil((tokens + reserved) / size) of whole numbers, by floats: integers divide far slower.
 
     It is floor((tokens + reserved + size - 1/2) / size), whose quotient is at least 1/(2 size) away
@@ -193,19 +193,19 @@ def positions(slots: Slots) -> Int[Array, "1 slot"]:
     return jnp.arange(slots.alive.shape[1], dtype=jnp.int32)[None]
 
 
-def missing(slots: Slots) -> Int[Array, "lane slot"]:
+def missing(slots: Slots) -> Int[Array, "run slot"]:
     """Tokens that a request lacks before its next output; meaningless in holes."""
     return slots.input + slots.progress.outputs - slots.computed
 
 
-def decoding(slots: Slots) -> Bool[Array, "lane slot"]:
+def decoding(slots: Slots) -> Bool[Array, "run slot"]:
     """Only the token just emitted is missing from the cache."""
     return (slots.progress.outputs > 0) & (missing(slots) == 1)
 
 
 def compact(state: State) -> State:
     """Running requests move together, in their order; those that are done go to the store."""
-    lanes, slots, store = state.lanes, state.slots, state.store
+    runs, slots, store = state.runs, state.slots, state.store
     nobody = state.queue.ring.shape[1]
     if store.times is not None:
         store = put(store, jnp.where(slots.alive, nobody, slots.request), slots.progress)
@@ -217,6 +217,6 @@ def compact(state: State) -> State:
         jnp.broadcast_to(where, rank.shape),
     )
     slots = pick(slots, origin)
-    alive = where < lanes.running[:, None]
+    alive = where < runs.running[:, None]
     slots = slots._replace(alive=alive, request=jnp.where(alive, slots.request, nobody))
-    return state._replace(lanes=lanes._replace(tail=lanes.running), slots=slots, store=store)
+    return state._replace(runs=runs._replace(tail=runs.running), slots=slots, store=store)

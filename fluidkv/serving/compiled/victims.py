@@ -39,20 +39,20 @@ _WINDOW = 16
 class Demand(NamedTuple):
     """What the running requests ask for."""
 
-    alive: Bool[Array, "lane slot"]
-    tokens: Int[Array, "lane slot"]
-    need: Int[Array, "lane slot"]  # blocks
-    asked: Int[Array, " lane"]  # sum of tokens
-    needed: Int[Array, " lane"]  # sum of need
+    alive: Bool[Array, "run slot"]
+    tokens: Int[Array, "run slot"]
+    need: Int[Array, "run slot"]  # blocks
+    asked: Int[Array, " run"]  # sum of tokens
+    needed: Int[Array, " run"]  # sum of need
 
 
 def within_budget(
-    ask: Int[Array, "lane slot"], budget: Int[Array, " lane"]
-) -> tuple[Int[Array, "lane slot"], Int[Array, " lane"]]:
+    ask: Int[Array, "run slot"], budget: Int[Array, " run"]
+) -> tuple[Int[Array, "run slot"], Int[Array, " run"]]:
     """Tokens that are computed, handed out from the front while the budget lasts; their sum."""
     asked, most = total(ask, jnp.int64), budget.astype(jnp.int64)
 
-    def handed_out() -> Int[Array, "lane slot"]:
+    def handed_out() -> Int[Array, "run slot"]:
         wide = ask.astype(jnp.int64)
         return jnp.clip(most[:, None] - before(wide), 0, wide).astype(jnp.int32)
 
@@ -60,7 +60,7 @@ def within_budget(
     return tokens, jnp.minimum(asked, most).astype(jnp.int32)
 
 
-def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "lane slot"]) -> Demand:
+def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "run slot"]) -> Demand:
     tokens, asked = within_budget(jnp.where(alive, missing(slots), 0), numbers.budget)
     grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))
     need = jnp.where(alive, jnp.where(tokens > 0, grown, slots.blocks), 0)
@@ -74,24 +74,24 @@ class _Search(NamedTuple):
     """The list before slot `end` is left to look at; what stands from `cut` on is evicted."""
 
     state: State
-    going: Bool[Array, " lane"]
-    end: Int[Array, " lane"]
-    cut: Int[Array, " lane"]
-    asked: Int[Array, " lane"]
-    needed: Int[Array, " lane"]
-    evictions: Int[Array, " lane"]
+    going: Bool[Array, " run"]
+    end: Int[Array, " run"]
+    cut: Int[Array, " run"]
+    asked: Int[Array, " run"]
+    needed: Int[Array, " run"]
+    evictions: Int[Array, " run"]
 
 
 def from_the_end(
     numbers: Numbers, state: State, demand: Demand
-) -> tuple[State, Demand, Int[Array, " lane"]]:
+) -> tuple[State, Demand, Int[Array, " run"]]:
     tokens, need = demand.tokens, demand.need
-    lanes = jnp.any(demand.alive, axis=1)
+    runs = jnp.any(demand.alive, axis=1)
     # Where one block must stay free, the search decides; it may find that all is well.
     doubtful = demand.needed + numbers.one_free.astype(jnp.int32) > numbers.blocks
-    end = state.lanes.tail
+    end = state.runs.tail
     search = _Search(
-        state, lanes & doubtful, end, end, demand.asked, demand.needed, jnp.zeros_like(end)
+        state, runs & doubtful, end, end, demand.asked, demand.needed, jnp.zeros_like(end)
     )
 
     def look(search: _Search) -> _Search:
@@ -131,7 +131,7 @@ def from_the_end(
     )
 
 
-def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " lane"]:
+def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " run"]:
     """Blocks that the last who asks takes: behind it are only those for whom no budget is left."""
     last = jnp.max(jnp.where(demand.tokens > 0, positions(slots), 0), axis=1)[:, None]
     return (pick(demand.need, last) - pick(slots.blocks, last))[:, 0]
@@ -142,10 +142,10 @@ def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " lane"]:
 
 class _Round(NamedTuple):
     state: State
-    keys: Int[Array, "lane slot"]  # of those who still run; _GONE for the others
+    keys: Int[Array, "run slot"]  # of those who still run; _GONE for the others
     demand: Demand  # `alive` is out of date
-    short: Bool[Array, " lane"]
-    evictions: Int[Array, " lane"]
+    short: Bool[Array, " run"]
+    evictions: Int[Array, " run"]
 
 
 _GONE = 2**62
@@ -153,7 +153,7 @@ _GONE = 2**62
 
 def one_by_one(
     victim_rule: Victim, numbers: Numbers, state: State, demand: Demand
-) -> tuple[State, Demand, Int[Array, " lane"]]:
+) -> tuple[State, Demand, Int[Array, " run"]]:
     slots = state.slots
     place = positions(slots)
     # Whether a victim changes more than its own part of the sums.
@@ -192,13 +192,13 @@ def one_by_one(
         jnp.where(demand.alive, _key(victim_rule, slots), _GONE),
         demand,
         _short(numbers, slots, demand),
-        jnp.zeros_like(state.lanes.running),
+        jnp.zeros_like(state.runs.running),
     )
     end = lax.while_loop(lambda round: jnp.any(round.short), evict_one, start)
     return end.state, end.demand._replace(alive=end.keys < _GONE), end.evictions
 
 
-def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " lane"]:
+def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " run"]:
     """Whether what is asked for does not fit. Exactly full still fits."""
     spare = lax.cond(
         numbers.one_free,
@@ -210,7 +210,7 @@ def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " lane
     return demand.needed + spare > numbers.blocks
 
 
-def _key(victim: Victim, slots: Slots) -> Int[Array, "lane slot"]:
+def _key(victim: Victim, slots: Slots) -> Int[Array, "run slot"]:
     """The smallest goes first; of equals, the one admitted last. Parts are below 2^30."""
     outputs = slots.progress.outputs.astype(jnp.int64)
     match victim:
@@ -232,8 +232,8 @@ def _key(victim: Victim, slots: Slots) -> Int[Array, "lane slot"]:
 def _requeue(
     numbers: Numbers,
     state: State,
-    index: Int[Array, "lane some"],
-    goes: Bool[Array, "lane some"],
+    index: Int[Array, "run some"],
+    goes: Bool[Array, "run some"],
 ) -> State:
     """Requests in these slots go to the store and to the queue, in this order."""
     request = pick(state.slots.request, index)
@@ -245,5 +245,5 @@ def _requeue(
     size = state.queue.ring.shape[1]
     return state._replace(
         store=put(state.store, jnp.where(goes, request, size), progress),
-        queue=queue.join(state.queue, state.lanes.arrived, request, goes),
+        queue=queue.join(state.queue, state.runs.arrived, request, goes),
     )

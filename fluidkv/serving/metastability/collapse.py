@@ -39,8 +39,8 @@ class CollapsedCycle:
     """A periodic orbit of the saturated server, and how many of the runs ended on it.
 
     Fields:
-        throughput: completions an iteration, exact.
-        preemptions: evictions an iteration, exact.
+        throughput: completions per iteration, exact.
+        preemptions: evictions per iteration, exact.
         period: iterations.
         runs: how many of the runs.
     """

@@ -155,10 +155,10 @@ def _columns(
     times, came = np.asarray(duration, float), np.asarray(observed, bool)
     if times.ndim != 1 or times.size == 0 or not (np.isfinite(times) & (times >= 0)).all():
         raise InputError(
-            "duration", f"shape {times.shape}", "finite times of at least 0, one a run"
+            "duration", f"shape {times.shape}", "finite times of at least 0, one for each run"
         )
     if came.shape != times.shape:
-        raise InputError("observed", f"{came.size} of them", f"{times.size}, one a run")
+        raise InputError("observed", f"{came.size} of them", f"{times.size}, one for each run")
     return times, came
 
 

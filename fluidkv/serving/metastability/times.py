@@ -12,7 +12,6 @@ of one length, by cohort (`fluidkv.serving.metastability.cohorts`): seconds for 
 Source: our own, on Congestion, section 6.1.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from jaxtyping import Bool, Int
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, count
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import CohortRecords, CohortState, idle, serve_cohorts
 from fluidkv.serving.metastability.collapse import (
@@ -59,11 +59,11 @@ def time_to_collapse(
     horizon: int,
     windows: int = WINDOWS,
 ) -> Times:
-    """Start idle, serve Poisson(rate) requests an iteration, wait for the collapse.
+    """Start idle, serve Poisson(rate) requests per iteration, wait for the collapse.
 
     Args:
         request, limits: the server; see `serve_cohorts`.
-        rate: lambda, requests an iteration.
+        rate: lambda, requests per iteration.
         rng: a numpy generator or a seed.
         runs: at least 1.
         horizon: iterations; whole windows of l1 of it are used.
@@ -76,8 +76,8 @@ def time_to_collapse(
         InputError: a rate that is not finite and above 0, runs below 1, a horizon too short for
             one collapse; limits as in `serve_cohorts`.
     """
-    start = idle(request, _count("runs", runs))
-    needed = _count("windows", windows, least=2)  # a queue grows from one to another
+    start = idle(request, count("runs", runs))
+    needed = count("windows", windows, least=2)  # a queue grows from one to another
 
     def onset(records: CohortRecords) -> Int[np.ndarray, " run"]:
         return collapse_window(records.preempt, records.waiting, windows=needed)
@@ -107,7 +107,7 @@ def time_to_return(
     Raises:
         InputError: as `time_to_collapse`.
     """
-    needed = _count("calm", calm)
+    needed = count("calm", calm)
 
     def onset(records: CohortRecords) -> Int[np.ndarray, " run"]:
         return return_window(records.preempt, records.waiting, calm=needed, few=few)
@@ -137,8 +137,8 @@ def ramp(
     Raises:
         InputError: as `time_to_collapse`; no rates.
     """
-    generator, steps = np.random.default_rng(rng), [_rate(rate) for rate in rates]
-    size = (_count("hold", hold), _count("runs", runs))
+    generator, steps = np.random.default_rng(rng), [above_0("rate", rate) for rate in rates]
+    size = (count("hold", hold), count("runs", runs))
     if not steps:
         raise InputError("rates", rates, "at least one")
     state, found = idle(request, runs), []
@@ -171,8 +171,12 @@ def _first(
     onset: Callable[[CohortRecords], Int[np.ndarray, " run"]],
 ) -> Times:
     """Run on until `onset` finds its `needed` windows in each run; who is done is let go."""
-    generator, rate, width = np.random.default_rng(rng), _rate(rate), request.decode_length
-    total = _count("horizon", horizon) // width
+    generator, rate, width = (
+        np.random.default_rng(rng),
+        above_0("rate", rate),
+        request.decode_length,
+    )
+    total = count("horizon", horizon) // width
     if total < needed:
         raise InputError("horizon", horizon, f"at least {needed} windows of {width} iterations")
     watched = np.arange(state.queue.size)
@@ -202,15 +206,3 @@ def _first(
 
 def _nothing(runs: int) -> CohortRecords:
     return CohortRecords(*(np.zeros((runs, 0), kind) for kind in (int, int, float, float)))
-
-
-def _count(argument: str, value: int, *, least: int = 1) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(argument, value, f"an integer of at least {least}")
-    return int(value)
-
-
-def _rate(rate: float) -> float:
-    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate < math.inf:
-        raise InputError("rate", rate, "a finite number above 0")
-    return float(rate)

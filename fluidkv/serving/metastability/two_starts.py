@@ -9,10 +9,11 @@ import xarray as xr
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import poisson, saturated
+from fluidkv.runs.arrivals import poisson, saturated
+from fluidkv.runs.measuring import Span, level, total
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
@@ -39,7 +40,7 @@ def two_starts(
     Args:
         request: the one class.
         engine: a name out of `ENGINES`, or rules.
-        rate: lambda, requests a unit of the clock.
+        rate: lambda, requests per unit of the clock.
         backlog: requests there at the start.
         count: requests that arrive after it. What is looked at ends with the last of them.
         clock: None: an iteration lasts 1.
@@ -47,7 +48,7 @@ def two_starts(
 
     Returns:
         Dimensions start ("empty", "backlog") and run. Over the second half of the time of arrivals:
-        `offered` and `throughput`, requests a unit of the clock, and `preemptions`, evictions a
+        `offered` and `throughput`, requests per unit of the clock, and `preemptions`, evictions per
         unit of the clock; `waiting`, the mean queue of l1 iterations at its end.
 
     Raises:
@@ -65,38 +66,23 @@ def two_starts(
     crowded = [_joined(crowd, table) for table in later]
     common = {"clock": clock, "every": width, "keep_requests": False, "backend": backend}
     run = serve([*later, *crowded], engine, limits, **common)
-    end = np.array([table.arrival[-1] for table in later] * 2)
-
-    windows = [_Windows(run.isel(run=index)) for index in range(2 * runs)]
-    spans = list(zip(windows, end, strict=True))
+    end = xr.DataArray([table.arrival[-1] for table in later] * 2, dims="run")
+    half = Span(end / 2, end)
     offered = [(table.arrival > table.arrival[-1] / 2).mean() * count for table in later] * 2
     columns = {
         "offered": np.array(offered) / (end / 2),
-        "throughput": np.array([w.rate("completed", t / 2, t) for w, t in spans]),
-        "preemptions": np.array([w.rate("preempt", t / 2, t) for w, t in spans]),
-        "waiting": np.array([w.level("waiting", t) for w, t in spans]),
+        "throughput": total(run, "completed", half, cut="linear") / (end / 2),
+        "preemptions": total(run, "preempt", half, cut="linear") / (end / 2),
+        "waiting": level(run, "waiting", end),
     }
     return xr.Dataset(
-        {name: (("start", "run"), column.reshape(2, runs)) for name, column in columns.items()},
+        {
+            name: (("start", "run"), column.values.reshape(2, runs))
+            for name, column in columns.items()
+        },
         coords={"start": ["empty", "backlog"]},
         attrs={"engine": run.attrs["engine"], "unit": run.attrs["unit"]},
     )
-
-
-class _Windows:
-    """One run's records over time; linear within a window."""
-
-    def __init__(self, run: xr.Dataset) -> None:
-        self.run = run.isel(window=run.time.notnull().values)
-        self.time = self.run.time.values
-
-    def rate(self, flow: str, start: float, end: float) -> float:
-        total = np.append(0, self.run[flow].values.cumsum())
-        first, last = np.interp([start, end], np.append(0, self.time), total)
-        return (last - first) / (end - start)
-
-    def level(self, name: str, at: float) -> float:
-        return float(np.interp(at, self.time, self.run[name].values))
 
 
 def _joined(first: Requests, then: Requests) -> Requests:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.requests import Requests
 
 MOST_REQUESTS = 10**7
 """In a run. A file names a number; a table of so many is made of it."""
@@ -104,7 +104,7 @@ def _requests(fields: Fields) -> Requests:
         return Requests(np.asarray(inputs)[order], outputs, class_index=order)
     if len(inputs) == size:
         return Requests(inputs, outputs, class_index=order)
-    said = f"one, or {len(lengths)}, one a class, or {size}, one a request"
+    said = f"one, or {len(lengths)}, one for each class, or {size}, one for each request"
     raise fields.wrong("input_length", f"{len(inputs)} lengths", said)
 
 

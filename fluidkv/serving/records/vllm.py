@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules, Gate
 
 STEP = "step"
@@ -163,12 +163,14 @@ def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
 
 
 def _input_lengths(fields: Fields, requests: int) -> np.ndarray:
-    """One for all, or one a request; either name takes either."""
+    """One for all, or one for each request; either name takes either."""
     names = [name for name in ("input_length", "input_lengths") if name in fields.values]
     if len(names) > 1:
         raise fields.wrong("input_lengths", "beside input_length", "one of the two")
     name = names[0] if names else "input_length"
     lengths = fields.integer_or_integers(name)
     if isinstance(lengths, list) and len(lengths) != requests:
-        raise fields.wrong(name, f"{len(lengths)} lengths", f"one, or {requests}, one a request")
+        raise fields.wrong(
+            name, f"{len(lengths)} lengths", f"one, or {requests}, one for each request"
+        )
     return np.broadcast_to(np.asarray(lengths), requests).copy()

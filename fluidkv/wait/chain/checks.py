@@ -1,12 +1,12 @@
 """What this room accepts: kinds of numbers, and runs whose counts fit into 32 bits."""
 
-from math import inf, isfinite, nan
-from numbers import Real
+from math import inf, isfinite
 
 from fluidkv.errors import InputError
-from fluidkv.wait.chain.lanes import arrival_rates, shapes
-from fluidkv.wait.chain.rates import RateSteps
-from fluidkv.wait.model import WaitSystem, count, several
+from fluidkv.runs.checks import real
+from fluidkv.runs.rates import RateSteps
+from fluidkv.wait.chain.numbers import arrival_rates, shapes
+from fluidkv.wait.model import WaitSystem, several
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.segments import Segments
 
@@ -16,54 +16,30 @@ MOST_COUNT = 2**31 - 1
 """Counts are kept in 32 bits."""
 
 
-def above_0(argument: str, value: object) -> float:
-    """The value as a float.
-
-    Raises:
-        InputError: no number, not finite, or not above 0.
-    """
-    found = _float(value)
-    if not 0 < found < inf:
-        raise InputError(argument, value, "a finite number above 0")
-    return found
-
-
 def probability(argument: str, value: object) -> float:
     """The value as a float between 0 and 1, neither of them.
 
     Raises:
         InputError: something else.
     """
-    found = _float(value)
+    found = real(value)
     if not 0 < found < 1:
         raise InputError(argument, value, "a number between 0 and 1")
     return found
 
 
-def at_most(argument: str, value: object, most: int, *, least: int = 1) -> int:
-    """The value as an int from `least` to `most`.
-
-    Raises:
-        InputError: something else.
-    """
-    found = count(argument, value, least=least)
-    if found > most:
-        raise InputError(argument, value, f"an integer from {least} to {most}")
-    return found
-
-
 def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int, ...]:
-    """The thresholds, one a type or segment.
+    """The thresholds, one for each type or segment.
 
     Raises:
         InputError: something else, or a model that is neither.
     """
     if not isinstance(model, (Segments, WaitSystem)):
         raise InputError("model", model, "Segments or a WaitSystem")
-    lanes = len(model.types) if isinstance(model, WaitSystem) else len(model)
-    allowed = f"{lanes}, one a type or segment"
+    size = len(model.types) if isinstance(model, WaitSystem) else len(model)
+    allowed = f"{size}, one for each type or segment"
     levels = Wait(several("thresholds", thresholds, allowed)).thresholds
-    if len(levels) != lanes:
+    if len(levels) != size:
         raise InputError("thresholds", list(levels), allowed)
     return levels
 
@@ -79,8 +55,8 @@ def check_growth(
 ) -> None:
     """Refuse a run in which a queue could outgrow 32 bits.
 
-    A lane joins whenever the lane before did and enough wait, so that its queue grows by no more
-    than what comes in an iteration of full lanes less its threshold. Random sums go beyond their
+    A segment joins whenever the one before did and enough wait, so that its queue grows by no more
+    than what comes in an iteration of full segments less its threshold. Random sums go beyond their
     mean m by 10 sqrt(m) with a probability below 2^-65 (see `alias.poisson_window`).
 
     Raises:
@@ -88,7 +64,7 @@ def check_growth(
     """
     each, rates = shapes(model, thresholds), [float(rate) for rate in arrival_rates(model)]
     factor = 1.0 if steps is None else max(steps.factors)
-    full = base + per_kv_token * float(sum(lane.tokens(lane.span) for lane in each))
+    full = base + per_kv_token * float(sum(segment.tokens(segment.span) for segment in each))
     come = [factor * rate * full for rate in rates]
     if isinstance(model, Segments):
         shares = zip(thresholds[:-1], model.thinning, strict=True)
@@ -111,13 +87,3 @@ def check_growth(
     raise InputError(
         argument, value, f"so few that no queue can pass {MOST_COUNT}; here one could reach {grown}"
     )
-
-
-def _float(value: object) -> float:
-    """NaN where the value is no real number."""
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return nan
-    try:
-        return float(value)
-    except OverflowError:  # an integer or a Fraction beyond floats
-        return inf

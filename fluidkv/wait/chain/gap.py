@@ -18,16 +18,15 @@ from jaxtyping import Float
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.checks import (
     MOST_SEED,
-    above_0,
-    at_most,
     probability,
     thresholds_of,
 )
-from fluidkv.wait.chain.lanes import arrival_rates, shapes
+from fluidkv.wait.chain.numbers import arrival_rates, shapes
 from fluidkv.wait.chain.simulate import simulate_chain
-from fluidkv.wait.model import Exact, WaitSystem, count, several
+from fluidkv.wait.model import Exact, WaitSystem, several
 from fluidkv.wait.segments import Segments
 
 RESAMPLES = 1000
@@ -43,7 +42,7 @@ class GapStudy:
 
     Fields:
         zetas: by how much the horizon is longer.
-        gap, gap_error: throughput* minus tokens emitted a unit of time, from the work left in the
+        gap, gap_error: throughput* minus tokens emitted per unit of time, from the work left in the
             system, and its standard error.
         plain, plain_error: the same from the outputs themselves.
         latency: mean time in the system of a prompt, by Little's law (in the system over rate).
@@ -101,7 +100,7 @@ def throughput_gap(
     if np.unique(scales[fitted]).size < 2:
         raise InputError("zetas", scales.tolist(), f"at least two different ones from {fit_from}")
     confidence, runs = probability("confidence", confidence), count("runs", runs, least=2)
-    seed = at_most("seed", seed, MOST_SEED // len(scales) - 1, least=0)
+    seed = count("seed", seed, least=0, most=MOST_SEED // len(scales) - 1)
     rate = float(sum(arrival_rates(model)))
     best = rate * (_mean_outputs(model))
     left, time, plain, latency = [], [], [], []
@@ -198,17 +197,19 @@ def remaining_outputs(
     total = np.zeros(found.sizes["run"])
     each = shapes(model, thresholds)
     after = _outputs_after(model)
-    for k, lane in enumerate(each):
-        whole = lane.span - (1 if isinstance(model, WaitSystem) or k == 0 else 0)  # no token at 0
+    for k, segment in enumerate(each):
+        whole = segment.span - (
+            1 if isinstance(model, WaitSystem) or k == 0 else 0
+        )  # no token at 0
         total += found.queue.values[:, k] * (whole + after[k])
-        inside = np.minimum(found.batches.values[:, k], lane.span - 1)  # stages with n prompts
-        within = inside * lane.span - inside * (inside + 1) / 2
-        total += lane.threshold * (within + inside * after[k])
+        inside = np.minimum(found.batches.values[:, k], segment.span - 1)  # stages with n prompts
+        within = inside * segment.span - inside * (inside + 1) / 2
+        total += segment.threshold * (within + inside * after[k])
     return total
 
 
 def _outputs_after(model: Segments | WaitSystem) -> list[float]:
-    """Output tokens that a prompt at the end of each lane still expects from later ones."""
+    """Output tokens that a prompt at the end of each segment still expects from later ones."""
     if isinstance(model, WaitSystem):
         return [0.0] * len(model.types)
     after = [0.0]

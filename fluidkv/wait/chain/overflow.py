@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from scipy import stats
 
-from fluidkv.wait.chain.checks import above_0, probability
+from fluidkv.runs.checks import above_0
+from fluidkv.wait.chain.checks import probability
 from fluidkv.wait.chain.simulate import simulate_chain
 from fluidkv.wait.model import Exact
 from fluidkv.wait.segments import Segments

@@ -1,68 +1,16 @@
-"""Arrival rates that change at given times, by a factor common to all.
+"""Arrivals whose rate changes by a common factor (`RateSteps`), inside a compiled loop.
 
 Time is measured by Lambda(t), the integral of the factor: in Lambda, arrivals are Poisson at the
 constant rates.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import pairwise
-from math import isfinite
-from numbers import Real
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from fluidkv.errors import InputError
-
-
-@dataclass(frozen=True)
-class RateSteps:
-    """What all arrival rates are multiplied by, piece by piece.
-
-    Args:
-        times: where pieces begin, increasing, the first 0.
-        factors: one a piece, at least 0; the last holds for ever and is above 0.
-
-    Raises:
-        InputError: a number outside of what is said here.
-    """
-
-    times: tuple[float, ...]
-    factors: tuple[float, ...]
-
-    if TYPE_CHECKING:  # what may be passed is wider than what is stored
-
-        def __init__(self, times: Iterable[float], factors: Iterable[float]) -> None: ...
-
-    def __post_init__(self) -> None:
-        times = _floats("times", self.times, "numbers that increase, from 0")
-        factors = _floats("factors", self.factors, "numbers of at least 0")
-        rising = all(a < b for a, b in pairwise(times))
-        if not times or times[0] != 0 or not rising or not isfinite(times[-1]):
-            raise InputError("times", list(times), "increasing, from 0")
-        if len(factors) != len(times):
-            raise InputError("factors", list(factors), f"{len(times)}, one a time")
-        if not all(factor >= 0 and isfinite(factor) for factor in factors) or factors[-1] == 0:
-            raise InputError("factors", list(factors), "at least 0, the last one above 0")
-        object.__setattr__(self, "times", times)
-        object.__setattr__(self, "factors", factors)
-
-
-def _floats(argument: str, values: object, allowed: str) -> tuple[float, ...]:
-    if not isinstance(values, Iterable):
-        raise InputError(argument, values, allowed)
-    found = []
-    for each in values:
-        if not isinstance(each, Real) or isinstance(each, bool):
-            raise InputError(argument, each, allowed)
-        try:
-            found.append(float(each))
-        except OverflowError:
-            raise InputError(argument, each, allowed) from None
-    return tuple(found)
+from fluidkv.runs.rates import RateSteps
 
 
 class Pieces(NamedTuple):

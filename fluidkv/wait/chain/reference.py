@@ -1,6 +1,6 @@
 """The chain of counts written out for one run, stage by stage, with its draws given. Slow.
 
-How many prompts are at each stage of each lane; who comes and who goes on is told. This is what
+How many prompts are at each stage of each segment; who comes and who goes on is told. This is what
 `fluidkv.wait.chain.simulate` computes, and what a run of single prompts
 (`fluidkv.wait.runs.reference`) does when it is told the draws that this run made.
 """
@@ -19,8 +19,8 @@ class Draws:
 
     Fields:
         wait: time until a batch could be formed; 0 where it could at once.
-        waited: arrivals to each lane in that time.
-        entered: prompts that come to wait before each lane while the batch runs: arrivals, and
+        waited: arrivals to each segment in that time.
+        entered: prompts that come to wait before each segment while the batch runs: arrivals, and
             those who go on from the segment before.
     """
 
@@ -31,7 +31,7 @@ class Draws:
 
 @dataclass(frozen=True)
 class Counts:
-    """One iteration: prompts before each lane (`queue`, before any wait), lanes in the batch,
+    """One iteration: prompts before each segment (`queue`, before any wait), segments in the batch,
     tokens in it and in memory, prompts that completed, output tokens emitted, the clock after."""
 
     queue: tuple[int, ...]
@@ -59,14 +59,14 @@ def chain_reference(
     else:
         stages = [range(each.stages) for each in model.types]
         inputs = [each.input_length for each in model.types]
-    at = [dict.fromkeys(lane, 0) for lane in stages]  # prompts that compute this stage next
+    at = [dict.fromkeys(segment, 0) for segment in stages]  # prompts that compute this stage next
     now = 0.0
     for drawn in draws:
-        queue = tuple(prompts[lane[0]] for prompts, lane in zip(at, stages, strict=True))
+        queue = tuple(prompts[segment[0]] for prompts, segment in zip(at, stages, strict=True))
 
         now += drawn.wait
-        for prompts, lane, came in zip(at, stages, drawn.waited, strict=True):
-            prompts[lane[0]] += came
+        for prompts, segment, came in zip(at, stages, drawn.waited, strict=True):
+            prompts[segment[0]] += came
 
         joined = []
         for k, n in enumerate(thresholds):
@@ -75,13 +75,13 @@ def chain_reference(
             elif nested:
                 break
         batch = [
-            {stage: min(thresholds[k], prompts[stage]) if k in joined else 0 for stage in lane}
-            for k, (prompts, lane) in enumerate(zip(at, stages, strict=True))
+            {stage: min(thresholds[k], prompts[stage]) if k in joined else 0 for stage in segment}
+            for k, (prompts, segment) in enumerate(zip(at, stages, strict=True))
         ]
 
         tokens = held = 0
-        for k, lane in enumerate(stages):
-            for stage in lane:
+        for k, segment in enumerate(stages):
+            for stage in segment:
                 computing = batch[k][stage]
                 paused = at[k][stage] - computing if stage else 0
                 tokens += computing * (inputs[k] + stage)
@@ -89,18 +89,18 @@ def chain_reference(
         now += clock.duration(tokens, 0)
 
         completed = outputs = 0
-        for k, lane in enumerate(stages):
-            outputs += sum(batch[k][stage] for stage in lane if stage)
-            for stage in reversed(lane):
+        for k, segment in enumerate(stages):
+            outputs += sum(batch[k][stage] for stage in segment if stage)
+            for stage in reversed(segment):
                 at[k][stage] -= batch[k][stage]
-                if stage + 1 in lane:
+                if stage + 1 in segment:
                     at[k][stage + 1] += batch[k][stage]
-            passed, goes_on = batch[k][lane[-1]], 0
+            passed, goes_on = batch[k][segment[-1]], 0
             if nested and k + 1 < len(stages):
                 goes_on = drawn.entered[k + 1]
                 assert goes_on <= passed, f"{goes_on} go on of {passed}"
             completed += passed - goes_on
-        for prompts, lane, came in zip(at, stages, drawn.entered, strict=True):
-            prompts[lane[0]] += came
+        for prompts, segment, came in zip(at, stages, drawn.entered, strict=True):
+            prompts[segment[0]] += came
 
         yield Counts(queue, len(joined), tokens, held, completed, outputs, now)

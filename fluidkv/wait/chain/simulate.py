@@ -1,8 +1,8 @@
 """WAIT and Nested WAIT by counts alone, for thousands of runs: random numbers are drawn inside.
 
 Equal in law to the policy run prompt by prompt (`fluidkv.wait.runs.reference`) where memory
-suffices: every prompt of a lane's stage is like every other, so that it is enough to know how many
-wait before each lane and how many batches each has had. See `step` for an iteration.
+suffices: every prompt of a segment's stage is like every other, so that it is enough to know how
+many wait before each segment and how many batches each has had. See `step` for an iteration.
 
 Latency of single prompts is not tracked; by Little's law its mean is the mean number in the system
 over the rate of arrivals.
@@ -10,42 +10,41 @@ over the rate of arrivals.
 Source: WAIT, Algorithms 1 and 2.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.batch import Progress
+from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.dataset import labelled
+from fluidkv.runs.rates import RateSteps
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.checks import (
     MOST_RUNS,
     MOST_SEED,
-    above_0,
-    at_most,
     check_growth,
     thresholds_of,
 )
-from fluidkv.wait.chain.groups import Plan, run_groups
-from fluidkv.wait.chain.lanes import lanes_of, shapes
-from fluidkv.wait.chain.rates import RateSteps
+from fluidkv.wait.chain.engine import Plan, run_chain
+from fluidkv.wait.chain.numbers import numbers_of, shapes
 from fluidkv.wait.chain.state import Chain
 from fluidkv.wait.model import Exact, WaitSystem, exact, several
 from fluidkv.wait.segments import Segments
 
-__all__ = ["CHAIN_RECORDS", "RateSteps", "simulate_chain"]
-
 CHAIN_RECORDS = {
-    "queue": "prompts before each lane, before any wait",
-    "wait": "time waited before the batch",
-    "waited": "arrivals to each lane during the wait",
-    "joined": "lanes in the batch",
-    "kv_tokens": "tokens in the batch",
-    "held_tokens": "tokens in memory",
-    "entered": "prompts that came to wait before each lane during the iteration",
-    "time": "the clock after the iteration",
+    "queue": ("prompts before each segment, before any wait", "request"),
+    "wait": ("time waited before the batch", "time"),
+    "waited": ("arrivals to each segment during the wait", "request"),
+    "joined": ("segments in the batch", "1"),
+    "kv_tokens": ("tokens in the batch", "token"),
+    "held_tokens": ("tokens in memory", "token"),
+    "entered": ("prompts that came to wait before each segment during the iteration", "request"),
+    "time": ("the clock after the iteration", "time"),
 }
-"""What `simulate_chain` can record of each iteration."""
+"""What `simulate_chain` can record of each iteration -> (what it is, unit)."""
 
 NO_HORIZON = 2**31 - 1
 """Iterations of a run that ends at a time."""
@@ -64,14 +63,14 @@ def simulate_chain(
     rate_steps: RateSteps | None = None,
     memory: float | None = None,
     record: Iterable[str] = (),
-    on_progress: Callable[[int, int], None] | None = None,
+    on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Run a chain of counts from the empty system, many times.
 
     Args:
         model: `Segments` for Nested WAIT; outputs end where segments end, at no stage between. A
-            `WaitSystem` for WAIT: each type a lane, its length known.
-        thresholds: n, one a lane, each at least 1.
+            `WaitSystem` for WAIT: each type a segment by itself, its length known.
+        thresholds: n, one for each segment or type, each at least 1.
         base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
         runs: how many; run i depends on `seed` and i alone.
         iterations: each run does so many, at most.
@@ -88,7 +87,7 @@ def simulate_chain(
             the runs ended.
 
     Returns:
-        A dataset with dimensions run, lane (and iteration, for records; NaN after a run's end).
+        A dataset with dimensions run, segment (and iteration, for records; NaN after a run's end).
         Of the records, `queue` and `time` are called `each_queue` and `each_time`, since these
         names are taken; `wait`, `waited`, `joined` and the others have their own.
         Of a run: time (clock), iterations, stuck (iterations that waited first), idle_time,
@@ -96,8 +95,8 @@ def simulate_chain(
         (prompts, mean over time; expected given all counts and the clock), peak_held (tokens, most
         in an iteration, the last one included), exceeded (start of the first iteration above
         `memory`; NaN: none).
-        Of a lane: queue (prompts that wait at the end), batches, mean_queue and max_queue (at the
-        start of iterations, before waiting). Lanes are segments or types, in order.
+        Of a segment, or type, in order: queue (prompts that wait at the end), batches, mean_queue
+        and max_queue (at the start of iterations, before waiting).
 
     Raises:
         InputError: a number outside of what is said here, neither `iterations` nor `horizon`, a
@@ -116,10 +115,10 @@ def simulate_chain(
     )
     timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
     with in_float64():
-        form, numbers = lanes_of(
+        form, numbers = numbers_of(
             model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
         )
-        found = run_groups(form, numbers, plan, on_progress)
+        found = run_chain(form, numbers, plan, on_progress)
     return _dataset(model, levels, found.chain, found.records, memory)
 
 
@@ -157,10 +156,10 @@ def _plan(
         if not isinstance(name, str) or name not in CHAIN_RECORDS:
             raise InputError("record", name, allowed)
     return Plan(
-        seed=at_most("seed", seed, MOST_SEED, least=0),
-        runs=at_most("runs", runs, MOST_RUNS),
+        seed=count("seed", seed, least=0, most=MOST_SEED),
+        runs=count("runs", runs, most=MOST_RUNS),
         iterations=(
-            NO_HORIZON if iterations is None else at_most("iterations", iterations, NO_HORIZON)
+            NO_HORIZON if iterations is None else count("iterations", iterations, most=NO_HORIZON)
         ),
         horizon=np.inf if horizon is None else above_0("horizon", horizon),
         level=np.inf if memory is None else above_0("memory", memory),
@@ -179,49 +178,51 @@ def _dataset(
     arrived, completed, tokens = _flows(model, thresholds, queue, batches)
     time, iterations = np.asarray(chain.time), np.asarray(chain.iterations).astype(np.int64)
     exceeded = np.asarray(chain.exceeded)
+    stuck = np.asarray(chain.stuck).astype(np.int64)
+    present = np.asarray(chain.area) / time
     of_run = {
-        "time": (time, "clock at the end of the last iteration"),
-        "iterations": (iterations, "iterations"),
-        "stuck": (np.asarray(chain.stuck).astype(np.int64), "iterations that waited first"),
-        "idle_time": (np.asarray(chain.idle), "time waited"),
-        "arrived": (arrived, "prompts that came"),
-        "completed": (completed, "prompts that computed their last stage"),
-        "output_tokens": (tokens, "output tokens emitted"),
-        "in_system": (np.asarray(chain.area) / time, "prompts in the system, mean over time"),
-        "peak_held": (np.asarray(chain.peak), "most tokens in memory in an iteration"),
+        "time": (time, "clock at the end of the last iteration", "time"),
+        "iterations": (iterations, "iterations", "iteration"),
+        "stuck": (stuck, "iterations that waited first", "iteration"),
+        "idle_time": (np.asarray(chain.idle), "time waited", "time"),
+        "arrived": (arrived, "prompts that came", "request"),
+        "completed": (completed, "prompts that computed their last stage", "request"),
+        "output_tokens": (tokens, "output tokens emitted", "token"),
+        "in_system": (present, "prompts in the system, mean over time", "request"),
+        "peak_held": (np.asarray(chain.peak), "most tokens in memory in an iteration", "token"),
     }
     if memory is not None:
         of_run["exceeded"] = (
             np.where(np.isinf(exceeded), np.nan, exceeded),
             "start of the first iteration above the level",
+            "time",
         )
-    of_lane = {
-        "queue": (queue, "prompts that wait at the end"),
-        "batches": (batches, "batches"),
+    of_segment = {
+        "queue": (queue, "prompts that wait at the end", "request"),
+        "batches": (batches, "batches", "1"),
         "mean_queue": (
             np.asarray(chain.queue_sum).T / iterations[:, None],
-            "prompts before the lane, mean over iterations",
+            "prompts before the segment, mean over iterations",
+            "request",
         ),
         "max_queue": (
             np.asarray(chain.queue_max).T.astype(np.int64),
-            "most prompts before the lane at the start of an iteration",
+            "most prompts before the segment at the start of an iteration",
+            "request",
         ),
     }
     found = xr.Dataset(
-        {
-            name: (dims, values, {"long_name": long})
-            for dims, table in ((("run",), of_run), (("run", "lane"), of_lane))
-            for name, (values, long) in table.items()
-        },
+        labelled("run", of_run) | labelled(("run", "segment"), of_segment),
         attrs={} if memory is None else {"memory": float(memory)},
     )
     for name, values in records.items():
-        dims = ("run", "iteration", "lane") if values.ndim == 3 else ("run", "iteration")
+        dims = ("run", "iteration", "segment") if values.ndim == 3 else ("run", "iteration")
         ordered = np.moveaxis(values, -1, 0)
         done = np.arange(len(values)) < iterations[:, None]
         done = done[..., None] if values.ndim == 3 else done
         clash = f"each_{name}" if name in found else name
-        found[clash] = (dims, np.where(done, ordered, np.nan), {"long_name": CHAIN_RECORDS[name]})
+        shown = np.where(done, ordered, np.nan), *CHAIN_RECORDS[name]
+        found = found.assign(labelled(dims, {clash: shown}))
     return found
 
 
@@ -232,9 +233,11 @@ def _flows(
     batches: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Arrivals, completions and output tokens of each run: where everybody is says them."""
-    lanes = shapes(model, thresholds)
-    n, span = (np.array([getattr(lane, name) for lane in lanes]) for name in ("threshold", "span"))
-    entered = queue + n * batches  # who ever waited before the lane
+    segments = shapes(model, thresholds)
+    n, span = (
+        np.array([getattr(segment, name) for segment in segments]) for name in ("threshold", "span")
+    )
+    entered = queue + n * batches  # who ever waited before the segment
     passed = n * np.maximum(batches - span + 1, 0)
     filling = np.minimum(batches, span)
     computed = n * (filling * (filling + 1) // 2 + np.maximum(batches - span, 0) * span)

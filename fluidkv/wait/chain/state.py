@@ -5,7 +5,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
-from fluidkv.wait.chain.lanes import Lanes
+from fluidkv.wait.chain.numbers import Numbers
 
 
 class Chain(NamedTuple):
@@ -13,8 +13,8 @@ class Chain(NamedTuple):
 
     Fields:
         key: of each run.
-        queue: prompts that wait before each lane, those of the next batch among them.
-        batches: that each lane has had.
+        queue: prompts that wait before each segment, those of the next batch among them.
+        batches: that each segment has had.
         time: the clock; without waits that are owed where the form is not timed.
         iterations: done.
         stuck: iterations that had to wait first.
@@ -28,8 +28,8 @@ class Chain(NamedTuple):
     """
 
     key: UInt32[Array, "2 run"]
-    queue: Int[Array, "lane run"]
-    batches: Int[Array, "lane run"]
+    queue: Int[Array, "segment run"]
+    batches: Int[Array, "segment run"]
     time: Float[Array, " run"]
     iterations: Int[Array, " run"]
     stuck: Int[Array, " run"]
@@ -37,29 +37,29 @@ class Chain(NamedTuple):
     owed: Float[Array, " run"]
     owed_area: Float[Array, " run"]
     area: Float[Array, " run"]
-    queue_sum: Int[Array, "lane run"]
-    queue_max: Int[Array, "lane run"]
+    queue_sum: Int[Array, "segment run"]
+    queue_max: Int[Array, "segment run"]
     peak: Float[Array, " run"]
     exceeded: Float[Array, " run"]
 
 
 class Step(NamedTuple):
-    """What an iteration was. `joined`: lanes in the batch; `queue`: before it, before any wait."""
+    """What an iteration was. `joined`: segments in the batch; `queue`: before any wait for it."""
 
     alive: Bool[Array, " run"]
-    queue: Int[Array, "lane run"]
+    queue: Int[Array, "segment run"]
     wait: Float[Array, " run"]
-    waited: Int[Array, "lane run"]
+    waited: Int[Array, "segment run"]
     joined: Int[Array, " run"]
     kv_tokens: Float[Array, " run"]
     held_tokens: Float[Array, " run"]
-    entered: Int[Array, "lane run"]
+    entered: Int[Array, "segment run"]
     time: Float[Array, " run"]
 
 
-def empty(key: UInt32[Array, "2 run"], lanes: Lanes) -> Chain:
+def empty(key: UInt32[Array, "2 run"], numbers: Numbers) -> Chain:
     """Nobody has come yet."""
-    counts = jnp.zeros((lanes.threshold.shape[0], key.shape[1]), jnp.int32)
+    counts = jnp.zeros((numbers.threshold.shape[0], key.shape[1]), jnp.int32)
     none = jnp.zeros(key.shape[1])
     zero = jnp.zeros(key.shape[1], jnp.int32)
     sums = counts.astype(jnp.int64)
@@ -90,6 +90,6 @@ def f64(values: Array) -> Float[Array, "..."]:
     return values.astype(jnp.float64)
 
 
-def over_lanes(values: Int[Array, "lane run"]) -> Int[Array, " run"]:
-    """Over lanes, in 32 bits: a sum of integers is one of 64 bits by default."""
+def over_segments(values: Int[Array, "segment run"]) -> Int[Array, " run"]:
+    """Over segments, in 32 bits: a sum of integers is one of 64 bits by default."""
     return jnp.sum(values, axis=0, dtype=jnp.int32)

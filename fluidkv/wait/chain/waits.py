@@ -6,8 +6,8 @@ from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.wait.chain import rates
 from fluidkv.wait.chain.draws import gamma
-from fluidkv.wait.chain.lanes import Form, Lanes
-from fluidkv.wait.chain.state import Chain, f64, i32, over_lanes
+from fluidkv.wait.chain.numbers import Form, Numbers
+from fluidkv.wait.chain.state import Chain, f64, i32, over_segments
 from fluidkv.wait.chain.words import uniform, words
 
 WAITS = 2**16
@@ -16,16 +16,16 @@ WAITS = 2**16
 
 def wait_first(
     form: Form,
-    lanes: Lanes,
+    numbers: Numbers,
     chain: Chain,
     alive: Bool[Array, " run"],
     inside: Float[Array, " run"],
     iteration: Int[Array, ""],
-) -> tuple[Int[Array, "lane run"], Float[Array, " run"], Chain]:
-    """Arrivals of each lane until a batch can be formed, the time that takes, and its sums."""
+) -> tuple[Int[Array, "segment run"], Float[Array, " run"], Chain]:
+    """Arrivals of each segment until a batch can be formed, the time that takes, and its sums."""
     if not form.nested:
-        return _race(form, lanes, chain, alive, inside, iteration)
-    missing = jnp.where(alive, jnp.maximum(lanes.threshold[0] - chain.queue[0], 0), 0)
+        return _race(form, numbers, chain, alive, inside, iteration)
+    missing = jnp.where(alive, jnp.maximum(numbers.threshold[0] - chain.queue[0], 0), 0)
     waited = jnp.where(_first(chain.queue), missing[None], 0)
     stuck = chain.stuck + i32(missing > 0)
     count = f64(missing)
@@ -37,20 +37,20 @@ def wait_first(
         return waited, jnp.zeros_like(inside), owed
 
     def draw() -> Float[Array, " run"]:
-        return gamma(count, chain.key, iteration, WAITS) / lanes.rate[0]
+        return gamma(count, chain.key, iteration, WAITS) / numbers.rate[0]
 
     units = lax.cond(jnp.any(missing > 0), draw, lambda: jnp.zeros_like(inside))
-    wait = jnp.where(missing > 0, lasting(form, lanes, chain.time, units), 0.0)
-    rest = mean_rest(form, lanes, chain.time, chain.time + wait)
+    wait = jnp.where(missing > 0, lasting(form, numbers, chain.time, units), 0.0)
+    rest = mean_rest(form, numbers, chain.time, chain.time + wait)
     area = inside * wait + jnp.maximum(count - 1, 0.0) * rest  # the last one comes at the end
     return waited, wait, chain._replace(stuck=stuck, idle=chain.idle + wait, area=chain.area + area)
 
 
-def settle(form: Form, lanes: Lanes, chain: Chain, iteration: Int[Array, ""]) -> Chain:
+def settle(form: Form, numbers: Numbers, chain: Chain, iteration: Int[Array, ""]) -> Chain:
     """Draw the time of what was waited for and is owed: so many gaps, each exponential."""
     if form.timed:
         return chain
-    time = gamma(chain.owed, chain.key, iteration, WAITS) / lanes.rate[0]
+    time = gamma(chain.owed, chain.key, iteration, WAITS) / numbers.rate[0]
     each = time / jnp.maximum(chain.owed, 1.0)  # expected, given their sum
     none = jnp.zeros_like(time)
     return chain._replace(
@@ -62,46 +62,46 @@ def settle(form: Form, lanes: Lanes, chain: Chain, iteration: Int[Array, ""]) ->
     )
 
 
-def lasting(form: Form, lanes: Lanes, begin: Array, units: Array) -> Float[Array, " run"]:
+def lasting(form: Form, numbers: Numbers, begin: Array, units: Array) -> Float[Array, " run"]:
     """The time in which Lambda grows by `units`."""
-    return rates.after(pieces_of(lanes), begin, units) - begin if form.varying else units
+    return rates.after(pieces_of(numbers), begin, units) - begin if form.varying else units
 
 
-def mean_rest(form: Form, lanes: Lanes, begin: Array, end: Array) -> Float[Array, " run"]:
+def mean_rest(form: Form, numbers: Numbers, begin: Array, end: Array) -> Float[Array, " run"]:
     """How long before `end` who comes between the two comes, on average."""
-    return rates.mean_rest(pieces_of(lanes), begin, end) if form.varying else (end - begin) / 2
+    return rates.mean_rest(pieces_of(numbers), begin, end) if form.varying else (end - begin) / 2
 
 
-def pieces_of(lanes: Lanes) -> rates.Pieces:
-    assert lanes.pieces is not None  # where form.varying
-    return lanes.pieces
+def pieces_of(numbers: Numbers) -> rates.Pieces:
+    assert numbers.pieces is not None  # where form.varying
+    return numbers.pieces
 
 
 def _race(
     form: Form,
-    lanes: Lanes,
+    numbers: Numbers,
     chain: Chain,
     alive: Bool[Array, " run"],
     inside: Float[Array, " run"],
     iteration: Int[Array, ""],
-) -> tuple[Int[Array, "lane run"], Float[Array, " run"], Chain]:
+) -> tuple[Int[Array, "segment run"], Float[Array, " run"], Chain]:
     """Arrivals one at a time, until a type has reached its threshold."""
-    total = jnp.sum(lanes.rate)
-    shares = jnp.cumsum(lanes.rate, axis=0)[:-1] / total
-    lane = jnp.arange(chain.queue.shape[0], dtype=jnp.int32)[:, None]
+    total = jnp.sum(numbers.rate)
+    shares = jnp.cumsum(numbers.rate, axis=0)[:-1] / total
+    segment = jnp.arange(chain.queue.shape[0], dtype=jnp.int32)[:, None]
 
-    def lacking(waited: Int[Array, "lane run"]) -> Bool[Array, " run"]:
-        return alive & jnp.all(chain.queue + waited < lanes.threshold, axis=0)
+    def lacking(waited: Int[Array, "segment run"]) -> Bool[Array, " run"]:
+        return alive & jnp.all(chain.queue + waited < numbers.threshold, axis=0)
 
     def one(carry: tuple[Array, ...]) -> tuple[Array, ...]:
         waited, wait, area, place = carry
         going = lacking(waited)
         u = uniform(words(chain.key, iteration, place, 2))
-        gap = lasting(form, lanes, chain.time + wait, -jnp.log(u[0]) / total)
+        gap = lasting(form, numbers, chain.time + wait, -jnp.log(u[0]) / total)
         gap = jnp.where(going, gap, 0.0)
         kind = jnp.sum(u[1:] >= shares, axis=0, dtype=jnp.int32)
-        came = i32(going[None] & (kind[None] == lane))
-        area = area + gap * (inside + f64(over_lanes(waited)))
+        came = i32(going[None] & (kind[None] == segment))
+        area = area + gap * (inside + f64(over_segments(waited)))
         return waited + came, wait + gap, area, place + jnp.uint32(2)
 
     none = jnp.zeros_like(inside)
@@ -116,5 +116,5 @@ def _race(
     )
 
 
-def _first(values: Array) -> Bool[Array, "lane 1"]:
+def _first(values: Array) -> Bool[Array, "segment 1"]:
     return jnp.arange(values.shape[0])[:, None] == 0

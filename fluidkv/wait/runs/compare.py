@@ -5,40 +5,40 @@ hold l + k tokens while stage k of a prompt is computed, and all are measured al
 two times, prompts by when they came. So a policy is not better off because it holds prompts back
 until the run ends: who is not served counts with the time that it has waited so far.
 
-`fluidkv.answers.wait.runs` measures otherwise, and its latencies are not to be set beside these: a
-prompt belongs there to the half of the run in which it completed, and who did not complete has no
-latency; here it belongs to the window in which it came. It also measures first tokens.
+`fluidkv.answers.wait.runs` asks for another `Span`, and its latencies are not to be set beside
+these: a prompt belongs there to the half of the run in which it completed.
 
 Source: WAIT, sections 2.5 (metrics) and 6 (what is compared).
 """
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.runs.measuring import (
+    Span,
+    completed_outputs,
+    peak,
+    served,
+    statistics,
+    times,
+    total,
+)
+from fluidkv.runs.requests import Requests
+from fluidkv.runs.values import one_each
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import RESTART, engine
+from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.wait.policy import NestedWait, Policy, Wait
-from fluidkv.wait.runs.baselines import engine_requests
 from fluidkv.wait.runs.run import run_policy
-
-LPF = replace(RESTART, name="lpf", reserved_tokens=0)
-"""The memory dynamics of Congestion on prompts of this room: least progressed evicted first.
-
-`restart` holds l0 + 1 + j tokens at stage j = 0..l1 - 1, one of them reserved for the next token. A
-prompt (l, l') holds l + k at stage k = 0..l'. With l0 = l - 1 and l1 = l' + 1 these are the same,
-iteration by iteration; without the reserve l0 is l, so that l = 1 needs no request without input.
-"""
+from fluidkv.wait.runs.stages import as_prompts, engine_requests
 
 MEASURES = {
     "throughput": ("output tokens of the prompts that completed", "token / time"),
@@ -58,7 +58,8 @@ class Served:
     """An engine and its caps, as a policy among others.
 
     Args:
-        rules: a name out of `fluidkv.serving.engines.ENGINES`, or rules; `LPF` for Congestion's.
+        rules: a name out of `fluidkv.serving.engines.ENGINES`, or rules; for Congestion's, `LPF` of
+            `fluidkv.wait.runs.stages`.
         watermark, admission_rate, max_num_seqs: as `Limits`.
     """
 
@@ -82,7 +83,7 @@ class Unlimited:
 Contender = Wait | NestedWait | Unlimited | Served
 
 
-def compare(
+def compare_policies(
     requests: Requests | Sequence[Requests],
     contenders: Mapping[str, Contender | Sequence[Contender | None]],
     *,
@@ -114,35 +115,32 @@ def compare(
     _check_clock(clock)
     if not contenders:
         raise InputError("contenders", contenders, "at least one policy")
-    columns: dict[str, list[Any]] = {
-        "requests": _column(requests, Requests),
-        "capacity": _column(capacity, int | np.integer),
-        "window": [window] if isinstance(window[0], int | float) else list(window),
-        **{name: _column(value, Contender) for name, value in contenders.items()},
-    }
-    size = max(map(len, columns.values()))
-    for name, column in columns.items():
-        if len(column) not in (1, size):
-            raise InputError(name, f"{len(column)} of them", f"1, or {size} as the other arguments")
-    every = {name: col * size if len(col) == 1 else col for name, col in columns.items()}
+    single = isinstance(window[0], int | float)
+    every = one_each(
+        {
+            "requests": requests,
+            "capacity": capacity,
+            "window": [window] if single else list(window),
+            **contenders,
+        }
+    )
     tables, capacities, windows = (every.pop(n) for n in ("requests", "capacity", "window"))
     for table, (first, last) in zip(tables, windows, strict=True):
         if not 0 <= first < last <= table.arrival[-1]:
             end = f"the last arrival, {table.arrival[-1]:g}"
             raise InputError("window", (first, last), f"0 <= first < last <= {end}")
-    found = np.full((len(every), size, len(MEASURES)), np.nan)
+    found = np.full((len(MEASURES), len(every), len(tables)), np.nan)
     names = list(every)
-    for batch in _batches(every, size):
-        values = _run(batch, every, tables, capacities, clock)
-        for (name, run), one in zip(batch, values, strict=True):
-            found[names.index(name), run] = _measured(
-                one, tables[run], capacities[run], windows[run]
-            )
+    for batch in _batches(every, len(tables)):
+        rows, places = [names.index(name) for name, _ in batch], [run for _, run in batch]
+        own, rooms = ([column[run] for run in places] for column in (tables, capacities))
+        runs = _run([every[name][run] for name, run in batch], own, rooms, clock)
+        found[:, rows, places] = _measured(runs, own, rooms, [windows[run] for run in places])
     return xr.Dataset(
         {
             name: (
                 ("policy", "run"),
-                found[..., place],
+                found[place],
                 {"long_name": title, "units": unit.replace("time", clock.unit)},
             )
             for place, (name, (title, unit)) in enumerate(MEASURES.items())
@@ -164,19 +162,15 @@ def _batches(every: dict[str, list[Contender | None]], size: int) -> list[list[t
 
 
 def _run(
-    batch: list[tuple[str, int]],
-    every: dict[str, list[Contender | None]],
-    tables: list[Requests],
-    capacities: list[int],
+    policies: list[Contender | None],
+    own: list[Requests],
+    rooms: list[int],
     clock: IterationClock,
-) -> list[xr.Dataset]:
+) -> xr.Dataset:
     """The runs of a batch, each until its last arrival at least."""
-    policies = [every[name][run] for name, run in batch]
-    own = [tables[run] for _, run in batch]
-    rooms = [capacities[run] for _, run in batch]
-    served = [one for one in policies if isinstance(one, Served)]
-    if not served:
-        runs = run_policy(
+    engines = [one for one in policies if isinstance(one, Served)]
+    if not engines:
+        return run_policy(
             own,
             [_policy(one) for one in policies],
             clock=clock,
@@ -186,27 +180,20 @@ def _run(
             ],
             horizon=[table.arrival[-1].item() for table in own],
         )
-    else:
-        limits = [
-            Limits(
-                room,
-                max_num_seqs=one.max_num_seqs,
-                watermark=one.watermark,
-                admission_rate=one.admission_rate,
-            )
-            for one, room in zip(served, rooms, strict=True)
-        ]
-        # an iteration lasts d0 at least, so that these reach the last arrival
-        most = max(math.ceil(table.arrival[-1] / clock.base) for table in own) + 1
-        longer = {id(table): engine_requests(table) for table in own}
-        runs = serve(
-            [longer[id(table)] for table in own],
-            engine(served[0].rules),
-            limits,
-            clock=clock,
-            iterations=most,
+    limits = [
+        Limits(
+            room,
+            max_num_seqs=one.max_num_seqs,
+            watermark=one.watermark,
+            admission_rate=one.admission_rate,
         )
-    return [runs.isel(run=place) for place in range(len(batch))]
+        for one, room in zip(engines, rooms, strict=True)
+    ]
+    # an iteration lasts d0 at least, so that these reach the last arrival
+    most = max(math.ceil(table.arrival[-1] / clock.base) for table in own) + 1
+    longer = {id(table): engine_requests(table) for table in own}
+    prompts, rules = [longer[id(table)] for table in own], engine(engines[0].rules)
+    return as_prompts(serve(prompts, rules, limits, clock=clock, iterations=most))
 
 
 def _policy(one: Contender | None) -> Policy:
@@ -215,34 +202,29 @@ def _policy(one: Contender | None) -> Policy:
 
 
 def _measured(
-    run: xr.Dataset, table: Requests, capacity: int, window: tuple[float, float]
-) -> list[float]:
-    """In the order of `MEASURES`."""
-    first, last = window
-    end, size = table.arrival[-1], len(table)
-    time = run.time.values
-    within = (time > first) & (time <= last)
-    done = run.finished.values[:size] & (run.last_token.values[:size] <= end)
-    left = np.where(done, run.last_token.values[:size], np.inf)
-    came = (table.arrival >= first) & (table.arrival < last)
-    completed = (left > first) & (left <= last)
-    latency = (np.minimum(left, end) - table.arrival)[came]
-    tokens = run.tokens.values[within].sum()
-    used = run.used_blocks.values[time <= end]
-    return [
-        table.output_length[completed].sum() / (last - first),
-        table.output_length[came].sum() / (last - first),
-        latency.mean(),
-        float(np.quantile(latency, 0.99)),
-        1 - done[came].mean(),
-        run.preempt.values[within].sum() / came.sum(),
-        run.recomputed_tokens.values[within].sum() / tokens if tokens else 0.0,
-        used.max(initial=0) / capacity,
-    ]
-
-
-def _column(value: Any, kind: Any) -> list[Any]:
-    return [value] if isinstance(value, kind) else list(value)
+    run: xr.Dataset, tables: list[Requests], rooms: list[int], windows: list[tuple[float, float]]
+) -> np.ndarray:
+    """(measure, run), in the order of `MEASURES`."""
+    last_arrivals = [table.arrival[-1] for table in tables]
+    first, last, end = (
+        xr.DataArray(np.array(column, float), dims="run")
+        for column in (*zip(*windows, strict=True), last_arrivals)
+    )
+    span = Span(first, last, unserved="so far", end=end)
+    came = span.arrives(run)
+    latency = statistics(times(run, "latency", span))
+    tokens, prompts = total(run, "tokens", span), came.sum("request")
+    found = {
+        "throughput": completed_outputs(run, span) / (last - first),
+        "offered": run.output_length.where(came, 0).sum("request") / (last - first),
+        "latency_mean": latency["mean"],
+        "latency_p99": latency["p99"],
+        "unfinished": 1 - (served(run, span) & came).sum("request") / prompts,
+        "evictions": total(run, "preempt", span) / prompts,
+        "recompute_tax": total(run, "recomputed_tokens", span) / tokens.where(tokens > 0, 1),
+        "peak": peak(run, "used_blocks", span) / rooms,
+    }
+    return np.stack([found[name].values for name in MEASURES])
 
 
 def _check_clock(clock: IterationClock) -> None:

@@ -1,13 +1,13 @@
-"""When each lane runs next: the one part of WAIT and Nested WAIT that has to go step by step.
+"""When each segment runs next: the one part of WAIT and Nested WAIT that has to go step by step.
 
-Lanes (see `fluidkv.wait.runs.lanes`) leave little to do in an iteration: look up which lanes may
-run, and how many tokens they hold. Many runs go side by side, on any device.
+Their turns (`fluidkv.wait.runs.turns`) leave little to do in an iteration: look up which segments
+may run, and how many tokens they hold. Many runs go side by side, on any device.
 
 One compilation serves all numbers: thresholds, lengths, clocks, horizons, and batches of runs of
 about one size.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -18,15 +18,16 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.batch import Reached, Watch, go_on, power_of_two
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.runs.history import Schedule
-from fluidkv.wait.runs.lanes import Lane
+from fluidkv.wait.runs.turns import Segment
 
 MOST_ENTRIES = 2**22
 """Entries of all tables of a group together, unless one run needs more: 64 MB, and as much again
 for what a run records."""
 _MOST_ITERATIONS = 1024
-_LEAST = {"runs": 8, "lanes": 4, "entries": 1024, "iterations": 128}  # compiled in for fewer too
+_LEAST = {"runs": 8, "segments": 4, "entries": 1024, "iterations": 128}  # compiled in for fewer too
 
 
 class Scheduled(NamedTuple):
@@ -37,12 +38,12 @@ class Scheduled(NamedTuple):
 
 
 class Tables(NamedTuple):
-    """Lanes of many runs, as arrays. All tables of a field lie one after the other.
+    """Numbers of many runs, as arrays. All tables of a field lie one after the other.
 
     Fields:
-        gate, tokens: by entry; `Lane.gate`, and the tokens of the run that it makes possible.
+        gate, tokens: by entry; `Segment.gate`, and the tokens of the turn that it makes possible.
         first: entry of b = 0.
-        follows: `Lane.follows`.
+        follows: `Segment.follows`.
         base, per_kv_token: d0, d1.
         horizon: no iteration starts at or after it.
         iterations: most of them.
@@ -50,8 +51,8 @@ class Tables(NamedTuple):
 
     gate: Float[Array, " entry"]
     tokens: Int[Array, " entry"]
-    first: Int[Array, "run lane"]
-    follows: Bool[Array, "run lane"]
+    first: Int[Array, "run segment"]
+    follows: Bool[Array, "run segment"]
     base: Float[Array, " run"]
     per_kv_token: Float[Array, " run"]
     horizon: Float[Array, " run"]
@@ -59,56 +60,56 @@ class Tables(NamedTuple):
 
 
 class State(NamedTuple):
-    """A run between two iterations: the clock, how often each lane ran, and iterations so far."""
+    """A run between two iterations: the clock, turns of each segment, and iterations so far."""
 
     now: Float[Array, " run"]
-    runs: Int[Array, "run lane"]
+    turns: Int[Array, "run segment"]
     iteration: Int[Array, " run"]
 
 
 class Step(NamedTuple):
-    """One iteration. Where a run has ended, `start` is not finite or no lane ran."""
+    """One iteration. Where a run has ended, `start` is not finite or no segment ran."""
 
     start: Float[Array, " run"]
     end: Float[Array, " run"]
-    ran: Bool[Array, "run lane"]
+    ran: Bool[Array, "run segment"]
 
 
 def schedules(
-    lanes: Sequence[list[Lane]],
+    segments: Sequence[list[Segment]],
     clocks: Sequence[IterationClock],
     *,
     horizon: Sequence[float],
     iterations: int,
-    on_progress: Callable[[int], None] | None = None,
+    watch: Watch,
 ) -> list[Scheduled]:
     """The schedules of runs that go in one batch.
 
     Args:
-        lanes: of each run.
+        segments: of each run.
         clocks: d0 and d1 of each run.
         horizon: of each run, on its clock: no iteration starts at or after it.
         iterations: of a run, at most.
-        on_progress: called now and then with the iterations done since the last call.
+        watch: told of iterations.
     """
     with in_float64():
-        tables = _tables(lanes, clocks, horizon, iterations)
+        tables = _tables(segments, clocks, horizon, iterations)
         state = _start(tables)
-        steps = _length(lanes)
+        steps = _length(segments)
         parts: list[Step] = []
-        while True:
+
+        def on(at: int) -> Reached:
+            nonlocal state
             state, part = advance(steps, tables, state)
-            part = jax.device_get(part)
-            parts.append(part)
-            done = part.ran.any(axis=2)
-            if on_progress is not None and done.any():
-                on_progress(int(done.sum()))
-            if not done[-1].any():
-                break
+            parts.append(jax.device_get(part))
+            live = bool(parts[-1].ran[-1].any())
+            return Reached(at + steps, int(state.iteration.sum()), 0, live)
+
+        go_on(on, iterations, watch)
         last = jax.device_get(_select(tables, state)[0])
     start, end, ran = (np.concatenate(column) for column in zip(*parts, strict=True))
     found = []
-    for run, own in enumerate(lanes):
+    for run, own in enumerate(segments):
         size = int(ran[:, run].any(axis=1).sum())  # a run that has ended never goes on
         schedule = Schedule(start[:size, run], end[:size, run], ran[:size, run, : len(own)])
         stuck = size < iterations and bool(np.isinf(last[run]))
@@ -147,7 +148,7 @@ def iterate(tables: Tables, state: State) -> tuple[State, Step]:
     live = ran.any(axis=1)
     following = State(
         now=jnp.where(live, end, state.now),
-        runs=state.runs + ran.astype(jnp.int32),
+        turns=state.turns + ran.astype(jnp.int32),
         iteration=state.iteration + live.astype(jnp.int64),
     )
     return following, Step(start, end, ran)
@@ -155,19 +156,19 @@ def iterate(tables: Tables, state: State) -> tuple[State, Step]:
 
 def _select(
     tables: Tables, state: State
-) -> tuple[Float[Array, " run"], Bool[Array, "run lane"], Int[Array, " run"]]:
-    """When the next iteration starts, which lanes run in it, and what they hold.
+) -> tuple[Float[Array, " run"], Bool[Array, "run segment"], Int[Array, " run"]]:
+    """When the next iteration starts, which segments run in it, and what they hold.
 
-    Infinite: nothing can ever run. No lane runs where a run is at its horizon.
+    Infinite: nothing can ever run. No segment runs where a run is at its horizon.
     """
-    at = tables.first + state.runs
+    at = tables.first + state.turns
     gate = tables.gate.at[at].get(mode="promise_in_bounds")
     tokens = tables.tokens.at[at].get(mode="promise_in_bounds")
     # The first gate that opens; one that is open already does not hold the clock up.
     opens = jnp.where(tables.follows, jnp.inf, gate).min(axis=1)
     start = jnp.maximum(state.now, opens)
     live = (start < tables.horizon) & (state.iteration < tables.iterations)
-    before = jnp.pad(state.runs[:, :-1], ((0, 0), (1, 0))).astype(jnp.float64)
+    before = jnp.pad(state.turns[:, :-1], ((0, 0), (1, 0))).astype(jnp.float64)
     may = gate <= jnp.where(tables.follows, before, start[:, None])
     # A segment runs only together with all before it; types do not look at each other.
     all_before = lax.cummin(may.astype(jnp.int8), axis=1) > 0
@@ -179,26 +180,26 @@ def _select(
 
 
 def _tables(
-    lanes: Sequence[list[Lane]],
+    segments: Sequence[list[Segment]],
     clocks: Sequence[IterationClock],
     horizon: Sequence[float],
     iterations: int,
 ) -> Tables:
-    runs = _power(len(lanes), _LEAST["runs"])
-    width = _power(max(len(own) for own in lanes), _LEAST["lanes"])
-    sizes = [lane.gate.size for own in lanes for lane in own]
-    entries = _power(1 + sum(sizes), _LEAST["entries"])
+    runs = power_of_two(len(segments), _LEAST["runs"])
+    width = power_of_two(max(len(own) for own in segments), _LEAST["segments"])
+    sizes = [segment.gate.size for own in segments for segment in own]
+    entries = power_of_two(1 + sum(sizes), _LEAST["entries"])
     gate, tokens = np.full(entries, np.inf), np.zeros(entries, np.int64)
-    first = np.zeros((runs, width), np.int32)  # entry 0: a lane that never runs, as padding
+    first = np.zeros((runs, width), np.int32)  # entry 0: a segment that never runs, as padding
     follows = np.zeros((runs, width), bool)
     at = 1
-    for run, own in enumerate(lanes):
-        for index, lane in enumerate(own):
-            gate[at : at + lane.gate.size] = lane.gate
-            tokens[at : at + lane.runs] = lane.tokens[1:]
-            first[run, index], follows[run, index] = at, lane.follows
-            at += lane.gate.size
-    padding = [0.0] * (runs - len(lanes))
+    for run, own in enumerate(segments):
+        for index, segment in enumerate(own):
+            gate[at : at + segment.gate.size] = segment.gate
+            tokens[at : at + segment.turns] = segment.tokens[1:]
+            first[run, index], follows[run, index] = at, segment.follows
+            at += segment.gate.size
+    padding = [0.0] * (runs - len(segments))
     return Tables(
         gate=jnp.asarray(gate),
         tokens=jnp.asarray(tokens),
@@ -218,12 +219,7 @@ def _start(tables: Tables) -> State:
     )
 
 
-def _length(lanes: Sequence[list[Lane]]) -> int:
+def _length(segments: Sequence[list[Segment]]) -> int:
     """Iterations of a call: not many more than there can be."""
-    most = max(sum(lane.runs for lane in own if not lane.follows) for own in lanes)
-    return min(_MOST_ITERATIONS, _power(most + 1, _LEAST["iterations"]))
-
-
-def _power(size: int, least: int) -> int:
-    """Up to a power of two, and to `least`."""
-    return max(least, 1 << max(0, size - 1).bit_length())
+    most = max(sum(segment.turns for segment in own if not segment.follows) for own in segments)
+    return min(_MOST_ITERATIONS, power_of_two(most + 1, _LEAST["iterations"]))

@@ -1,6 +1,6 @@
-"""What happened in a run, from the lanes and from when each of them ran.
+"""What happened in a run, from the segments and from when each of them ran.
 
-The clock's part of a run is a `Schedule`. Everything else is read off the lanes: nothing here
+The clock's part of a run is a `Schedule`. Everything else is read off the segments: nothing here
 iterates over time, and nothing depends on how the schedule was found.
 """
 
@@ -9,78 +9,65 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fluidkv.serving.requests import Requests
-from fluidkv.wait.runs.lanes import Lane
+from fluidkv.runs.records import RequestTimes
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.runs.reference import COUNTS
+from fluidkv.wait.runs.turns import Segment
 
 
 class Schedule(NamedTuple):
-    """When each iteration ran, and which lanes were in it."""
+    """When each iteration ran, and which segments were in it."""
 
     start: Float[np.ndarray, " iteration"]
     end: Float[np.ndarray, " iteration"]
-    ran: Bool[np.ndarray, "iteration lane"]
-
-
-class PromptTimes(NamedTuple):
-    """What became of each prompt. Times are the run's clock, NaN where the event did not come.
-
-    `longest_gap` is 0 where there was no second token; `outputs` are tokens emitted and kept.
-    """
-
-    admitted: Float[np.ndarray, " request"]
-    first_token: Float[np.ndarray, " request"]
-    last_token: Float[np.ndarray, " request"]
-    longest_gap: Float[np.ndarray, " request"]
-    evictions: Int[np.ndarray, " request"]
-    outputs: Int[np.ndarray, " request"]
-    finished: Bool[np.ndarray, " request"]
+    ran: Bool[np.ndarray, "iteration segment"]
 
 
 def counts_of(
-    requests: Requests, lanes: list[Lane], schedule: Schedule
+    requests: Requests, segments: list[Segment], schedule: Schedule
 ) -> Int[np.ndarray, "iteration count"]:
     """The counts of every iteration, named and ordered as `reference.COUNTS`."""
     found = {name: np.zeros(schedule.start.size, np.int64) for name in COUNTS}
     admitted = np.zeros_like(found["waiting"])
-    after = np.cumsum(schedule.ran, axis=0)  # runs of each lane, this iteration among them
-    for index, lane in enumerate(lanes):
-        runs, ran = after[:, index], schedule.ran[:, index]
+    after = np.cumsum(schedule.ran, axis=0)  # turns of each segment, this iteration among them
+    for index, segment in enumerate(segments):
+        turns, ran = after[:, index], schedule.ran[:, index]
 
-        def add(name: str, values: np.ndarray, where: np.ndarray, *, by=runs) -> None:
+        def add(name: str, values: np.ndarray, where: np.ndarray, *, by=turns) -> None:
             found[name] += np.where(where, values[by], 0)
 
         for name, values in (
-            ("running", lane.size),
-            ("kv_tokens", lane.tokens),
-            ("held_tokens", lane.tokens),
-            ("completed", lane.completed),
-            ("completed_outputs", lane.completed_outputs),
-            ("tokens", lane.computed),
+            ("running", segment.size),
+            ("kv_tokens", segment.tokens),
+            ("held_tokens", segment.tokens),
+            ("completed", segment.completed),
+            ("completed_outputs", segment.completed_outputs),
+            ("tokens", segment.computed),
         ):
             add(name, values, ran)
-        add("paused", lane.paused, ~ran)
-        add("held_tokens", lane.paused_tokens, ~ran)
+        add("paused", segment.paused, ~ran)
+        add("held_tokens", segment.paused_tokens, ~ran)
         found["joined"] += ran
-        taken = lane.threshold * runs
-        if lane.follows:
+        taken = segment.threshold * turns
+        if segment.follows:
             before = after[:, index - 1] - schedule.ran[:, index - 1]
-            come = lanes[index - 1].passed[before]
+            come = segments[index - 1].passed[before]
             found["paused"] += come - taken
-            found["held_tokens"] += lane.before_tokens[come] - lane.before_tokens[taken]
+            found["held_tokens"] += segment.before_tokens[come] - segment.before_tokens[taken]
         else:
             admitted += taken
-            found["admit_new"] += lane.threshold * ran
+            found["admit_new"] += segment.threshold * ran
     found["new_outputs"] = found["running"] - found["admit_new"]  # all but prefills emit
     arrived = np.searchsorted(requests.arrival, schedule.start, side="right")
     found["waiting"] = arrived - admitted
     return np.stack([found[name] for name in COUNTS], axis=1)
 
 
-def times_of(requests: Requests, lanes: list[Lane], schedule: Schedule) -> PromptTimes:
+def times_of(requests: Requests, segments: list[Segment], schedule: Schedule) -> RequestTimes:
     """What became of each prompt."""
     size = len(requests)
-    times = PromptTimes(
+    times = RequestTimes(
+        arrival=requests.arrival,
         admitted=np.full(size, np.nan),
         first_token=np.full(size, np.nan),
         last_token=np.full(size, np.nan),
@@ -89,34 +76,34 @@ def times_of(requests: Requests, lanes: list[Lane], schedule: Schedule) -> Promp
         outputs=np.zeros(size, np.int64),
         finished=np.zeros(size, bool),
     )
-    for index, lane in enumerate(lanes):
+    for index, segment in enumerate(segments):
         at = np.flatnonzero(schedule.ran[:, index])
-        _through(lane, schedule.start[at], schedule.end[at], requests, times)
+        _through(segment, schedule.start[at], schedule.end[at], requests, times)
     return times
 
 
 def _through(
-    lane: Lane,
-    starts: Float[np.ndarray, " run"],
-    ends: Float[np.ndarray, " run"],
+    segment: Segment,
+    starts: Float[np.ndarray, " turn"],
+    ends: Float[np.ndarray, " turn"],
     requests: Requests,
-    times: PromptTimes,
+    times: RequestTimes,
 ) -> None:
-    """Prompts go through one lane, whose runs start and end at these times. Fills `times` in."""
-    taken = lane.threshold * starts.size
-    rows, last = lane.prompts[:taken], lane.last[:taken]
-    first = np.arange(taken) // lane.threshold  # run of the first stage, from 0
-    final = np.minimum(first + last - lane.start, starts.size - 1)  # latest run so far
-    speaks = first if lane.follows else first + 1  # stage 0 emits no token
+    """Prompts go through a segment, whose turns start and end at these times. Fills `times` in."""
+    taken = segment.threshold * starts.size
+    rows, last = segment.prompts[:taken], segment.last[:taken]
+    first = np.arange(taken) // segment.threshold  # turn of the first stage, from 0
+    final = np.minimum(first + last - segment.start, starts.size - 1)  # latest turn so far
+    speaks = first if segment.follows else first + 1  # stage 0 emits no token
     some = final >= speaks
-    if lane.follows:
+    if segment.follows:
         gap = ends[first] - times.last_token[rows]
         times.longest_gap[rows] = np.maximum(times.longest_gap[rows], gap)
     else:
         times.admitted[rows] = starts[first]
         times.first_token[rows[some]] = ends[speaks[some]]
     times.last_token[rows[some]] = ends[final[some]]
-    times.outputs[rows] = lane.start + final - first
+    times.outputs[rows] = segment.start + final - first
     times.finished[rows] = times.outputs[rows] == requests.output_length[rows]
     several = final > speaks
     gap = _largest(np.diff(ends), speaks[several], final[several])

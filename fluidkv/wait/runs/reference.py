@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 
 COUNTS = (

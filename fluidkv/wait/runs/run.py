@@ -1,31 +1,31 @@
 """Run WAIT or Nested WAIT: one call for one run or for thousands, on any device."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.runs.batch import Progress, Watch
+from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.dataset import as_dataset
+from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.requests import Requests
+from fluidkv.runs.values import one_each
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
-from fluidkv.wait.model import count
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.history import counts_of, times_of
-from fluidkv.wait.runs.inputs import time_above_0
-from fluidkv.wait.runs.lanes import lanes_of
-from fluidkv.wait.runs.literal import NO_LIMIT, Outcome, run_literally
+from fluidkv.wait.runs.literal import NO_LIMIT, run_literally
 from fluidkv.wait.runs.reference import COUNTS, check_run
-from fluidkv.wait.runs.result import Record, as_dataset, record_of
+from fluidkv.wait.runs.turns import segments_of
 
 LITERAL_STEPS = 200_000
 """Stages of prompts, in all runs, up to which "auto" takes the literal engine: it computes some 400
 thousand a second, and the other one takes about a second to compile (2 cores)."""
 
 _GLANCES = 50  # prompts that wait, looked at in the time that a stage takes
-
-Progress = Callable[[int, int], None]
 
 
 def run_policy(
@@ -62,7 +62,7 @@ def run_policy(
         on_progress: called now and then with the iterations and the prompts done in all runs.
 
     Returns:
-        A dataset like that of `serve`, for `fluidkv.serving.measuring.metrics` to measure, with
+        A dataset like that of `serve`, for `fluidkv.runs.measuring.metrics` to measure, with
         dimensions run, window and request.
         (run, window): the counts of `fluidkv.wait.runs.reference.COUNTS`, of which `held_tokens` is
         called `used_blocks` (blocks are of one token); levels (`LEVELS`) are means over a window,
@@ -86,19 +86,21 @@ def run_policy(
 
     Source: WAIT, Algorithms 1 and 2; sections 2 and 4.3 for what is measured.
     """
-    columns = _columns(requests, policy, clock, capacity, horizon)
+    columns = one_each(
+        {
+            "requests": requests,
+            "policy": policy,
+            "clock": clock,
+            "capacity": capacity,
+            "horizon": horizon,
+        }
+    )
     every, limit = _windows(every, iterations)
     runs = [_checked(_Run(*row)) for row in zip(*columns.values(), strict=True)]
     _check(runs, backend)
-    tell = _Progress(on_progress)
     literal = backend == "reference" or (backend == "auto" and _steps(runs) <= LITERAL_STEPS)
-    way = _Way(limit, keep_requests, backend, tell)
-    records: list[Record] = []
-    for outcome in _literal(runs, way) if literal else _fast(runs, way):
-        records.append(record_of(outcome, every))
-        tell.served(records[-1].served)
-    tables, policies, clocks, capacities, _ = (list(column) for column in zip(*runs, strict=True))
-    return as_dataset(records, tables, policies, capacities, clocks[0].unit, every)
+    way = _Way(limit, keep_requests, backend, Watch(on_progress))
+    return _dataset(runs, _literal(runs, way) if literal else _fast(runs, way), every)
 
 
 class _Run(NamedTuple):
@@ -113,41 +115,34 @@ class _Run(NamedTuple):
         return math.inf if self.horizon is None else self.horizon
 
 
-class _Progress:
-    """Iterations and prompts done in all runs so far."""
-
-    def __init__(self, tell: Progress | None) -> None:
-        self._tell, self._iterations, self._served = tell, 0, 0
-
-    def iterations(self, more: int) -> None:
-        self._iterations += more
-        self._say()
-
-    def served(self, more: int) -> None:
-        self._served += more
-        self._say()
-
-    def _say(self) -> None:
-        if self._tell is not None:
-            self._tell(self._iterations, self._served)
-
-
 class _Way(NamedTuple):
     """How all runs are run."""
 
     iterations: int
     keep_requests: bool
     backend: str
-    tell: _Progress
+    watch: Watch
+
+
+def _dataset(runs: list[_Run], found: Iterator[Outcome], every: int) -> xr.Dataset:
+    return as_dataset(
+        in_windows(found, every, peak=COUNTS.index("held_tokens")),
+        ["used_blocks" if name == "held_tokens" else name for name in COUNTS],
+        [run.requests for run in runs],
+        blocks=[np.nan if run.capacity is None else run.capacity for run in runs],
+        block_size=[1] * len(runs),
+        every=every,
+        label=", ".join(dict.fromkeys(run.policy.label for run in runs)),
+        unit=runs[0].clock.unit,
+    )
 
 
 def _literal(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
     for run in runs:
-        tell = way.tell.iterations
         outcome = run_literally(
-            *run[:4], horizon=run.until, iterations=way.iterations, on_progress=tell
+            *run[:4], horizon=run.until, iterations=way.iterations, watch=way.watch
         )
-        yield outcome if way.keep_requests else outcome._replace(prompts=None)
+        yield outcome if way.keep_requests else outcome._replace(requests=None)
 
 
 def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
@@ -156,15 +151,15 @@ def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
 
     for group in groups([_entries(run) for run in runs]):
         some = runs[group]
-        lanes = [lanes_of(run.requests, run.policy) for run in some]
+        segments = [segments_of(run.requests, run.policy) for run in some]
         found = schedules(
-            lanes,
+            segments,
             [run.clock for run in some],
             horizon=[run.until for run in some],
             iterations=way.iterations,
-            on_progress=way.tell.iterations,
+            watch=way.watch,
         )
-        for run, own, (schedule, stuck) in zip(some, lanes, found, strict=True):
+        for run, own, (schedule, stuck) in zip(some, segments, found, strict=True):
             counts = counts_of(run.requests, own, schedule)
             peak = int(counts[:, COUNTS.index("held_tokens")].max(initial=0))
             if run.capacity is not None and peak > run.capacity:
@@ -175,11 +170,13 @@ def _fast(runs: list[_Run], way: _Way) -> Iterator[Outcome]:
             else:
                 keep = way.keep_requests
                 prompts = times_of(run.requests, own, schedule) if keep else None
-                yield Outcome(counts, schedule.end, stuck, prompts)
+                done = int(counts[:, COUNTS.index("completed")].sum())
+                way.watch.report(0, done)
+                yield Outcome(counts, schedule.end, done, stuck, prompts)
 
 
 def _entries(run: _Run) -> int:
-    """About what the tables of a run take: its runs of lanes."""
+    """About what the tables of a run take: its turns."""
     if isinstance(run.policy, Wait):
         types = np.bincount(run.requests.class_index, minlength=len(run.policy.thresholds))
         return sum(int(t) // n + 1 for t, n in zip(types, run.policy.thresholds, strict=True))
@@ -197,27 +194,6 @@ def _steps(runs: list[_Run]) -> int:
         stages = int(run.requests.output_length.sum()) + size
         steps += stages + size * (size // min(run.policy.thresholds)) // _GLANCES
     return steps
-
-
-def _columns(
-    requests: Any, policy: Any, clock: Any, capacity: Any, horizon: Any
-) -> dict[str, list[Any]]:
-    """One of each for every run; what is single serves them all."""
-    columns = {
-        name: list(value) if isinstance(value, Sequence) else [value]
-        for name, value in (
-            ("requests", requests),
-            ("policy", policy),
-            ("clock", clock),
-            ("capacity", capacity),
-            ("horizon", horizon),
-        )
-    }
-    size = max(len(column) for column in columns.values())
-    for name, column in columns.items():
-        if len(column) not in (1, size):
-            raise InputError(name, f"{len(column)} of them", f"1, or {size} as the other arguments")
-    return {name: col * size if len(col) == 1 else col for name, col in columns.items()}
 
 
 def _windows(every: int, iterations: int | None) -> tuple[int, int]:
@@ -240,7 +216,7 @@ def _checked(run: _Run) -> _Run:
     check_run(run.requests, run.policy, run.clock, run.capacity)
     horizon, capacity = run.horizon, run.capacity
     return run._replace(
-        horizon=None if horizon is None else time_above_0("horizon", horizon, infinite=True),
+        horizon=None if horizon is None else above_0("horizon", horizon, infinite=True),
         capacity=None if capacity is None else int(capacity),
     )
 

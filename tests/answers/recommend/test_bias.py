@@ -10,8 +10,8 @@ from fluidkv.answers.recommend import Demand, recommend_settings
 from fluidkv.answers.recommend.bias import OUTPUT, Bias
 from fluidkv.answers.recommend.frontier import Setting, Slo
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.traces import preset, read_trace
 from fluidkv.traces.vllm_log import read_vllm_log
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
@@ -66,35 +66,45 @@ def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
 
 
 def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
-    write_log(tmp_path, table=_overloaded())
+    few = replace(LIMITS, max_num_seqs=4)
+    write_log(tmp_path, table=_overloaded(), limits=few)
     log = read_vllm_log(tmp_path)
-    fair = _advice(tmp_path, "vllm", candidates=ONE)
-    assert fair.candidate != 0
-    assert not fair.left
-    # The same advice, where the server was in truth a fifth faster than its simulation.
+    options = {
+        "now": Setting(max_num_seqs=4),
+        "candidates": {"watermark": [], "max_num_seqs": [5], "admission_rate": []},
+    }
+    fair = _advice(tmp_path, "vllm", **options)
+    assert fair.settings[fair.choice.index or 0].max_num_seqs == 5
+    assert fair.gain(1, OUTPUT) > 0.05
+    # The same advice, where the server was in truth half as fast again as its simulation.
     start = log.arrival_s[0]
     faster = {
-        name: start + (getattr(log, name) - start) / 1.2
-        for name in ("first_token_s", "last_token_s", "tick_ends_s")
+        name: start + (getattr(log, name) - start) / 1.5
+        for name in ("arrival_s", "first_token_s", "last_token_s", "tick_ends_s")
     }
-    shifted = replace(log, arrival_s=start + (log.arrival_s - start) / 1.2, **faster)
-    doubtful = _advice(
-        tmp_path,
-        "vllm",
-        candidates=ONE,
-        log=shifted,
-    )
-    assert doubtful.candidate == fair.candidate
+    doubtful = _advice(tmp_path, "vllm", log=replace(log, **faster), **options)
+    assert doubtful.candidate == fair.candidate == 1
     assert doubtful.left
     assert doubtful.as_dict()["flags"] == {}
-    assert doubtful.as_dict()["candidate"]["watermark"] == 0.05
+    assert doubtful.as_dict()["candidate"]["max_num_seqs"] == 5
 
 
 def test_the_error_bar_counts_what_cancels_over_the_whole_run():
     bias = Bias(measured=100.0, simulated=100.0, parts=(0.1, -0.1))
     assert bias.relative == 0
     assert bias.error_bar == pytest.approx(0.1)
-    assert Bias(100.0, 80.0, ()).error_bar == pytest.approx(0.2)
+    assert bias.gain(120.0, more_is_better=True) == pytest.approx(0.2)
+    low = Bias(measured=100.0, simulated=80.0, parts=())
+    assert low.error_bar == pytest.approx(0.2)
+
+
+def test_what_the_log_already_has_is_no_gain():
+    low = Bias(measured=100.0, simulated=80.0, parts=())
+    assert low.gain(100.0, more_is_better=True) == 0
+    assert low.gain(110.0, more_is_better=True) == pytest.approx(0.1)
+    slow = Bias(measured=137.4, simulated=145.9, parts=())
+    assert slow.gain(137.5, more_is_better=False) < 0
+    assert slow.gain(120.0, more_is_better=False) == pytest.approx(1 - 120 / 137.4)
 
 
 @pytest.mark.parametrize("engine", ["vllm", "vllm+cache"])

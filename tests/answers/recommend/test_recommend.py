@@ -10,11 +10,11 @@ import pytest
 from fluidkv.answers.recommend import Demand, recommend_settings
 from fluidkv.answers.recommend.frontier import Setting, Slo
 from fluidkv.errors import InputError
-from fluidkv.serving.arrivals import saturated
+from fluidkv.runs.arrivals import saturated
+from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import metrics
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
 from fluidkv.workload import RequestClass, Workload

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.prefix_cache import serve_caching
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 
 CLOCK = IterationClock(0.02, 2e-6, 1e-4)
@@ -27,14 +27,19 @@ def requests(count: int = 60, *, seed: int = 0) -> Requests:
 
 
 def write_log(
-    folder: Path, *, caching: bool = False, table: Requests | None = None, tick_s: float = 1.0
+    folder: Path,
+    *,
+    caching: bool = False,
+    table: Requests | None = None,
+    tick_s: float = 1.0,
+    limits: Limits = LIMITS,
 ) -> Requests:
-    """`requests.jsonl`, `timeseries.csv` and `meta.json` of one run by `CLOCK` and `LIMITS`."""
+    """`requests.jsonl`, `timeseries.csv` and `meta.json` of one run by `CLOCK` and `limits`."""
     table = requests() if table is None else table
     run = (
-        serve_caching(table, "vllm", LIMITS, CLOCK)
+        serve_caching(table, "vllm", limits, CLOCK)
         if caching
-        else serve(table, "vllm", LIMITS, clock=CLOCK, backend="reference")
+        else serve(table, "vllm", limits, clock=CLOCK, backend="reference")
     ).isel(run=0)
     rows = [
         {
@@ -54,14 +59,14 @@ def write_log(
     meta = {
         "vllm_version": "0.19.0",
         "engine_kwargs": {
-            "max_num_seqs": LIMITS.max_num_seqs,
-            "max_num_batched_tokens": LIMITS.max_num_batched_tokens,
+            "max_num_seqs": limits.max_num_seqs,
+            "max_num_batched_tokens": limits.max_num_batched_tokens,
         },
         "kv_cache": {
-            "num_gpu_blocks": LIMITS.blocks + 1,
-            "block_size": LIMITS.block_size,
+            "num_gpu_blocks": limits.blocks + 1,
+            "block_size": limits.block_size,
             "enable_prefix_caching": caching,
-            "num_kv_tokens": (LIMITS.blocks + 1) * LIMITS.block_size,
+            "num_kv_tokens": (limits.blocks + 1) * limits.block_size,
         },
     }
     (folder / "meta.json").write_text(json.dumps(meta))

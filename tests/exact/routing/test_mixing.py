@@ -12,7 +12,7 @@ import fluidkv.exact.routing.partition as partition_module
 from fluidkv.errors import InputError
 from fluidkv.exact.linear_stability import stability
 from fluidkv.exact.roots.spectrum import certify_spectrum
-from fluidkv.exact.routing.mixing import mixed, partitioned, segregated
+from fluidkv.exact.routing.mixing import all_mixed, partitioned, segregated
 from fluidkv.exact.routing.partition import best_partition
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
 from fluidkv.verdict import Evidence, Stability
@@ -40,7 +40,7 @@ def test_segregated_takes_neighbours_in_the_order_given():
 def test_nodes_carry_all_requests_and_have_exact_shares(workload, data):
     nodes = data.draw(st.integers(1, len(workload.classes)))
     whole = survival_weights(workload).lifetime_memory
-    for routing in (segregated(workload, nodes), mixed(workload, nodes)):
+    for routing in (segregated(workload, nodes), all_mixed(workload, nodes)):
         assert sum(node.load_share for node in routing.nodes) == 1
         assert sum(node.memory_time for node in routing.nodes) == whole
         assert routing.imbalance >= 1
@@ -53,13 +53,13 @@ def test_nodes_carry_all_requests_and_have_exact_shares(workload, data):
 
 
 def test_one_mixed_node_is_the_workload_itself():
-    routing = mixed(FOUR, 1)
+    routing = all_mixed(FOUR, 1)
     assert routing.nodes[0].workload.classes == FOUR.classes
     assert partitioned(FOUR, [range(4)]).fractions == routing.fractions == ((1, 1, 1, 1),)
 
 
 def test_mixing_leaves_the_mix_as_it_is_and_balances():
-    routing = mixed(FOUR, 3)
+    routing = all_mixed(FOUR, 3)
     assert {node.workload.classes for node in routing.nodes} == {FOUR.classes}
     assert routing.imbalance == 1
     assert all(node.load_share == Fraction(1, 3) for node in routing.nodes)
@@ -85,12 +85,12 @@ def test_utilisation_says_which_node_is_overloaded():
     ]
     assert routing.rate == Fraction(4000, 1220)
     assert routing.imbalance == Fraction(1220 * 2, 1220 + 155)
-    balanced = mixed(equal_shares(10, 40, 10), 2, capacity=2000)
+    balanced = all_mixed(equal_shares(10, 40, 10), 2, capacity=2000)
     assert balanced.rate == Fraction(4000, 1220) * routing.imbalance
 
 
 def test_without_a_capacity_there_is_no_rate():
-    routing = mixed(FOUR, 2)
+    routing = all_mixed(FOUR, 2)
     assert (routing.rate, routing.capacity) == (None, None)
     assert all(node.rate is node.utilisation is None for node in routing.nodes)
 
@@ -227,13 +227,16 @@ def test_partitions_are_counted_once_each():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: mixed(FOUR, 0), "nodes: got 0; allowed: an integer of at least 1"),
+        (lambda: all_mixed(FOUR, 0), "nodes: got 0; allowed: an integer of at least 1"),
         (lambda: segregated(FOUR, True), "nodes: got True"),
         (lambda: segregated(FOUR, 5), "nodes: got 5; allowed: at most 4, one for each class"),
         (lambda: partitioned(FOUR, [[0, 1], [2]]), "groups: got"),
         (lambda: partitioned(FOUR, [[0, 1], [1, 2, 3]]), "groups: got"),
         (lambda: partitioned(FOUR, [[0, 1, 2, 3], []]), "groups: got"),
-        (lambda: mixed(FOUR, 2, capacity=312), "capacity: got 312; allowed: more than 312 tokens"),
+        (
+            lambda: all_mixed(FOUR, 2, capacity=312),
+            "capacity: got 312; allowed: more than 312",
+        ),
         (lambda: best_partition(FOUR, 2, max_imbalance=Fraction(9, 10)), "max_imbalance: got"),
         (
             lambda: best_partition(FOUR, 2, max_imbalance=1.5),  # pyright: ignore[reportArgumentType]

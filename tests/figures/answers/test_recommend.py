@@ -21,7 +21,12 @@ TIERS = Workload((RequestClass(8, 10, HALF), RequestClass(8, 20, HALF)))
 
 
 def found(**options) -> Recommendation:
-    few = {"watermark": [0.0, 0.1], "max_num_seqs": [12], "admission_rate": [HALF], "clients": [12]}
+    few = {
+        "watermark": [0.0, 0.1],
+        "max_num_seqs": [12],
+        "admission_rate": [HALF],
+        "clients": [12],
+    }
     if "demand" not in options:
         del few["clients"]
     return recommend_settings(

@@ -16,7 +16,7 @@ from fluidkv.figures import study_figures, wording, write_figures
 from fluidkv.figures.answers.cascade import _mean_of_last
 from fluidkv.figures.figure import Figure, array, scalar
 from fluidkv.figures.render import MANIFEST, draw
-from fluidkv.measured import Timeseries, compare, measure
+from fluidkv.measured import Timeseries, compare_with_prediction, measure
 from fluidkv.workload import RequestClass, System, Workload
 
 
@@ -68,7 +68,9 @@ def measured_figure(system: str, name: str) -> Figure:
 def compared(system: str, name: str) -> StudyResult:
     """The study as if the log had been given, without another simulation."""
     found = study(system).stability
-    versus = compare(measure(LOGS[name]), float(found.equilibrium.in_flight), found.leading_period)
+    versus = compare_with_prediction(
+        measure(LOGS[name]), float(found.equilibrium.in_flight), found.leading_period
+    )
     return replace(study(system), comparison=versus)
 
 

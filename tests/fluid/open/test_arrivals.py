@@ -8,6 +8,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.open.arrivals import bursts, class_rates, poisson_arrivals, steady
+from fluidkv.runs.rates import contrast_of
 from fluidkv.workload import RequestClass, Workload
 
 MIX = Workload((RequestClass(3, 2, Fraction(1, 4)), RequestClass(1, 5, Fraction(3, 4))))
@@ -42,18 +43,19 @@ def test_the_key_decides_and_runs_differ():
 
 
 def test_bursts_keep_the_mean_or_add_to_it():
-    given = {"iterations": 40, "period": 10, "window": 2, "factor": 3.0}
-    kept = bursts(class_rates(MIX, 4.0), **given, keep_mean=True)
+    given = {"iterations": 40, "period": 10, "window": 2}
+    contrast = contrast_of(3.0, period=10, window=2)
+    kept = bursts(class_rates(MIX, 4.0), **given, contrast=contrast, keep_mean=True)
     assert kept[:10, 1].tolist() == [9.0] * 2 + [1.5] * 8
     assert np.allclose(kept.mean(axis=0), [1, 3], rtol=1e-15)
-    added = bursts(class_rates(MIX, 4.0), **given, keep_mean=False)
+    added = bursts(class_rates(MIX, 4.0), **given, contrast=3.0, keep_mean=False)
     assert added[10:20, 0].tolist() == [3.0] * 2 + [1.0] * 8
 
 
-def test_a_factor_of_one_is_no_burst():
+def test_a_contrast_of_one_is_no_burst():
     for keep in (True, False):
         shape = bursts(
-            class_rates(MIX, 4.0), iterations=9, period=4, window=3, factor=1, keep_mean=keep
+            class_rates(MIX, 4.0), iterations=9, period=4, window=3, contrast=1, keep_mean=keep
         )
         assert np.array_equal(shape, steady(class_rates(MIX, 4.0), iterations=9))
 
@@ -83,13 +85,12 @@ def test_bad_rates_are_named(call, named):
         ({"window": 10}, "window"),
         ({"window": 0}, "window"),
         ({"period": 1.5}, "period"),
-        ({"factor": 0.5}, "factor"),
-        ({"factor": np.inf}, "factor"),
-        ({"factor": 6.0}, "factor"),
+        ({"contrast": 0.0}, "contrast"),
+        ({"contrast": np.inf, "keep_mean": False}, "contrast"),
     ],
 )
 def test_bad_bursts_are_named(changed, named):
-    given = {"iterations": 40, "period": 10, "window": 2, "factor": 3.0, "keep_mean": True}
+    given = {"iterations": 40, "period": 10, "window": 2, "contrast": 3.0, "keep_mean": True}
     with pytest.raises(InputError) as caught:
         bursts(np.array([1.0]), **(given | changed))
     assert caught.value.argument == named

@@ -52,7 +52,17 @@ MUTANTS = [
         near="def _theory_gain",
     ),
     Mutant(_C + "table-3.cap-at-most-equilibrium", "x >= TABLE_3_CAP", "x <= TABLE_3_CAP"),
-    Mutant(_C + "figure-5.share", "float(FIGURE_5_SHARE)", "16.7"),
+    Mutant(_C + "figure-5.exceeds-capacity", "float(FIGURE_5_SHARE)", "16.7"),
+    Mutant(
+        _C + "figure-32.rate-limit", '"vidur-sarathi"', '"restart"', near="{_number}.rate-limit"
+    ),
+    # bursts; restart and resume
+    Mutant(
+        _C + "figure-30.longer-windows.not-the-shortest",
+        "given=(_NOT_SHORTEST,)",
+        "given=(WINDOWS,)",
+    ),
+    Mutant(_C + "restart-resume.oscillation", "(ONE,)", "(PAIR,)"),
     # the measured watermark
     Mutant(_V + "requests", "drawn()", "drawn(1)"),
     Mutant(_V + "demand", "== 1.5", "== 1.4"),

@@ -25,6 +25,7 @@ MUTANTS = [
         near='PAIRS.where("a > 1',
     ),
     # recurrence and equations
+    Mutant("congestion.equation-7", "1 - rate * sum(limit) / c", "1 - rate / c"),
     Mutant("congestion.equation-8", "Fraction(n + 1, 2))", "Fraction(n, 2))"),
     Mutant("congestion.equation-30", "(n - 1) * limit", "n * limit"),
     Mutant("congestion.equation-10.cohort-map", "-v[j + 1] / v[0]", "-v[j] / v[0]"),

@@ -29,6 +29,8 @@ MUTANTS: list[Mutant] = [
     _mutant("figure-1.widest", "1 <= peak <= 10", "peak == 8"),
     # examples
     _mutant("example-1.first.admit", '"5, 5, 1, 1, 24, 8"', '"4, 4, 1, 1, 21, 9"', "_EXAMPLE_1"),
+    _mutant("example-3.n-0.state", '"5/2, 2, 17/10"', '"5/2, 2, 9/5"', "_ROWS"),
+    _mutant("example-6.n-0.state", '"17, 3, 0, 0"', '"16, 3, 0, 0"', "_ORBIT"),
     _mutant("example-3.n-6.spread", '"2636/729"', '"2637/729"', "_ROWS"),
     _mutant("example-6.block-ends", '"2, 3"', '"1, 2"', '"block-ends",'),
     _mutant("appendix-a1.l1-4.evictions", "17, 20, 21", "17, 20, 22", "def _eviction_times"),
@@ -39,7 +41,7 @@ MUTANTS: list[Mutant] = [
     _mutant("lemma-a-3.overflow", "+ sum(case.masses)", "+ 2 * sum(case.masses)"),
     _mutant("proposition-a-4.map", "- g * sum(old)", "- sum(old)"),
     _mutant("lemma-a-6.monotone", "after.spread >= end.spread", "after.spread > end.spread"),
-    _mutant("equation-40", "done >= m", "done > m"),
+    _mutant("equation-40", "done >= window.least", "done > window.least"),
     # Theorem 2
     _mutant("theorem-2.3.basin", "and Seen(_live(end) == 1)", "and _live(end) == 1"),
     _mutant("lemma-a-9.measure-zero", "missing >= len(gaps) - 1", "missing >= len(gaps)"),

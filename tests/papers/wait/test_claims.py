@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from fluidkv import wait
 from fluidkv.papers.ledger import select
 from fluidkv.verdict import Verdict
 
@@ -16,11 +17,9 @@ def verdict_of(name: str) -> Verdict:
 
 
 def test_a_wrong_equilibrium_is_noticed(monkeypatch):
-    from fluidkv.wait.theory import fluid
-
-    right = fluid.fluid_equilibrium
+    right = wait.fluid_equilibrium
     monkeypatch.setattr(
-        fluid, "fluid_equilibrium", lambda system: replace(right(system), memory=system.base)
+        wait, "fluid_equilibrium", lambda system: replace(right(system), memory=system.base)
     )
     assert verdict_of("wait.equations-7-to-10") is Verdict.FAILS
 
@@ -29,28 +28,24 @@ def test_a_wrong_equilibrium_is_noticed(monkeypatch):
     ("name", "more"), [("wait.lemma-2.buffer", 1), ("wait.lemma-2.arrivals-on-top", 2)]
 )
 def test_a_longer_queue_is_noticed(monkeypatch, name, more):
-    from fluidkv.wait.theory import lindley
+    right = wait.queue_path
 
-    right = lindley.queue_path
-
-    def longer(*args: Any) -> lindley.QueuePath:
+    def longer(*args: Any) -> Any:
         path = right(*args)
         return replace(path, queue=path.queue + more)
 
-    monkeypatch.setattr(lindley, "queue_path", longer)
+    monkeypatch.setattr(wait, "queue_path", longer)
     assert verdict_of(name) is Verdict.FAILS
 
 
 def test_less_memory_than_the_thresholds_hold_is_noticed(monkeypatch):
-    from fluidkv.wait.theory import thresholds
+    right = wait.integer_thresholds
 
-    right = thresholds.integer_thresholds
-
-    def less(*args: Any) -> thresholds.Thresholds:
+    def less(*args: Any) -> Any:
         found = right(*args)
         return replace(found, memory=found.memory - 1)
 
-    monkeypatch.setattr(thresholds, "integer_thresholds", less)
+    monkeypatch.setattr(wait, "integer_thresholds", less)
     assert verdict_of("wait.theorem-1.memory") is Verdict.FAILS
 
 
@@ -59,7 +54,7 @@ def test_completions_above_what_work_allows_are_noticed(monkeypatch):
     from fluidkv.papers.wait.claims import proposition_1
 
     assert verdict_of("wait.proposition-1.at-one") is Verdict.HOLDS
-    monkeypatch.setattr(proposition_1, "_MEMORY", 10)
+    monkeypatch.setattr(proposition_1, "MEMORY", 10)
     assert verdict_of("wait.proposition-1.at-one") is Verdict.FAILS
 
 
@@ -72,21 +67,17 @@ def test_a_lost_reading_that_fails_is_undecided_and_one_that_holds_holds():
 
 
 def test_an_undecided_reading_holds_where_its_counterexample_goes(monkeypatch):
-    from fluidkv.wait.theory import lindley
-
-    right = lindley.lindley_path
+    right = wait.lindley_path
     assert verdict_of("wait.lemma-2") is Verdict.UNDECIDED
-    monkeypatch.setattr(lindley, "lindley_path", lambda steps: right(steps) + 3)
+    monkeypatch.setattr(wait, "lindley_path", lambda steps: right(steps) + 3)
     assert verdict_of("wait.lemma-2") is Verdict.HOLDS
 
 
 def test_memory_below_that_of_merged_segments_is_noticed(monkeypatch):
-    from fluidkv.wait.theory import bounds
-
     assert verdict_of("wait.theorem-4.frequency") is Verdict.HOLDS
-    right = bounds.theorem_2_memory
+    right = wait.theorem_2_memory
     monkeypatch.setattr(
-        bounds,
+        wait,
         "theorem_2_memory",
         lambda *args, **more: replace(right(*args, **more), batch=Fraction(0)),
     )
@@ -94,33 +85,45 @@ def test_memory_below_that_of_merged_segments_is_noticed(monkeypatch):
 
 
 def test_bounds_that_do_not_add_up_are_noticed(monkeypatch):
-    from fluidkv.wait.theory import bounds
+    right = wait.theorem_1_gap
 
-    right = bounds.theorem_1_gap
-
-    def more(*args: Any) -> bounds.Theorem1Gap:
+    def more(*args: Any) -> Any:
         found = right(*args)
         return replace(found, throughput_gap=found.throughput_gap * (1 + len(found.types)))
 
-    monkeypatch.setattr(bounds, "theorem_1_gap", more)
+    monkeypatch.setattr(wait, "theorem_1_gap", more)
     assert verdict_of("wait.section-4-4.decoupled") is Verdict.FAILS
 
 
 def test_more_tokens_than_come_are_noticed(monkeypatch):
-    from fluidkv.papers.wait.claims import propositions_2_to_4
+    from fluidkv.papers.wait.claims import proposition_2
 
-    right = propositions_2_to_4._outputs
+    right = proposition_2.outputs
 
     def twice(*args: Any):
         done, came = right(*args)
         return 2 * done, came
 
-    monkeypatch.setattr(propositions_2_to_4, "_outputs", twice)
+    monkeypatch.setattr(proposition_2, "outputs", twice)
     assert verdict_of("wait.proposition-2") is Verdict.FAILS
 
 
+def test_wait_that_serves_less_is_noticed(monkeypatch):
+    from fluidkv.papers.wait.claims import thresholds
+
+    assert verdict_of("wait.remark-1") is Verdict.HOLDS
+    right = thresholds.serve
+
+    def slower(tables: Any, policy: Any, clock: Any, **more: Any):
+        own = clock if isinstance(policy, str) else replace(clock, base=2 * clock.base)
+        return right(tables, policy, own, **more)
+
+    monkeypatch.setattr(thresholds, "serve", slower)
+    assert verdict_of("wait.remark-1") is Verdict.FAILS
+
+
 def test_few_runs_need_a_wider_margin():
-    from fluidkv.papers.wait.claims._systems import margin
+    from fluidkv.papers.wait.instances.statistics import margin
 
     few, many = [0.0, 1.0] * 3, [0.0, 1.0] * 300
     # Standard errors: the variance is 1/4 times runs over runs less one. Its quantile of 1 - 1e-6

@@ -8,14 +8,14 @@ import pytest
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.papers.wait.coupled import (
-    _Arrivals,
+from fluidkv.papers.wait.instances.coupled import (
+    ArrivalTimes,
     binomial_arrivals,
     coupled_paths,
     poisson_arrivals,
     type_paths,
 )
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import Wait
 from fluidkv.wait.runs.reference import WaitEngine
@@ -59,7 +59,7 @@ def test_paths_are_the_same_from_every_kind_of_whole_number(kind: type) -> None:
     assert paths.queue.tolist() == [[3, 6, 5, 8]]
 
 
-class _AtGivenTimes(_Arrivals):
+class _AtGivenTimes(ArrivalTimes):
     """Five prompts at 0 and three at 1/2."""
 
     def _more(self, j: int) -> None:
@@ -67,7 +67,7 @@ class _AtGivenTimes(_Arrivals):
 
 
 def test_a_full_time_that_ends_with_the_batch_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fluidkv.papers.wait.coupled._Arrivals", _AtGivenTimes)
+    monkeypatch.setattr("fluidkv.papers.wait.instances.coupled.ArrivalTimes", _AtGivenTimes)
     system = WaitSystem([PromptType(1, 3, 1)], 1, 0)  # each batch takes 1, as does a full one
     paths = type_paths(system, (1,), runs=1, batches=3, floor=(0,))
     assert paths.end.tolist() == [[1.0, 2.0, 3.0]]
@@ -78,7 +78,7 @@ def test_a_full_time_that_ends_with_the_batch_is_over(monkeypatch: pytest.Monkey
 def test_runs_of_several_types_are_those_of_the_literal_engine() -> None:
     paths = type_paths(SYSTEM, (3, 2), runs=2, batches=60, seed=4)
     for run in range(2):
-        came = _Arrivals(SYSTEM, np.random.default_rng([4, run]))
+        came = ArrivalTimes(SYSTEM, np.random.default_rng([4, run]))
         came.until(float(paths.end[run, -1]))
         arrival = np.concatenate(came.times)
         kind = np.repeat([0, 1], [len(times) for times in came.times])
@@ -101,7 +101,7 @@ def test_runs_of_several_types_are_those_of_the_literal_engine() -> None:
 
 def test_dominating_types_take_the_arrivals_of_full_times() -> None:
     paths = type_paths(SYSTEM, (3, 2), runs=1, batches=40, seed=2)
-    came = _Arrivals(SYSTEM, np.random.default_rng([2, 0]))
+    came = ArrivalTimes(SYSTEM, np.random.default_rng([2, 0]))
     n = level = np.array([3, 2])
     for b in range(40):
         t = paths.full_time

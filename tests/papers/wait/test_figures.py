@@ -13,10 +13,7 @@ from fluidkv.figures.figure import Data, array, scalar
 from fluidkv.figures.render import draw
 from fluidkv.papers.wait.figures import (
     MODULES,
-    _azure,
-    _segments,
-    _server,
-    _sweeps,
+    azure,
     figure_7,
     figure_8,
     figure_11,
@@ -29,9 +26,12 @@ from fluidkv.papers.wait.figures import (
     gap,
     overflow,
     policies,
+    segments,
+    sweeps,
     wrong_inputs,
 )
-from fluidkv.papers.wait.figures._segments import Panel
+from fluidkv.papers.wait.figures.segments import Panel
+from fluidkv.papers.wait.instances import server
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.thresholds import check_thresholds
 
@@ -55,7 +55,7 @@ def test_the_memory_is_what_the_thresholds_fill() -> None:
     assert fluid_equilibrium(full).memory == policies.memory()
     assert fluid_equilibrium(full).per_stage == policies.PER_STAGE
     assert set(check_thresholds(full, policies.PER_STAGE, policies.memory()).slack) == {0}
-    assert _server.rate_at(full, policies.memory()) == full.arrival_rate
+    assert server.rate_at(full, policies.memory()) == full.arrival_rate
 
 
 def test_low_demand_is_served_by_all_and_later_by_wait() -> None:
@@ -84,8 +84,8 @@ def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
 @pytest.mark.thorough
 def test_nested_wait_is_ahead_where_the_others_evict() -> None:
     data = figure_11.data((0.6, 1.05), (0,), 7.0, (3.0, 6.0))
-    later = _sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
-    more = _sweeps.ratio(data, "throughput", "nested_fixed", "running_first")
+    later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
+    more = sweeps.ratio(data, "throughput", "nested_fixed", "running_first")
     assert later[0] > 1 > later[1]
     assert more[1] > 1.1
     assert not array(data, "nested_fixed.evictions").any()
@@ -126,7 +126,7 @@ def test_outputs_of_the_trace() -> None:
 def test_the_bound_over_segments() -> None:
     """Least at 11, not defined below 5, and a tail above the batch at 18."""
     panels = [Panel(100, 1, Fraction(1, 10)), Panel(100, 1, Fraction(1, 1000))]  # of figure 17
-    data = _segments.data(tuple(panels), (1, 4, 5, 10, 11, 18, 30))
+    data = segments.data(tuple(panels), (1, 4, 5, 10, 11, 18, 30))
     assert array(data, "0.count").tolist() == [5, 10, 11, 18, 30]
     terms = sum(array(data, f"0.{name}") for name in ("batch", "queue", "tail"))
     assert array(data, "0.total") == pytest.approx(terms, rel=1e-12)
@@ -152,15 +152,15 @@ def test_without_the_trace_its_figures_say_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("FLUIDKV_TRACES", str(tmp_path))
-    _azure.trace.cache_clear()
+    azure.trace.cache_clear()
     with pytest.raises(MissingInput, match=r"azure_llm_2023_conv\.csv"):
         figure_15.data()
-    _azure.trace.cache_clear()
+    azure.trace.cache_clear()
 
 
 def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
     data = policies.data((0.8, 1.0), (0,), 4.5, (2.0, 4.0))
-    served = {key: array(data, f"{key}.throughput") for key in _sweeps.keys_of(data)}
+    served = {key: array(data, f"{key}.throughput") for key in sweeps.keys_of(data)}
     assert served["wait_least"][1] > served["cap"][1] > served["nested"][1] > served["greedy"][1]
     for key in ("wait_least", "nested"):
         assert not array(data, f"{key}.evictions").any()
@@ -175,13 +175,13 @@ def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
 
 def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
     data = wrong_inputs.data((1.0, 1.1), (0,), 4.0, (1.5, 3.0))
-    part = wrong_inputs._part(data, "lengths")
+    part = wrong_inputs.part_of(data, "lengths")
     assert array(part, "nested.served")[1] < 0.6
     assert array(part, "nested.peak")[1] > 5
     for key in ("cap", "vllm", "wait_least"):
         assert array(part, f"{key}.served")[1] > 0.97
         assert array(part, f"{key}.peak")[1] < 1
-    assert not array(wrong_inputs._part(data, "rates"), "nested.evictions").any()
+    assert not array(wrong_inputs.part_of(data, "rates"), "nested.evictions").any()
     _drawn(wrong_inputs.FIGURE, data)
 
 

@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import (
     SLOW,
@@ -22,7 +23,6 @@ from fluidkv.serving.clock_fit.fit import (
 from fluidkv.serving.clock_fit.line import least_squares
 from fluidkv.serving.clock_fit.points import FEW, FIRST, IDLE, RECOMPUTE, TickPoints, tick_points
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.traces.vllm_log import read_vllm_log
 

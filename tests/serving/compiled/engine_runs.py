@@ -1,8 +1,10 @@
 """Runs for the engines' tests, as plain arrays."""
 
+import jax
 import numpy as np
 
-from fluidkv.serving.arrays import RunArrays, RunRecords
+from fluidkv.runs.records import RunRecords
+from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
 
 
@@ -54,7 +56,15 @@ def row(arrays: RunArrays, run: int) -> RunArrays:
     return RunArrays(*(column[run : run + 1] for column in arrays))
 
 
+def only(records: RunRecords, run: int) -> RunRecords:
+    """One run of many."""
+    return jax.tree.map(lambda column: column[run : run + 1], records)
+
+
 def assert_equal(ours: RunRecords, literal: RunRecords) -> None:
     """To the bit, times too."""
-    for name in RunRecords._fields:
-        np.testing.assert_array_equal(getattr(ours, name), getattr(literal, name), err_msg=name)
+    assert (ours.requests is None) == (literal.requests is None)
+    for mine, theirs in ((ours, literal), (ours.requests or (), literal.requests or ())):
+        for place, (column, expected) in enumerate(zip(mine, theirs, strict=True)):
+            if isinstance(column, np.ndarray):
+                np.testing.assert_array_equal(column, expected, err_msg=str(place))

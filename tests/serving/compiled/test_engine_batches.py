@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.arrays import RunArrays, RunRecords
-from fluidkv.serving.arrivals import poisson
+from fluidkv.runs.arrivals import poisson
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled import engine as compiled
 from fluidkv.serving.compiled import loop
 from fluidkv.serving.compiled.admit import CHUNK
@@ -17,10 +18,9 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
-from tests.serving.compiled.engine_runs import assert_equal, crowds, one, row
+from tests.serving.compiled.engine_runs import assert_equal, crowds, one, only, row
 
 
 def test_a_batch_is_its_runs_one_by_one():
@@ -32,7 +32,7 @@ def test_a_batch_is_its_runs_one_by_one():
         windows = alone.time.shape[1]
         assert (together.counts[run, windows:] == 0).all()
         assert np.isnan(together.time[run, windows:]).all()
-        mine = RunRecords(*(column[run : run + 1] for column in together if column is not None))
+        mine = only(together, run)
         mine = mine._replace(counts=mine.counts[:, :windows], time=mine.time[:, :windows])
         assert_equal(mine, alone)
 
@@ -124,7 +124,7 @@ def test_requests_are_left_out_where_nobody_asks():
     arrays = crowds(8)
     whole = run_engine(VLLM, arrays, jumps=True, iterations=2000)
     records = run_engine(VLLM, arrays, jumps=True, iterations=2000, keep_requests=False)
-    assert_equal(records, whole._replace(**dict.fromkeys(RunRecords._fields[5:])))
+    assert_equal(records, whole._replace(requests=None))
 
 
 def test_a_request_beyond_the_integers_is_refused():

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import idle, serve_cohorts
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass
 

@@ -9,8 +9,8 @@ import xarray as xr
 from scipy import optimize
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.chain import gap as gaps
 from fluidkv.wait.chain.gap import (
     GapStudy,
@@ -121,8 +121,8 @@ def test_two_terms_are_found_with_their_errors() -> None:
 def test_what_is_left_is_counted_to_the_token(model: Segments | WaitSystem, left: list) -> None:
     state = xr.Dataset(
         {
-            "queue": (("run", "lane"), [[7, 1], [0, 0]]),
-            "batches": (("run", "lane"), [[1, 2], [9, 9]]),  # filling, full
+            "queue": (("run", "segment"), [[7, 1], [0, 0]]),
+            "batches": (("run", "segment"), [[1, 2], [9, 9]]),  # filling, full
         }
     )
     assert remaining_outputs(model, (5, 2), state).tolist() == left

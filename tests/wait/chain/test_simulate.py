@@ -13,11 +13,12 @@ import xarray as xr
 from scipy import stats
 
 from fluidkv.errors import InputError
-from fluidkv.serving.requests import Requests
+from fluidkv.runs.rates import RateSteps
+from fluidkv.runs.requests import Requests
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
-from fluidkv.wait.chain.simulate import CHAIN_RECORDS, RateSteps, simulate_chain
+from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
 from fluidkv.wait.chain.words import run_keys, threefry
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
@@ -73,7 +74,7 @@ def _run_of_prompts(
     engine = WaitEngine(requests, policy, SYSTEM.clock)
     starts = policy.starts if isinstance(policy, NestedWait) else None
 
-    def lanes() -> tuple[int, ...]:
+    def segments() -> tuple[int, ...]:
         prompts = [*engine.inside, *engine.waiting]
         if starts is None:
             waits = [p.type for p in prompts if p.stage == 0]
@@ -83,11 +84,11 @@ def _run_of_prompts(
     draws, counts = [], []
     while True:
         engine.arrive()
-        queue, before = lanes(), engine.now
+        queue, before = segments(), engine.now
         batch = engine.select()
         if batch is None:
             return draws, counts
-        ready, start = lanes(), engine.now
+        ready, start = segments(), engine.now
         first = {p.index for p in batch}
         step = engine.step()  # selects the same batch again
         assert step is not None
@@ -104,7 +105,7 @@ def _run_of_prompts(
             )
             assert took in (0, n)
             left[k] = ready[k] - took
-        entered = tuple(after - rest for after, rest in zip(lanes(), left, strict=True))
+        entered = tuple(after - rest for after, rest in zip(segments(), left, strict=True))
         waited = tuple(b - a for a, b in zip(queue, ready, strict=True))
         draws.append(Draws(start - before, waited, entered))
         names = ("joined", "kv_tokens", "held_tokens", "completed", "new_outputs")
@@ -311,16 +312,16 @@ def test_gamma_variates_have_the_law() -> None:
 
 def test_what_is_drawn_inside_has_the_law_given_the_state() -> None:
     found = _chain(SEGMENTS, runs=128, iterations=400, record=CHAIN_RECORDS)
-    last = slice(50, None)  # every lane full: tables; earlier iterations search
+    last = slice(50, None)  # every segment full: tables; earlier iterations search
     kv = found.kv_tokens.values
     mean = 10 * (0.5 + kv / 500)
     for part in (slice(0, 12), last):
         arrived = found.entered.values[:, part, 0]
         _agrees(arrived.ravel(), lambda k, m: stats.poisson.cdf(k, m), mean[:, part].ravel())
-    for lane in (1, 2):
-        ran = found.joined.values[:, last] >= lane
-        goes_on = found.entered.values[:, last, lane][ran]
-        n, p = NESTED[lane - 1], float(SEGMENTS.thinning[lane - 1])
+    for segment in (1, 2):
+        ran = found.joined.values[:, last] >= segment
+        goes_on = found.entered.values[:, last, segment][ran]
+        n, p = NESTED[segment - 1], float(SEGMENTS.thinning[segment - 1])
         _agrees(goes_on, lambda k, q, n=n: stats.binom.cdf(k, n, q), np.full(goes_on.size, p))
     short = (NESTED[0] - found.each_queue.values[..., 0]).clip(0)
     assert (found.waited.values[..., 0] == short).all()
@@ -380,7 +381,7 @@ def test_runs_have_the_law_of_runs_of_single_prompts(model: Segments | WaitSyste
 
 
 def test_rate_steps_measure_time_by_the_factor() -> None:
-    steps = rates.RateSteps((0, 2, 5, 6), (1, 0, 3, 0.5))
+    steps = RateSteps((0, 2, 5, 6), (1, 0, 3, 0.5))
     begin = np.array([0.5, 0.5, 1.0, 4.0, 5.5, 7.0])
     end = np.array([1.5, 9.0, 3.0, 4.5, 5.75, 9.0])
     grid = [np.linspace(a, b, 200_001) for a, b in zip(begin, end, strict=True)]

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import strategies as st
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 
 MOST_PROMPTS = 40

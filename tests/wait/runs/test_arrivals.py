@@ -8,8 +8,9 @@ import pytest
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.runs.rates import VaryingRates
 from fluidkv.wait.model import PromptType, WaitSystem
-from fluidkv.wait.runs.arrivals import VaryingRates, poisson_prompts
+from fluidkv.wait.runs.arrivals import poisson_prompts
 
 SYSTEM = WaitSystem([PromptType(3, 7, 2), PromptType(Fraction(1, 2), 9, 11)], 1, 0)
 FALSE_ALARM = 1e-4  # of each test below, over seeds; with these seeds they pass or fail for good

@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.wait.policy import NestedWait, Wait
-from fluidkv.wait.runs.baselines import engine_requests
-from fluidkv.wait.runs.compare import LPF, MEASURES, Served, Unlimited, compare
+from fluidkv.wait.runs.compare import MEASURES, Served, Unlimited, compare_policies
+from fluidkv.wait.runs.stages import LPF, engine_requests
 
 CLOCK = IterationClock(1.0)
 
@@ -53,7 +53,7 @@ def test_a_lone_prompt_takes_the_same_time_everywhere() -> None:
     """Far apart, l' + 1 = 3 iterations each, whoever serves them."""
     arrival = 10.0 * np.arange(5)
     table = Requests(np.full(5, 3), np.full(5, 2), arrival=arrival)
-    found = compare(
+    found = compare_policies(
         table,
         {"wait": Wait([1]), "nested": NestedWait([2], [1]), "lpf": Served(LPF)},
         clock=CLOCK,
@@ -70,7 +70,7 @@ def test_a_lone_prompt_takes_the_same_time_everywhere() -> None:
 
 def test_measures_by_hand() -> None:
     """Twelve prompts, one a second, thresholds of one: all three stages run in every iteration."""
-    found = compare(
+    found = compare_policies(
         _table(), {"wait": Wait([1])}, clock=CLOCK, capacity=12, window=(3.0, 8.0)
     ).isel(policy=0, run=0)
     assert found.throughput == pytest.approx(2.0)  # one of two outputs a second
@@ -82,7 +82,7 @@ def test_measures_by_hand() -> None:
 
 def test_who_is_not_served_counts_so_far() -> None:
     """A threshold that is never reached: nobody is served, and latencies are not missing."""
-    found = compare(
+    found = compare_policies(
         _table(), {"wait": Wait([13])}, clock=CLOCK, capacity=400, window=(0.0, 11.0)
     ).isel(policy=0, run=0)
     assert found.unfinished == 1
@@ -93,7 +93,7 @@ def test_who_is_not_served_counts_so_far() -> None:
 def test_without_a_limit_the_peak_says_how_far_above() -> None:
     table = Requests(np.full(12, 3), np.full(12, 2), arrival=np.arange(12.0))
     policy = Wait([3])
-    found = compare(
+    found = compare_policies(
         table,
         {"free": Unlimited(policy), "tight": policy},
         clock=CLOCK,
@@ -110,7 +110,7 @@ def test_many_runs_are_each_alone() -> None:
     """Tables, capacities, windows and policies by run; a policy that is not in a run is NaN."""
     tables = [_table(12), _table(20, outputs=3)]
     windows = [(2.0, 9.0), (4.0, 17.0)]
-    both = compare(
+    both = compare_policies(
         tables,
         {"wait": Wait([2]), "some": [None, Served("vllm")]},
         clock=CLOCK,
@@ -118,7 +118,9 @@ def test_many_runs_are_each_alone() -> None:
         window=windows,
     )
     for run, (table, room, window) in enumerate(zip(tables, (30, 50), windows, strict=True)):
-        alone = compare(table, {"wait": Wait([2])}, clock=CLOCK, capacity=room, window=window)
+        alone = compare_policies(
+            table, {"wait": Wait([2])}, clock=CLOCK, capacity=room, window=window
+        )
         for name in MEASURES:
             assert both[name].sel(policy="wait")[run] == alone[name][0, 0], name
     assert np.isnan(both.throughput.sel(policy="some")[0])
@@ -145,5 +147,5 @@ def test_what_cannot_be_compared_is_named(changed: dict, argument: str) -> None:
         "window": (2.0, 9.0),
     } | changed
     with pytest.raises(InputError) as caught:
-        compare(given.pop("requests"), given.pop("contenders"), **given)
+        compare_policies(given.pop("requests"), given.pop("contenders"), **given)
     assert caught.value.argument == argument

@@ -7,10 +7,12 @@ import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fluidkv.runs.batch import Watch
+from fluidkv.runs.records import Outcome
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
-from fluidkv.wait.runs.literal import NO_LIMIT, Outcome, run_literally
+from fluidkv.wait.runs.literal import NO_LIMIT, run_literally
 from fluidkv.wait.runs.reference import COUNTS, WaitEngine
 from fluidkv.wait.runs.run import run_policy
 from tests.wait.runs.tables import LONGEST, Case, cases
@@ -25,8 +27,8 @@ def preempt(outcome: Outcome) -> list[int]:
 
 
 def evictions(outcome: Outcome) -> list[int]:
-    assert outcome.prompts is not None
-    return outcome.prompts.evictions.tolist()
+    assert outcome.requests is not None
+    return outcome.requests.evictions.tolist()
 
 
 @given(cases(), SHORT, st.sampled_from([math.inf, 1.0, 2.0, 4.5, 9.0]))
@@ -48,8 +50,8 @@ def test_nobody_is_evicted_at_the_horizon():
     )
     assert (preempt(at), preempt(later)) == ([0, 0], [0, 0, 1])
     assert (evictions(at), evictions(later)) == ([0, 0, 0], [0, 1, 0])
-    assert at.prompts is not None
-    assert at.prompts.outputs.tolist() == [1, 0, 0]
+    assert at.requests is not None
+    assert at.requests.outputs.tolist() == [1, 0, 0]
     assert not at.stuck
 
 
@@ -87,7 +89,7 @@ def test_a_cycle_is_found(inputs, outputs, types, policy: Policy, capacity, befo
     """Whatever comes before it, and however long it is."""
     table = Requests(inputs, outputs, class_index=types)
 
-    def give_up(iterations: int) -> None:
+    def give_up(iterations: int, _: int) -> None:
         if iterations == 256:  # many cycles, after which a run tells its progress
             pytest.fail("the cycle was not found")
 
@@ -100,5 +102,5 @@ def test_a_cycle_is_found(inputs, outputs, types, policy: Policy, capacity, befo
     assert states[before] == states[-1]
     assert all(states.count(state) == 1 for state in states[:-1] if state != states[-1])
     assert states.count(states[-1]) == 2
-    options = {"horizon": math.inf, "iterations": NO_LIMIT, "on_progress": give_up}
+    options = {"horizon": math.inf, "iterations": NO_LIMIT, "watch": Watch(give_up)}
     assert run_literally(table, policy, TICK, capacity, **options).stuck

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.requests import Requests
 from fluidkv.wait.policy import NestedWait, Policy, Wait
 from fluidkv.wait.runs.reference import COUNTS, WaitEngine
 from tests.wait.runs.tables import LONGEST, Case, cases

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
+from fluidkv.runs.dataset import KNOWN_COUNTS
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.measuring import metrics
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs import engine
 from fluidkv.wait.runs.arrivals import poisson_prompts
 from fluidkv.wait.runs.reference import COUNTS
-from fluidkv.wait.runs.result import LEVELS
 from fluidkv.wait.runs.run import run_policy
 from tests.wait.runs.tables import Case, cases
 
@@ -177,7 +177,7 @@ def test_windows_hold_sums_means_and_peaks():
     names = ["used_blocks" if name == "held_tokens" else name for name in COUNTS]
     for name in names:
         parts = [fine[name].values[0, at : at + 10] for at in range(0, 33, 10)]
-        expected = [part.mean() if name in LEVELS else part.sum() for part in parts]
+        expected = [part.mean() if KNOWN_COUNTS[name].level else part.sum() for part in parts]
         assert coarse[name].values[0].tolist() == expected, name
     peaks = [fine.used_blocks.values[0, at : at + 10].max() for at in range(0, 33, 10)]
     assert coarse.peak_tokens.values[0].tolist() == peaks

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv import serving
+from fluidkv import runs, serving
 from fluidkv.workload import RequestClass, System, Workload
 
 if TYPE_CHECKING:
@@ -110,9 +110,9 @@ def run(
     """
     classes = workload(lengths)
     if rate_per_s is None:
-        requests = serving.saturated(classes, REQUESTS, in_turn=True)
+        requests = runs.saturated(classes, REQUESTS, in_turn=True)
     else:
-        requests = serving.poisson(classes, rate_per_s, REQUESTS, rng=0, per_iteration=False)
+        requests = runs.poisson(classes, rate_per_s, REQUESTS, rng=0, per_iteration=False)
     return serving.serve(
         requests, engine, limits(engine, cap), clock=clock(), iterations=iterations
     )
@@ -128,7 +128,7 @@ def totals(
 ) -> Totals:
     """`run` to its end, in numbers."""
     found = run(lengths, engine, cap=cap, rate_per_s=rate_per_s)
-    told = serving.metrics(found)
+    told = runs.metrics(found)
     return Totals(
         evictions=int(told.preemptions.item()),
         iterations=int(found.iterations.item()),

@@ -135,6 +135,8 @@ def share_in_seconds(kept: Kept, ratio: float, output: int, *, per_prefill_s: fl
 def _served(
     engine: str, mixes: tuple[Lengths, ...], inputs: tuple[int, ...], output: int
 ) -> dict[Lengths, tuple[Kept, ...]]:
+    from fluidkv.runs import saturated
+
     classes = [workload(lengths, l0) for lengths in mixes for l0 in inputs]
     horizon = (WARM_UP + MEASURED) * output // OUTPUT
     # More than could be served and held at once, so that the queue never empties.
@@ -143,10 +145,7 @@ def _served(
         for c in classes
     ]
     found = serving.serve(
-        [
-            serving.saturated(c, count, in_turn=True)
-            for c, count in zip(classes, counts, strict=True)
-        ],
+        [saturated(c, count, in_turn=True) for c, count in zip(classes, counts, strict=True)],
         engine,
         [serving.Limits(capacity(c)) for c in classes],
         iterations=horizon,
@@ -174,7 +173,9 @@ def _held(classes: Workload, reserved: int) -> Fraction:
 
 
 def _kept(run: "xr.Dataset", x: float, lengths: Lengths, first: int) -> Kept:
-    told = serving.metrics(run, first=first)
+    from fluidkv.runs import metrics
+
+    told = metrics(run, first=first)
     late = run.isel(run=0, window=slice(first, None))
     running = late.running.values
     outputs = float(late.new_outputs.sum())

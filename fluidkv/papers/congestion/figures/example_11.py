@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ _PARAMETERS: dict[str, object] = {
     "capacity": _CAPACITY,
     "seed": None,
 }
+_BLACK_NOTE: dict[str, Any] = SMALL_NOTE | {"color": "black", "ha": "right", "va": "center"}
 _NEAR = 4  # iterations before the entry that panel (b) shows
 _LINE = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6}
 _START = {"start": "y = (1, 0, 0)", "iterations": _ITERATIONS}
@@ -94,8 +96,8 @@ def _memory_draw(data: Data, canvas: Canvas) -> None:
         ax.barh(i, deviation, left=shift, color=color, height=0.55)
         ax.barh(i, capacity - shift - deviation, left=shift + deviation, color=PALE, height=0.55)
         free = capacity - shift - deviation
-        words = {"textcoords": "offset points", "ha": "right", "va": "center"}
-        ax.annotate(f"{free:.1f} free", (capacity, i), (-6, 0), **words, fontsize=8)
+        words = f"{free:.1f} free"
+        ax.annotate(words, (capacity, i), (-6, 0), **_BLACK_NOTE)
         if deviation:
             end = (shift + deviation, i)
             ax.annotate(f"+{deviation:.1f}", end, (4, 0), **SMALL_NOTE, va="center")

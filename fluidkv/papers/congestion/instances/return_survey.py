@@ -6,6 +6,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from math import gcd
 
 from fluidkv import exact, fluid
@@ -15,6 +16,9 @@ SEED = 20260
 HORIZON = 200_000
 """Iterations. Just above the threshold modes decay by a millionth in an iteration, and the slowest
 return that was met took 62,100."""
+
+STARTS, QUICK_HORIZON = 200, 20_000
+"""Of the claims: iterations of which the slowest return met there takes a tenth."""
 
 SHARES = (Fraction(1, 20), Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(19, 20))
 
@@ -83,6 +87,15 @@ def survey(
         if shown is None
         else (tuple(map(float, found.final_state.values[shown])), int(period[shown])),
     )
+
+
+@cache
+def survey_at(pair: tuple[int, int], share: Fraction, factor: int, more: int) -> Survey:
+    """What became of all starts of a pair at factor * l0_min + more."""
+    mix = exact.two_lengths(*pair, share)
+    least = threshold(mix)
+    length = factor * max(least, 1) + more
+    return survey(mix, length, least=least, count=STARTS, horizon=QUICK_HORIZON)
 
 
 def system_of(mix: "exact.LengthMix", input_length: Fraction | int) -> System:

@@ -17,10 +17,10 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.bench import bench_requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.requests import Requests
 from fluidkv.serving.run import serve
 
 PROMPTS, INPUT, OUTPUT, RATIO, CLIENTS = 450, 1000, 5000, 0.2, 128

@@ -6,7 +6,7 @@ from pathlib import Path
 from fluidkv import exact
 from fluidkv.figures.answers.measured_series import describe_measured, draw_measured, measured_data
 from fluidkv.figures.figure import Canvas, Data, Figure, MissingInput
-from fluidkv.measured import SURROGATE_SEED, compare, measure, read_timeseries
+from fluidkv.measured import SURROGATE_SEED, compare_with_prediction, measure, read_timeseries
 from fluidkv.traces import bench_capacity, read_trace
 from fluidkv.workload import System
 
@@ -26,7 +26,7 @@ def data() -> Data:
         raise MissingInput(f"{LOG}/meta.json does not give the KV capacity")
     predicted = exact.stability(System(read_trace(folder).trace.workload(), capacity))
     in_flight = float(predicted.equilibrium.in_flight)
-    versus = compare(measure(series), in_flight, predicted.leading_period)
+    versus = compare_with_prediction(measure(series), in_flight, predicted.leading_period)
     numbers = measured_data(series, versus, predicted)
     # The title speaks of these; a log that was exchanged for another may not have them.
     if "mode" not in numbers or "measured_period_s" not in numbers:

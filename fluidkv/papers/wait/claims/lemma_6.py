@@ -1,106 +1,131 @@
 """WAIT, appendix B: Lemma 6, several types at once."""
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv import runs, wait
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import sampled, verdict
-from fluidkv.papers.wait.claims._systems import margin
-from fluidkv.papers.wait.paper import as_read, wait
+from fluidkv.papers.wait import instances
+from fluidkv.papers.wait.instances.statistics import margin
+from fluidkv.papers.wait.paper import as_read, statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
-    from fluidkv.papers.wait.coupled import TypePaths
+    import numpy as np
+
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
+
+_MIX = "two types, lambda Delta T = 2, 36 and n = 2, 40 (seed 0), 10 runs of 250 batches"
+_BELOW = "W_j <= W~_j for all j and b; W~_j is lost"
 
 
 @cache
-def _two_types(batches: int) -> "TypePaths":
+def _two_types() -> "instances.coupled.TypePaths":
     """Type 1 fills nearly every batch; type 2, with n = 40, comes 36 times in a full one."""
-    from fluidkv.papers.wait.coupled import type_paths
-    from fluidkv.wait.model import PromptType, WaitSystem
-
-    types = (PromptType(2, 400, 1), PromptType(36, 1, 1))
+    types = (wait.PromptType(2, 400, 1), wait.PromptType(36, 1, 1))
     tokens = 2 * types[0].lifetime_cost + 40 * types[1].lifetime_cost
-    system = WaitSystem(types, Fraction(9, 10), Fraction(1, 10) / tokens)  # Delta T = 1
-    return type_paths(system, (2, 40), runs=10, batches=batches)
+    system = wait.WaitSystem(types, Fraction(9, 10), Fraction(1, 10) / tokens)  # Delta T = 1
+    return instances.coupled.type_paths(system, (2, 40), runs=10, batches=250)
 
 
-def _lemma_6() -> Outcome:
-    """Type 2 waits with one prompt while a batch of type 1 runs, in which two more come."""
+def _five_prompts() -> "tuple[np.ndarray, np.ndarray, np.ndarray]":
+    """Type 2 waits with one prompt while a batch of type 1 runs, in which two more come.
+
+    Returns:
+        Of type 2 at the end of each batch: its queue, its Lindley chain; and those ends.
+    """
     import numpy as np
 
-    from fluidkv.serving.requests import Requests
-    from fluidkv.wait.model import PromptType, WaitSystem
-    from fluidkv.wait.policy import Wait
-    from fluidkv.wait.runs.run import run_policy
-    from fluidkv.wait.theory.lindley import lindley_path
-
     n = (1, 2)
-    types = (PromptType(Fraction(1, 4), 1, 1), PromptType(Fraction(1, 4), 1, 2))
-    system = WaitSystem(types, 1, Fraction(1, 24))
+    types = (wait.PromptType(Fraction(1, 4), 1, 1), wait.PromptType(Fraction(1, 4), 1, 2))
+    system = wait.WaitSystem(types, 1, Fraction(1, 24))
     arrivals, kinds = np.array([0, 0.5, 2, 2.5, 2.75]), np.array([1, 0, 0, 1, 1])
-    table = Requests([1] * 5, 1 + kinds, arrival=arrivals, class_index=kinds)
-    run = run_policy(table, Wait(n), clock=system.clock, backend="reference")
+    table = runs.Requests([1] * 5, 1 + kinds, arrival=arrivals, class_index=kinds)
+    run = wait.run_policy(table, wait.Wait(n), clock=system.clock, backend="reference")
     ends = run.time.values[0]
     came = np.searchsorted(arrivals[kinds == 1], ends, side="right")
     joined = np.searchsorted(np.sort(run.admitted.values[0][kinds == 1]), ends, side="left")
-    queue, x = came - joined, np.diff(came, prepend=0)
-    bound = n[1] + lindley_path(x - n[1])
+    return came - joined, wait.lindley_path(np.diff(came, prepend=0) - n[1]), ends
+
+
+@CLAIMS.claim(
+    "lemma-6",
+    "Lemma 6",
+    "With several types each queue stays below its chain, which is lost, given back as the "
+    "Lindley chain from n on the arrivals of each batch.",
+    expected=Verdict.UNDECIDED,
+    checked="one run of five prompts",
+    evidence=Evidence.EXACT,
+)
+def _lemma_6() -> Outcome:
+    queue, chain, ends = _five_prompts()
+    bound = 2 + chain
     wrong = queue > bound
     place = int(wrong.argmax())
-    return as_read(
-        Outcome(
-            verdict(not wrong.any()),
-            Evidence.EXACT if wrong.any() else Evidence.SAMPLED,
-            ours=f"W = {queue[place]} > {bound[place]} = n + Q"
-            if wrong.any()
-            else f"never above in {len(queue)} batches",
-            paper="W_j <= W~_j for all j and b; W~_j is lost",
-            note="Given back as the chain of type j from n_j, on the arrivals in each batch and "
-            "the wait before it. A batch without the type is a stuck iteration, as in Lemma 2, and "
-            "here Algorithm 1 itself has one.",
-            witness=f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 "
-            f"to {ends[place]:.3g}"
-            if wrong.any()
-            else "",
-        )
+    found = Outcome(
+        verdict(not wrong.any()),
+        Evidence.EXACT if wrong.any() else Evidence.SAMPLED,
+        ours=f"W = {queue[place]} > {bound[place]} = n + Q"
+        if wrong.any()
+        else f"never above in {len(queue)} batches",
+        paper=_BELOW,
+        note="Given back as the chain of type j from n_j, on the arrivals in each batch and "
+        "the wait before it. A batch without the type is a stuck iteration, as in Lemma 2, and "
+        "here Algorithm 1 itself has one.",
+        witness=f"n = 1, 2; type 2 comes at 0, 2.5, 2.75; batch {place + 1} of type 1 from 2 "
+        f"to {ends[place]:.3g}"
+        if wrong.any()
+        else "",
     )
+    return as_read(found)
 
 
+@CLAIMS.claim(
+    "lemma-6.full-batches",
+    "Lemma 6; appendix E.3",
+    "With several types each queue stays below its chain, which is lost, read as the Lindley "
+    "chain from n on a schedule of full batches of its own.",
+    expected=Verdict.UNDECIDED,
+    checked=_MIX,
+)
 def _full_batches() -> Outcome:
     """The other reading: W~ on a schedule of full batches of its own, from n."""
-    paths = _two_types(250)
+    paths = _two_types()
     by_batch = (paths.queue - paths.dominating).max(axis=(0, 1))
     by_time = (paths.queue - paths.dominating_at_end).max(axis=(0, 1))
     above = max(by_batch.max(), by_time.max()) > 0
-    return as_read(
-        Outcome(
-            verdict(not above),
-            Evidence.SAMPLED,
-            ours=f"W - W~ up to {by_batch[0]} and {by_batch[1]} (types 1, 2) after equally many "
-            f"batches, {by_time[0]} and {by_time[1]} at equal times",
-            paper="W_j <= W~_j for all j and b; W~_j is lost",
-            note="A reading of appendix E.3. The two schedules drift apart, so that what comes in "
-            "a batch of one is not what comes in the same batch of the other; no constant instead "
-            "of n mends that.",
-            witness=f"seed 0: {by_batch.max()} above" if above else "",
-        )
+    found = Outcome(
+        verdict(not above),
+        Evidence.SAMPLED,
+        ours=f"W - W~ up to {by_batch[0]} and {by_batch[1]} (types 1, 2) after equally many "
+        f"batches, {by_time[0]} and {by_time[1]} at equal times",
+        paper=_BELOW,
+        note="A reading of appendix E.3. The two schedules drift apart, so that what comes in "
+        "a batch of one is not what comes in the same batch of the other; no constant instead "
+        "of n mends that.",
+        witness=f"seed 0: {by_batch.max()} above" if above else "",
     )
+    return as_read(found)
 
 
+@CLAIMS.claim(
+    "lemma-6.buffer",
+    "Lemma 6, another constant",
+    "With several types each queue stays below its Lindley chain with a buffer of 2n - 1.",
+    checked=f"{_MIX}; the five prompts of wait.lemma-6",
+)
 def _lemma_6_buffer() -> Outcome:
     import numpy as np
 
-    from fluidkv.wait.theory.lindley import lindley_path
-
-    paths = _two_types(250)
-    bad, most = None, 0
+    paths = _two_types()
+    queue, chain, _ = _five_prompts()
+    bad, most = None if (queue <= 3 + chain).all() else "the five prompts", 0
     for j, n in enumerate((2, 40)):
         queue = paths.queue[:, :, j]
         came = queue + n * paths.joined[:, :, j].cumsum(axis=1)
-        above = queue - lindley_path(np.diff(came, axis=1, prepend=0) - n)
+        above = queue - wait.lindley_path(np.diff(came, axis=1, prepend=0) - n)
         most = max(most, int(above.max()) - n)
         if (above > 2 * n - 1).any():
             bad = bad or f"type {j + 1}: {above.max()}"
@@ -112,72 +137,28 @@ def _lemma_6_buffer() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "appendix-b.negative-drift.two-types",
+    "appendix B, Case 2",
+    "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
+    "n + Var(X) / (2 (n - E[X])).",
+    expected=Verdict.UNDECIDED,
+    kind="lemma",
+    checked=_MIX,
+)
 def _two_types_in_the_mean() -> Outcome:
     """The appendix's bound for negative drift, against Algorithm 1."""
-    queue = _two_types(250).queue[:, 100:, 1].mean(axis=1)
+    queue = _two_types().queue[:, 100:, 1].mean(axis=1)
     mean, wide = float(queue.mean()), margin(queue)
     bound = 40 + 36 / (2 * (40 - 36))
     exceeds = mean - wide > bound
-    return as_read(
-        Outcome(
-            verdict(not exceeds),
-            Evidence.SAMPLED,
-            ours=f"{mean:.1f} ± {wide:.1f}",
-            paper=f"lost; given back as E[W] <= n + Var(X) / (2 (n - E[X])) = {bound}",
-            note=f"{queue.size} runs, batches 101 to 250; ± what chance exceeds one time in a "
-            f"million (Student). With 2n - 1 the bound is {bound + 39}.",
-            witness=f"seed 0: {mean:.1f}" if exceeds else "",
-        )
+    found = Outcome(
+        verdict(not exceeds),
+        Evidence.SAMPLED,
+        ours=f"{mean:.1f} ± {wide:.1f}",
+        paper=f"lost; given back as E[W] <= n + Var(X) / (2 (n - E[X])) = {bound}",
+        note=f"{queue.size} runs, batches 101 to 250; ± what chance exceeds one time in a "
+        f"million (Student). With 2n - 1 the bound is {bound + 39}.",
+        witness=f"seed 0: {mean:.1f}" if exceeds else "",
     )
-
-
-def _lemma(
-    id: str,
-    statement: str,
-    place: str,
-    check: Callable[[], Outcome],
-    checked: str,
-    *,
-    expected: Verdict = Verdict.HOLDS,
-) -> Claim:
-    return wait(id, statement, place, check, kind="lemma", expected=expected, checked=checked)
-
-
-_MIX = "two types, lambda Delta T = 2, 36 and n = 2, 40 (seed 0)"
-
-CLAIMS: tuple[Claim, ...] = (
-    _lemma(
-        "lemma-6",
-        "With several types each queue stays below its chain, which is lost, given back as the "
-        "Lindley chain from n on the arrivals of each batch.",
-        "Lemma 6",
-        _lemma_6,
-        "one run of five prompts",
-        expected=Verdict.UNDECIDED,
-    ),
-    _lemma(
-        "lemma-6.full-batches",
-        "With several types each queue stays below its chain, which is lost, read as the Lindley "
-        "chain from n on a schedule of full batches of its own.",
-        "Lemma 6; appendix E.3",
-        _full_batches,
-        f"{_MIX}, 10 runs of 250 batches",
-        expected=Verdict.UNDECIDED,
-    ),
-    _lemma(
-        "lemma-6.buffer",
-        "With several types each queue stays below its Lindley chain with a buffer of 2n - 1.",
-        "Lemma 6, another constant",
-        _lemma_6_buffer,
-        f"{_MIX}, 10 runs of 250 batches",
-    ),
-    _lemma(
-        "appendix-b.negative-drift.two-types",
-        "Under Algorithm 1 with two types each mean queue has a bound that is lost, given back as "
-        "n + Var(X) / (2 (n - E[X])).",
-        "appendix B, Case 2",
-        _two_types_in_the_mean,
-        f"{_MIX}, 10 runs of 250 batches",
-        expected=Verdict.UNDECIDED,
-    ),
-)
+    return as_read(found)

@@ -2,118 +2,120 @@
 
 Bounds on the best of all policies that are blind to outputs, whatever they remember, proved in
 integers (`fluidkv.wait.theory.best_blind`). In them work never runs out: no policy on a server
-whose prompts come at random has more.
+whose prompts come at random has more. The proof's lengths are lost, and given back as in
+Proposition 3: one prompt of each type at each stage.
 """
 
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv import wait
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import decimal, holds_for
-from fluidkv.papers.wait.paper import wait
-from fluidkv.verdict import Verdict
+from fluidkv.papers.wait.instances.systems import proposition_3
+from fluidkv.papers.wait.paper import statements
+from fluidkv.verdict import Evidence, Verdict
 
-if TYPE_CHECKING:
-    from fluidkv.wait.model import WaitSystem
+CLAIMS = statements()
 
 _MEMORY, _FLUID = 9, 3
-_PRICES = {  # d0 as a part of tau* = 1 -> the certificate's price; any gives a bound
-    Fraction(1): Fraction(1, 4),
-    Fraction(1, 2): Fraction(3, 20),
-    Fraction(1, 10): Fraction(3, 10),
+_CLOCKS = {  # d0 as a part of tau* = 1 -> the certificate's price (any gives a bound), tokens above
+    Fraction(1): (Fraction(1, 4), 1),
+    Fraction(1, 2): (Fraction(3, 20), 1),
+    Fraction(1, 10): (Fraction(3, 10), 2),
 }
 
 
-def _system(base: Fraction) -> "WaitSystem":
-    """The proof's two types, with d0 + 9 d1 = tau* = 1: the paper gives no clock."""
-    from fluidkv.wait.model import PromptType, WaitSystem
+def _at(base: Fraction) -> None:
+    """The two claims at one clock: d0 + 9 d1 = tau* = 1, the paper gives none."""
+    price, more = _CLOCKS[base]
+    clock = f"clock-{base.numerator}-{base.denominator}"
+    system = f"d0 is {base} of tau*"
 
-    types = (PromptType(1, 1, 1), PromptType(1, 1, 2))
-    return WaitSystem(types, base, (1 - base) / _MEMORY)
-
-
-def _gap(base: Fraction) -> Outcome:
-    from fluidkv.wait.theory.best_blind import best_blind_throughput
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
-    fluid = fluid_equilibrium(_system(base))
-    if (fluid.memory, fluid.throughput) != (_MEMORY, _FLUID):
-        raise ArithmeticError("not the equilibrium of the proof")
-    best = best_blind_throughput(_system(base), _MEMORY, prices=[_PRICES[base]])
-    return holds_for(
-        None if best.at_most < fluid.throughput else f"the bound is {decimal(best.at_most)}",
-        ours=f"between {decimal(best.attained)} and {decimal(best.at_most)}: a gap of at least "
-        f"{decimal(fluid.throughput - best.at_most)}",
-        paper="a constant gap to 3",
-        note="A proof for this clock: no action in any state gains more, evicted prompts that are "
-        "known to be long sold and bought at a price. A policy gains at most that times T, and a "
-        "constant, by any T.",
+    @CLAIMS.claim(
+        f"proposition-5.gap.{clock}",
+        "Proposition 5",
+        "With M = M* = 9 every policy that is blind to outputs stays a constant below the fluid "
+        f"throughput ({system}).",
+        origin=Origin.READING,
+        checked="the instance of the proof, all policies",
     )
+    def _gap() -> Outcome:
+        fluid = wait.fluid_equilibrium(proposition_3(base))
+        if (fluid.memory, fluid.throughput) != (_MEMORY, _FLUID):
+            raise ArithmeticError("not the equilibrium of the proof")
+        best = wait.best_blind_throughput(proposition_3(base), _MEMORY, prices=[price])
+        return holds_for(
+            None if best.at_most < fluid.throughput else f"the bound is {decimal(best.at_most)}",
+            ours=f"between {decimal(best.attained)} and {decimal(best.at_most)}: a gap of at least "
+            f"{decimal(fluid.throughput - best.at_most)}",
+            paper="a constant gap to 3",
+            note="A proof for this clock: no action in any state gains more, evicted prompts that "
+            "are known to be long sold and bought at a price. A policy gains at most that times T, "
+            "and a constant, by any T.",
+        )
 
-
-def _price(base: Fraction, more: int) -> Outcome:
-    from fluidkv.wait.theory.best_blind import attained_blind_throughput
-
-    enough = attained_blind_throughput(_system(base), _MEMORY + more)
-    return holds_for(
-        None if enough > _FLUID else f"{decimal(enough)} with {_MEMORY + more} tokens",
-        ours=f"{decimal(enough)} with {_MEMORY + more} tokens",
-        paper="not given",
-        note="Our own statement. A policy that never lacks work then serves more than come.",
+    @CLAIMS.claim(
+        f"proposition-5.price.{clock}",
+        "beside Proposition 5 (our own)",
+        f"With {more} token{'s' if more > 1 else ''} above M* = 9 a blind policy passes the fluid "
+        f"throughput ({system}).",
+        origin=Origin.READING,
+        kind="remark",
+        checked="the instance of the proof, one policy",
     )
+    def _price() -> Outcome:
+        enough = wait.attained_blind_throughput(proposition_3(base), _MEMORY + more)
+        return holds_for(
+            None if enough > _FLUID else f"{decimal(enough)} with {_MEMORY + more} tokens",
+            ours=f"{decimal(enough)} with {_MEMORY + more} tokens",
+            paper="not given",
+            note="Our own statement. A policy that never lacks work then serves more than come.",
+        )
 
 
-def _dichotomy() -> Outcome:
-    """Batches of 9 tokens in stages 0, 1, 2, after which all that is left fits, every time."""
-    safe = [
-        batch
-        for batch in product(range(10), range(5), range(4))
-        if batch[0] + 2 * batch[1] + 3 * batch[2] == _MEMORY
-        and 2 * batch[0] + 3 * batch[1] <= _MEMORY
+for each in _CLOCKS:
+    _at(each)
+
+
+def _safe(length: int) -> list[tuple[int, int, int]]:
+    """Batches in stages 0, 1, 2 of inputs of this length that complete more than the 2 prompts
+    which are expected, and after which all that is left fits, every time.
+    """
+    memory = 5 * length + 4  # one prompt of each type at each of its stages
+    sizes = [range(memory // (length + stage) + 1) for stage in range(3)]
+    return [
+        (a, b, c)
+        for a, b, c in product(*sizes)
+        if a * length + b * (length + 1) + c * (length + 2) <= memory
+        and c > 2
+        and a * (length + 1) + b * (length + 2) <= memory
     ]
-    first = max(safe, key=lambda batch: batch[2], default=None)
-    return holds_for(
-        first and f"{first[2]} prompts in stage 2: 9 tokens, all complete, none overflows",
-        ours=f"{len(safe)} full batches are followed by an overflow in no case",
-        paper="memory is left unused, or an overflow has constant probability",
-        note="Stages 0, 1, 2 hold 1, 2, 3 tokens; prompts that wait hold none, so that nobody must "
-        "be let in. The conclusion stands (wait.proposition-5.gap): it needs the long run.",
-    )
 
 
-CLAIMS: tuple[Claim, ...] = (
-    *(
-        wait(
-            f"proposition-5.gap.clock-{base.numerator}-{base.denominator}",
-            "With M = M* = 9 every policy that is blind to outputs stays a constant below the "
-            f"fluid throughput (d0 is {base} of tau*).",
-            "Proposition 5",
-            lambda base=base: _gap(base),
-            kind="proposition",
-            checked="the instance of the proof, all policies",
-        )
-        for base in _PRICES
-    ),
-    *(
-        wait(
-            f"proposition-5.price.clock-{base.numerator}-{base.denominator}",
-            f"With {more} token{'s' if more > 1 else ''} above M* = 9 a blind policy passes the "
-            f"fluid throughput (d0 is {base} of tau*).",
-            "beside Proposition 5 (our own)",
-            lambda base=base, more=more: _price(base, more),
-            kind="remark",
-            checked="the instance of the proof, one policy",
-        )
-        for base, more in zip(_PRICES, (1, 1, 2), strict=True)
-    ),
-    wait(
-        "proposition-5.dichotomy",
-        "In the instance of Proposition 5 each batch leaves memory unused or risks an overflow.",
-        "proof of Proposition 5",
-        _dichotomy,
-        kind="proposition",
-        expected=Verdict.FAILS,
-        checked="all batches of 9 tokens",
-    ),
+@CLAIMS.claim(
+    "proposition-5.dichotomy",
+    "proof of Proposition 5",
+    "In the instance of Proposition 5 each batch leaves so much memory unused that more are "
+    "expected to come than complete, or risks an overflow.",
+    expected=Verdict.FAILS,
+    checked="all batches, l = 1 ... 12 (the proof's l is lost)",
 )
+def _dichotomy() -> Outcome:
+    """The second type's prompts at their last stage complete, all of them."""
+    lengths = range(1, 13)
+    safe = {length: _safe(length) for length in lengths}
+    missing = [length for length in lengths if not safe[length]]
+    most = max((batch[2] for batch in safe[1]), default=0)
+    witness = f"l = 1: {most} prompts in stage 2 hold {3 * most} of 9 tokens and all complete; 2 "
+    found = holds_for(
+        None if missing else f"{witness}are expected to come",
+        ours=f"l = {missing}: none" if missing else "such batches do neither, for every l tried",
+        paper="memory is left unused, or an overflow has constant probability",
+        note="Stages 0, 1, 2 hold l, l + 1, l + 2 tokens; prompts that wait hold none, so that "
+        "nobody must be let in. 3 (l + 2) <= M* = 5 l + 4 for every l >= 1. The conclusion stands "
+        "(wait.proposition-5.gap): it needs the long run.",
+    )
+    if missing and len(missing) < len(lengths):
+        return Outcome(Verdict.UNDECIDED, Evidence.EXACT, found.ours, found.paper, found.note)
+    return found

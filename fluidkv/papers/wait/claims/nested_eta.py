@@ -2,45 +2,60 @@
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv import wait
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for, sampled
-from fluidkv.papers.wait.paper import as_read, wait
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.wait.paper import as_read, statements
 from fluidkv.verdict import Evidence, Verdict
 
 if TYPE_CHECKING:
     from flint import arb
 
+CLAIMS = statements(origin=Origin.READING)
+
 Queue = tuple[int, Fraction, int]
 """(n_(k-1), p, n_k)."""
 
-_SIZES = (2, 3, 5, 10, 40)
 _SHARES = tuple(Fraction(a, b) for a, b in ((1, 100), (1, 4), (1, 2), (2, 3), (9, 10)))
-_GRID = "n_(k-1) = 2, 3, 5, 10, 40, p = 1/100, 1/4, 1/2, 2/3, 9/10, every n_k between"
 
 
 def _queues() -> Iterator[Queue]:
     """p n_(k-1) < n_k < n_(k-1)."""
-    for n_prev in _SIZES:
-        for p in _SHARES:
-            for n in range(int(p * n_prev) + 1, n_prev):
-                yield n_prev, p, n
+    for n_prev, p in product((2, 3, 5, 10, 40), _SHARES):
+        for n in range(int(p * n_prev) + 1, n_prev):
+            yield n_prev, p, n
+
+
+_GRID = Range(
+    "n_(k-1) = 2, 3, 5, 10, 40, p = 1/100, 1/4, 1/2, 2/3, 9/10, every n_k between", _queues
+)
 
 
 def _ball(queue: Queue) -> "arb":
-    from fluidkv.wait.theory.boundary_queue import eta
-
-    found = eta(*queue).ball
+    found = wait.eta(*queue).ball
     if found is None:
-        raise ArithmeticError(f"no root for {_shown(queue)}")
+        raise ArithmeticError(f"no root for {_shown(*queue)}")
     return found
 
 
-def _shown(queue: Queue) -> str:
-    return f"n_(k-1) = {queue[0]}, p = {queue[1]}, n_k = {queue[2]}"
+def _shown(n_prev: int, p: Fraction, n: int) -> str:
+    return f"n_(k-1) = {n_prev}, p = {p}, n_k = {n}"
 
 
+# --- Lemma 8 ------------------------------------------------------------------------------------
+
+
+@CLAIMS.claim(
+    "lemma-8.root",
+    "Lemma 8",
+    "Equation (20) has exactly one positive root eta where p_k n_(k-1) < n_k < n_(k-1).",
+    evidence=Evidence.SAMPLED,
+    checked=_GRID.words,
+)
 def _root() -> Outcome:
     """f'' > 0 for all values, so that a second sign change is excluded; a root for each queue."""
     import sympy
@@ -60,15 +75,17 @@ def _root() -> Outcome:
     )
 
 
+@CLAIMS.claim(
+    "lemma-8.root-under-12",
+    "Lemma 8; Theorem 2",
+    "The root eta of (20) exists whenever the thresholds satisfy (12).",
+    expected=Verdict.UNDECIDED,
+)
 def _root_under_12() -> Outcome:
     """n = (1, 1): 1 - p + p e^x < e^x for every x > 0, as (1 - p)(1 - e^x) < 0."""
-    from fluidkv.wait.segments import Segments
-    from fluidkv.wait.theory.boundary_queue import eta
-    from fluidkv.wait.theory.nested import check_nested
-
-    segments = Segments(1, (1, 2), (Fraction(1, 2), Fraction(1, 4)))
-    found = eta(1, Fraction(1, 2), 1)
-    broken = check_nested(segments, (1, 1), 1, 0)
+    segments = wait.Segments(1, (1, 2), (Fraction(1, 2), Fraction(1, 4)))
+    found = wait.eta(1, Fraction(1, 2), 1)
+    broken = wait.check_nested(segments, (1, 1), 1, 0)
     return as_read(
         holds_for(
             None if broken or found.finite else "n = (1, 1), p = 1/2, r_1 = 1/2, d0 = 1, d1 = 0",
@@ -81,85 +98,89 @@ def _root_under_12() -> Outcome:
     )
 
 
-def _increasing() -> Outcome:
-    """In n_k, and against p, each with the rest fixed."""
-    bad, tried = None, 0
+def _pairs() -> Iterator[tuple[Queue, Queue]]:
+    """Queues of one n_(k-1) with less drift, and with more: by a larger n_k, or a smaller p."""
     queues = set(_queues())
     for n_prev, p, n in sorted(queues):
-        here = _ball((n_prev, p, n))
-        if (n_prev, p, n + 1) in queues:
-            tried += 1
-            if not _ball((n_prev, p, n + 1)) > here:
-                bad = bad or f"{_shown((n_prev, p, n))}, and one more"
-        for other in _SHARES:
-            if p < other and (n_prev, other, n) in queues:
-                tried += 1
-                if not _ball((n_prev, other, n)) < here:
-                    bad = bad or f"{_shown((n_prev, p, n))}, and p = {other}"
-    return sampled(
-        bad,
-        f"{tried} pairs, in balls: eta rises with n_k and falls with p",
-        "strictly increasing in n_k - p_k n_(k-1)",
-        "With n_(k-1) fixed, as appendix E.5 has the rest. Queues of other n_(k-1) are not ordered "
-        "by the drift alone.",
-        refuted=Evidence.BALL,
-    )
+        more = [(n_prev, p, n + 1), *((n_prev, other, n) for other in _SHARES if other < p)]
+        yield from (((n_prev, p, n), each) for each in more if each in queues)
 
 
-def _lower() -> Outcome:
-    from fluidkv.wait.theory.boundary_queue import eta, to_ball
-
-    bad, ratios = None, []
-    for queue in _queues():
-        found = eta(*queue)
-        ratios.append(float(_ball(queue) / to_ball(found.lower)))
-        if not _ball(queue) >= to_ball(found.lower):
-            bad = bad or _shown(queue)
-    return sampled(
-        bad,
-        f"{len(ratios)} queues, in balls: {min(ratios):.4f} to {max(ratios):.1f} times the bound",
-        "eta >= 8 (n_k - p_k n_(k-1)) / n_(k-1)",
-        "As given back; it is Hoeffding's.",
-        refuted=Evidence.BALL,
-    )
+@CLAIMS.over(
+    Range(f"{_GRID.words}; all pairs that differ by one in n_k, or in p", _pairs),
+    "lemma-8.increasing",
+    "Lemma 8",
+    "The root eta of (20) rises with n_k - p_k n_(k-1), if n_(k-1) is fixed.",
+    paper="strictly increasing in n_k - p_k n_(k-1)",
+    note="With n_(k-1) fixed, as appendix E.5 has the rest. Of others the drift alone orders none.",
+    refuted=Evidence.BALL,
+)
+def _increasing(less: Queue, more: Queue) -> bool | str:
+    return _ball(less) < _ball(more) or f"{_shown(*less)}; {_shown(*more)}"
 
 
-def _small_drift() -> Outcome:
-    """n_(k-1) = 90, n_k = 60 and p just below 2/3; and likewise at 1/3."""
-    from fluidkv.wait.theory.boundary_queue import eta_small_drift, to_ball
-
-    bad, last = None, ""
-    for critical in (Fraction(1, 3), Fraction(2, 3)):
-        n, before = int(90 * critical), None
-        for digits in (3, 6, 12):
-            queue = (90, critical - Fraction(1, 10**digits), n)
-            off = abs(_ball(queue) / to_ball(eta_small_drift(*queue)) - 1)
-            last = off.str(2, radius=False)
-            # The next term of f is of the order of eta times this one; eta is 9 drift or less.
-            if not off < 10 ** (1 - digits) or (before is not None and not off < before):
-                bad = bad or f"p = {critical} - 1e-{digits}: off by {last}"
-            before = off
-    return sampled(
-        bad,
-        f"the ratio of both tends to 1: off by {last} at a drift of 9e-11 prompts",
-        "eta is near 2 (n_k - p_k n_(k-1)) / (n_(k-1) p_k (1 - p_k)) for small drift",
-        refuted=Evidence.BALL,
-    )
+@CLAIMS.over(
+    _GRID,
+    "lemma-8.lower-bound",
+    "Lemma 8, equation (22)",
+    "The root eta of (20) is at least 8 (n_k - p_k n_(k-1)) / n_(k-1).",
+    paper="eta >= 8 (n_k - p_k n_(k-1)) / n_(k-1)",
+    note="As given back; it is Hoeffding's.",
+    refuted=Evidence.BALL,
+)
+def _lower(n_prev: int, p: Fraction, n: int) -> bool | str:
+    least = 8 * (n - p * n_prev) / n_prev
+    if wait.eta(n_prev, p, n).lower != least:
+        raise ArithmeticError("the bound of the laboratory is another")
+    return _ball((n_prev, p, n)) >= wait.to_ball(least) or _shown(n_prev, p, n)
 
 
+@CLAIMS.over(
+    Range("p = 1/3 and 2/3 less 1e-3 to 1e-12, n_(k-1) = 90",
+          lambda: (Fraction(1, 3), Fraction(2, 3))),
+    "lemma-8.small-drift",
+    "appendix E.5",
+    "For small drift the root eta of (20) is near "
+    "2 (n_k - p_k n_(k-1)) / (n_(k-1) p_k (1 - p_k)).",
+    ours="the ratio of both tends to 1, to 1e-11 at a drift of 9e-11 prompts",
+    paper="eta is near 2 (n_k - p_k n_(k-1)) / (n_(k-1) p_k (1 - p_k)) for small drift",
+    refuted=Evidence.BALL,
+    kind="lemma",
+)  # fmt: skip
+def _small_drift(critical: Fraction) -> bool | str:
+    n, before = int(90 * critical), None
+    for digits in (3, 6, 12):
+        p = critical - Fraction(1, 10**digits)
+        near = 2 * (n - p * 90) / (90 * p * (1 - p))
+        off = abs(_ball((90, p, n)) / wait.to_ball(near) - 1)
+        # The next term of f is of the order of eta times this one; eta is 9 drift or less.
+        if not off < 10 ** (1 - digits) or (before is not None and not off < before):
+            return f"p = {critical} - 1e-{digits}: off by {off.str(2, radius=False)}"
+        before = off
+    return True
+
+
+@CLAIMS.claim(
+    "lemma-8.martingale",
+    "appendix C.4",
+    "With the root eta of (20), e^(eta S) of the walk S is a martingale from 1.",
+    evidence=Evidence.SAMPLED,
+    kind="lemma",
+    checked="n_(k-1) = 2, n_k = 1, p = 1/4, 1/3, 2/5, where the root has a closed form",
+)
 def _martingale() -> Outcome:
     """E e^(eta (X - n)) for n_(k-1) = 2, n_k = 1, where e^eta = ((1 - p) / p)^2."""
-    from fluidkv.wait.theory.boundary_queue import to_ball
-
     values = []
     for p in (Fraction(1, 4), Fraction(1, 3), Fraction(2, 5)):
         z = ((1 - p) / p) ** 2
-        off = _ball((2, p, 1)).exp() / to_ball(z) - 1
+        off = _ball((2, p, 1)).exp() / wait.to_ball(z) - 1
         if not abs(off) < 1e-15:  # the ball of eta has 64 bits
             raise ArithmeticError("another root")
         values.append((1 - p) ** 2 / z + 2 * p * (1 - p) + p**2 * z)
     return equals(values, "1, 1, 1", evidence=Evidence.SAMPLED)
 
+
+# --- Doob ---------------------------------------------------------------------------------------
 
 _TAILS: tuple[Queue, ...] = (
     (10, Fraction(1, 2), 6),
@@ -171,30 +192,35 @@ _TAILS: tuple[Queue, ...] = (
 
 def _looseness(queue: Queue, level: int, batches: int) -> "arb":
     """N e^(-eta x) over the chance that the chain reaches x within N batches."""
-    from fluidkv.wait.theory.boundary_queue import exceedance_probability
-
-    chance = exceedance_probability(*queue, level, batches)
+    chance = wait.exceedance_probability(*queue, level, batches)
     return batches * (-level * _ball(queue)).exp() / chance
 
 
-def _doob() -> Outcome:
-    bad, ratios = None, []
-    for queue in _TAILS:
-        for level in (1, 5, 20, 40):
-            for batches in (50, 1000, 10**6):
-                ratio = _looseness(queue, level, batches)
-                ratios.append(float(ratio))
-                if not ratio >= 1:
-                    bad = bad or f"{_shown(queue)}, level {level}, N = {batches}"
-    return sampled(
-        bad,
-        f"{len(ratios)} cases, in balls: the bound is at least {min(ratios):.2f} times the chance",
-        "P(a queue reaches x in N batches) <= N e^(-eta x)",
-        "The chance is that of the Lindley chain, from powers of a matrix.",
-        refuted=Evidence.BALL,
-    )
+@CLAIMS.over(
+    Range("4 queues, x = 1, 5, 20, 40, N = 50, 1000, 1e6",
+          lambda: product(_TAILS, (1, 5, 20, 40), (50, 1000, 10**6))),
+    "appendix-c-4.doob",
+    "appendix C.4",
+    "A boundary queue's chain reaches x in N batches with probability N e^(-eta x) at most.",
+    paper="P(a queue reaches x in N batches) <= N e^(-eta x)",
+    note="The chance is that of the Lindley chain, from powers of a matrix.",
+    refuted=Evidence.BALL,
+    kind="equation",
+)  # fmt: skip
+def _doob(queue: Queue, level: int, batches: int) -> bool | str:
+    said = f"{_shown(*queue)}, level {level}, N = {batches}"
+    return _looseness(queue, level, batches) >= 1 or said
 
 
+@CLAIMS.claim(
+    "appendix-c-4.doob.looseness",
+    "appendix C.4 (our own)",
+    "For n_(k-1) = 10, p = 1/2, n_k = 6 and N = 1e6 the bound N e^(-eta x) is 3.6 to 3.8 times "
+    "the chance.",
+    evidence=Evidence.BALL,
+    kind="remark",
+    checked="x = 20, 30, 60",
+)
 def _doob_looseness() -> Outcome:
     ratios = [_looseness(_TAILS[0], level, 10**6) for level in (20, 30, 60)]
     bad = None if all(ratio > 3.6 and ratio < 3.8 for ratio in ratios) else str(ratios)
@@ -206,73 +232,3 @@ def _doob_looseness() -> Outcome:
         evidence=Evidence.BALL,
         refuted=Evidence.BALL,
     )
-
-
-CLAIMS: tuple[Claim, ...] = (
-    wait(
-        "lemma-8.root",
-        "Equation (20) has exactly one positive root eta where p_k n_(k-1) < n_k < n_(k-1).",
-        "Lemma 8",
-        _root,
-        kind="lemma",
-        checked=_GRID,
-    ),
-    wait(
-        "lemma-8.root-under-12",
-        "The root eta of (20) exists whenever the thresholds satisfy (12).",
-        "Lemma 8; Theorem 2",
-        _root_under_12,
-        kind="lemma",
-        expected=Verdict.UNDECIDED,
-    ),
-    wait(
-        "lemma-8.increasing",
-        "The root eta of (20) rises with n_k - p_k n_(k-1), if n_(k-1) is fixed.",
-        "Lemma 8",
-        _increasing,
-        kind="lemma",
-        checked=_GRID,
-    ),
-    wait(
-        "lemma-8.lower-bound",
-        "The root eta of (20) is at least 8 (n_k - p_k n_(k-1)) / n_(k-1).",
-        "Lemma 8, equation (22)",
-        _lower,
-        kind="lemma",
-        checked=_GRID,
-    ),
-    wait(
-        "lemma-8.small-drift",
-        "For small drift the root eta of (20) is near "
-        "2 (n_k - p_k n_(k-1)) / (n_(k-1) p_k (1 - p_k)).",
-        "appendix E.5",
-        _small_drift,
-        kind="lemma",
-        checked="p = 1/3 and 2/3 less 1e-3 to 1e-12, n_(k-1) = 90",
-    ),
-    wait(
-        "lemma-8.martingale",
-        "With the root eta of (20), e^(eta S) of the walk S is a martingale from 1.",
-        "appendix C.4",
-        _martingale,
-        kind="lemma",
-        checked="n_(k-1) = 2, n_k = 1, p = 1/4, 1/3, 2/5, where the root has a closed form",
-    ),
-    wait(
-        "appendix-c-4.doob",
-        "A boundary queue's chain reaches x in N batches with probability N e^(-eta x) at most.",
-        "appendix C.4",
-        _doob,
-        kind="equation",
-        checked="4 queues, x = 1, 5, 20, 40, N = 50, 1000, 1e6",
-    ),
-    wait(
-        "appendix-c-4.doob.looseness",
-        "For n_(k-1) = 10, p = 1/2, n_k = 6 and N = 1e6 the bound N e^(-eta x) is 3.6 to 3.8 times "
-        "the chance.",
-        "appendix C.4 (our own)",
-        _doob_looseness,
-        kind="remark",
-        checked="x = 20, 30, 60",
-    ),
-)

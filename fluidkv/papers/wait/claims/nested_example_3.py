@@ -3,17 +3,30 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Claim, Outcome
+from fluidkv.ledger.claim import Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
-from fluidkv.papers.wait.paper import wait
+from fluidkv.papers.wait.instances.nested import instance
+from fluidkv.papers.wait.paper import statements
+
+CLAIMS = statements()
 
 _MEMORY, _SHORT, _LONG = 12, 2, 3  # units of a prompt that has decoded its one or two tokens
 
 
+@CLAIMS.claim(
+    "example-3.admitted",
+    "Example 3",
+    "Six prompts taken for short fill 12 units after their decode; taken for long, four do.",
+)
 def _admitted() -> Outcome:
     return equals((6 * _SHORT, _MEMORY // _SHORT, _MEMORY // _LONG), "12, 6, 4")
 
 
+@CLAIMS.claim(
+    "example-3.overflows",
+    "Example 3",
+    "If some of six prompts taken for short are long, 12 units of memory overflow.",
+)
 def _overflows() -> Outcome:
     """Of six prompts, how many long ones overflow."""
     most = max(k for k in range(7) if k * _LONG + (6 - k) * _SHORT <= _MEMORY)
@@ -29,6 +42,12 @@ def _unused(short: int) -> Fraction:
     return 1 - Fraction(short * _SHORT + (4 - short) * _LONG, _MEMORY)
 
 
+@CLAIMS.claim(
+    "example-3.waste",
+    "Example 3",
+    "Four prompts taken for long waste 25 % of the 12 units when most outputs are short.",
+    checked="three short ones and a long one",
+)
 def _waste() -> Outcome:
     """Three of four short, which is most of them."""
     found = equals(100 * _unused(3), "25")
@@ -36,38 +55,13 @@ def _waste() -> Outcome:
     return replace(found, note=note)
 
 
+@CLAIMS.claim(
+    "section-5-1.segments",
+    "section 5.1",
+    "With outputs 1 and 2, segment 1 has stages 0 and 1 and segment 2 has stage 2.",
+    kind="example",
+)
 def _segments() -> Outcome:
-    from fluidkv.wait.segments import Segments
-
-    cut = Segments(1, (1, 2), (Fraction(2), Fraction(1)))
+    cut = instance()
     stages = [k for pair in zip(cut.starts, cut.ends, strict=True) for k in pair]
     return equals(stages, "0, 1, 2, 2")
-
-
-CLAIMS: tuple[Claim, ...] = (
-    wait(
-        "example-3.admitted",
-        "Six prompts taken for short fill 12 units after their decode; taken for long, four do.",
-        "Example 3",
-        _admitted,
-    ),
-    wait(
-        "example-3.overflows",
-        "If some of six prompts taken for short are long, 12 units of memory overflow.",
-        "Example 3",
-        _overflows,
-    ),
-    wait(
-        "example-3.waste",
-        "Four prompts taken for long waste 25 % of the 12 units when most outputs are short.",
-        "Example 3",
-        _waste,
-        checked="three short ones and a long one",
-    ),
-    wait(
-        "section-5-1.segments",
-        "With outputs 1 and 2, segment 1 has stages 0 and 1 and segment 2 has stage 2.",
-        "section 5.1",
-        _segments,
-    ),
-)

@@ -9,89 +9,85 @@ So what completes by T is at most T / (c (d1 + d0 / M)), or T / (c d1) without a
 Both are below lambda T where the load d1 lambda c is above 1; the first is at 1 too.
 """
 
-from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from fluidkv.ledger.claim import Claim, Kind, Outcome
+from fluidkv import runs, wait
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
-from fluidkv.papers.wait.paper import wait
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.wait.instances.served import serve
+from fluidkv.papers.wait.paper import statements
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
     from xarray import Dataset
 
-    from fluidkv.wait.model import WaitSystem
+CLAIMS = statements(origin=Origin.READING)
 
-_MEMORY = 28  # l = 2, l' = 3: c = 14, two prompts a stage
+MEMORY = 28  # l = 2, l' = 3: c = 14, two prompts a stage
 _HORIZON = 400
 _POLICIES = ("WAIT, n = 1", "WAIT, n = 2", "FCFS, new first", "FCFS, running first")
 _ROUNDING = 1e-9  # of a clock of 400 units, whose sums round at 1e-13 each
+_RANGE = (
+    f"four policies, one prompt per unit of time to T = {_HORIZON}, l = 2, l' = 3, M = {MEMORY}"
+)
 
 
-def _system(load: Fraction) -> "WaitSystem":
-    from fluidkv.wait.model import PromptType, WaitSystem
-
-    return WaitSystem((PromptType(1, 2, 3),), 1, load / 14)
+def _system(load: Fraction) -> "wait.WaitSystem":
+    return wait.WaitSystem((wait.PromptType(1, 2, 3),), 1, load / 14)
 
 
 @cache
 def _runs(load: Fraction) -> "dict[str, Dataset]":
-    """Each policy on one prompt a unit of time, up to the horizon."""
+    """Each policy on one prompt per unit of time, up to the horizon."""
     import numpy as np
 
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.requests import Requests
-    from fluidkv.serving.run import serve
-    from fluidkv.wait.policy import Wait
-    from fluidkv.wait.runs.baselines import engine_requests, fcfs
-    from fluidkv.wait.runs.run import run_policy
-
     system, size = _system(load), _HORIZON
-    table = Requests(
+    table = runs.Requests(
         [2] * size, [3] * size, arrival=np.arange(1.0, size + 1), class_index=[0] * size
     )
     found = {}
     for name in _POLICIES:
-        if name.startswith("WAIT"):
-            policy = Wait((int(name[-1]),))
-            found[name] = run_policy(
-                table,
-                policy,
-                clock=system.clock,
-                capacity=_MEMORY,
-                horizon=_HORIZON,
-                backend="reference",
-            )
-        else:
-            found[name] = serve(
-                engine_requests(table),
-                fcfs(new_first="new" in name),
-                Limits(_MEMORY),
-                clock=system.clock,
-                iterations=_HORIZON,
-                backend="reference",
-            )
+        kind, rule = name.split(", ")
+        policy = wait.Wait((int(rule[-1]),)) if kind == "WAIT" else rule
+        found[name] = serve([table], policy, system.clock, memory=MEMORY, horizon=_HORIZON)
     return found
 
 
+@CLAIMS.claim(
+    "proposition-1.at-one",
+    "Proposition 1",
+    "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
+    evidence=Evidence.SAMPLED,
+    checked=_RANGE,
+    given=(Fraction(1),),
+)
+@CLAIMS.claim(
+    "proposition-1.above-one",
+    "Proposition 1",
+    "With a load of 5/4 mean latency grows linearly with time.",
+    evidence=Evidence.SAMPLED,
+    origin=Origin.PRINTED,
+    checked=_RANGE,
+    given=(Fraction(5, 4),),
+)
 def _growth(load: Fraction) -> Outcome:
     """Completions at each iteration; the mean time in the system at half time and at the end."""
     import numpy as np
 
     system = _system(load)
-    most = 1 / (14 * (system.per_kv_token + system.base / _MEMORY))  # completions a unit of time
+    most = 1 / (14 * (system.per_kv_token + system.base / MEMORY))  # completions per unit of time
     share = (1 - most) / 2  # of T, that prompts spend in the system by T on average, at least
-    bad, seen = None, []
+    bad, seen = None if share > 0 else "all who come can be served", []
     for name, run in _runs(load).items():
         done, time = run.completed.values[0].cumsum(), run.time.values[0]
         wrong = done > float(most) * time + _ROUNDING
         if wrong.any():
             bad = bad or f"{name}: {done[wrong][0]} by {time[wrong][0]:.4g}"
         ends = np.where(run.finished.values[0], run.last_token.values[0], np.inf)
-        arrival = run.arrival.values[0]
-        means = []
+        arrival, means = run.arrival.values[0], []
         for until in (_HORIZON / 2, _HORIZON):
             came = arrival <= until
             means.append(float((np.minimum(ends, until) - arrival)[came].mean()))
@@ -107,6 +103,50 @@ def _growth(load: Fraction) -> Outcome:
     )
 
 
+def _recursion(iterations: int) -> list[Fraction]:
+    """Durations where everybody is served at once: l = l' = lambda = d0 = 1, d1 = 1/3."""
+    times = [Fraction(0), Fraction(1)]
+    for _ in range(iterations):
+        times.append(1 + Fraction(1, 3) * (times[-1] + 2 * times[-2]))
+    return times[1:]
+
+
+@CLAIMS.over(
+    Range(
+        "one system, arrivals as a constant flow, 25 to 400 iterations",
+        lambda: (25, 50, 100, 200, 400),
+    ),
+    "proposition-1.at-one.unlimited-memory",
+    "beside Proposition 1 (our own)",
+    "Without a memory limit latency at a load of exactly 1 can grow like the root of time.",
+    ours="latency between 2.8 and 5.5 sqrt(T)",
+    paper="section 3 opens under a memory constraint, the proof has none",
+    note="Our own statement: l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch. In "
+    "iteration k all who came in the one before are prefilled and the others decode: "
+    "tau_k + 2/3 tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The "
+    "queue grows linearly in iterations only.",
+    kind="remark",
+)
+def _unlimited_memory(iteration: int) -> bool | str:
+    times = _recursion(400)
+    before = [Fraction(0), *times]
+    if any(
+        now + Fraction(2, 3) * then != k
+        for k, (now, then) in enumerate(zip(times, before, strict=False), start=1)
+    ):
+        raise ArithmeticError("the recursion is not linear in the number of the iteration")
+    clock: Any = sum(times[:iteration])
+    latency = sum(times[iteration - 3 : iteration])
+    # 3 (3/5 k) and 3 k^2 / 10 in the limit: 10.8
+    return 8 * clock <= latency**2 <= 30 * clock or f"{float(latency):.0f} by {float(clock):.0f}"
+
+
+@CLAIMS.claim(
+    "proposition-1.balanced-batch",
+    "proof of Proposition 1",
+    "In a balanced batch of any size at least lambda d0 more arrive than complete.",
+    checked="all values",
+)
 def _balanced_batch() -> Outcome:
     """lambda (d0 + d1 n c) - n = lambda d0 + n (rho - 1)."""
     import sympy
@@ -123,88 +163,3 @@ def _balanced_batch() -> Outcome:
         note="For batches with n prompts at every stage. A batch of other stages may complete more "
         "than arrive: l = l' = lambda = d0 = 1, d1 = 1/3, four decodes take 11/3.",
     )
-
-
-def _recursion(iterations: int) -> list[Fraction]:
-    """Durations where everybody is served at once: l = l' = lambda = d0 = 1, d1 = 1/3."""
-    times = [Fraction(0), Fraction(1)]
-    for _ in range(iterations):
-        times.append(1 + Fraction(1, 3) * (times[-1] + 2 * times[-2]))
-    return times[1:]
-
-
-def _unlimited_memory() -> Outcome:
-    """tau_k + 2/3 tau_(k-1) = k, so tau_k <= k and t_k >= 3 k (k + 1) / 10: latency <= 3 tau."""
-    times = _recursion(400)
-    before = [Fraction(0), *times]
-    linear = all(
-        now + Fraction(2, 3) * then == k
-        for k, (now, then) in enumerate(zip(times, before, strict=False), start=1)
-    )
-    if not linear:
-        raise ArithmeticError("the recursion is not linear in the number of the iteration")
-    bad, seen = None, []
-    for iteration in (25, 50, 100, 200, 400):
-        clock: Any = sum(times[:iteration])
-        latency = sum(times[iteration - 3 : iteration])
-        seen.append(f"{float(latency):.0f} by T = {float(clock):.0f}")
-        # 3 (3/5 k) and 3 k^2 / 10 in the limit: 10.8
-        if not 8 * clock <= latency**2 <= 30 * clock:
-            bad = bad or seen[-1]
-    return holds_for(
-        bad,
-        ours=f"at most {', '.join(seen)}; latency <= 5.5 sqrt(T)",
-        paper="section 3 opens under a memory constraint, the proof has none",
-        note="Our own statement: l = l' = lambda = d0 = 1, d1 = 1/3, everybody in each batch. In "
-        "iteration k all who came in the one before are prefilled and the others decode: "
-        "tau_k + 2/3 tau_(k-1) = k for every k, so that tau_k <= k while t_k >= 3k(k+1)/10. The "
-        "queue grows linearly in iterations only.",
-        evidence=Evidence.SAMPLED,
-    )
-
-
-def _proposition(
-    id: str,
-    statement: str,
-    place: str,
-    check: Callable[[], Outcome],
-    checked: str,
-    *,
-    kind: Kind = "proposition",
-) -> Claim:
-    return wait(f"proposition-1.{id}", statement, place, check, kind=kind, checked=checked)
-
-
-_RANGE = f"four policies, one prompt a unit of time to T = {_HORIZON}, l = 2, l' = 3, M = {_MEMORY}"
-
-CLAIMS: tuple[Claim, ...] = (
-    _proposition(
-        "above-one",
-        "With a load of 5/4 mean latency grows linearly with time.",
-        "Proposition 1",
-        lambda: _growth(Fraction(5, 4)),
-        _RANGE,
-    ),
-    _proposition(
-        "at-one",
-        "With a load of exactly 1 and a limit of memory mean latency grows linearly with time.",
-        "Proposition 1",
-        lambda: _growth(Fraction(1)),
-        _RANGE,
-    ),
-    _proposition(
-        "at-one.unlimited-memory",
-        "Without a memory limit latency at a load of exactly 1 can grow like the root of time.",
-        "beside Proposition 1 (our own)",
-        _unlimited_memory,
-        "one system, arrivals as a constant flow, 25 to 400 iterations",
-        kind="remark",
-    ),
-    _proposition(
-        "balanced-batch",
-        "In a balanced batch of any size at least lambda d0 more arrive than complete.",
-        "proof of Proposition 1",
-        _balanced_batch,
-        "all values",
-    ),
-)

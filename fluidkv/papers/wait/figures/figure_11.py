@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.papers.wait.figures import _nested, _server, _sweeps
+from fluidkv.papers.wait.figures import nested, sweeps
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -27,14 +28,14 @@ def data(
     seconds: float = _SECONDS,
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
-    """As `_nested.data`; "load" is the part of the rate that memory can carry, "fixed" of which
+    """As `nested.data`; "load" is the part of the rate that memory can carry, "fixed" of which
     the fixed thresholds are the least."""
     from fluidkv.wait.theory.fluid import fluid_equilibrium
 
-    full = _server.full_system(_LENGTHS, _PER_STAGE)
+    full = server.full_system(_LENGTHS, _PER_STAGE)
     memory = int(fluid_equilibrium(full).memory)
     fixed, part = _fixed()
-    found = _nested.data(
+    found = nested.data(
         full,
         [Fraction(str(load)) * full.arrival_rate for load in loads],
         memory,
@@ -52,28 +53,28 @@ def _fixed() -> "tuple[NestedWait, Fraction]":
     from fluidkv.wait.policy import NestedWait
     from fluidkv.wait.theory.fluid import fluid_equilibrium
 
-    full = _server.full_system(_LENGTHS, _PER_STAGE)
+    full = server.full_system(_LENGTHS, _PER_STAGE)
     memory = int(fluid_equilibrium(full).memory)
-    segments, found, part = _server.largest_that_fits(full, memory)
+    segments, found, part = server.largest_that_fits(full, memory)
     return NestedWait(segments.ends, found.thresholds), part
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
-    _sweeps.draw_sweep(data, canvas, FIGURE.title, "prompts/s")
+    sweeps.draw_sweep(data, canvas, FIGURE.title, "prompts/s")
 
 
 def caption(data: Data) -> str:
     fixed, _ = _fixed()
     load = array(data, "load")
-    gain = _sweeps.ratio(data, "throughput", "nested_fixed", "running_first") - 1
-    later = _sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
-    least = _sweeps.ratio(data, "latency_mean", "nested", "running_first")
+    gain = sweeps.ratio(data, "throughput", "nested_fixed", "running_first") - 1
+    later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
+    least = sweeps.ratio(data, "latency_mean", "nested", "running_first")
     evicted = array(data, "nested_fixed.evictions")
     thresholds = " and ".join(map(str, fixed.thresholds))
     return (
         "The paper's outputs, ratio and batch limit are lost. Chosen: inputs of 10, outputs of 20 "
         f"and 40 tokens, equally often, {scalar(data, 'capacity'):,.0f} tokens of memory, that 6 "
-        f"prompts of each at every stage fill. {_server.CLOCK_TOLD}. {len(_SEEDS)} draws; lines "
+        f"prompts of each at every stage fill. {server.CLOCK_TOLD}. {len(_SEEDS)} draws; lines "
         "are means, bands the range. Fixed thresholds are "
         f"{thresholds}, whose batch fits; the least for {scalar(data, 'fixed'):.0%} of the rate "
         "that memory can carry in the fluid; above it there are none that fit. At "
@@ -98,7 +99,7 @@ FIGURE = Figure(
         "lengths": [list(pair) for pair in _LENGTHS],
         "per_stage": list(_PER_STAGE),
         "parts_of_full_rate": list(_LOADS),
-        "clock": [float(_server.BASE), float(_server.PER_KV_TOKEN)],
+        "clock": [float(server.BASE), float(server.PER_KV_TOKEN)],
         "seconds": _SECONDS,
         "window_s": list(_WINDOW),
         "seeds": list(_SEEDS),

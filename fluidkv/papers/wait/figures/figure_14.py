@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.papers.wait.figures import _azure, _server, _sweeps
-from fluidkv.papers.wait.figures._conversations import MEMORY
+from fluidkv.papers.wait.figures import azure, sweeps
+from fluidkv.papers.wait.figures.conversations import MEMORY
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.policy import NestedWait
 
 _SPEEDS = (1, 2, 3)
@@ -25,7 +26,7 @@ def data(
     seconds: float = _SECONDS,
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
-    """As `_sweeps.sweep`, over the speed at which the trace is replayed.
+    """As `sweeps.sweep`, over the speed at which the trace is replayed.
 
     "rate": prompts a second of the whole trace; "segment_memory", (speed,): M^pi of the least
     thresholds; "boundary": prompts of each at the first stage.
@@ -48,8 +49,8 @@ def data(
             "nested": Unlimited(policy),
             "nested_fixed": Unlimited(NestedWait(ends, [1] * len(ends))),
         }
-        points.append(_sweeps.Point(speed, [_prompts(speed, seconds)], contenders, window))
-    found = _sweeps.sweep(points, clock=_server.clock(), capacity=MEMORY)
+        points.append(sweeps.Point(speed, [_prompts(speed, seconds)], contenders, window))
+    found = sweeps.sweep(points, clock=server.clock(), capacity=MEMORY)
     return {
         **found,
         "segment_memory": np.array(memory),
@@ -64,7 +65,7 @@ def designed(rate: Fraction) -> "tuple[NestedWait, float]":
     from fluidkv.wait.theory.nested import integer_nested_thresholds
 
     segments = _segments(rate)
-    found = integer_nested_thresholds(segments, _server.BASE, _server.PER_KV_TOKEN)
+    found = integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
     return NestedWait(segments.ends, found.thresholds), float(found.memory)
 
 
@@ -73,22 +74,22 @@ def _segments(rate: Fraction):
     from fluidkv.wait.prompts import prompt_types
     from fluidkv.wait.segments import Segments
 
-    types = prompt_types(_azure.trace().workload(), rate, bins=_SEGMENTS, common_input=True)
-    return Segments.of(types.system(_server.BASE, _server.PER_KV_TOKEN))
+    types = prompt_types(azure.trace().workload(), rate, bins=_SEGMENTS, common_input=True)
+    return Segments.of(types.system(server.BASE, server.PER_KV_TOKEN))
 
 
 def _rate() -> Fraction:
     """Prompts a second over the whole trace, to a thousandth."""
-    times = _azure.trace().arrival_times_s
+    times = azure.trace().arrival_times_s
     assert times is not None  # the format has them
     return Fraction(round(1000 * len(times) / max(times)), 1000)
 
 
 def _prompts(speed: int, seconds: float) -> "Requests":
     """The trace from its start, faster, in the order of arrival."""
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
 
-    trace = _azure.trace()
+    trace = azure.trace()
     times = np.array(trace.arrival_times_s) / speed
     rows = np.argsort(times, kind="stable")
     rows = rows[times[rows] < seconds]
@@ -100,7 +101,7 @@ def _prompts(speed: int, seconds: float) -> "Requests":
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
-    _sweeps.draw_sweep(data, canvas, FIGURE.title, "speed of the trace")
+    sweeps.draw_sweep(data, canvas, FIGURE.title, "speed of the trace")
 
 
 def caption(data: Data) -> str:
@@ -111,11 +112,11 @@ def caption(data: Data) -> str:
         return ", ".join(format(value, form) for value in values)
 
     def later(key: str) -> str:
-        return each(_sweeps.ratio(data, "latency_mean", key, "running_first"), ".1f")
+        return each(sweeps.ratio(data, "latency_mean", key, "running_first"), ".1f")
 
     return (
-        f"{_azure.TOLD}: its first {_SECONDS:.0f} s at {each(x, '.0f')} times its speed, "
-        f"{scalar(data, 'rate'):.2f} prompts/s in the mean. {_server.CLOCK_TOLD}. {MEMORY:,} "
+        f"{azure.TOLD}: its first {_SECONDS:.0f} s at {each(x, '.0f')} times its speed, "
+        f"{scalar(data, 'rate'):.2f} prompts/s in the mean. {server.CLOCK_TOLD}. {MEMORY:,} "
         f"tokens for first come, first served; Nested WAIT, {_SEGMENTS} segments of equal width, "
         "is not limited, and evicts nobody. Its least thresholds for the trace's distribution "
         f"begin with {each(array(data, 'first_threshold'), '.0f')}, so that a token takes "
@@ -125,8 +126,8 @@ def caption(data: Data) -> str:
         f"hold up to {each(array(data, 'nested.peak'), '.2f')} times; fixed thresholds of 1 hold "
         f"up to {each(array(data, 'nested_fixed.peak'), '.2f')} times. Latency over that of first "
         f"come, first served: {later('nested')} and {later('nested_fixed')}; throughput "
-        f"{each(_sweeps.ratio(data, 'throughput', 'nested', 'running_first'), '.2f')} and "
-        f"{each(_sweeps.ratio(data, 'throughput', 'nested_fixed', 'running_first'), '.2f')}. The "
+        f"{each(sweeps.ratio(data, 'throughput', 'nested', 'running_first'), '.2f')} and "
+        f"{each(sweeps.ratio(data, 'throughput', 'nested_fixed', 'running_first'), '.2f')}. The "
         "paper has higher throughput and about 0.5 s more a prompt."
     )
 
@@ -136,11 +137,11 @@ FIGURE = Figure(
     title="A real trace: one prompt a stage is a large batch, so that Nested WAIT waits",
     source="WAIT, Figure 14 and section 6.2",
     parameters={
-        "trace": _azure.FILE,
+        "trace": azure.FILE,
         "speeds": list(_SPEEDS),
         "segments": _SEGMENTS,
         "capacity": MEMORY,
-        "clock": [float(_server.BASE), float(_server.PER_KV_TOKEN)],
+        "clock": [float(server.BASE), float(server.PER_KV_TOKEN)],
         "seconds": _SECONDS,
         "window_s": list(_WINDOW),
     },

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, ORANGE
-from fluidkv.papers.wait.figures import _azure
+from fluidkv.papers.wait.figures import azure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -23,7 +23,7 @@ def data() -> Data:
     Raises:
         MissingInput: the trace is not there.
     """
-    outputs = np.array(_azure.trace().decode_lengths)
+    outputs = np.array(azure.trace().decode_lengths)
     edges = np.arange(0, 1000 + _WIDTH, _WIDTH)
     bins = np.searchsorted(edges, outputs) - 1
     costs = (outputs + 1) * (62 + outputs / 2)
@@ -36,7 +36,7 @@ def data() -> Data:
         "mean": float(outputs.mean()),
         "median": float(np.median(outputs)),
         "longest": float(outputs.max()),
-        "left_out": _azure.left_out(),
+        "left_out": azure.left_out(),
     }
 
 
@@ -63,7 +63,7 @@ def caption(data: Data) -> str:
     x, share, cost = (array(data, name) for name in ("output", "share", "cost"))
     late = (x > 350) & (x <= 500)
     return (
-        f"{_azure.TOLD}: {scalar(data, 'prompts'):,.0f} prompts, mean output "
+        f"{azure.TOLD}: {scalar(data, 'prompts'):,.0f} prompts, mean output "
         f"{scalar(data, 'mean'):.0f}, median {scalar(data, 'median'):.0f}, longest "
         f"{scalar(data, 'longest'):.0f} tokens; {scalar(data, 'left_out'):.1%} are longer than the "
         f"paper's 500. Outputs of 351 to 500 tokens are {share[late].sum():.0%} of the prompts and "
@@ -76,7 +76,7 @@ FIGURE = Figure(
     id="wait_figure_15",
     title="Outputs have two humps; the second makes most of the load",
     source="WAIT, Figure 15 and section 7.2",
-    parameters={"trace": _azure.FILE, "bin": _WIDTH, "input_length": 62},
+    parameters={"trace": azure.FILE, "bin": _WIDTH, "input_length": 62},
     size=(8.0, 3.8),
     data=data,
     draw=draw,

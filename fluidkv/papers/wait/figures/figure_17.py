@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 
-from fluidkv.papers.wait.figures._segments import Panel, segments_figure
+from fluidkv.papers.wait.figures.segments import Panel, segments_figure
 
 FIGURE = segments_figure(
     17,

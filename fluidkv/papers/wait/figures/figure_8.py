@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.papers.wait.figures import _demand, _sweeps
+from fluidkv.papers.wait.figures import demand, sweeps
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -15,30 +15,30 @@ _LOADS = (0.85, 0.92, 0.97, 1.05, 1.2)
 
 def data(
     loads: tuple[float, ...] = _LOADS,
-    seeds: tuple[int, ...] = _demand.SEEDS,
-    seconds: float = _demand.SECONDS,
-    window: tuple[float, float] = _demand.WINDOW,
+    seeds: tuple[int, ...] = demand.SEEDS,
+    seconds: float = demand.SECONDS,
+    window: tuple[float, float] = demand.WINDOW,
 ) -> Data:
-    """As `_demand.data`, up to and above what memory can carry."""
-    return _demand.data(loads, seeds, seconds, window)
+    """As `demand.data`, up to and above what memory can carry."""
+    return demand.data(loads, seeds, seconds, window)
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
-    _sweeps.draw_sweep(data, canvas, FIGURE.title, "prompts/s")
+    sweeps.draw_sweep(data, canvas, FIGURE.title, "prompts/s")
 
 
 def caption(data: Data) -> str:
     load = array(data, "load")
-    gain = _sweeps.ratio(data, "throughput", "wait", "running_first") - 1
-    later = _sweeps.ratio(data, "latency_mean", "wait", "running_first") - 1
-    new = _sweeps.ratio(data, "throughput", "new_first", "running_first")
+    gain = sweeps.ratio(data, "throughput", "wait", "running_first") - 1
+    later = sweeps.ratio(data, "latency_mean", "wait", "running_first") - 1
+    new = sweeps.ratio(data, "throughput", "new_first", "running_first")
     evicted = array(data, "running_first.evictions")
 
     def each(values: np.ndarray, form: str) -> str:
         return ", ".join(format(value, form) for value in values)
 
     return (
-        f"{_demand.told(data)} At {each(load, '.0%')} of the rate that memory can carry, WAIT "
+        f"{demand.told(data)} At {each(load, '.0%')} of the rate that memory can carry, WAIT "
         f"completes {each(gain, '+.1%')} output tokens/s against first come, first served with "
         f"the running first, at {each(later, '+.0%')} mean latency. It evicts nobody: a batch "
         "never holds more than its thresholds do. The running first evict "
@@ -52,7 +52,7 @@ FIGURE = Figure(
     id="wait_figure_8",
     title="At high demand WAIT evicts nobody and serves a little more; new first collapses",
     source="WAIT, Figure 8 and section 6.1",
-    parameters=_demand.parameters(_LOADS),
+    parameters=demand.parameters(_LOADS),
     size=(10.5, 4.4),
     data=data,
     draw=draw,

@@ -7,7 +7,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLUE, GREEN, ORANGE
-from fluidkv.papers.wait.figures import _server, policies
+from fluidkv.papers.wait.figures import policies
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -48,7 +49,7 @@ def data(
 
     full, part = policies.full(), policies.full().scaled(_LOAD)
     segments = Segments.of(part)
-    d0, d1 = _server.BASE, _server.PER_KV_TOKEN
+    d0, d1 = server.BASE, server.PER_KV_TOKEN
     least = integer_thresholds(part, strict=True).thresholds
     cases = (
         ("zero", full, full, policies.PER_STAGE),

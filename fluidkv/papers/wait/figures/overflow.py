@@ -7,7 +7,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import BLACK, BLUE, GREY, ORANGE
-from fluidkv.papers.wait.figures import _server, policies
+from fluidkv.papers.wait.figures import policies
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -34,12 +35,12 @@ def data(runs: int = _RUNS, horizon: int = _HORIZON) -> Data:
 
     system = policies.full().scaled(_LOAD)
     segments = Segments.of(system)
-    least = integer_nested_thresholds(segments, _server.BASE, _server.PER_KV_TOKEN)
+    least = integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
     run = simulate_chain(
         segments,
         least.thresholds,
-        base=_server.BASE,
-        per_kv_token=_server.PER_KV_TOKEN,
+        base=server.BASE,
+        per_kv_token=server.PER_KV_TOKEN,
         runs=runs,
         horizon=float(horizon),
     )
@@ -49,7 +50,7 @@ def data(runs: int = _RUNS, horizon: int = _HORIZON) -> Data:
         np.array(
             [
                 theorem_2_memory(
-                    segments, least.thresholds, _server.BASE, horizon, delta, eta_from=eta
+                    segments, least.thresholds, server.BASE, horizon, delta, eta_from=eta
                 ).upper
                 for delta in deltas
             ]

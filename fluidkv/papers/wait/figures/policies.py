@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.papers.wait.figures import _nested, _server, _sweeps
-from fluidkv.papers.wait.figures._sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.figures import nested, sweeps
+from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -24,7 +25,7 @@ _SECONDS, _WINDOW = 12.0, (4.0, 10.0)
 
 def full() -> "WaitSystem":
     """The rates that fill the memory in the fluid equilibrium."""
-    return _server.full_system(LENGTHS, PER_STAGE)
+    return server.full_system(LENGTHS, PER_STAGE)
 
 
 def memory() -> int:
@@ -42,23 +43,24 @@ def contenders(believed: "WaitSystem") -> "dict[str, Contender]":
     """
     from fluidkv.errors import InputError
     from fluidkv.wait.policy import NestedWait, Wait
-    from fluidkv.wait.runs.compare import LPF, Served
+    from fluidkv.wait.runs.compare import Served
+    from fluidkv.wait.runs.stages import LPF
     from fluidkv.wait.theory.thresholds import integer_thresholds
 
     try:
         least = integer_thresholds(believed, memory(), strict=True).thresholds
     except InputError:
         least = PER_STAGE
-    nested = _nested.least_nested(believed, memory())
-    if nested is None:
-        segments, most, _ = _server.largest_that_fits(full(), memory())
-        nested = NestedWait(segments.ends, most.thresholds)
+    policy = nested.least_nested(believed, memory())
+    if policy is None:
+        segments, most, _ = server.largest_that_fits(full(), memory())
+        policy = NestedWait(segments.ends, most.thresholds)
     return {
         "greedy": Served(LPF),
         "cap": Served(LPF, admission_rate=sum(PER_STAGE)),
         "vllm": Served("vllm", watermark=0.05),
         "wait_least": Wait(int(n) for n in least),
-        "nested": nested,
+        "nested": policy,
     }
 
 
@@ -68,7 +70,7 @@ def data(
     seconds: float = _SECONDS,
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
-    """As `_sweeps.sweep`, over the part of the rate that memory can carry."""
+    """As `sweeps.sweep`, over the part of the rate that memory can carry."""
     from fluidkv.wait.runs.arrivals import poisson_prompts
 
     points = []
@@ -76,14 +78,14 @@ def data(
         system = full().scaled(Fraction(str(load)))
         tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
         points.append(Point(load, tables, contenders(system), window))
-    found = _sweeps.sweep(points, clock=_server.clock(), capacity=memory())
+    found = sweeps.sweep(points, clock=server.clock(), capacity=memory())
     return {**found, "full_rate": float(full().arrival_rate)}
 
 
 def draw(data: Data, canvas: "Canvas") -> None:
     canvas.suptitle(FIGURE.title, x=0.01, ha="left")
     left, middle, right = canvas.subplots(1, 3)
-    keys = _sweeps.keys_of(data)
+    keys = sweeps.keys_of(data)
     for key in keys:
         draw_line(data, left, key, "served", scale=100)
         draw_line(data, middle, key, "latency_p99")
@@ -95,7 +97,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
     middle.set_ylabel("99 % of latencies below, s")
     right.set_ylabel("evictions a prompt")
     most = max(array(data, f"{key}.evictions_high").max() for key in keys)
-    _sweeps.count_scale(right, most, 0.001)
+    sweeps.count_scale(right, most, 0.001)
     for ax in (left, middle, right):
         ax.set_xlabel("rate, parts of what memory can carry")
     canvas.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3)
@@ -113,11 +115,11 @@ def caption(data: Data) -> str:
         f"tokens, 99 % within {at(key, 'latency_p99', last):.2f} s, "
         f"{at(key, 'evictions', last):.2g} evictions a prompt "
         f"({at(key, 'latency_p99', below):.2f} s at {x[below]:.0%})"
-        for key in _sweeps.keys_of(data)
+        for key in sweeps.keys_of(data)
     )
     return (
         "Inputs of 20, outputs of 19 and 39 tokens (20 and 40 in Congestion, which counts the "
-        f"prefill's; unstable there, by their common divisor), rates 3 : 2. {_server.CLOCK_TOLD}. "
+        f"prefill's; unstable there, by their common divisor), rates 3 : 2. {server.CLOCK_TOLD}. "
         f"One memory, {scalar(data, 'capacity'):,.0f} tokens, that 6 and 4 prompts at every stage "
         f"fill: it can carry {scalar(data, 'full_rate'):.0f} prompts/s. The same Poisson arrivals "
         f"for all, {len(_SEEDS)} draws; lines are means, bands the range. Greedy admission and the "
@@ -138,7 +140,7 @@ FIGURE = Figure(
         "parts_of_full_rate": list(_LOADS),
         "cap": sum(PER_STAGE),
         "watermark": 0.05,
-        "clock": [float(_server.BASE), float(_server.PER_KV_TOKEN)],
+        "clock": [float(server.BASE), float(server.PER_KV_TOKEN)],
         "seconds": _SECONDS,
         "window_s": list(_WINDOW),
         "seeds": list(_SEEDS),

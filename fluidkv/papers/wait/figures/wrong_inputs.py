@@ -7,14 +7,15 @@ import numpy as np
 
 from fluidkv.figures.figure import Data, Figure, array, scalar
 from fluidkv.figures.style import GREY
-from fluidkv.papers.wait.figures import _server, _sweeps, policies
-from fluidkv.papers.wait.figures._sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.figures import policies, sweeps
+from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
+from fluidkv.papers.wait.instances import server
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
 
 _LOAD = Fraction(7, 10)  # believed
 _FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
@@ -30,7 +31,7 @@ def data(
     seconds: float = _SECONDS,
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
-    """As `_sweeps.sweep`, under "rates." over the true rate by that believed and under "lengths."
+    """As `sweeps.sweep`, under "rates." over the true rate by that believed and under "lengths."
     over the true outputs by those believed, with geometric outputs of the believed means last.
 
     "wait_least_free" and "nested_free": the same without a limit on memory, for its peak.
@@ -44,7 +45,7 @@ def data(
     lengths.append(point(_RANDOM, 1.0, None))
     found: dict[str, np.ndarray | float] = {}
     for name, points in (("rates", rates), ("lengths", lengths)):
-        swept = _sweeps.sweep(points, clock=_server.clock(), capacity=policies.memory())
+        swept = sweeps.sweep(points, clock=server.clock(), capacity=policies.memory())
         found |= {f"{name}.{key}": value for key, value in swept.items()}
     return found
 
@@ -54,7 +55,7 @@ def _prompts(seed: int, seconds: float, rate: float, length: float | None) -> "R
 
     Without a length: each output geometric, with the mean of its type.
     """
-    from fluidkv.serving.requests import Requests
+    from fluidkv.runs.requests import Requests
     from fluidkv.wait.runs.arrivals import poisson_prompts
 
     system = policies.full().scaled(_LOAD * Fraction(str(rate)))
@@ -87,7 +88,7 @@ def _point(x: float, tables: "list[Requests]", window: tuple[float, float]) -> P
     return Point(x, tables, found, window)
 
 
-def _part(data: Data, name: str) -> dict[str, np.ndarray | float]:
+def part_of(data: Data, name: str) -> dict[str, np.ndarray | float]:
     """One sweep, and in it the peak without a limit where there is one."""
     found: dict[str, np.ndarray | float] = {}
     for key, value in data.items():
@@ -112,7 +113,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
     canvas.suptitle(FIGURE.title, x=0.01, ha="left")
     axes = canvas.subplots(2, len(_MEASURES), sharey="col")
     for row, name in zip(axes, ("rates", "lengths"), strict=True):
-        part = _part(data, name)
+        part = part_of(data, name)
         for ax, (measure, label, scale) in zip(row, _MEASURES, strict=True):
             _draw_panel(part, ax, measure, scale)
             ax.set_ylabel(label)
@@ -120,11 +121,11 @@ def draw(data: Data, canvas: "Canvas") -> None:
     for column, (measure, _, _) in enumerate(_MEASURES):
         if measure == "evictions":
             most = max(
-                np.nanmax(array(_part(data, name), f"{key}.evictions_high"))
+                np.nanmax(array(part_of(data, name), f"{key}.evictions_high"))
                 for name in ("rates", "lengths")
                 for key in _KEYS
             )
-            _sweeps.count_scale(axes[0, column], most)
+            sweeps.count_scale(axes[0, column], most)
         elif measure == "latency_p99":
             axes[0, column].set_yscale("log")
             plain_ticks(axes[0, column])
@@ -158,7 +159,7 @@ def _draw_panel(part: Data, ax: "Axes", measure: str, scale: float) -> None:
 
 def caption(data: Data) -> str:
     def at(name: str, x: float) -> str:
-        part = _part(data, name)
+        part = part_of(data, name)
         place = int(np.argmin(np.abs(array(part, "x") - x)))
         return "; ".join(
             f"{LOOKS[key][0]} {array(part, f'{key}.served')[place]:.0%} of the tokens, "

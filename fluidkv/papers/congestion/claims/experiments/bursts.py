@@ -8,7 +8,7 @@ first `window` iterations of each period and lower between them, so that the mea
 from functools import cache
 from itertools import pairwise
 
-from fluidkv import fluid
+from fluidkv import fluid, runs
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import reproduced
 from fluidkv.papers.congestion.experiments.nodes import (
@@ -66,7 +66,7 @@ def burst_totals(
         iterations=ITERATIONS,
         period=period,
         window=window,
-        factor=factor,
+        contrast=runs.contrast_of(factor, period=period, window=window),
         keep_mean=True,
     )
     arrivals = fluid.poisson_arrivals(fluid.random_key(SEED), rates, count=RUNS)

@@ -58,7 +58,6 @@ CLAIMS = statements(origin=Origin.READING, evidence=Evidence.BALL)
 @cache
 def _nodes(case: Comparison) -> "tuple[exact.RoutedNode, exact.RoutedNode, exact.RoutedNode]":
     """The two segregated nodes, and one of the two mixed ones, which are alike."""
-    from fluidkv.exact.routing.mixing import mixed  # `exact.mixed` is a room of that name
 
     lengths = [n for node in case.nodes for n in node]
     share = Fraction(1, len(lengths))
@@ -66,7 +65,7 @@ def _nodes(case: Comparison) -> "tuple[exact.RoutedNode, exact.RoutedNode, exact
     first = len(case.nodes[0])
     groups = [range(first), range(first, len(lengths))]
     apart = exact.partitioned(workload, groups).nodes
-    return apart[0], apart[1], mixed(workload, 2).nodes[0]
+    return apart[0], apart[1], exact.all_mixed(workload, 2).nodes[0]
 
 
 def _evidence(*cases: Comparison) -> Evidence:

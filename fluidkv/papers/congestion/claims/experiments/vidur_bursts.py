@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from fluidkv import exact, serving
+from fluidkv import exact, runs, serving
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import reproduced
 from fluidkv.papers.congestion.experiments import a100
@@ -65,7 +65,7 @@ def _full_s() -> float:
 def _node(case: Routed, lengths: Lengths, engine: str) -> list[np.ndarray]:
     """Greedy, capped at x*: evictions for a thousand requests by factor."""
     tables = [
-        serving.bursts(
+        runs.bursts(
             a100.workload(lengths),
             rate_per_s(case),
             REQUESTS,

@@ -18,6 +18,7 @@ from fluidkv.papers.congestion.claims.mixed import (
     lyapunov,
     pulse_cycle,
     pulse_return_map,
+    section_4_3,
     section_5_3,
     spectral_gap,
     theorem_3_1,
@@ -48,6 +49,7 @@ MODULES = (
     theorem_22,
     lemma_9,
     global_convergence,
+    section_4_3,
     section_5_3,
     figures_16_17,
 )

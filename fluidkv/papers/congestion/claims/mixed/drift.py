@@ -123,7 +123,6 @@ def _sizes(seen: list[_Count]) -> str:
     "Theorem 14",
     "With g > 1, from some l0 on F has g - 1 roots outside the unit circle.",
     ours=_latest,
-    paper="g - 1 for sufficiently large l0",
 )
 def _grow(mix: "exact.LengthMix") -> Seen | bool:
     """At least; that there are no more is Lemma 15."""
@@ -137,54 +136,46 @@ def _settles(mix: "exact.LengthMix") -> Seen | bool:
     return (count.final, count.neutral) == (mix.decode_gcd - 1, 0) and Seen(count)
 
 
-for cases, id, place, statement, paper in (
+for cases, id, place, statement in (
     (
         _with_divisor(_PAIRS),
         "lemma-15.count",
         "Lemma 15; Theorem 3 (1)",
         "With g > 1, from some l0 on exactly g - 1 roots lie outside, and l1_2 - g inside.",
-        "g - 1 outside, l1_2 - g inside",
     ),
     (
         _coprime(_PAIRS),
         "theorem-17",
         "Theorem 17",
         "With g = 1, from some l0 on all roots of F lie inside the unit circle.",
-        "all inside for sufficiently large l0",
     ),
     (
         _with_divisor(_MIXES),
         "b-8-4",
         "B.8.4",
         "For any number of classes with g > 1, g - 1 unstable modes from some l0 on.",
-        "g - 1",
     ),
     (
         _coprime(_MIXES),
         "b-8-5",
         "B.8.5",
         "For any number of classes with g = 1, all roots inside from some l0 on.",
-        "none",
     ),
     (
         _with_divisor(_WEIGHTED),
         "b-9.common-divisor",
         "B.9",
         "With unequal inputs and g > 1, g - 1 unstable modes from some L on.",
-        "g - 1",
     ),
     (
         _coprime(_WEIGHTED),
         "b-9.coprime",
         "B.9",
         "With unequal inputs and g = 1, all roots inside from some L on.",
-        "none",
     ),
 ):
     kind = "theorem" if id.startswith("b-") else None
-    CLAIMS.over(cases, id, place, statement, ours=_latest, paper=paper, note=_sizes, kind=kind)(
-        _settles
-    )
+    CLAIMS.over(cases, id, place, statement, ours=_latest, note=_sizes, kind=kind)(_settles)
 
 
 @CLAIMS.over(
@@ -200,7 +191,6 @@ for cases, id, place, statement, paper in (
         f"{min(1, *(low for low, _ in seen)):.3f} <= (|z| - 1)(l0 + d) <= "
         f"{max(1, *(high for _, high in seen)):.3f} for every real l0 >= 20 d ({len(seen)} mixes)"
     ),
-    paper="Theta(1/l0)",
     note="By Rouche's theorem in balls, uniform in l0 for each mix. The limit is 1, from above: "
     "the real part of d_w is positive.",
 )
@@ -234,7 +224,6 @@ def _rates(mix: "exact.LengthMix") -> Seen | bool:
     "B.9",
     "With inputs r_k L + O(1), unit-circle modes start outward: a positive radial coefficient.",
     ours="-C(w)/A_r'(w) = w sum(p l1) / sum(p r l1), straight outward ({count} mixes)",
-    paper="a positive radial first-order coefficient",
     note="F = L A_r + C. The c_k of inputs r_k L + c_k drop out: their survival polynomial is 0 at "
     "w. With equal inputs the rate is 1.",
     kind="equation",

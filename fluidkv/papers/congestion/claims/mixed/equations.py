@@ -1,4 +1,4 @@
-"""Congestion, equations (8) to (11), (28) to (30) and (34): of one another and of the model.
+"""Congestion, equations (7) to (11), (28) to (30) and (34): of one another and of the model.
 
 Each identity is linear in the products of shares and inputs. So if it holds for shares, ratios and
 inputs that are symbols, it holds for all; lengths have to be numbers, and those tried are a sample.
@@ -41,6 +41,31 @@ _WORKLOADS = Range(
 
 def _shares(classes: int) -> list[Fraction]:
     return [Fraction(k + 1, classes * (classes + 1) // 2) for k in range(classes)]
+
+
+@CLAIMS.over(
+    _WORKLOADS,
+    "equation-7",
+    "equation (7) and below",
+    "With inputs r_k L and M = c L every stage holds r_k L (1 + O(1/L)) tokens, and x* has a limit "
+    "above 0.",
+    ours=lambda seen: f"(1 + O(1/L)) is at most 1 + {max(seen)} / L; x* tends to c / sum(p r l1)",
+)
+def _scaling(lengths: tuple[int, ...], ratios: tuple[int, ...]) -> Seen | bool:
+    """Of the weights that the laboratory makes, summed over classes; L = 10, 100 ... 10^5."""
+    shares, c = _shares(len(lengths)), 50
+    mix = exact.LengthMix(lengths, shares, ratios[: len(lengths)])
+    limit = [Fraction(v, mix.limit.denominator) for v in mix.limit.memory]
+    over = sum((p * n * (n + 1) / 2 for p, n in zip(shares, lengths, strict=True)), Fraction(0))
+    off = Fraction(0)
+    for L in (10, 100, 1000, 10**4, 10**5):
+        found = mix.weights(L)
+        held = [Fraction(v, found.denominator) for v in found.memory]
+        off = max(off, *((v / (L * a) - 1) * L for v, a in zip(held, limit, strict=True)))
+        rate = exact.eviction_free_equilibrium(System(mix.workload(L), c * L)).rate
+        if not 0 < 1 - rate * sum(limit) / c <= over / sum(limit) / L:
+            return False
+    return off <= Fraction(lengths[-1], min(mix.input_ratios)) and Seen(off)
 
 
 @CLAIMS.over(
@@ -180,7 +205,6 @@ _LARGEST = 6
     "equation (9)",
     "Changes of admission satisfy (9) while nothing is evicted, whatever the inputs.",
     ours=lambda seen: f"0 at {sum(seen)} iterations of {len(seen)} systems",
-    paper="0",
 )
 def _linearisation(
     lengths: tuple[int, ...], inputs: tuple[int, ...], parts: tuple[int, ...]
@@ -213,7 +237,6 @@ def _linearisation(
     "B.1, first two displays",
     "The token balance of B.1 says that memory stays the same, and gives the equation for D.",
     ours="no difference for {count} pairs of lengths",
-    paper="the recurrence of B.1",
     note="It is the balance of two iterations already, and equal to the equation for D below it: "
     "no further subtraction of consecutive equations is needed. Symbolic in all but the lengths.",
     kind="equation",
@@ -238,7 +261,6 @@ def _token_balance(a: int, n: int) -> bool:
     "equation (10), Theorem 3 (1), B.6.2 and B.8.2",
     "The no-eviction map of cohorts has the roots of F and one zero as its eigenvalues.",
     ours=f"V_0 det(z - Phi) = z F(z) for d = 2 ... {_LARGEST}; F(0) = V_(d-1) > 0",
-    paper="one zero eigenvalue, the others are the roots of F",
     note="Of the map of cohorts, one entry an age, which is the state of B.6.1; V_0 ... V_(d-1) "
     "symbolic. Memory is a left eigenvector with eigenvalue 0, so on the memory boundary the roots "
     "of F are all there is. On all stages of both classes there would be l1_1 zeros more: "

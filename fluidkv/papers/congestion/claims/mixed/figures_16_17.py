@@ -163,7 +163,6 @@ def _elsewhere() -> str:
     note="Theorem 3 needs l0 large. The sets that the figures show do converge.",
     expected=Verdict.FAILS,
     origin=Origin.READING,
-    kind="figure",
 )
 def _coprime_pairs_converge(a: int, b: int) -> bool | str:
     outside = _growing(a, b)

@@ -40,6 +40,7 @@ _FAMILIES = Range(
     "equation-12.erosion",
     _BELOW_12,
     "Finite input length erodes the spectral gap: rho(l0) falls with l0, to rho_inf.",
+    refuted=Evidence.BALL,
 )
 def _erosion(a: int, n: int, p: Fraction) -> bool | str:
     """By disjoint certified brackets."""
@@ -68,8 +69,8 @@ def _between(seen: list[Any]) -> str:
     "equation (12)",
     "rho(eps) = rho_inf (1 + eps) + O(n eps^2) at the threshold scale.",
     ours=_between,
-    paper="O(n eps^2)",
     note="It is positive: the true radius is larger than the first order says.",
+    refuted=Evidence.BALL,
 )
 def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     """Twice the limit of Re d / n serves as the constant."""
@@ -88,6 +89,7 @@ def _remainder(family: str, p: Fraction, times: int) -> Seen | str:
     _BELOW_12,
     "Stability requires (l0 + n)(1 - rho_inf) >= 1.",
     note="Printed with a sign for 'about, or more', to first order.",
+    refuted=Evidence.BALL,
 )
 def _required(a: int, n: int, p: Fraction) -> bool:
     low, high = gap(a, n, p)

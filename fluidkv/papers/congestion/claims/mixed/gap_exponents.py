@@ -38,7 +38,6 @@ _SEED = 7
     "B.8.7",
     "Re mu(x) is (1/2D) sum of p_k (x_k - beta_k xbar)^2 to second order.",
     ours="equal; mu(-x) is the conjugate of mu(x), so the next term of Re mu is of order 4",
-    paper="(1/2D) sum p_k (x_k - beta_k xbar)^2 + O(|x|^3)",
     kind="equation",
 )
 def _second_order(classes: int) -> bool:
@@ -118,7 +117,6 @@ def _points() -> Iterator[tuple[list[Fraction], list[Fraction]]]:
     "B.8.7",
     "The quadratic form is positive definite.",
     ours="all leading minors positive, the determinant is prod p_k / D^2 exactly",
-    paper="positive definite",
     note="Q = 0 needs x_k = beta_k xbar for each k: xbar = 0 from k = K, and so all x_k = 0. "
     "That the k = K term is p_K xbar^2 is not enough by itself: for K >= 3 xbar may vanish.",
     kind="equation",
@@ -225,8 +223,8 @@ def _errors(errors: list[float]) -> str:
     "B.8.7",
     "With shorter lengths fixed, 1 - rho_inf = c_fix n^-3 + O(n^-4).",
     ours=lambda seen: "(1 - rho) n^3 / c_fix - 1 for n = 101, 201, 401: " + "; ".join(seen),
-    paper="c_fix n^-3 + O(n^-4)",
     kind="equation",
+    refuted=Evidence.BALL,
 )
 def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     """The error is O(1/n) relative: halving with n, up to the next order."""
@@ -246,6 +244,7 @@ def _fixed_shorter(shorter: tuple[int, int]) -> Seen | str:
     note="N = n + K - 1, the longest length, is the n of the formula; the n of the family is its "
     "shortest length, which changes terms of order n^-4 only.",
     kind="equation",
+    refuted=Evidence.BALL,
 )
 def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     classes, errors = len(shares), []
@@ -380,6 +379,7 @@ def _fixed_ratios() -> Outcome:
     "1 + 2/(K-1) is possible for any lengths.",
     origin=Origin.READING,
     kind="equation",
+    refuted=Evidence.BALL,
 )
 def _bound(classes: int) -> Seen | str:
     worst = max(part for n in _SIZES for _, part in drawn_gaps(classes, n, _DRAWS))

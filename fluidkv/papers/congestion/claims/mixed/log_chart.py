@@ -114,7 +114,6 @@ def _slowest_away(p: Fraction) -> tuple[float, int, int]:
     "Lemma 27",
     "For |x| >= delta near-unit roots have Re mu >= c, with c independent of the pair.",
     ours=lambda seen: f"delta = {_DELTA}: " + "; ".join(seen),
-    paper="Re mu >= c",
     note="The c that is held against all pairs is p q delta^2 / 4, half of what the quadratic form "
     "of Proposition 25 gives at delta where D = 1, its largest value.",
     refuted=Evidence.BALL,
@@ -132,7 +131,6 @@ def _away(p: Fraction) -> Seen | str:
     "For |x| <= delta and Re mu <= eta there is one root, the branch near mu = 0.",
     ours=f"at most one root a phase with delta = {_DELTA}, eta twice the c measured for it; none "
     "but z = 1 for x = 0",
-    paper="unique",
     refuted=Evidence.BALL,
 )
 def _unique(p: Fraction) -> bool | str:
@@ -207,7 +205,6 @@ def branch_remainder(
         f"eta_0 = q/4, delta = {_DELTA}; largest |R| / eta^2 for n = 13 ... 19, "
         "20 ... 26, 27 ... 33, 34 ... 40: " + "; ".join(seen)
     ),
-    paper="|R| <= C eta^2",
     note="Rising by less and less; no proof of a bound. As eta tends to 0, R / eta^2 tends to "
     "(1/2 - d_alpha) / n.",
     refuted=Evidence.FLOAT,
@@ -230,6 +227,7 @@ def _remainder(p: Fraction) -> Seen | str:
     "lemma-29.no-islands",
     "Lemma 29",
     "No window of stability lies below the threshold.",
+    refuted=Evidence.BALL,
 )
 def _no_islands(a: int, n: int, p: Fraction) -> bool | str:
     stable = threshold(a, n, p).stable_windows
@@ -253,6 +251,7 @@ def range_violation(a: int, n: int, p: Fraction) -> Case | None:
     ours="unstable at every l0 with eps > Delta: C = 0 serves, from n = 2 on",
     note="Not one stable length lies on the wrong side: Re d > 0 moves the crossing to "
     "eps < Delta.",
+    refuted=Evidence.BALL,
 )
 def _range(a: int, n: int, p: Fraction) -> bool:
     return range_violation(a, n, p) is None

@@ -1,6 +1,6 @@
 """Congestion, Lemmas 18 to 21 (B.6.2, B.6.3) and Figure 12; B.8.6 for more classes."""
 
-from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -59,8 +59,8 @@ def _inputs(least: int) -> tuple[int, ...]:
     "For coprime decode lengths there is an l0* from which on every eigenvalue of Phi has "
     "|z| <= rho for one rho < 1.",
     ours="; ".join,
-    paper="a bound for all l0 >= l0*",
     note=_PROVED,
+    refuted=Evidence.BALL,
 )
 def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     bound = _bound(mix, least)
@@ -78,8 +78,8 @@ def _radius(mix: "exact.LengthMix", least: int) -> Seen | str:
     "Lemma 19 and B.8.6",
     "I <= P <= C_P I for all l0 >= l0*, with C_P independent of l0.",
     ours="; ".join,
-    paper="a bound for all l0 >= l0*",
     note=_PROVED,
+    refuted=Evidence.BALL,
 )
 def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     bound = _bound(mix, least)
@@ -97,7 +97,6 @@ def _norm(mix: "exact.LengthMix", least: int) -> Seen | str:
     "Lemma 19 and Example 10, for every mix",
     "The smallest eigenvalue of P is exactly 1.",
     ours="the last unit vector is an eigenvector of P with eigenvalue 1",
-    paper="lambda_min(P) = 1",
     note="The reason that Example 10 gives, the term k = 0 of the series, shows P >= I alone; "
     "equality comes from the zero last column of Phi.",
     origin=Origin.READING,
@@ -141,17 +140,42 @@ def _shortest(system: System) -> int:
     return min(c.input_length for c in system.workload.classes)
 
 
+@dataclass(frozen=True)
+class _Step:
+    """One iteration from a feasible state: the shortest input, M, and what is counted, requests
+    in flight, tokens that the shift adds, requests evicted."""
+
+    where: str
+    l0: int
+    capacity: Fraction
+    running: Fraction
+    growth: Fraction
+    evicted: Fraction
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.running}, {self.growth}, {self.evicted}"
+
+
 @cache
-def _steps(mix: "exact.LengthMix", L: int) -> tuple[tuple[Fraction, Fraction, Fraction], ...]:
-    """Requests in flight, tokens that a shift adds, requests evicted: from any feasible state."""
-    system, steps = loaded(mix, L), []
-    for start in class_starts(system, 24):
-        state = start
-        for _ in range(4):
-            step = exact.iterate(system, state)
-            growth = exact.memory_used(system, step.executed) - exact.memory_used(system, state)
-            steps.append((_requests(state), growth, _requests(step.evicted)))
-            state = step.state
+def _steps() -> tuple[_Step, ...]:
+    steps = []
+    for mix, least in coprime_mixes():
+        for L in (mix.input_ratios[0].denominator, least, 50 * least):
+            system = loaded(mix, L)
+            for state in class_starts(system, 24):
+                for n in range(1, 5):
+                    step, used = exact.iterate(system, state), exact.memory_used(system, state)
+                    steps.append(
+                        _Step(
+                            f"{mix.decode_lengths}, L = {L}, n = {n}",
+                            _shortest(system),
+                            system.capacity,
+                            _requests(state),
+                            exact.memory_used(system, step.executed) - used,
+                            _requests(step.evicted),
+                        )
+                    )
+                    state = step.state
     return tuple(steps)
 
 
@@ -159,18 +183,10 @@ def _requests(masses: "exact.Masses") -> Fraction:
     return sum((x for row in masses for x in row), Fraction(0))
 
 
-def _physical() -> "Iterator[tuple[System, str, Fraction, Fraction, Fraction]]":
-    for mix, least in coprime_mixes():
-        for L in (mix.input_ratios[0].denominator, least, 50 * least):
-            for number, step in enumerate(_steps(mix, L)):
-                where = f"{mix.decode_lengths}, L = {L}, n = {number % 4 + 1}"
-                yield loaded(mix, L), where, *step
-
-
 _FEASIBLE = Range(
     f"{MIXES.words}; three L each, 24 feasible states off the manifold, 4 iterations",
-    _physical,
-    name=lambda system, where, *found: f"{where}: {', '.join(map(str, found))}",
+    _steps,
+    name=str,
 )
 _SHORTEST = "With the shortest input for l0 where inputs differ. L from 1 (or 2) on."
 
@@ -189,11 +205,10 @@ def _within(found: Fraction, bound: Fraction) -> Seen | bool:
     "Lemma 20, proof in C.17",
     "At most M/(l0+1) requests run.",
     ours=_closest,
-    paper="N <= M/(l0+1)",
     note=_SHORTEST,
 )
-def _in_flight(system: System, _: str, running: Fraction, *others: Fraction) -> Seen | bool:
-    return _within(running, system.capacity / (_shortest(system) + 1))
+def _in_flight(step: _Step) -> Seen | bool:
+    return _within(step.running, step.capacity / (step.l0 + 1))
 
 
 @CLAIMS.over(
@@ -202,13 +217,10 @@ def _in_flight(system: System, _: str, running: Fraction, *others: Fraction) -> 
     "Lemma 20, proof in C.17, and B.8.6",
     "A shift adds at most one token for each request that runs.",
     ours=_closest,
-    paper="at most N tokens a shift",
     note=_SHORTEST,
 )
-def _growth(
-    system: System, _: str, running: Fraction, growth: Fraction, evicted: Fraction
-) -> Seen | bool:
-    return _within(growth, running)
+def _growth(step: _Step) -> Seen | bool:
+    return _within(step.growth, step.running)
 
 
 @CLAIMS.over(
@@ -217,13 +229,10 @@ def _growth(
     "Lemma 20 and Figure 12(b)",
     "At most beta l0/(l0+1)^2 requests are evicted per iteration, from any feasible state.",
     ours=_closest,
-    paper="at most beta l0/(l0+1)^2",
     note=_SHORTEST,
 )
-def _evicted(
-    system: System, _: str, running: Fraction, growth: Fraction, evicted: Fraction
-) -> Seen | bool:
-    return _within(evicted, system.capacity / (_shortest(system) + 1) ** 2)
+def _evicted(step: _Step) -> Seen | bool:
+    return _within(step.evicted, step.capacity / (step.l0 + 1) ** 2)
 
 
 @CLAIMS.over(
@@ -272,7 +281,6 @@ def _sharp_eviction(mix: "exact.LengthMix", l0: int) -> Seen | bool:
     ours=lambda seen: (
         f"at most {float(max(seen)) ** 0.5:.4f} of beta sqrt(1 + 1/alpha_{{d-1}}^2) / l0"
     ),
-    paper="||e^n||_2 <= C_e / l0",
     note="The proof gives |e_0| <= beta l0/(l0+1)^2 and the sum of the others at most that "
     "over alpha_{d-1} (min(1, q) for two classes): C_e = beta sqrt(1 + 1/alpha_{d-1}^2) does.",
 )

@@ -164,7 +164,6 @@ def _difference_identity(a: int, b: int, l0: int, q: Fraction, m: Fraction) -> b
     "proposition-31.pair-2-4",
     "Proposition 31 at the pair of Example 5",
     "For (2, 4), l0 = 50, q = 1/2 and M = 626 the formula gives the model's throughput.",
-    kind="proposition",
     checked="that system",
 )
 def _papers_pair() -> Outcome:

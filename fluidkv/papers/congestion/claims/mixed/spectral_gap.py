@@ -105,9 +105,9 @@ def _derivatives() -> Outcome:
         f"|1 - rho - c n^-3| n^4 at most, n <= {_GAP_UP_TO}, then for (1, n), "
         "n = 51, 101, 201, 401 (in brackets relative to c n^-3): " + "; ".join(seen)
     ),
-    paper="bounded by K_gap",
     note="It falls in the end, as the error is of order n^-5. For p = 9/10 it first rises, to n of "
     "about a hundred.",
+    refuted=Evidence.BALL,
 )
 def _gap_constant(p: Fraction) -> Seen | str:
     """The largest over pairs; four longer pairs show what it does beyond."""
@@ -140,6 +140,7 @@ def _gap_constant(p: Fraction) -> Seen | str:
         f"only: mu_4 = {phase_series()[3]}."
     ),
     origin=Origin.READING,
+    refuted=Evidence.BALL,
 )
 def _gap_order(share: Fraction) -> Seen | str:
     """Re mu is even in x, and its next coefficient is known."""
@@ -166,9 +167,9 @@ def _gap_order(share: Fraction) -> Seen | str:
     "Corollary 26",
     "|(l0_min + n)(1 - rho_inf) - 1| <= K_S n^-2 along coprime families.",
     ours=lambda seen: "((l0_min + n)(1 - rho) - 1) n^2: " + "; ".join(seen),
-    paper="within K_S",
     note="The limit is c(theta, p) Re d / n, from 1 = |alpha| (1 + eps + Re d eps^2). It was not "
     "exceeded; the quantity is positive throughout.",
+    refuted=Evidence.BALL,
 )
 def _corollary_26(p: Fraction) -> Seen | str:
     found = [
@@ -191,7 +192,6 @@ def _corollary_26(p: Fraction) -> Seen | str:
     "A multiple root zeta != 1 of P_n has zeta^a = p (1 - a/n).",
     ours="disc P_n = +-q^(n-a-1) ((-1)^a n^n q^a - a^a (n-a)^(n-a) p^n): no multiple root for "
     "odd a; for even a at exactly one p in (0, 1), where it is double and negative",
-    paper="zeta^a = p (1 - a/n)",
     note="n^n q^a falls and p^n rises with p, so they meet once. A triple root would need "
     "n - 1 = n - a - 1.",
 )
@@ -228,9 +228,9 @@ def double_root(a: int, n: int) -> tuple[float, float]:
         f"n (1 - |zeta|) >= {min(far for far, *_ in seen):.3f}, and at least "
         "{1:.3g} times -log(p)/2, at ({2}, {3})".format(*min(seen, key=lambda row: row[1:]))
     ),
-    paper="c_p = -log(p)/2",
     note="N_p is where -log(p)/n <= 1.59, as exp(-x) <= 1 - x/2 up to there; no size was too "
     "small.",
+    refuted=Evidence.FLOAT,
 )
 def _multiple_root_bound(a: int, n: int) -> Seen | str:
     p, s = double_root(a, n)

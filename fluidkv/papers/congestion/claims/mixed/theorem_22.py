@@ -36,7 +36,6 @@ CLAIMS = statements()
     "Theorem 22, proof, first step, and B.8.6",
     "No request is evicted from a state with L(y) < delta^2.",
     ours=lambda seen: f"the sharp level is {min(seen):.0f} to {max(seen):.0f} times delta^2",
-    paper="no eviction where L(y) < delta^2",
     note="max v^T y over L(y) <= c is sqrt(c v^T P^-1 v), so eviction is excluded up to "
     "c = (V_0 x*)^2 / (v^T P^-1 v) and, off the memory boundary, no further.",
 )
@@ -65,7 +64,6 @@ _COMMON_INPUT = Range(
         "smallest l0 for the printed estimate, for V_0 x* >= C_2 l0 delta, and for "
         f"no eviction where ||y|| <= delta: {'; '.join(seen)}"
     ),
-    paper="for sufficiently large l0",
     note="Exactly from kappa l0 >= W - 2 kappa and 3 kappa l0 >= W - 4 kappa on, with "
     "W = sum of p_k l1_k (l1_k + 1)/2.",
 )
@@ -110,7 +108,7 @@ def _size_of_step_1(mix: "exact.LengthMix") -> Seen | str:
         f"entry at n = {max(time for time, _ in seen)} at the latest; the bound is "
         f"{min(bound for _, bound in seen):.0f} or more"
     ),
-    paper="entry within 2 C_P^2 M_y^2 / delta^2 iterations",
+    refuted=Evidence.FLOAT,
 )
 def _entry_bound(l0: int, start: list[Fraction]) -> Seen | bool:
     """With M_y from the trajectory, of 60 iterations."""
@@ -141,7 +139,6 @@ def _of_two_and_three(l0: int) -> "exact.Neighbourhood":
     "Theorem 22, proof, fourth step",
     "Once inside N, no request is evicted, L falls by ||y||^2 and the system remains in N.",
     ours="{count} iterations inside the sharp level, which holds N",
-    paper="once inside, the system remains in N",
     note="Proved by the identity of step 2 wherever delta^2 is below the sharp level "
     "(theorem-22.no-eviction-inside); this is the literal model.",
 )
@@ -156,7 +153,6 @@ def _invariance(step: Iteration) -> bool:
     "Theorem 22, proof, fifth step",
     "Inside N the energy is multiplied by at most 1 - 1/C_P per iteration.",
     ours=lambda seen: f"at most {max(seen):.4f} of 1 - 1/C_P without eviction",
-    paper="L(y^n) <= (1 - 1/C_P) L(y^{n-1})",
 )
 def _rate(step: Iteration) -> Seen | bool:
     """With C_P rounded down."""
@@ -184,7 +180,6 @@ _MOST_STEPS = 100
         "no state of the ball evicts later; decided in "
         f"{min(steps for steps, _ in seen)} to {max(steps for steps, _ in seen)} iterations"
     ),
-    paper="thereafter e^n = 0",
     note=lambda seen: (
         "B.8.6 passes over that the ball can be left again: ||y|| grows by "
         f"{max(growth for _, growth in seen):.3f} from some state on the memory boundary within 4 "
@@ -244,7 +239,6 @@ def _growth(found: "exact.Neighbourhood") -> float:
     "Theorem 22, proof, second step",
     "For sufficiently large l0 every |V_s/V_0| is at most 2 and ||Phi||_F <= sqrt(5(d-1)).",
     ours=lambda seen: f"|V_s/V_0| <= 2 for {', '.join(seen)}",
-    paper="||Phi||_2 <= sqrt(5(d-1)) for sufficiently large l0",
 )
 def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     """||Phi||_F^2 <= 5(d-1) exactly where the proof says, |V_s/V_0| <= 2; from which l0 on."""
@@ -268,7 +262,6 @@ def _transition_norm(mix: "exact.LengthMix", _: int) -> Seen | str:
     "Theorem 22, proof, second step",
     "L changes by -||y||^2 + 2 e^T P Phi y + e^T P e per iteration.",
     ours=lambda seen: f"exact in every iteration, {sum(seen)} of them with eviction",
-    paper="the one-step change of L",
 )
 def _one_step_identity(step: Iteration) -> Seen | bool:
     y, e = step.before.deviation, step.now.perturbation
@@ -290,7 +283,7 @@ def _one_step_identity(step: Iteration) -> Seen | bool:
     "Theorem 22, proof, second step",
     "The residual is at most C_3/l0 ||y|| + C_4/l0^2.",
     ours=lambda seen: f"at most {max(seen):.3f} of the bound",
-    paper="|R_n| <= C_3/l0 ||y|| + C_4/l0^2",
+    refuted=Evidence.FLOAT,
 )
 def _residual_bound(step: Iteration) -> Seen | bool:
     """With C_e = beta sqrt(1 + 1/alpha^2)."""

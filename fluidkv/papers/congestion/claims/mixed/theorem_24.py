@@ -67,7 +67,6 @@ def _value(polynomial: "fmpz_poly", z: "acb") -> "acb":
         f"{len(seen)} simple roots: c_2 as printed, to 20 digits; K and eps exist "
         f"for each, for every real l0 >= {max(seen):g}"
     ),
-    paper="|z - alpha (1 + eps) - c_2 eps^2| <= K eps^3",
     note="One root of a conjugate pair. K is by Rouche's theorem in balls, which also shows that "
     "the branch is unique.",
     refuted=Evidence.BALL,
@@ -113,7 +112,6 @@ def _exceptions() -> Iterator[str]:
     "Theorem 24",
     "Along coprime families the two dominant limiting branches are simple.",
     ours=f"a simple conjugate pair for every n >= {SIMPLE_FROM} (up to {_LONGEST})",
-    paper="simple, as n grows",
     note=lambda _: (
         "Below, one real root is dominant: lengths (1, 2), which have no other; "
         f"{'; '.join(_exceptions())}. At lengths (2, 3) and p = 3/4 the dominant root is a double "
@@ -133,6 +131,7 @@ def _dominant_simple(a: int, n: int, p: Fraction) -> bool:
     ours=lambda seen: f"Re d >= {min(seen):.3f} n, from n = 2 on",
     paper="Re d >= c n > 0 for sufficiently large n",
     note="With |z| = |alpha| (1 + eps + Re(d) eps^2 + O(eps^3)).",
+    refuted=Evidence.BALL,
 )
 def _correction_positive(a: int, n: int, p: Fraction) -> Seen | bool:
     rates = exact.drift(exact.two_lengths(a, n, p), _roots(a, n, p)[0]).modulus_rates
@@ -224,7 +223,6 @@ def _distance_to_one() -> Outcome:
     "Theorem 24, (32)",
     "|rho(eps) - rho_inf (1 + eps)| <= K n eps^2 at the threshold scale.",
     ours=lambda seen: f"K = 1 serves: {min(seen):.2f} to {max(seen):.2f} of n eps^2",
-    paper="<= K for n large",
     note="The limit of Re d / n, below 1 for all p and theta, is what K has to exceed.",
     refuted=Evidence.BALL,
 )

@@ -62,9 +62,9 @@ def _falls(errors: list[float]) -> bool:
         f"relative error of (13) at n = {_LENGTHS[-1]}, in brackets with "
         "theta = a/n of the pair: " + "; ".join(seen)
     ),
-    paper="l0_min ~ (13)",
     note="An error along these lengths that falls; no proof of the limit. With theta = 0 for a = 2 "
     "it is of the order 6 p / (q n): for p = 9/10, n near 500 is needed to be within 10 %.",
+    refuted=Evidence.BALL,
 )
 def _proposition_4(family: str, p: Fraction) -> Seen | str:
     theta, a = _FAMILIES[family]
@@ -83,6 +83,7 @@ def _proposition_4(family: str, p: Fraction) -> Seen | str:
     paper="excluded",
     note="The proof has uniform constants over theta in [0, 1], so nothing excludes theta = 1.",
     origin=Origin.READING,
+    refuted=Evidence.BALL,
 )
 def _next_to_each_other(p: Fraction) -> Seen | str:
     errors = _relative_errors(1.0, lambda n: n - 1, p, _LENGTHS[:4])
@@ -97,7 +98,7 @@ def _next_to_each_other(p: Fraction) -> Seen | str:
     ours=lambda seen: (
         f"exponent from each n of {_LENGTHS} to the next, p = 1/2: " + "; ".join(seen)
     ),
-    paper="l1_2^3",
+    refuted=Evidence.BALL,
 )
 def _cubic(family: str) -> Seen | str:
     a = _FAMILIES[family][1]
@@ -116,6 +117,7 @@ def _cubic(family: str) -> Seen | str:
     _BELOW,
     "Stability is harder when the two decode lengths are close.",
     origin=Origin.READING,
+    refuted=Evidence.BALL,
 )
 def _closer(a: int, n: int, p: Fraction) -> bool:
     further = next(b for b in range(a + 1, n) if math.gcd(b, n) == 1)
@@ -205,14 +207,14 @@ def _prefactor_for_positive_theta() -> Outcome:
     PAIRS.where("a > 1, p = 9/10, 99/100, 999/1000", lambda a, n: a > 1),
     "proposition-4.harder.long-requests-rare",
     _BELOW,
-    "Stability is harder for p near 1: l0_min grows as p tends to 1.",
+    "Stability is harder for p near 1: for a > 1, l0_min grows as p tends to 1.",
     ours=lambda seen: (
         "l0_min rises with p for every pair; at the three p it is "
         + next(shown for shown in seen if shown.startswith("(2, 7)"))
     ),
-    paper="harder for p near 1",
     note="With a = 1 and p near 1 requests of one stage are left, which F = constant makes stable.",
     origin=Origin.READING,
+    refuted=Evidence.BALL,
 )
 def _long_requests_rare(a: int, n: int) -> Seen | str:
     values = [least(a, n, 1 - Fraction(1, 10**k)) for k in (1, 2, 3)]
@@ -226,6 +228,7 @@ def _long_requests_rare(a: int, n: int) -> Seen | str:
     _BELOW,
     "Stability is harder for p near 0: l0_min at p = 1/10 is above that at p = 1/2.",
     origin=Origin.READING,
+    refuted=Evidence.BALL,
 )
 def _short_requests_rare(a: int, n: int) -> bool:
     return least(a, n, Fraction(1, 10)) > least(a, n, _HALF)

@@ -5,7 +5,6 @@ As in `cycles`, every cycle is run once round by the map in exact arithmetic.
 
 from fractions import Fraction
 from functools import cache
-from typing import Literal
 
 from fluidkv import exact
 from fluidkv.ledger.claim import Outcome
@@ -203,11 +202,7 @@ def _widest() -> Outcome:
 
 # --- Appendix A.1: two orbits at level 2, l0 = 2, l1 = 4, M = 48 ----------------------------------
 
-_Name = Literal["fixed_point", "opposite_cycle", "adjacent_cycle", "maximal_eviction_cycle"]
-
-
-def _orbit(name: _Name) -> "exact.Cycle":
-    return getattr(exact, name)(system_of(2, 4, 48))
+_SYSTEM = system_of(2, 4, 48)
 
 
 def _rate(cycle: "exact.Cycle") -> Fraction:
@@ -229,7 +224,7 @@ _MULTIPLICITY = "Appendix A.1, cycle multiplicity"
     kind="example",
 )
 def _values() -> Outcome:
-    opposite, adjacent = _orbit("opposite_cycle"), _orbit("adjacent_cycle")
+    opposite, adjacent = exact.opposite_cycle(_SYSTEM), exact.adjacent_cycle(_SYSTEM)
     values = [opposite.period, _rate(opposite), adjacent.period, _rate(adjacent)]
     return equals(values, "2, 12/5, 4, 16/7")
 
@@ -241,7 +236,7 @@ def _values() -> Outcome:
     kind="example",
 )
 def _best() -> Outcome:
-    return equals(_rate(_orbit("fixed_point")), "8/3")
+    return equals(_rate(exact.fixed_point(_SYSTEM)), "8/3")
 
 
 @CLAIMS.claim(
@@ -251,17 +246,24 @@ def _best() -> Outcome:
     kind="example",
 )
 def _shares() -> Outcome:
-    names: tuple[_Name, ...] = ("opposite_cycle", "adjacent_cycle", "maximal_eviction_cycle")
-    best = _rate(_orbit("fixed_point"))
-    return rounds_to([_rate(_orbit(name)) / best for name in names], "0.90, 0.86, 0.75")
+    best, *others = (
+        _rate(cycle(_SYSTEM))
+        for cycle in (
+            exact.fixed_point,
+            exact.opposite_cycle,
+            exact.adjacent_cycle,
+            exact.maximal_eviction_cycle,
+        )
+    )
+    return rounds_to([rate / best for rate in others], "0.90, 0.86, 0.75")
 
 
 @CLAIMS.claim(
     "appendix-a1.two-orbits.unstable", _MULTIPLICITY, "Both are unstable.", kind="example"
 )
 def _both_unstable() -> Outcome:
-    orbits = (_orbit("opposite_cycle"), _orbit("adjacent_cycle"))
-    found = [exact.cycle_stability(cycle.system, cycle.gaps) for cycle in orbits]
+    orbits = (exact.opposite_cycle(_SYSTEM), exact.adjacent_cycle(_SYSTEM))
+    found = [exact.cycle_stability(_SYSTEM, cycle.gaps) for cycle in orbits]
     growth = " and ".join(f"{f.growth[0]:.4f}" for f in found if f.growth)
     return holds_for(
         None if all(f.outside for f in found) else "no multiplier outside",

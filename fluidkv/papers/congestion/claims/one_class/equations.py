@@ -46,7 +46,6 @@ def _queue_does_not_matter(case: Case) -> bool:
     "section 2.3, below equation (1)",
     "After admission the state is on the memory boundary, also from half of the masses.",
     paper="post-admission states lie on B",
-    kind="equation",
 )
 def _reaches_the_boundary(case: Case) -> bool:
     system = case.system()

@@ -7,6 +7,7 @@ from functools import cache
 from fluidkv import exact
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
+from fluidkv.papers.congestion.claims.one_class.examples import vector
 from fluidkv.papers.congestion.instances.boundary_states import STARTS, Case, fallen
 from fluidkv.papers.congestion.instances.one_class import system_of
 from fluidkv.papers.congestion.paper import statements
@@ -20,14 +21,10 @@ _SYSTEM = system_of(2, 4, 63)
 _ORBIT = ("17, 3, 0, 0", "0, 12, 3, 0", "0, 0, 9, 3", "3, 0, 0, 9")
 
 
-def _vector(printed: str) -> list[Fraction]:
-    return [Fraction(p) for p in printed.split(",")]
-
-
 @cache
 def _orbit() -> "tuple[list[exact.Step], exact.Cascade]":
     """The literal steps of one round, and the analysis of two."""
-    states = [_vector(_ORBIT[0])]
+    states = [vector(_ORBIT[0])]
     steps = []
     for _ in range(8):
         steps.append(exact.iterate(_SYSTEM, [states[-1]]))
@@ -41,7 +38,7 @@ def _state(n: int) -> list[Fraction]:
 
 def _after(printed: str) -> list[Fraction]:
     """One literal iteration."""
-    return exact.iterate(_SYSTEM, [_vector(printed)]).state[0]
+    return exact.iterate(_SYSTEM, [vector(printed)]).state[0]
 
 
 def _evicted(n: int) -> list[Fraction]:

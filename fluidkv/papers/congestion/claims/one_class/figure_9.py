@@ -165,7 +165,6 @@ def _bypasses() -> Outcome:
     note="The captions and the text do not give the start. Raising stage 0 alone, which leaves the "
     "memory boundary, leads to the same X^1 as our reading.",
     origin=Origin.READING,
-    kind="figure",
 )
 def _other_readings(name: str, first: tuple[Fraction, ...]) -> bool:
     return _evictions(first) != list(_PRINTED)

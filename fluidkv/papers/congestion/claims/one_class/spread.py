@@ -22,7 +22,6 @@ State = tuple[Fraction, ...]
     "On the memory boundary the spread is 0 at the fixed point, and nowhere else.",
     ours="0 exactly at starts that an iteration leaves alone, {count} starts",
     paper="the fixed point is the unique eviction-free boundary state with G = 0",
-    kind="equation",
 )
 def _no_spread_is_fixed(case: Case) -> bool | str:
     (after,) = case.step().state

@@ -294,7 +294,6 @@ def _lost_to_rounding() -> Outcome:
     paper="losses approach 50 % when decode lengths are large relative to input lengths",
     note="The abstract has losses that can be as large as 50 %: that is the supremum. No system "
     "attains it, since (l0+1)/(2(l0+l1)) > 0.",
-    kind="theorem",
 )
 def _half(l0: int, l1: int) -> bool:
     best = sum(weight(l0, j) for j in range(l1))  # M / x*

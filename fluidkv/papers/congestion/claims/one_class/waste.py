@@ -4,7 +4,7 @@
 whole trajectories too, from every start of a small range (`boundary_states`).
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from itertools import accumulate
@@ -102,13 +102,26 @@ def _adds_up(case: Case) -> bool | str:
 # --- equations (40) to (42) -----------------------------------------------------------------------
 
 _STARTED = 24  # windows along a trajectory; every start of the range is settled by 33
-Window = tuple[Case, int, Fraction, Fraction, Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class _Window:
+    """l1 iterations from X^n on: y_n, N_n, m and what completes, requests."""
+
+    case: Case
+    n: int
+    last_stage: Fraction
+    in_flight: Fraction
+    least: Fraction
+    done: Fraction
+
+    def __str__(self) -> str:
+        return f"{self.case}, n={self.n}"
 
 
 @cache
-def _windows() -> tuple[Window, ...]:
-    """(start, n, y_n, N_n, m, completions of the l1 iterations from n on)."""
-    found: list[Window] = []
+def _windows() -> tuple[_Window, ...]:
+    found = []
     for case in cases():
         l1 = len(case.masses)
         states = case.states(_STARTED + l1)
@@ -116,15 +129,11 @@ def _windows() -> tuple[Window, ...]:
         for n in range(_STARTED):
             done = sum((x[-1] for x in states[n : n + l1]), Fraction(0))
             total = sum(states[n], Fraction(0))
-            found.append((case, n, states[n][-1], total, least, done))
+            found.append(_Window(case, n, states[n][-1], total, least, done))
     return tuple(found)
 
 
-_WINDOWS = Range(
-    f"{STARTS.words}, {_STARTED} windows",
-    _windows,
-    name=lambda case, n, *numbers: f"{case}, n={n}",
-)
+_WINDOWS = Range(f"{STARTS.words}, {_STARTED} windows", _windows)
 
 
 @CLAIMS.over(
@@ -133,8 +142,8 @@ _WINDOWS = Range(
     "equation (40), for all trajectories",
     "At least M/(l0+l1) requests complete in any l1 consecutive iterations.",
 )
-def _equation_40(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
-    return done >= m
+def _equation_40(window: _Window) -> bool:
+    return window.done >= window.least
 
 
 @CLAIMS.over(
@@ -144,18 +153,20 @@ def _equation_40(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, 
     "At least M/(l0+l1) requests are in flight on the memory boundary, and that many exactly if "
     "all are in the last stage.",
 )
-def _equation_41(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
-    return total >= m and (total == m) == (total == y)
+def _equation_41(window: _Window) -> bool:
+    fewest = window.in_flight == window.least
+    all_last = window.in_flight == window.last_stage
+    return window.in_flight >= window.least and fewest == all_last
 
 
 @CLAIMS.over(
     _WINDOWS.where(
         "that start with a completion and more than m",
-        lambda case, n, y, total, m, done: y > 0 and total > m,
+        lambda window: window.last_stage > 0 and window.in_flight > window.least,
     ),
     "equation-42",
     "equation (42), for all trajectories",
     "More than that complete in a window that starts with a completion and more requests.",
 )
-def _equation_42(case: Case, n: int, y: Fraction, total: Fraction, m: Fraction, done: Fraction):
-    return done > m
+def _equation_42(window: _Window) -> bool:
+    return window.done > window.least

@@ -1,0 +1,94 @@
+"""What was run for a recommendation, and what is not in it, as a person reads it."""
+
+from fluidkv.answers.recommend import Recommendation
+from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.cli.page.numbers import short
+from fluidkv.cli.page.page import Row
+
+
+def simulated_rows(found: Recommendation) -> list[Row]:
+    """What was run, for how long, on which clock, and what is not in it."""
+    demand, unit = found.demand, "second" if found.clock.unit == "s" else "iteration"
+    arrivals = {
+        "saturated": "all requests wait from the start",
+        "rate": f"Poisson, {demand.rate:g} per {unit}" if demand.rate else "",
+        "clients": f"{demand.clients} clients, each asks again when it has its answer",
+        "replay": "the trace at its own times"
+        + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
+    }[demand.kind]
+    rows: list[Row] = [
+        ("arrivals", arrivals),
+        ("runs", _runs(found)),
+        ("horizon", _horizon(found)),
+        ("clock", _clock(found)),
+        ("memory", _memory(found)),
+        ("noise", _noise(found)),
+    ]
+    if found.unfinished:
+        rows.append(("CAUTION", _unfinished(found)))
+    missing = "speculative decoding, swapping, scheduling cost"
+    cached = "prompts that begin alike" if found.caching else "prefix caching"
+    missing = f"{cached}, {missing}"
+    if found.free_prefill:
+        missing += "; time for prefill, so that computing again costs nothing in throughput"
+    rows.append(("not in it", missing))
+    if found.knows_outputs:
+        rows.append(("", "the engine reserves for the true output length of each request"))
+    if len({setting.clients for setting in found.settings}) > 1:
+        rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
+    return rows
+
+
+def _runs(found: Recommendation) -> str:
+    count = len(found.settings)
+    what = "consecutive parts" if found.demand.kind == "replay" else "draws"
+    one = "the first requests of the trace" if found.demand.kind == "replay" else "one draw"
+    parts = f"{found.runs} {what} of {found.requests:,} requests"
+    if found.runs == 1:
+        parts = f"{one}, {found.requests:,} requests"
+    return f"{count} settings x {parts}; the same requests in every setting"
+
+
+def _horizon(found: Recommendation) -> str:
+    if found.iterations is None:
+        return "until every request is served; start and end are in the numbers"
+    return f"{found.iterations:,} iterations, of which the first {found.warm_up:,} do not count"
+
+
+def _clock(found: Recommendation) -> str:
+    clock = found.clock
+    if clock.unit == "iteration":
+        return "every iteration lasts 1; --clock turns them into seconds"
+    parts = [f"{clock.base:g} s per iteration"]
+    if clock.per_kv_token:
+        parts.append(f"{clock.per_kv_token:g} s per KV token")
+    if clock.per_prefill_token:
+        parts.append(f"{clock.per_prefill_token:g} s per prefill token")
+    return " + ".join(parts)
+
+
+def _memory(found: Recommendation) -> str:
+    limits = found.limits
+    budget = limits.max_num_batched_tokens
+    tokens = "no limit on tokens per iteration" if budget is None else f"{budget:,} tokens at most"
+    unused = limits.capacity - limits.blocks * limits.block_size
+    left = f", {unused:,} {'token' if unused == 1 else 'tokens'} unused" if unused else ""
+    return (
+        f"{limits.blocks:,} blocks of {limits.block_size}{left}; {tokens}; carries "
+        f"{short(found.equilibrium.in_flight)} requests without eviction"
+    )
+
+
+def _noise(found: Recommendation) -> str:
+    if found.runs == 1:
+        return "one run of each setting: differences of some percent may be chance"
+    return (
+        f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
+        "the best of many looks better than it is"
+    )
+
+
+def _unfinished(found: Recommendation) -> str:
+    if found.iterations is None:
+        return f"{found.unfinished} runs ended with requests that can never be admitted"
+    return f"{found.unfinished} runs ran out of work before the horizon: take more --requests"

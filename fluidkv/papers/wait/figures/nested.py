@@ -1,0 +1,67 @@
+"""Figures 11 to 13: Nested WAIT and first come, first served, over the rate of arrivals."""
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from fluidkv.figures.figure import Data
+from fluidkv.papers.wait.figures.sweeps import Point, sweep
+from fluidkv.papers.wait.instances import server
+
+if TYPE_CHECKING:
+    from fluidkv.wait.model import WaitSystem
+    from fluidkv.wait.policy import NestedWait
+    from fluidkv.wait.runs.compare import Contender
+
+
+def data(
+    full: "WaitSystem",
+    rates: Sequence[Fraction],
+    memory: int,
+    *,
+    fixed: "NestedWait",
+    seeds: Sequence[int],
+    seconds: float,
+    window: tuple[float, float],
+) -> Data:
+    """As `sweeps.sweep`, over prompts a second.
+
+    Args:
+        full: types, at any rates.
+        rates: of all prompts.
+        memory: M, tokens, for all policies.
+        fixed: Nested WAIT with the same thresholds at every rate.
+        seeds, seconds, window: of the runs.
+    """
+    from fluidkv.wait.runs.arrivals import poisson_prompts
+    from fluidkv.wait.runs.compare import Served
+
+    points = []
+    for rate in rates:
+        system = full.scaled(rate / full.arrival_rate)
+        contenders: dict[str, Contender] = {
+            "new_first": Served("fcfs-new-first"),
+            "running_first": Served("fcfs-running-first"),
+            "nested_fixed": fixed,
+        }
+        least = least_nested(system, memory)
+        if least is not None:
+            contenders["nested"] = least
+        tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
+        points.append(Point(float(rate), tables, contenders, window))
+    return sweep(points, clock=server.clock(), capacity=memory)
+
+
+def least_nested(system: "WaitSystem", memory: int) -> "NestedWait | None":
+    """The least thresholds for these rates, where there are any and their batch fits."""
+    from fluidkv.errors import InputError
+    from fluidkv.wait.policy import NestedWait
+    from fluidkv.wait.segments import Segments
+    from fluidkv.wait.theory.nested import integer_nested_thresholds
+
+    segments = Segments.of(system)
+    try:
+        found = integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
+    except InputError:  # a load of the segments of 1 or more
+        return None
+    return NestedWait(segments.ends, found.thresholds) if found.memory <= memory else None

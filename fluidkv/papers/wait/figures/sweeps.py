@@ -1,0 +1,172 @@
+"""Figures 7, 8, 11 to 14: policies on the same prompts, over what is asked of the server."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fluidkv.figures.figure import Data, array
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Canvas
+
+    from fluidkv.runs.requests import Requests
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.wait.runs.compare import Contender
+
+LOOKS = {
+    "new_first": ("FCFS, new first (the paper's vLLM)", ORANGE, "--", "v"),
+    "running_first": ("FCFS, running first (its Sarathi)", BLACK, "-", "s"),
+    "wait": ("WAIT, thresholds that fill memory", BLUE, "-", "o"),
+    "wait_least": ("WAIT, least thresholds for the rate", GREEN, "--", "^"),
+    "nested": ("Nested WAIT, least thresholds for the rate", BLUE, "-", "o"),
+    "nested_fixed": ("Nested WAIT, thresholds fixed", GREEN, "--", "^"),
+    "greedy": ("greedy, LPF", ORANGE, "--", "v"),
+    "cap": ("LPF, admission capped", PURPLE, "-", "D"),
+    "vllm": ("vLLM, watermark 5 %", GREY, "-", "s"),
+}
+"""Key of a policy -> its name, colour, line and marker, the same in every figure."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One place on the axis.
+
+    Args:
+        x: where.
+        tables: prompts, one table a run.
+        contenders: key -> policy; a key that is missing has no value here.
+        window: of each table, as in `fluidkv.wait.runs.compare.compare`.
+    """
+
+    x: float
+    tables: Sequence["Requests"]
+    contenders: Mapping[str, "Contender"]
+    window: tuple[float, float]
+
+
+def sweep(points: Sequence[Point], *, clock: "IterationClock", capacity: int) -> Data:
+    """Every measure of `compare` at every point: mean, least and most over the tables.
+
+    Shapes: "x" and all others (point,). "KEY.MEASURE", and "..._low", "..._high"; NaN where a
+    policy has no value. "served" is throughput over what was asked for, in each run.
+    """
+    from fluidkv.wait.runs.compare import MEASURES, compare_policies
+
+    keys = list(dict.fromkeys(key for point in points for key in point.contenders))
+    places = [point for point in points for _ in point.tables]
+    measured = compare_policies(
+        [table for point in points for table in point.tables],
+        {key: [place.contenders.get(key) for place in places] for key in keys},
+        clock=clock,
+        capacity=capacity,
+        window=[place.window for place in places],
+    )
+    ends = np.cumsum([len(point.tables) for point in points])[:-1]
+    found: dict[str, np.ndarray | float] = {"x": np.array([point.x for point in points], float)}
+    found["capacity"] = float(capacity)
+    for key in keys:
+        one = measured.sel(policy=key)
+        one["served"] = one.throughput / one.offered
+        for name in (*MEASURES, "served"):
+            parts = np.split(one[name].values, ends)
+            found[f"{key}.{name}"] = np.array([part.mean() for part in parts])
+            found[f"{key}.{name}_low"] = np.array([part.min() for part in parts])
+            found[f"{key}.{name}_high"] = np.array([part.max() for part in parts])
+    return found
+
+
+def keys_of(data: Data) -> list[str]:
+    """Policies of a sweep, in the order of `LOOKS`."""
+    return [key for key in LOOKS if f"{key}.throughput" in data]
+
+
+def draw_line(data: Data, ax: "Axes", key: str, name: str, *, scale: float = 1.0) -> None:
+    """One measure of one policy, with its range over the runs."""
+    label, color, style, marker = LOOKS[key]
+    x = array(data, "x")
+    low, high = (scale * array(data, f"{key}.{name}_{end}") for end in ("low", "high"))
+    ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
+    ax.plot(
+        x,
+        scale * array(data, f"{key}.{name}"),
+        color=color,
+        linestyle=style,
+        marker=marker,
+        markersize=6 if key == "new_first" else 3.5,
+        fillstyle="none" if key == "new_first" else "full",  # it often hides behind another
+        zorder=3 if key == "new_first" else 2,
+        label=label,
+        clip_on=False,
+    )
+
+
+def draw_sweep(
+    data: Data, canvas: "Canvas", title: str, xlabel: str, *, latency: str = "latency_mean"
+) -> None:
+    """Throughput, latency and evictions side by side, the legend below."""
+    canvas.suptitle(title, x=0.01, ha="left")
+    left, middle, right = canvas.subplots(1, 3)
+    keys = keys_of(data)
+    left.plot(
+        array(data, "x"),
+        array(data, f"{keys[0]}.offered") / 1e3,
+        color=GREY,
+        linewidth=0.8,
+        linestyle=":",
+        label="asked for",
+    )
+    for key in keys:
+        draw_line(data, left, key, "throughput", scale=1e-3)
+        draw_line(data, middle, key, latency)
+    left.set_ylabel("1,000 output tokens/s of completed prompts")
+    left.set_ylim(0, None)
+    middle.set_ylabel(f"{'mean' if latency.endswith('mean') else '99 % of'} latency, s")
+    middle.set_yscale("log")
+    plain_ticks(middle)
+    _evictions_or_peak(data, right, keys)
+    for ax in (left, middle, right):
+        ax.set_xlabel(xlabel)
+        if array(data, "x").size <= 4:  # few enough to name them
+            ax.set_xticks(array(data, "x"), [f"{x:.0f}" for x in array(data, "x")])
+    canvas.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3)
+
+
+def _evictions_or_peak(data: Data, ax: "Axes", keys: list[str]) -> None:
+    """Evictions; where there are none at all, how much memory is used at most."""
+    most = max(np.nanmax(array(data, f"{key}.evictions_high")) for key in keys)
+    for key in keys:
+        draw_line(data, ax, key, "evictions" if most else "peak", scale=1 if most else 100)
+    if not most:
+        ax.set_ylabel("most tokens held, % of memory")
+        ax.set_ylim(0, None)
+        return
+    ax.set_ylabel("evictions a prompt")
+    count_scale(ax, most)
+
+
+def count_scale(ax: "Axes", most: float, least: float = 0.01) -> None:
+    """Zero has a place: linear up to `least`, logarithmic above."""
+    ax.set_yscale("symlog", linthresh=least)
+    ax.set_ylim(0, max(10 * least, 2 * most))
+    powers = [least * 10**k for k in range(9) if least * 10**k <= ax.get_ylim()[1]]
+    ax.set_yticks([0, *powers], [f"{y:g}" for y in (0, *powers)], minor=False)
+
+
+def plain_ticks(ax: "Axes") -> None:
+    """Numbers rather than powers on a logarithmic axis, however short."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = ax.get_ylim()
+    subs = (1.0, 2.0, 5.0) if high / low < 1e3 else (1.0,)
+    ax.yaxis.set_major_locator(LogLocator(10, subs))
+    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def ratio(data: Data, name: str, of: str, over: str) -> np.ndarray:
+    """One measure of a policy over that of another, by point."""
+    return array(data, f"{of}.{name}") / array(data, f"{over}.{name}")

@@ -1,0 +1,3 @@
+from . import coupled as coupled
+from . import fcfs as fcfs
+from . import server as server

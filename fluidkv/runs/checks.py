@@ -1,0 +1,60 @@
+"""Checks of single numbers that runs are given."""
+
+import math
+from numbers import Real
+from typing import Any, SupportsIndex
+
+import numpy as np
+from jaxtyping import Float
+
+from fluidkv.errors import InputError
+
+
+def count(argument: str, value: object, *, least: int = 1, most: int | None = None) -> int:
+    """The value as an int.
+
+    Raises:
+        InputError: not a whole number, below `least` or above `most`.
+    """
+    if isinstance(value, SupportsIndex) and not isinstance(value, bool):
+        number = value.__index__()
+        if number >= least and (most is None or number <= most):
+            return number
+    allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
+    raise InputError(argument, value, f"an integer {allowed}")
+
+
+def above_0(argument: str, value: object, *, infinite: bool = False) -> float:
+    """The value as a float.
+
+    Raises:
+        InputError: no real number, not above 0, or infinite where that is not allowed.
+    """
+    number = real(value)
+    if 0 < number < math.inf or (infinite and number == math.inf):
+        return number
+    raise InputError(argument, value, f"a {'' if infinite else 'finite '}number above 0")
+
+
+def real(value: object) -> float:
+    """The value as a float; NaN where it is no real number, or one beyond floats."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer or a Fraction
+        return math.nan
+
+
+def floats(argument: str, values: Any, allowed: str) -> Float[np.ndarray, "..."]:
+    """A new array of the numbers.
+
+    Raises:
+        InputError: something that is no number, rows of different lengths, or what no float holds.
+    """
+    try:
+        if np.asarray(values).dtype.kind in "iufO":  # O: Fractions, or ints beyond 64 bits
+            return np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(argument, values, allowed)

@@ -1,0 +1,143 @@
+"""What happened in runs, as plain arrays: a run by itself, and many together in windows."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+from fluidkv.runs.batch import filled_up
+
+
+class RequestTimes(NamedTuple):
+    """What became of requests: of one run (request), or of many (run, request).
+
+    Times are the run's clock, NaN where the event did not come and in the padding. `longest_gap` is
+    0 where there was no second token; `outputs` are tokens emitted and kept.
+    """
+
+    arrival: Float[np.ndarray, "*run request"]
+    admitted: Float[np.ndarray, "*run request"]  # first admission
+    first_token: Float[np.ndarray, "*run request"]
+    last_token: Float[np.ndarray, "*run request"]  # latest
+    longest_gap: Float[np.ndarray, "*run request"]
+    evictions: Int[np.ndarray, "*run request"]
+    outputs: Int[np.ndarray, "*run request"]
+    finished: Bool[np.ndarray, "*run request"]
+
+
+class Outcome(NamedTuple):
+    """One run, iteration by iteration.
+
+    Fields:
+        counts: in the order of the engine's names.
+        time: the clock at the end of each iteration.
+        done: requests served.
+        stuck: nothing more can ever be served.
+        requests: what became of each; None where nobody asked.
+    """
+
+    counts: Int[np.ndarray, "iteration count"]
+    time: Float[np.ndarray, " iteration"]
+    done: int
+    stuck: bool
+    requests: RequestTimes | None
+
+
+class RunRecords(NamedTuple):
+    """Many runs in windows; rows that are shorter than others are padded at their end.
+
+    Fields:
+        counts: sums over a window; 0 after the run's end.
+        time: the clock at the end of each window.
+        iterations, done, stuck: of each run.
+        requests: None where nobody asked.
+        peak: most in an iteration of a window, of one of the counts; None where nobody asked.
+    """
+
+    counts: Int[np.ndarray, "run window count"]
+    time: Float[np.ndarray, "run window"]
+    iterations: Int[np.ndarray, " run"]
+    done: Int[np.ndarray, " run"]
+    stuck: Bool[np.ndarray, " run"]
+    requests: RequestTimes | None = None
+    peak: Int[np.ndarray, "run window"] | None = None
+
+
+def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:
+    """What the requests of a literal engine know of themselves: `admitted_at` and so on."""
+
+    def column(name: str) -> np.ndarray:
+        return np.array([getattr(request, name) for request in requests], np.float64)
+
+    return RequestTimes(
+        arrival=column("arrival"),  # None becomes NaN
+        admitted=column("admitted_at"),
+        first_token=column("first_token_at"),
+        last_token=column("last_token_at"),
+        longest_gap=column("longest_gap"),
+        evictions=np.array([request.evictions for request in requests]),
+        outputs=np.array(outputs),
+        finished=np.array([request.finished for request in requests]),
+    )
+
+
+def in_windows(
+    outcomes: Iterable[Outcome], every: int, *, requests: int = 0, peak: int | None = None
+) -> RunRecords:
+    """Runs together, `every` iterations a window.
+
+    Args:
+        outcomes: looked at one by one, so that one run at a time is there iteration by iteration.
+        every: iterations of a window.
+        requests: records of them are so long, at least.
+        peak: the count whose peak is recorded.
+    """
+    rows = [_windows(outcome, every, peak) for outcome in outcomes]
+    windows = max(len(row.time) for row in rows)
+    kept = [row.requests for row in rows if row.requests is not None]
+
+    def together(name: str, fill: float) -> np.ndarray:
+        return np.stack([filled_up(getattr(row, name), 0, windows, fill) for row in rows])
+
+    return RunRecords(
+        together("counts", 0),
+        together("time", np.nan),
+        np.array([row.iterations for row in rows]),
+        np.array([row.done for row in rows]),
+        np.array([row.stuck for row in rows]),
+        _together(kept, requests) if len(kept) == len(rows) else None,
+        None if peak is None else together("peak", 0),
+    )
+
+
+class _Row(NamedTuple):
+    counts: np.ndarray
+    time: np.ndarray
+    peak: np.ndarray | None
+    iterations: int
+    done: int
+    stuck: bool
+    requests: RequestTimes | None
+
+
+def _windows(outcome: Outcome, every: int, peak: int | None) -> _Row:
+    counts, time = outcome.counts, outcome.time
+    highest = None if peak is None else counts[:, peak]
+    if every > 1 and time.size:
+        first = np.arange(0, time.size, every)
+        counts = np.add.reduceat(counts, first)
+        highest = None if highest is None else np.maximum.reduceat(highest, first)
+        time = time[np.minimum(first + every, time.size) - 1]
+    return _Row(
+        counts, time, highest, outcome.time.size, outcome.done, outcome.stuck, outcome.requests
+    )
+
+
+def _together(kept: list[RequestTimes], least: int) -> RequestTimes:
+    size = max(least, *(times.arrival.size for times in kept))
+    columns = []
+    for rows in zip(*kept, strict=True):
+        fill = np.nan if rows[0].dtype == np.float64 else 0
+        columns.append(np.stack([filled_up(row, 0, size, fill) for row in rows]))
+    return RequestTimes(*columns)

@@ -1,0 +1,110 @@
+"""The requests of a run: who comes when, with how many tokens."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Requests:
+    """A table of requests in order of arrival.
+
+    Args:
+        input_length: l0, tokens, shape (request,), each at least 1.
+        output_length: l1, tokens, each at least 1: known to the run, not to the engine.
+        arrival: when each comes, on the run's clock (iterations or seconds), not falling. A request
+            is there from the first iteration that starts at or after it. None: all at 0.
+        max_output: what the engine may assume, at least `output_length`; None: the same.
+        class_index: which class each belongs to; None: all 0.
+
+    Raises:
+        InputError: lengths that are not whole numbers of at least 1, columns of other lengths,
+            times that go backwards or are not finite.
+    """
+
+    input_length: Int[np.ndarray, " request"]
+    output_length: Int[np.ndarray, " request"]
+    arrival: Float[np.ndarray, " request"]
+    max_output: Int[np.ndarray, " request"]
+    class_index: Int[np.ndarray, " request"]
+
+    def __init__(
+        self,
+        input_length: ArrayLike,
+        output_length: ArrayLike,
+        *,
+        arrival: ArrayLike | None = None,
+        max_output: ArrayLike | None = None,
+        class_index: ArrayLike | None = None,
+    ) -> None:
+        outputs = _lengths("output_length", output_length, None)
+        size = outputs.size
+        inputs = _lengths("input_length", input_length, size)
+        most = outputs if max_output is None else _lengths("max_output", max_output, size)
+        if (most < outputs).any():
+            row = int(np.argmax(most < outputs))
+            raise InputError(
+                "max_output",
+                int(most[row]),
+                f"at least the {outputs[row]} outputs of request {row}",
+            )
+        classes = np.zeros(size, np.int64)
+        if class_index is not None:
+            classes = np.asarray(class_index)
+            if classes.dtype.kind not in "iu" or classes.shape not in ((), (size,)):
+                raise InputError(
+                    "class_index", class_index, f"{size} integers, one for each request"
+                )
+            classes = np.broadcast_to(classes.astype(np.int64), size).copy()
+        for name, column in (
+            ("input_length", inputs),
+            ("output_length", outputs),
+            ("arrival", _times(arrival, size)),
+            ("max_output", most),
+            ("class_index", classes),
+        ):
+            column.setflags(write=False)
+            object.__setattr__(self, name, column)
+
+    def __len__(self) -> int:
+        return self.output_length.size
+
+
+def _lengths(name: str, values: ArrayLike, size: int | None) -> np.ndarray:
+    column = np.asarray(values)
+    if column.dtype.kind not in "iu" or column.ndim > 1:
+        raise InputError(name, values, "whole numbers of tokens, one for each request")
+    if column.ndim == 0 and size is not None:
+        column = np.full(size, column)
+    if column.ndim != 1 or column.size == 0 or (size is not None and column.size != size):
+        raise InputError(
+            name, f"{column.size} values", f"{size or 'at least 1'}, one for each request"
+        )
+    if column.max() >= 2**62:
+        raise InputError(name, int(column.max()), "fewer than 2^62 tokens")
+    if column.min() < 1:
+        row = int(np.argmin(column))
+        raise InputError(name, f"{column[row]} in request {row}", "at least 1 token")
+    return column.astype(np.int64)
+
+
+def _times(values: ArrayLike | None, size: int) -> np.ndarray:
+    if values is None:
+        return np.zeros(size)
+    column = np.array(values, dtype=np.float64)
+    if column.shape != (size,):
+        raise InputError("arrival", f"{column.size} times", f"{size}, one for each request")
+    if not np.isfinite(column).all():
+        row = int(np.argmin(np.isfinite(column)))
+        raise InputError("arrival", f"{column[row]} of request {row}", "a finite time")
+    backwards = np.diff(column) < 0
+    if backwards.any():
+        row = int(np.argmax(backwards)) + 1
+        raise InputError(
+            "arrival", f"{column[row]:g} of request {row}", f"no earlier than {column[row - 1]:g}"
+        )
+    return column

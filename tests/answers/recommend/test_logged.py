@@ -1,0 +1,50 @@
+"""What the folder of a run says of its server fills in what is not given, and nothing else."""
+
+from dataclasses import replace
+
+from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+from fluidkv.serving.clock import IterationClock
+from fluidkv.traces.vllm_meta import VllmServer
+
+NOTHING = ServerSettings(None, None, None, None, Setting())
+CLOCK = IterationClock(0.02)
+META = VllmServer(
+    version="0.19.0",
+    device="a GPU",
+    blocks=100,
+    block_size=16,
+    max_num_seqs=256,
+    max_num_batched_tokens=2048,
+    prefix_caching=True,
+    reserves_full_input=None,
+)
+LOGGED = LoggedServer(1600, META, CLOCK, "fitted to 87 ticks")
+
+
+def test_what_is_not_given_is_taken_from_the_log():
+    found, notes = NOTHING.as_logged(LOGGED)
+    assert found == ServerSettings(1600, CLOCK, 16, 2048, Setting(max_num_seqs=256))
+    assert notes[0] == ("from the log", "block_size, max_num_batched_tokens, max_num_seqs")
+    assert ("", "clock: fitted to 87 ticks") in notes
+    assert ("", "logged with vllm 0.19.0") in notes
+
+
+def test_what_is_given_stays():
+    own = ServerSettings(800, IterationClock(0.01), 8, 512, Setting(max_num_seqs=9))
+    found, notes = own.as_logged(LOGGED)
+    assert found == own
+    assert "from the log" not in dict(notes)
+    assert "clock" not in " ".join(text for _, text in notes)
+
+
+def test_a_log_that_says_nothing_changes_nothing():
+    blank = replace(
+        META,
+        version=None,
+        block_size=None,
+        max_num_seqs=None,
+        max_num_batched_tokens=None,
+        prefix_caching=None,
+    )
+    assert NOTHING.as_logged(LoggedServer(None, blank, None, "")) == (NOTHING, [])
