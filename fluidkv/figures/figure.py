@@ -4,9 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
@@ -44,13 +41,3 @@ class Figure:
     data: Callable[[], Data]
     draw: Callable[[Data, Canvas], None]
     caption: Callable[[Data], str]
-
-
-def array(data: Data, name: str) -> NDArray[np.float64]:
-    """The named array."""
-    return np.asarray(data[name], dtype=np.float64)
-
-
-def scalar(data: Data, name: str) -> float:
-    """The named scalar."""
-    return float(data[name])

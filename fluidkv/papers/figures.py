@@ -17,11 +17,7 @@ _NUMBERED = (
         "figure_1 figure_2 figure_3 figure_4 figure_7 figure_10 figure_11 figure_12 figure_30 "
         "bursts capped_admission cascades example_11 length_sets two_nodes vidur_bursts vidur_runs",
     ),
-    (
-        "wait",
-        "figure_7 figure_8 figure_11 figure_12 figure_13 figure_14 figure_15 figure_16 figure_17 "
-        "figure_18",
-    ),
+    ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
 )
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),

@@ -210,7 +210,7 @@ def _four_caption(data: Data) -> str:
     )
 
 
-def _by_stage(states: Sequence[Sequence[Fraction]]) -> Data:
+def _by_stage(states: Sequence[Sequence[object]]) -> Data:
     masses = np.array(states, dtype=np.float64)
     return {f"stage_{j}": masses[:, j] for j in range(masses.shape[1])}
 
