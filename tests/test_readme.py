@@ -4,7 +4,6 @@ import ast
 import json
 import re
 import shlex
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,10 @@ import typer
 import fluidkv
 from fluidkv.cli import main
 from fluidkv.cli.app import app
-from fluidkv.ledger.claim import Origin
+from fluidkv.cli.commands.verify import tally
+from fluidkv.ledger.claim import Outcome, Result
 from fluidkv.papers.ledger import select
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -73,28 +73,15 @@ def test_verify_prints_what_the_readme_shows(capsys, terminal):
     assert output.endswith("\n\n" + block_after("output of: fluidkv verify").strip())
 
 
-FAILS = (
-    (Origin.PRINTED, "error of a paper as printed", "errors of a paper as printed"),
-    (Origin.READING, "reading or statement of ours", "readings or statements of ours"),
-    (Origin.REPRODUCTION, "reproduction not met", "reproductions not met"),
-    (Origin.PREDICTION, "prediction missed", "predictions missed"),
-)
-
-
 def test_ledger_is_what_the_readme_and_its_page_say():
     """The tally is in the README; each statement that fails has its line in docs/ledger.md."""
     expected = {claim.id: claim.expected for claim in select()}
-    counts = Counter(verdict.value for verdict in expected.values())
-    tally = f"{len(expected)} claims: {counts['holds']} hold, {counts['fails']} fail, "
-    tally += f"{counts['undecided']} undecided; all as on record"
-    origins = Counter(claim.origin for claim in select() if claim.expected is Verdict.FAILS)
-    kinds = [
-        f"{origins[origin]} {one if origins[origin] == 1 else many}"
-        for origin, one, many in FAILS
-        if origins[origin]
+    recorded = [
+        Result(claim, Outcome(claim.expected, claim.evidence or Evidence.EXACT, "", ""))
+        for claim in select()
     ]
     shown = " ".join(block_after("output of: fluidkv verify").split())
-    assert shown == f"{tally} what fails: {', '.join(kinds)}"
+    assert shown == " ".join(tally(recorded))
     failing = {name for name, verdict in expected.items() if verdict is Verdict.FAILS}
     page = (ROOT / "docs" / "ledger.md").read_text(encoding="utf-8")
     listed = re.findall(r"^- `([^`]+)`", page, flags=re.M)

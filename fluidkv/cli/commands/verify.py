@@ -21,11 +21,19 @@ if TYPE_CHECKING:
 
 _COLOURS = {"holds": "green", "fails": "red", "undecided": "yellow"}
 _INDENT = 17
-_FAILS = {  # origin of a statement -> what it is called where it fails; one, many
-    "printed": ("error of a paper as printed", "errors of a paper as printed"),
-    "reading": ("reading or statement of ours", "readings or statements of ours"),
-    "reproduction": ("reproduction not met", "reproductions not met"),
-    "prediction": ("prediction missed", "predictions missed"),
+_ORIGINS = {  # verdict -> origin -> how one and how many are called
+    "fails": {
+        "printed": ("error of a paper as printed", "errors of a paper as printed"),
+        "reading": ("reading or statement of ours", "readings or statements of ours"),
+        "reproduction": ("reproduction not met", "reproductions not met"),
+        "prediction": ("prediction missed", "predictions missed"),
+    },
+    "undecided": {
+        "printed": ("printed statement", "printed statements"),
+        "reading": ("reading or statement of ours", "readings or statements of ours"),
+        "reproduction": ("experiment not reproduced", "experiments not reproduced"),
+        "prediction": ("prediction", "predictions"),
+    },
 }
 
 
@@ -90,14 +98,17 @@ def tally(results: Sequence["Result"]) -> list[str]:
     differing = sum(not r.as_expected for r in results)
     record = f"{differing} DIFFER from the record" if differing else "all as on record"
     lines = [f"{counted(len(results), 'claim')}: {', '.join(parts)}; {record}"]
-    origins = Counter(
-        str(r.claim.origin) for r in results if r.outcome and str(r.outcome.verdict) == "fails"
-    )
-    if origins:
+    for verdict, what in (("fails", "what fails"), ("undecided", "what is undecided")):
+        origins = Counter(
+            str(r.claim.origin) for r in results if r.outcome and str(r.outcome.verdict) == verdict
+        )
         kinds = [
-            counted(origins[origin], *said) for origin, said in _FAILS.items() if origins[origin]
+            counted(origins[origin], *said)
+            for origin, said in _ORIGINS[verdict].items()
+            if origins[origin]
         ]
-        lines.append(f"what fails: {', '.join(kinds)}")
+        if kinds:
+            lines.append(f"{what}: {', '.join(kinds)}")
     return lines
 
 

@@ -116,7 +116,8 @@ def test_a_pipe_or_an_endless_device_is_refused(tmp_path):
 
 
 def test_nothing_of_a_record_is_shown_raw(tmp_path):
-    path = changed_record(tmp_path, version="0.19\x1b]0;t\x07", **{"a\u202e\ud800": 1})
+    odd: dict[str, Any] = {"a\u202e\ud800": 1}
+    path = changed_record(tmp_path, version="0.19\x1b]0;t\x07", **odd)
     path = path.rename(tmp_path / "r\x9b[x].json")
     [record] = read_records(path)
     shown = [record.source, record.version, *record.notes]

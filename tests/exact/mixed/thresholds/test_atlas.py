@@ -84,10 +84,13 @@ def test_no_more_processes_than_cores(small: xr.Dataset, monkeypatch) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_process_that_is_ended_from_outside_is_said(monkeypatch) -> None:
     monkeypatch.setattr(atlas, "_cores", lambda: 2)
+
+    def kill(_done: int, _all: int) -> None:
+        for process in active_children():
+            process.kill()
+
     with pytest.raises(InputError, match=r"^workers: got 2; .*ended from outside"):
-        threshold_atlas(
-            12, SHARES, workers=2, on_progress=lambda *_: [p.kill() for p in active_children()]
-        )
+        threshold_atlas(12, SHARES, workers=2, on_progress=kill)
     assert not active_children()
 
 
