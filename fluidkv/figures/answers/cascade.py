@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fluidkv import answers, exact
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes, zero_line
+from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, name_axes, zero_line
 
 _AFTER = 1.25  # of the time to the worst case is shown
 _ROUNDS_AFTER = 3  # and so many rounds of it at least
@@ -112,13 +112,7 @@ def _draw(data: Data, canvas: Canvas) -> None:
     zero_line(throughput, 100)
     throughput.axhline(worst, color=GREY, linewidth=0.8, linestyle="--")
     throughput.annotate(
-        f"worst case, {worst:.1f} %",
-        (0, worst),
-        (4, 3),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        color=GREY,
-        fontsize=8.5,
+        f"worst case, {worst:.1f} %", (0, worst), (4, 3), xycoords=("axes fraction", "data"), **NOTE
     )
     throughput.plot(n, 100 * data["throughput"], color=BLUE)
     throughput.set_ylabel("throughput,\n% of equilibrium")

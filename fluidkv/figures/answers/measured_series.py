@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fluidkv import exact
 from fluidkv.figures.figure import Axes, Canvas, Data
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, name_axes, zero_line
+from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.measured import Comparison, Timeseries
 
 _MODE_POINTS = 400  # enough for a smooth curve
@@ -195,14 +195,7 @@ def _draw_series(data: Data, ax: Axes) -> None:
         label = f"predicted mode, {seconds(period)} (phase and size fitted)"
         ax.plot(data["mode_t_s"] - origin, data["mode"], color=ORANGE, label=label)
     last = float(t_s[-1]) - origin
-    ax.annotate(
-        "window of the measurement",
-        (start, 0),
-        (3, 4),
-        textcoords="offset points",
-        color=GREY,
-        fontsize=8,
-    )
+    ax.annotate("window of the measurement", (start, 0), (3, 4), **SMALL_NOTE)
     # A fifth more than the curves need, for the legend.
     name_axes(ax, "time since the first tick (s)" if origin else "time (s)", "requests running")
     ax.set(

@@ -1,5 +1,7 @@
 """Figures 33 and 34: evictions by burst factor, routing and policy."""
 
+from functools import partial
+
 import numpy as np
 
 from fluidkv.figures.figure import Canvas, Data, Figure
@@ -7,7 +9,7 @@ from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import bursts
 from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL, Routing
 
-FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
+_FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
     "greedy": ("greedy", ORANGE),
     "capped": ("capped at x*, a$_k$ = p$_k$a", BLUE),
@@ -18,9 +20,6 @@ _POLICIES = {
 def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
     """The paper's figure of this number; `rate` is the mean of requests at a node."""
 
-    def draw(data: Data, canvas: Canvas) -> None:
-        draw_sweep(data, canvas)
-
     def caption(data: Data) -> str:
         first, second = (f"{{{', '.join(map(str, of))}}}" for of in routing.segregated)
         return (
@@ -28,7 +27,7 @@ def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure
             f"{routing.input_length}, with a queue. Poisson arrivals, {rate:g} "
             f"request{'' if rate == 1 else 's'} an iteration at each node in the mean, more by the "
             "factor in the first 40 of 200 iterations and less in between. Means of 8 runs of "
-            f"4,000 iterations. The paper prints none of these. {told(data)}"
+            f"4,000 iterations. The paper prints none of these. {_told(data)}"
         )
 
     return Figure(
@@ -43,7 +42,7 @@ def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure
             "rate": rate,
             "period": 200,
             "window": 40,
-            "factors": list(FACTORS),
+            "factors": list(_FACTORS),
             "runs": 8,
             "iterations": 4000,
             "start": "empty",
@@ -51,26 +50,26 @@ def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure
             "seed": 33,
         },
         size=(9.0, 3.9),
-        data=lambda: sweep(routing),
-        draw=draw,
+        data=partial(_data, routing),
+        draw=_draw,
         caption=caption,
     )
 
 
-def sweep(routing: Routing) -> Data:
+def _data(routing: Routing) -> Data:
     """Keys "POLICY.apart" and "POLICY.mixed": requests evicted a node in a run, by factor."""
-    data: dict[str, np.ndarray | float] = {"factor": np.array(FACTORS)}
+    data: dict[str, np.ndarray | float] = {"factor": np.array(_FACTORS)}
     for policy in _POLICIES:
         data[f"{policy}.apart"] = np.array(
-            [bursts.segregated_evictions(routing, policy, factor=f) for f in FACTORS]
+            [bursts.segregated_evictions(routing, policy, factor=f) for f in _FACTORS]
         )
         data[f"{policy}.mixed"] = np.array(
-            [bursts.mixed_evictions(routing, policy, factor=f) for f in FACTORS]
+            [bursts.mixed_evictions(routing, policy, factor=f) for f in _FACTORS]
         )
     return data
 
 
-def draw_sweep(data: Data, canvas: Canvas) -> None:
+def _draw(data: Data, canvas: Canvas) -> None:
     """Linear up to one request, so that zero has a place, and logarithmic above."""
     ax = canvas.subplots()
     factor = data["factor"]
@@ -88,7 +87,7 @@ def draw_sweep(data: Data, canvas: Canvas) -> None:
     canvas.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
 
-def told(data: Data) -> str:
+def _told(data: Data) -> str:
     """What the numbers say, in sentences."""
     saved = 1 - data["greedy.mixed"] / data["greedy.apart"]
     most, other = (

@@ -3,7 +3,7 @@
 import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes, zero_line
+from fluidkv.figures.style import BLUE, GREY, ORANGE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.papers.congestion.claims.mixed.gap_exponents import (
     SEED,
     drawn_gaps,
@@ -60,9 +60,7 @@ def _panel(data: Data, ax: Axes, classes: int) -> None:
     together = data[f"consecutive_{classes}"]
     ax.plot(size, together, "s--", color=ORANGE, markersize=4, label="consecutive lengths")
     zero_line(ax, 1)
-    ax.annotate(
-        "upper bound", (size[0], 1), (0, 3), textcoords="offset points", color=GREY, fontsize=8
-    )
+    ax.annotate("upper bound", (size[0], 1), (0, 3), **SMALL_NOTE)
     ax.set_xscale("log", base=2)
     name_axes(
         ax,

@@ -1,6 +1,7 @@
 """Figures 16 to 18 and 21: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,9 +25,6 @@ def _figure(
 ) -> Figure:
     """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
 
-    def draw(data: Data, canvas: Canvas) -> None:
-        draw_runs(data, canvas, sets)
-
     def caption(data: Data) -> str:
         queue = " with an endless queue" if capacity else ""
         scale = (
@@ -37,7 +35,7 @@ def _figure(
         )
         return (
             f"Requests admitted and evicted at each iteration, from an empty server{queue}, input "
-            f"length {input_length}, equal shares. {told(data, sets)} {scale} The counts of "
+            f"length {input_length}, equal shares. {_told(data, sets)} {scale} The counts of "
             "growing modes are certified."
         )
 
@@ -56,17 +54,17 @@ def _figure(
             "seed": None,
         },
         size=(width, 4.2),
-        data=lambda: runs(sets, input_length, iterations),
-        draw=draw,
+        data=partial(_data, sets, input_length, iterations),
+        draw=partial(_draw, sets=sets),
         caption=caption,
     )
 
 
-def name(lengths: Lengths) -> str:
+def _name(lengths: Lengths) -> str:
     return "_".join(map(str, lengths))
 
 
-def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
+def _data(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     """Admissions and evictions of each set, and what is certified about its equilibrium.
 
     Masses are in units of x*. Keys: iteration; and for each set "NAME.admitted", "NAME.evicted",
@@ -81,7 +79,7 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
         certificate = exact.certify_spectrum(exact.survival_weights(chosen.workload))
         if certificate.outside is None:
             raise ArithmeticError(f"the roots of {lengths} were not counted")
-        key = name(lengths)
+        key = _name(lengths)
         for flow in ("admitted", "evicted"):
             data[f"{key}.{flow}"] = found[flow].values[0, :, 0]
         data[f"{key}.growing"] = float(certificate.outside)
@@ -90,7 +88,7 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     return data
 
 
-def draw_runs(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
+def _draw(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
     """One column a set: admissions above, evictions below, one dot an iteration."""
     grid = canvas.subplots(
         2, len(sets), sharex=True, sharey="row", height_ratios=[2.2, 1], squeeze=False
@@ -98,7 +96,7 @@ def draw_runs(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
     n = data["iteration"]
     for column, lengths in enumerate(sets):
         top, bottom = grid[:, column]
-        key = name(lengths)
+        key = _name(lengths)
         growing = int(data[f"{key}.growing"])
         color = ORANGE if growing else BLUE
         dots = {"color": color, "linestyle": "", "marker": ".", "markersize": 2.2}
@@ -112,25 +110,25 @@ def draw_runs(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
         bottom.plot(n, data[f"{key}.evicted"], **dots)
         bottom.set(xlabel="iteration n", xlim=(0, n[-1]), xticks=np.arange(0, n[-1], 100))
     # The burst into the empty server may be off the scale; all that follows is on it.
-    later = max(data[f"{name(s)}.admitted"][1:].max() for s in sets)
+    later = max(data[f"{_name(s)}.admitted"][1:].max() for s in sets)
     grid[0, 0].set(ylim=(-0.1, 1.35 * later), ylabel="admitted, in units of x*")
     grid[1, 0].set_ylabel("evicted,\nunits of x*")
 
 
-def evicts_at_the_end(data: Data, lengths: Lengths) -> bool:
+def _evicts_at_the_end(data: Data, lengths: Lengths) -> bool:
     """Whether anything was evicted in the last quarter."""
-    evicted = data[f"{name(lengths)}.evicted"]
+    evicted = data[f"{_name(lengths)}.evicted"]
     return bool(np.any(evicted[-len(evicted) // 4 :] > 0))
 
 
-def told(data: Data, sets: Sequence[Lengths]) -> str:
+def _told(data: Data, sets: Sequence[Lengths]) -> str:
     """A sentence on each set."""
     sentences = []
     for lengths in sets:
-        key = name(lengths)
+        key = _name(lengths)
         off = np.abs(data[f"{key}.admitted"][-20:] - 1).max()
         last = f"{{{', '.join(map(str, lengths))}}}: "
-        if evicts_at_the_end(data, lengths):
+        if _evicts_at_the_end(data, lengths):
             rate = data[f"{key}.completed"]
             last += f"still evicting in the end, {rate:.1%} of x* completed."
         else:

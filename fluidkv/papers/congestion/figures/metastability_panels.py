@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
 
 _SHADES = ("#B9DDF1", "#7FB5DA", "#4E93C5", "#2A67A0", "#123C69")
 _ACTIONS = {"nothing": ORANGE, "sequences": PURPLE, "dropped": GREY, "shed": GREEN, "cap": BLUE}
@@ -54,12 +54,10 @@ def load_panel(data: Data, ax: Axes, capacities: Sequence[int]) -> None:
             (at, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-3, 0),
-            textcoords="offset points",
             rotation=90,
             ha="right",
             va="top",
-            color=GREY,
-            fontsize=8,
+            **SMALL_NOTE,
         )
     ax.set(yscale="log", xlim=(0.57, 1.02), yticks=[10.0**k for k in range(0, 9, 2)])
     ax.set_ylim(bottom=10**-4.5)  # room for the legend

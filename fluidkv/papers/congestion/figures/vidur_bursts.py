@@ -1,5 +1,7 @@
 """Figures 31 and 32: evictions by burst factor on Vidur's machine, four policies, two engines."""
 
+from functools import partial
+
 import numpy as np
 
 from fluidkv.figures.figure import Canvas, Data, Figure
@@ -20,22 +22,19 @@ _ENGINES = tuple(reversed(a100.ENGINES))
 def _figure(number: int, title: str, case: Routed) -> Figure:
     """The paper's figure of this number."""
 
-    def draw(data: Data, canvas: Canvas) -> None:
-        draw_sweep(data, canvas)
-
     return Figure(
         id=f"congestion_figure_{number}",
         title=title,
         source=f"Congestion, Figure {number}",
-        parameters=parameters(case),
+        parameters=_parameters(case),
         size=(9.0, 3.9),
-        data=lambda: sweep(case),
-        draw=draw,
-        caption=lambda data: f"{open_settings(case)} {told(data)}",
+        data=partial(_data, case),
+        draw=_draw,
+        caption=lambda data: f"{_open_settings(case)} {_told(data)}",
     )
 
 
-def sweep(case: Routed) -> Data:
+def _data(case: Routed) -> Data:
     """As `bursts.evictions`: "ROUTING.ADMISSION.ENGINE" over "factor"."""
     found: dict[str, np.ndarray | float] = {"factor": np.array(bursts.FACTORS)}
     for engine in _ENGINES:
@@ -44,7 +43,7 @@ def sweep(case: Routed) -> Data:
     return found
 
 
-def draw_sweep(data: Data, canvas: Canvas) -> None:
+def _draw(data: Data, canvas: Canvas) -> None:
     """One panel an engine; linear up to one, so that zero has a place, and logarithmic above."""
     panels = canvas.subplots(1, 2, sharey=True)
     factor = data["factor"]
@@ -65,7 +64,7 @@ def draw_sweep(data: Data, canvas: Canvas) -> None:
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
 
 
-def told(data: Data) -> str:
+def _told(data: Data) -> str:
     """What the engines say at the smallest and the largest factor."""
     parts = []
     for engine in _ENGINES:
@@ -80,7 +79,7 @@ def told(data: Data) -> str:
     return "Evictions for 1,000 requests, " + ". ".join(parts) + "."
 
 
-def open_settings(case: Routed) -> str:
+def _open_settings(case: Routed) -> str:
     return (
         f"Poisson arrivals, {bursts.rate_per_s(case):.1f} a second at each node in the mean "
         f"({bursts.LOAD:.0%} of what the pool serves), more by the factor in the first fifth of "
@@ -90,7 +89,7 @@ def open_settings(case: Routed) -> str:
     )
 
 
-def parameters(case: Routed) -> dict[str, object]:
+def _parameters(case: Routed) -> dict[str, object]:
     return {
         "input_length": a100.INPUT,
         "decode_lengths": [list(lengths) for lengths in case.lengths],

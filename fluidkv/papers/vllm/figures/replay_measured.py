@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv.answers.replay import Prediction, Replay, replay_log
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, name_axes
+from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes
 from fluidkv.papers.vllm.figures.measured_log import LOG, log_folder
 
 _SERIES = (
@@ -137,11 +137,9 @@ def draw_replay(data: Data, canvas: Canvas, title: str) -> None:
         (fitted, 1),
         (0, -3),
         xycoords=("data", "axes fraction"),
-        textcoords="offset points",
         ha="center",
         va="top",
-        color=GREY,
-        fontsize=8,
+        **SMALL_NOTE,
     )
     axes[1].legend(loc="upper right")
     axes[-1].set(xlabel="time (s)", xlim=(0, last), ylim=(0, 105))

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv import wait
 from fluidkv.figures.figure import Canvas, Data, Figure
-from fluidkv.figures.style import BLACK, BLUE, GREY, ORANGE, name_axes
+from fluidkv.figures.style import BLACK, BLUE, GREY, ORANGE, SMALL_NOTE, name_axes
 from fluidkv.papers.wait.figures import policies
 from fluidkv.papers.wait.instances import server
 
@@ -92,14 +92,7 @@ def draw(data: Data, canvas: Canvas) -> None:
         right.plot(delta, data[name], color=color, marker=".", label=label)
     for name, label in (("batch", "M^pi, a full batch"), ("equilibrium", "M*")):
         right.axhline(data[name], color=GREY, linewidth=0.9, linestyle=":")
-        right.annotate(
-            label,
-            (delta.min(), data[name]),
-            (0, 2),
-            textcoords="offset points",
-            fontsize=8,
-            color=GREY,
-        )
+        right.annotate(label, (delta.min(), data[name]), (0, 2), **SMALL_NOTE)
     right.set(ylabel="tokens (axis cut below M*)", ylim=(0.97 * data["equilibrium"], None))
     right.legend(loc="lower right", bbox_to_anchor=(1.0, 0.12))
     for ax in (left, right):
