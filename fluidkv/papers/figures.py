@@ -10,6 +10,8 @@ from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import Rendered, write_figures
 
+__all__ = ["figures", "render", "select"]
+
 # A paper, and modules of its `figures` that have a `FIGURE`, or `FIGURES`
 _NUMBERED = (
     (
