@@ -47,9 +47,10 @@ def shared_out(
     try:
         for job in islice(todo, workers):
             ours, theirs = spawn.Pipe()
-            processes.append(spawn.Process(target=_work, args=(function, theirs), daemon=True))
+            process = spawn.Process(target=_work, args=(function, theirs), daemon=True)
             with _no_interrupts():
-                processes[-1].start()
+                process.start()
+            processes.append(process)
             theirs.close()
             ours.send(job)
             open_ends.append(ours)
