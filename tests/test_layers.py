@@ -343,3 +343,9 @@ def test_a_circle_is_named(sources: dict[str, str], said: str) -> None:
 def test_a_straight_line_is_no_circle() -> None:
     lines = {"fluid/a.py": "from fluidkv.fluid.in_it.b import f", "fluid/in_it/b.py": ""}
     assert circles(lines | {"fluid/c.py": "from fluidkv.fluid import a"}) == []
+
+
+def test_the_page_on_architecture_names_every_room() -> None:
+    page = (PACKAGE.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rooms = {path.parent.name for path in PACKAGE.rglob("*/__init__.py")}
+    assert {room for room in rooms if f"{room}/" not in page} == set()

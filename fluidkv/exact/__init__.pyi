@@ -69,8 +69,8 @@ from .one_class.blocks import new_batch as new_batch
 from .one_class.capture import captured_start as captured_start
 from .one_class.capture import states_before as states_before
 from .one_class.capture import verify_capture as verify_capture
-from .one_class.cascade import Cascade as Cascade
 from .one_class.cascade import cascade as cascade
+from .one_class.collapse import Cascade as Cascade
 from .one_class.cycles import Cycle as Cycle
 from .one_class.cycles import State as State
 from .one_class.cycles import adjacent_cycle as adjacent_cycle

@@ -4,13 +4,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
+else:
+    Axes = Canvas = object  # Matplotlib is loaded when a figure is drawn, not when it is listed
 
-Data = Mapping[str, NDArray[np.float64] | float]
+Data = Mapping[str, Any]
 """Named one-dimensional arrays and scalars: all that is drawn, and what is compared in tests."""
 
 
@@ -29,7 +29,7 @@ class Figure:
         parameters: what the data depends on, plain JSON values.
         size: width and height, inches.
         data: computes the numbers; raises MissingInput where it cannot.
-        draw: draws them on an empty canvas of that size.
+        draw: draws them on a canvas of that size, which has the title and nothing else.
         caption: says what is seen, with values taken from the data.
     """
 
@@ -39,16 +39,5 @@ class Figure:
     parameters: Mapping[str, object]
     size: tuple[float, float]
     data: Callable[[], Data]
-    draw: "Callable[[Data, Canvas], None]"
+    draw: Callable[[Data, Canvas], None]
     caption: Callable[[Data], str]
-
-
-def array(data: Data, name: str) -> NDArray[np.float64]:
-    """The named array."""
-    return np.asarray(data[name], dtype=np.float64)
-
-
-def scalar(data: Data, name: str) -> float:
-    """The named scalar."""
-    value: Any = data[name]
-    return float(value)

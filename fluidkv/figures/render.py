@@ -137,6 +137,7 @@ def draw(figure: Figure, data: Data, form: str) -> bytes:
     metadata = {"png": {"Software": "fluidkv"}, "svg": {"Date": None, "Creator": "fluidkv"}}
     with mpl.rc_context(RC):
         canvas = Canvas(figsize=figure.size, layout="constrained")
+        canvas.suptitle(figure.title, x=0.01, ha="left")
         figure.draw(data, canvas)
         picture = io.BytesIO()
         canvas.savefig(picture, format=form, metadata=metadata[form])

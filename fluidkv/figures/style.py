@@ -1,9 +1,8 @@
 """The one look of every figure."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from fluidkv.figures.figure import Axes
 
 # Okabe and Ito's palette, which stays apart under the common colour deficiencies.
 BLUE = "#0072B2"
@@ -14,6 +13,9 @@ GREY = "#6B6B6B"
 PALE = "#EDEDED"
 BLACK = "#1A1A1A"
 STAGES = ("#B9DDF1", "#4E93C5", "#123C69")  # light to dark, early to late
+# Of words beside a point: the distance is in points of type.
+NOTE: dict[str, Any] = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5}
+SMALL_NOTE: dict[str, Any] = NOTE | {"fontsize": 8}
 
 RC: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # comes with Matplotlib, so text has one width everywhere
@@ -43,6 +45,14 @@ RC: dict[Any, Any] = {
 }
 
 
-def zero_line(ax: "Axes", y: float) -> None:
+def zero_line(ax: Axes, y: float) -> None:
     """A thin horizontal reference."""
     ax.axhline(y, color=GREY, linewidth=0.8)
+
+
+def name_axes(ax: Axes, x: str = "", y: str = "", title: str = "", *, log: str = "") -> None:
+    """Words at the axes and above; `log` names the logarithmic ones: "x", "y" or "xy"."""
+    for axis in log:
+        ax.set(**{f"{axis}scale": "log"})
+    said = {"xlabel": x, "ylabel": y, "title": title}
+    ax.set(**{name: words for name, words in said.items() if words})

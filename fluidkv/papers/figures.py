@@ -2,39 +2,51 @@
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from importlib import import_module
+from itertools import chain
 from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import Rendered, write_figures
-from fluidkv.papers.congestion import figures as congestion
-from fluidkv.papers.congestion.figures import (
-    gap_exponents,
-    local_global,
-    metastability,
-    restart_resume,
-    threshold_atlas,
-)
-from fluidkv.papers.vllm.figures import measured_log, replay_measured, watermark
-from fluidkv.papers.wait import figures as wait
 
-_MODULES = (
-    *congestion.MODULES,
-    *wait.MODULES,
-    threshold_atlas,
-    gap_exponents,
-    local_global,
-    measured_log,
-    replay_measured,
-    metastability,
-    watermark,
-    restart_resume,
+__all__ = ["figures", "render", "select"]
+
+# A paper, and modules of its `figures` that have a `FIGURE`, or `FIGURES`
+_NUMBERED = (
+    (
+        "congestion",
+        "figure_1 figure_2 figure_3 figure_4 figure_7 figure_10 figure_11 figure_12 figure_30 "
+        "bursts capped_admission cascades example_11 length_sets two_nodes vidur_bursts vidur_runs",
+    ),
+    ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
+)
+_OURS = (
+    ("wait", "policies wrong_inputs gap overflow"),
+    ("congestion", "threshold_atlas gap_exponents local_global"),
+    ("vllm", "measured_log replay_measured"),
+    ("congestion", "metastability"),
+    ("vllm", "watermark"),
+    ("congestion", "restart_resume"),
 )
 
 
 def figures() -> tuple[Figure, ...]:
-    """Every figure."""
-    return tuple(module.FIGURE for module in _MODULES)
+    """Every figure: those of the papers by number, then ours."""
+    numbered = [sorted(_in(*of), key=_number) for of in _NUMBERED]
+    return tuple(chain(*numbered, *(_in(*of) for of in _OURS)))
+
+
+def _in(paper: str, modules: str) -> list[Figure]:
+    found = []
+    for name in modules.split():
+        module = import_module(f"fluidkv.papers.{paper}.figures.{name}")
+        found += getattr(module, "FIGURES", None) or (module.FIGURE,)
+    return found
+
+
+def _number(figure: Figure) -> int:
+    return int(figure.id.rsplit("_", 1)[1])
 
 
 def select(ids: Iterable[str] | None = None) -> tuple[Figure, ...]:

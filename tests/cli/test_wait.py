@@ -442,7 +442,7 @@ def endless(*_, **__):
     print("running", flush=True)
     time.sleep(60)
 
-fluidkv.answers.wait.study.compare_policies = endless
+fluidkv.answers.wait.study.played_policies = endless
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -15,7 +15,6 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
-from fluidkv.figures.figure import array, scalar
 from fluidkv.figures.render import MANIFEST, encode_data
 from fluidkv.papers.figures import figures, render, select
 
@@ -201,11 +200,11 @@ def test_committed_figures_are_those_of_the_code() -> None:
         assert table.dtype.names is not None
         for column in table.dtype.names:
             # Exact numbers rounded once; the envelope's powers may differ in the last digits.
-            np.testing.assert_allclose(table[column], array(data, column), rtol=1e-12)
+            np.testing.assert_allclose(table[column], data[column], rtol=1e-12)
         assert entries[figure.id]["caption"] == figure.caption(data)
         assert all((COMMITTED / name).is_file() for name in (f"{figure.id}.png",))
     with np.load(COMMITTED / "measured_log.npz") as log:
-        assert round(scalar(log, "predicted_in_flight"), 2) == 34.39
+        assert round(float(log["predicted_in_flight"]), 2) == 34.39
 
 
 def _scalars(path: Path) -> int:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
@@ -11,16 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias, biases
-from fluidkv.answers.recommend.demand import (
-    MOST_RUNS,
-    Demand,
-    check_pace,
-    horizon_of,
-    length_of,
-    mostly_start,
-    requests_of_run,
-    tables_of,
-)
+from fluidkv.answers.recommend.demand import Demand, mostly_start
 from fluidkv.answers.recommend.frontier import (
     KNOBS,
     Choice,
@@ -31,19 +21,9 @@ from fluidkv.answers.recommend.frontier import (
     smallest_without_preemptions,
     without_twins,
 )
+from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Recommendation
-from fluidkv.answers.recommend.settings import (
-    BLOCK_SIZES,
-    CACHE,
-    TIMED,
-    check_memory,
-    check_options,
-    equilibrium_of,
-    limits_of,
-    objectives_of,
-    rules_of,
-    settings_of,
-)
+from fluidkv.answers.recommend.settings import BLOCK_SIZES, TIMED, limits_of, rules_of
 from fluidkv.errors import InputError
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import metrics
@@ -56,8 +36,6 @@ from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
 from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
-
-_WINDOWS = 400  # records a run
 
 
 def recommend_settings(
@@ -118,96 +96,88 @@ def recommend_settings(
             costs nothing; a cache where requests wait from the start or clients ask again; too few
             requests for a run as long as the longest answer there; too many runs.
     """
-    rules, caching = rules_of(engine)
-    demand = demand or Demand()
-    clock = clock or IterationClock.iterations()
-    now, slos = replace(now or Setting(), clients=demand.clients), tuple(slos)
-    limits = Limits(
-        capacity,
-        block_size or BLOCK_SIZES.get(rules.name, 1),
-        max_num_batched_tokens=max_num_batched_tokens,
+    plan = planned(
+        source,
+        Limits(
+            capacity,
+            block_size or BLOCK_SIZES.get(rules_of(engine)[0].name, 1),
+            max_num_batched_tokens=max_num_batched_tokens,
+        ),
+        engine,
+        demand or Demand(),
+        clock or IterationClock.iterations(),
+        now or Setting(),
+        candidates,
+        tuple(slos),
+        Draws(requests, runs, seed),
     )
-    workload = source.workload() if isinstance(source, Trace) else source
-    check_options(rules, demand, caching, clock, slos, now, candidates)
-    if caching and demand.kind not in ("replay", "rate"):
-        raise InputError(
-            "engine", f"{rules.name}{CACHE}", f"{rules.name}, or a demand with a rate or a replay"
-        )
-    if demand.kind != "replay":
-        check_memory(rules, limits, workload)
-    equilibrium = equilibrium_of(workload, capacity)
-    settings = settings_of(rules, limits, demand, caching, workload, equilibrium, now, candidates)
-    longest = max(c.decode_length for c in workload.classes)
-    size = requests_of_run(requests, demand, equilibrium, longest)
-    tables = tables_of(source, workload, demand, clock, size, runs, seed)
-    size = len(tables[0])
-    if len(settings) * len(tables) > MOST_RUNS:
-        raise InputError(
-            "runs",
-            f"{len(settings)} settings, {len(tables)} runs each",
-            f"{MOST_RUNS:,} runs in all",
-        )
-    check_pace(demand, clock, settings, size)
-    horizon = horizon_of(demand, equilibrium, size)
-    length = horizon or length_of(demand, clock, equilibrium, tables)
-    every = max(1, length // _WINDOWS)
-    warm_up = 0 if horizon is None else length // every // 5
-    each = [setting for setting in settings for _ in tables]
-    served = tables * len(settings)
-    limits_each = [limits_of(limits, setting) for setting in each]
-    if caching:
-        found = _serve_caching(served, rules, limits_each, clock, on_progress)
+    table, statuses = _runs(plan, backend, on_progress)
+    return _answer(plan, table, statuses, _held_against(plan, log) if log is not None else {})
+
+
+def _runs(
+    plan: Plan,
+    backend: Literal["auto", "jax", "reference"],
+    on_progress: Callable[[int, int], None] | None,
+) -> tuple[xr.Dataset, list[str]]:
+    """Metrics [setting, run] of everything that is planned, and how each run ended."""
+    settings = [setting for setting in plan.settings for _ in plan.tables]
+    served = plan.tables * len(plan.settings)
+    limits = [limits_of(plan.limits, setting) for setting in settings]
+    if plan.caching:
+        found = _serve_caching(served, plan.rules, limits, plan.clock, on_progress)
         statuses = [RunStatus.DONE.name] * len(served)
     else:
         run = serve(
             served,
-            rules,
-            limits_each,
-            clock=clock,
-            clients=[setting.clients for setting in each],
-            iterations=horizon,
-            every=every,
+            plan.rules,
+            limits,
+            clock=plan.clock,
+            clients=[setting.clients for setting in settings],
+            iterations=plan.horizon,
+            every=plan.every,
             backend=backend,
             on_progress=on_progress,
         )
-        found, statuses = _metrics(run, warm_up), run.status.values.tolist()
-    table = _table(found, settings, len(tables))
-    objectives = objectives_of(demand, clock)
+        found, statuses = _metrics(run, plan.warm_up), run.status.values.tolist()
+    return _table(found, plan.settings, len(plan.tables)), statuses
+
+
+def _answer(
+    plan: Plan, table: xr.Dataset, statuses: Sequence[str], bias: Mapping[str, Bias]
+) -> Recommendation:
+    """What the runs say: the frontier, and what to take."""
     values = {str(name): column.values for name, column in table.data_vars.items()}
-    means = np.stack([values[name].mean(axis=1) for name in objectives], axis=1)
-    choice = choose(settings, values, slos, throughput=objectives[0], tails=objectives[2:])
-    end = smallest_without_preemptions(settings, values["preemptions"])
-    if mostly_start(demand, equilibrium, size):  # they say nothing of how it goes on
+    throughput, _, *tails = plan.objectives
+    choosing = {"throughput": throughput, "tails": tails}
+    choice = choose(plan.settings, values, plan.slos, **choosing)
+    end = smallest_without_preemptions(plan.settings, values["preemptions"])
+    if mostly_start(plan.demand, plan.equilibrium, plan.size):  # they say nothing of later
         choice, end = Choice(None, (), (), None), None
-    bias: Mapping[str, Bias] = {}
-    if log is not None:
-        wanted = (*objectives, *(slo.metric for slo in slos))
-        bias = _held_against(log, tables[0], rules, caching, limits_each[0], clock, wanted)
     candidate = choice.index
     if bias:
-        choice = beyond_bias(
-            choice, bias, settings, values, slos, throughput=objectives[0], tails=objectives[2:]
-        )
-    right = RunStatus.DONE if horizon is None else RunStatus.HORIZON
+        choice = beyond_bias(choice, bias, plan.settings, values, plan.slos, **choosing)
+    objectives = np.stack([values[name].mean(axis=1) for name in plan.objectives], axis=1)
+    right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
     return Recommendation(
-        engine=rules,
-        caching=caching,
-        limits=limits,
-        demand=demand,
-        clock=clock,
-        equilibrium=equilibrium,
-        settings=settings,
+        engine=plan.rules,
+        caching=plan.caching,
+        limits=plan.limits,
+        demand=plan.demand,
+        clock=plan.clock,
+        equilibrium=plan.equilibrium,
+        settings=plan.settings,
         table=table,
-        objectives=objectives,
-        frontier=_frontier(means, settings),
-        slos=slos,
+        objectives=plan.objectives,
+        frontier=_frontier(objectives, plan.settings),
+        slos=plan.slos,
         choice=choice,
         candidate=candidate,
         bias=bias,
         end_of_preemption=end,
-        requests=size,
-        warm_up=warm_up * every,
-        iterations=horizon,
+        requests=plan.size,
+        warm_up=plan.warm_up * plan.every,
+        iterations=plan.horizon,
         unfinished=sum(status != right.name for status in statuses),
     )
 
@@ -232,27 +202,21 @@ def _serve_caching(
     return xr.Dataset(columns, attrs=found[0].attrs)
 
 
-def _held_against(
-    log: VllmLog,
-    requests: Requests,
-    rules: EngineRules,
-    caching: bool,
-    limits: Limits,
-    clock: IterationClock,
-    wanted: tuple[str, ...],
-) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:
         InputError: requests that are not the log's.
     """
+    requests, limits = plan.tables[0], limits_of(plan.limits, plan.settings[0])
     if len(requests) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
-    if caching:
-        run = serve_caching(requests, rules, limits, clock)
+    if plan.caching:
+        run = serve_caching(requests, plan.rules, limits, plan.clock)
     else:
-        run = serve(requests, rules, limits, clock=clock, backend="reference")
-    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *wanted))))
+        run = serve(requests, plan.rules, limits, clock=plan.clock, backend="reference")
+    wanted = (OUTPUT, *plan.objectives, *(slo.metric for slo in plan.slos))
+    return biases(run, log, tuple(dict.fromkeys(wanted)))
 
 
 def _frontier(

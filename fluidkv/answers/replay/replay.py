@@ -39,6 +39,7 @@ from fluidkv.traces.vllm_bench import REQUESTS_FILE
 from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 
+_OTHER: Mapping[Half, Half] = {"first": "second", "second": "first"}
 Errors = Mapping[str, SeriesError | RelativeError | None]
 """Keyed as `SERIES` and `LATENCIES`; None where the part has no such request."""
 
@@ -156,14 +157,12 @@ def replay_log(
     """
     log, server = _log(Path(source)), read_vllm_server(source)
     limits = _limits(server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
-    requests = Requests(
-        log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
-    )
+    arrival = log.arrival_s - log.arrival_s[0]
+    requests = Requests(log.input_lengths, log.decode_lengths, arrival=arrival)
     # What requests can hold, which a log's own capacity may be a block above.
     points = tick_points(**replace(log, capacity=limits.blocks * limits.block_size).clock_arrays())
     clock_fit = fit_clock(points, half=fit)
-    fitted = _part(log, points, fit)
-    other = _part(log, points, "second" if fit == "first" else "first")
+    fitted, other = (_part(log, points, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, points.duration_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))

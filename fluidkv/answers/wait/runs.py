@@ -94,7 +94,7 @@ class Comparison:
     policies: tuple[PolicyRuns, ...]
 
 
-def compare_policies(
+def played_policies(
     system: WaitSystem,
     policy: Policy,
     *,
@@ -160,7 +160,7 @@ def require_work(system: WaitSystem, time: Fraction, seeds: int) -> None:
     """Refuse runs that nobody would wait for.
 
     Raises:
-        InputError: as `compare_policies`.
+        InputError: as `played_policies`.
     """
     most = MOST * _affordable(system, seeds)
     if time > most:

@@ -17,7 +17,7 @@ from fluidkv.answers.wait import report
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, nested_answer
 from fluidkv.answers.wait.report import number
-from fluidkv.answers.wait.runs import Comparison, compare_policies, require_work
+from fluidkv.answers.wait.runs import Comparison, played_policies, require_work
 from fluidkv.errors import InputError
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
 from fluidkv.wait.policy import NestedWait, Wait
@@ -244,20 +244,13 @@ def wait_study(
     chance = _chance(delta, unknown_lengths=unknown_lengths)
     if segment_ends is not None and not unknown_lengths:
         raise InputError("segment_ends", list(segment_ends), "together with unknown_lengths")
-    play = None
-    if simulate:
-        time = None if duration is None else exact("duration", duration, above=0)
-        play = partial(
-            compare_policies, seeds=count("seeds", seeds), duration=time, on_progress=on_progress
-        )
+    play = _play(seeds, duration, on_progress) if simulate else None
     own = None if thresholds is None else tuple(count("thresholds", n) for n in thresholds)
 
     equilibrium = fluid_equilibrium(system)
     if simulate and duration is not None:  # before thresholds are computed, which may take long
         require_work(system, exact("duration", duration, above=0), seeds)
-    given = None
-    if own is not None and not unknown_lengths:
-        given = check_thresholds(system, own, room)
+    given = None if own is None or unknown_lengths else check_thresholds(system, own, room)
     nested = None
     if unknown_lengths:
         nested = nested_answer(
@@ -281,6 +274,15 @@ def wait_study(
         load=load,
     )
     return _completed(answer, play)
+
+
+def _play(
+    seeds: int, duration: Exact | None, on_progress: Callable[[str], None] | None
+) -> "partial[Comparison]":
+    time = None if duration is None else exact("duration", duration, above=0)
+    return partial(
+        played_policies, seeds=count("seeds", seeds), duration=time, on_progress=on_progress
+    )
 
 
 def _room(system: WaitSystem, capacity: Exact) -> Fraction:

@@ -12,7 +12,7 @@ from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.exact.one_class.cascade import Cascade
+    from fluidkv.exact.one_class.collapse import Cascade
     from fluidkv.workload import System
 
 # Numbers grow longer with every exact iteration, so that their number is what exactness costs.

@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.recommend import Demand, Recommendation
-    from fluidkv.answers.recommend.logged import LoggedServer
+    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
     from fluidkv.figures.figure import Figure
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces import LoadReport, Trace
@@ -116,6 +116,9 @@ _RUNS = "Number of runs of each setting, each with other requests."
 _Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, most=_LARGEST)]
 
 
+_Out = Annotated[Path | None, opt.out("JSON, a table of all that was tried, and a figure")]
+
+
 def recommend(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
@@ -139,9 +142,7 @@ def recommend(
     requests: _Requests = None,
     runs: _Runs = 4,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
-    out: Annotated[
-        Path | None, opt.out("JSON, a table of all that was tried, and a figure")
-    ] = None,
+    out: _Out = None,
     json_: opt.Json = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
@@ -156,14 +157,8 @@ def recommend(
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     read.only_with("--format", format_, "SOURCE", source)
     read.only_with("--client-cap", client_cap, "--clients", clients)
-    from fluidkv.answers.recommend.logged import ServerSettings
-
     # Everything that can be refused without reading a file, before a file is read.
-    tokens = None if capacity is None else int(capacity)
-    ticks = None if clock is None else values.clock(clock)
-    server = ServerSettings(
-        tokens, ticks, block_size, max_num_batched_tokens, values.now(now or [])
-    )
+    server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [values.slo(text) for text in slo or []]
     load, report = requests_of(source, class_, preset, format_)
@@ -171,10 +166,7 @@ def recommend(
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
-    if server.capacity is None:
-        raise InputError("--capacity", "none", "a number of KV tokens")
-    if block_size is not None:
-        _fits_blocks(server.capacity, block_size)
+    tokens = _tokens(server, block_size)
     demand, why = _demand(load, server.clock, rate, clients, replay, speed)
     options: dict[str, Any] = {
         "clock": server.clock,
@@ -192,10 +184,10 @@ def recommend(
         engine = engine or (logged.engine if demand.kind in ("replay", "rate") else "vllm")
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    found = _run(load, server.capacity, engine or "vllm", demand, options)
+    found = _run(load, tokens, engine or "vllm", demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
-    version = None if logged is None else logged.settings.version
+    version = logged and logged.settings.version
     give(
         found.as_dict,
         lambda page: say_recommendation(page, found, load.name, notes, version),
@@ -205,6 +197,30 @@ def recommend(
         beside=lambda: _beside(found),
     )
     return NO_PICK if found.choice.index is None else 0
+
+
+def _server(
+    capacity: Fraction | None,
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    now: list[str] | None,
+) -> "ServerSettings":
+    """The server as the options say."""
+    from fluidkv.answers.recommend.logged import ServerSettings
+
+    tokens = None if capacity is None else int(capacity)
+    ticks = None if clock is None else values.clock(clock)
+    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+
+
+def _tokens(server: "ServerSettings", block_size: int | None) -> int:
+    """The capacity, which a given block size has to divide."""
+    if server.capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    if block_size is not None:
+        _fits_blocks(server.capacity, block_size)
+    return server.capacity
 
 
 def _log_of(

@@ -158,19 +158,10 @@ def wait(
     if type_:
         load = _of_types(type_, base, per_kv_token, unit)
     else:
-        from fluidkv.answers.wait.load import binned_load
-
         requests, report = requests_of(source, None, preset, format_)
-        with read.as_options(_OPTIONS):
-            load = binned_load(
-                requests,
-                base,
-                per_kv_token,
-                rate=rate,
-                bins=bins,
-                common_input=unknown_lengths,
-                read="" if report is None else report.summary().splitlines()[0],
-            )
+        first = "" if report is None else report.summary().splitlines()[0]
+        how = {"rate": rate, "bins": bins, "common_input": unknown_lengths, "read": first}
+        load = _binned(requests, base, per_kv_token, how)
     options: dict[str, Any] = {
         "unknown_lengths": unknown_lengths,
         "delta": delta,
@@ -197,6 +188,13 @@ def wait(
         name="wait.json",
         beside=beside,
     )
+
+
+def _binned(requests: Any, base: Any, per_kv_token: Any, how: dict[str, Any]) -> "Load":
+    from fluidkv.answers.wait.load import binned_load
+
+    with read.as_options(_OPTIONS):
+        return binned_load(requests, base, per_kv_token, **how)
 
 
 def _answer(

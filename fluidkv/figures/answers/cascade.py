@@ -5,27 +5,20 @@ The picture of `fluidkv.answers.study.StudyResult.collapses`, for the first star
 
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.study import StudyResult
-    from fluidkv.exact.one_class.homogeneous import Homogeneous
+from fluidkv import answers, exact
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, name_axes, zero_line
 
 _AFTER = 1.25  # of the time to the worst case is shown
 _ROUNDS_AFTER = 3  # and so many rounds of it at least
 _DARKEST = 0.3  # opacity of the ground in the worst case
 
 
-def cascade_figure(result: "StudyResult", alike: "Homogeneous") -> Figure:
+def cascade_figure(result: "answers.StudyResult", alike: "exact.Homogeneous") -> Figure:
     """Requests in flight, throughput and empty stages over time, from one disturbed start.
 
     Args:
@@ -49,7 +42,7 @@ def cascade_figure(result: "StudyResult", alike: "Homogeneous") -> Figure:
     )
 
 
-def _data(result: "StudyResult", alike: "Homogeneous") -> Data:
+def _data(result: "answers.StudyResult", alike: "exact.Homogeneous") -> Data:
     """One row a window of iterations; the number of an event is that of its window's end.
 
     `throughput` is a mean over the last `averaged` iterations, l1 in whole windows, or over all
@@ -90,23 +83,23 @@ def _mean_of_last(values: NDArray[np.float64], count: int) -> NDArray[np.float64
     return (sums[ends] - sums[starts]) / (ends - starts)
 
 
-def _draw(data: Data, canvas: "Canvas") -> None:
+def _draw(data: Data, canvas: Canvas) -> None:
     in_flight, throughput, empty = canvas.subplots(3, 1, sharex=True, height_ratios=[1.3, 1, 1])
     canvas.suptitle(_title(data), x=0.01, ha="left")
-    n = array(data, "iteration")
+    n = data["iteration"]
     for ax in (in_flight, throughput, empty):
         _shade_phases(ax, data)
-        first = scalar(data, "first_eviction")
+        first = data["first_eviction"]
         if first <= n[-1]:
             ax.axvline(first, color=ORANGE, linewidth=1.0)
     zero_line(in_flight, 100)
-    in_flight.plot(n, 100 * array(data, "in_flight"), color=BLUE, linewidth=0.8)
+    in_flight.plot(n, 100 * data["in_flight"], color=BLUE, linewidth=0.8)
     in_flight.yaxis.set_major_formatter("{x:g}")
     in_flight.set_ylabel("in flight,\n% of equilibrium")
-    if scalar(data, "first_eviction") <= n[-1]:
+    if data["first_eviction"] <= n[-1]:
         in_flight.annotate(
-            f"first eviction, {scalar(data, 'first_eviction'):,.0f} ",
-            (scalar(data, "first_eviction"), 1),
+            f"first eviction, {data['first_eviction']:,.0f} ",
+            (data["first_eviction"], 1),
             (-3, -3),
             xycoords=("data", "axes fraction"),
             textcoords="offset points",
@@ -115,68 +108,61 @@ def _draw(data: Data, canvas: "Canvas") -> None:
             color=ORANGE,
             fontsize=8.5,
         )
-    worst = 100 * scalar(data, "worst_case_ratio")
+    worst = 100 * data["worst_case_ratio"]
     zero_line(throughput, 100)
     throughput.axhline(worst, color=GREY, linewidth=0.8, linestyle="--")
     throughput.annotate(
-        f"worst case, {worst:.1f} %",
-        (0, worst),
-        (4, 3),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        color=GREY,
-        fontsize=8.5,
+        f"worst case, {worst:.1f} %", (0, worst), (4, 3), xycoords=("axes fraction", "data"), **NOTE
     )
-    throughput.plot(n, 100 * array(data, "throughput"), color=BLUE)
+    throughput.plot(n, 100 * data["throughput"], color=BLUE)
     throughput.set_ylabel("throughput,\n% of equilibrium")
-    empty.step(n, array(data, "empty_stages"), where="post", color=BLUE)
-    top = scalar(data, "decode_length") - 1
+    empty.step(n, data["empty_stages"], where="post", color=BLUE)
+    top = data["decode_length"] - 1
     empty.set_ylim(-0.05 * top, 1.1 * top)
     empty.locator_params(axis="y", integer=True, nbins=5)
-    empty.set_ylabel(f"empty stages,\nof {top + 1:,.0f}")
-    empty.set_xlabel("iteration")
+    name_axes(empty, "iteration", f"empty stages,\nof {top + 1:,.0f}")
     empty.xaxis.set_major_formatter("{x:,g}")
     empty.set_xlim(0, n[-1])
 
 
-def _shade_phases(ax: "Axes", data: Data) -> None:
+def _shade_phases(ax: Axes, data: Data) -> None:
     """The ground of each phase, from one loss of support to the next: darker with each level."""
-    n, empty = array(data, "iteration"), array(data, "empty_stages")
+    n, empty = data["iteration"], data["empty_stages"]
     losses = np.flatnonzero(np.diff(empty) > 0) + 1
-    darkest = _DARKEST / (scalar(data, "decode_length") - 1)
+    darkest = _DARKEST / (data["decode_length"] - 1)
     for first, end in pairwise([*losses, len(n) - 1]):
         shade = darkest * float(empty[first])
         ax.axvspan(n[first], n[end], color=GREY, alpha=shade, linewidth=0)
 
 
 def _title(data: Data) -> str:
-    first, settled = scalar(data, "first_eviction"), scalar(data, "settled")
+    first, settled = data["first_eviction"], data["settled"]
     if np.isfinite(settled):
-        lost = 100 * (1 - scalar(data, "worst_case_ratio"))
+        lost = 100 * (1 - data["worst_case_ratio"])
         return (
             f"Equal requests fall into step within {settled:,.0f} iterations and lose "
             f"{lost:.0f} % of throughput"
         )
     if np.isfinite(first):
-        top = array(data, "empty_stages")[-1]
+        top = data["empty_stages"][-1]
         return (
             f"Evictions begin by iteration {first:,.0f}; {top:,.0f} of "
-            f"{scalar(data, 'decode_length'):,.0f} stages are empty at the end"
+            f"{data['decode_length']:,.0f} stages are empty at the end"
         )
-    return f"No eviction yet in {array(data, 'iteration')[-1]:,.0f} iterations: the swing grows"
+    return f"No eviction yet in {data['iteration'][-1]:,.0f} iterations: the swing grows"
 
 
-def _caption(result: "StudyResult", alike: "Homogeneous", data: Data) -> str:
-    every = scalar(data, "every")
+def _caption(result: "answers.StudyResult", alike: "exact.Homogeneous", data: Data) -> str:
+    every = data["every"]
     words = [
         f"One disturbed start ({result.simulation.groups[0].name}) of requests that all have "
         f"{alike.input_length:,} input and {alike.decode_length:,} output tokens, in the saturated "
         "mass model. Requests in flight and throughput in per cent of the eviction-free "
         "equilibrium; throughput over the last "
-        f"{scalar(data, 'averaged'):,.0f} iterations. What is empty stays empty as the requests "
+        f"{data['averaged']:,.0f} iterations. What is empty stays empty as the requests "
         "move up, stage by stage; the ground is darker the more stages are.",
         f"The worst case, where all requests share one stage, completes "
-        f"{scalar(data, 'worst_case_ratio'):.1%} of the equilibrium.",
+        f"{data['worst_case_ratio']:.1%} of the equilibrium.",
     ]
     if every > 1:
         words.append(

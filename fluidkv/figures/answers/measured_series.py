@@ -6,20 +6,14 @@ is left out of data, picture and caption.
 """
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv.figures.figure import Data, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.exact.linear_stability import StabilityResult
-    from fluidkv.measured import Comparison, Timeseries
+from fluidkv import exact
+from fluidkv.figures.figure import Axes, Canvas, Data
+from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes, zero_line
+from fluidkv.measured import Comparison, Timeseries
 
 _MODE_POINTS = 400  # enough for a smooth curve
 # A mode that grows more than this over the window is either invisible at its start or beyond the
@@ -28,7 +22,7 @@ _MOST_GROWTH = 10.0
 
 
 def measured_data(
-    series: "Timeseries", comparison: "Comparison", predicted: "StabilityResult"
+    series: Timeseries, comparison: Comparison, predicted: "exact.StabilityResult"
 ) -> Data:
     """The series, its autocorrelation, both periods, and a growing mode fitted to the series.
 
@@ -74,9 +68,8 @@ def measured_data(
     return data
 
 
-def draw_measured(data: Data, canvas: "Canvas", title: str) -> None:
+def draw_measured(data: Data, canvas: Canvas, title: str) -> None:
     """Series and, where there is one, autocorrelation."""
-    canvas.suptitle(title, x=0.01, ha="left")
     if "lag_s" not in data:
         _draw_series(data, canvas.subplots())
         return
@@ -99,7 +92,7 @@ def describe_measured(data: Data, *, no_oscillation: str = "") -> str:
     if "lag_s" in data:
         words.append(
             "Below: autocorrelation in the window, whose peak lies at "
-            f"{seconds(scalar(data, 'measured_period_s'))}; red noise reaches that height with "
+            f"{seconds(data['measured_period_s'])}; red noise reaches that height with "
             f"probability {_shown(data, 'p_value', '.3f')}."
         )
     elif no_oscillation:
@@ -151,10 +144,10 @@ def _mode_words(data: Data) -> list[str]:
     if "predicted_period_s" not in data:
         return ["No period is predicted."]
     period = (
-        f"{seconds(scalar(data, 'predicted_period_s'))} at the measured "
+        f"{seconds(data['predicted_period_s'])} at the measured "
         f"{_shown(data, 'iterations_per_s', '.1f')} iterations a second"
     )
-    growth = scalar(data, "predicted_growth_per_s")
+    growth = data["predicted_growth_per_s"]
     if growth == 0:
         return [f"The leading mode, of period {period}, neither grows nor fades by prediction."]
     if growth < 0:
@@ -164,14 +157,14 @@ def _mode_words(data: Data) -> list[str]:
             "feeds them, so no curve is predicted."
         ]
     if "mode" not in data:
-        window = scalar(data, "window_end_s") - scalar(data, "window_start_s")
+        window = data["window_end_s"] - data["window_start_s"]
         powers = growth * window / math.log(10)
         return [
             f"The predicted growing mode, of period {period}, is not drawn: over the window it "
             f"would grow by a factor of 10^{powers:.1f}, and it is predicted for small deviations "
             "only."
         ]
-    first, second = scalar(data, "spread_first_half"), scalar(data, "spread_second_half")
+    first, second = data["spread_first_half"], data["spread_second_half"]
     follows = "do not follow its growth" if second <= first else "grow, too"
     return [
         f"Orange: the predicted growing mode. Its period, {period}, and its growth are predicted; "
@@ -184,52 +177,45 @@ def _mode_words(data: Data) -> list[str]:
 
 
 def _shown(data: Data, name: str, form: str) -> str:
-    return format(scalar(data, name), form)
+    return format(data[name], form)
 
 
-def _draw_series(data: Data, ax: "Axes") -> None:
-    t_s, running = array(data, "t_s"), array(data, "running")
+def _draw_series(data: Data, ax: Axes) -> None:
+    t_s, running = data["t_s"], data["running"]
     # Seconds since 1970 would say nothing: a log that starts far from 0 is shown from its start.
     origin = 0.0 if t_s[0] <= t_s[-1] - t_s[0] else float(t_s[0])
-    start, end = (scalar(data, f"window_{side}_s") - origin for side in ("start", "end"))
-    level = scalar(data, "predicted_in_flight")
+    start, end = (data[f"window_{side}_s"] - origin for side in ("start", "end"))
+    level = data["predicted_in_flight"]
     ax.axvspan(start, end, color=PALE, zorder=0)
     ax.plot(t_s - origin, running, color=BLUE, label="measured")
     label = f"predicted equilibrium, {level:.1f} requests"
     ax.axhline(level, color=BLACK, linestyle="--", linewidth=1.0, label=label)
     if "mode" in data:
-        period = scalar(data, "predicted_period_s")
+        period = data["predicted_period_s"]
         label = f"predicted mode, {seconds(period)} (phase and size fitted)"
-        ax.plot(array(data, "mode_t_s") - origin, array(data, "mode"), color=ORANGE, label=label)
+        ax.plot(data["mode_t_s"] - origin, data["mode"], color=ORANGE, label=label)
     last = float(t_s[-1]) - origin
-    ax.annotate(
-        "window of the measurement",
-        (start, 0),
-        (3, 4),
-        textcoords="offset points",
-        color=GREY,
-        fontsize=8,
-    )
+    ax.annotate("window of the measurement", (start, 0), (3, 4), **SMALL_NOTE)
     # A fifth more than the curves need, for the legend.
-    ax.set_ylim(0, 1.2 * max(running.max(), level, np.max(data.get("mode", 0.0)), 1.0))
-    ax.set_xlim(min(0.0, float(t_s[0]) - origin), last + 0.005 * max(last, 1.0))
-    ax.set_xlabel("time since the first tick (s)" if origin else "time (s)")
-    ax.set_ylabel("requests running")
+    name_axes(ax, "time since the first tick (s)" if origin else "time (s)", "requests running")
+    ax.set(
+        ylim=(0, 1.2 * max(running.max(), level, np.max(data.get("mode", 0.0)), 1.0)),
+        xlim=(min(0.0, float(t_s[0]) - origin), last + 0.005 * max(last, 1.0)),
+    )
     ax.legend(loc="upper left", ncols=3)
 
 
-def _draw_autocorrelation(data: Data, ax: "Axes") -> None:
+def _draw_autocorrelation(data: Data, ax: Axes) -> None:
     zero_line(ax, 0)
-    lags = array(data, "lag_s")
-    ax.plot(lags, array(data, "autocorrelation"), color=BLUE)
+    lags = data["lag_s"]
+    ax.plot(lags, data["autocorrelation"], color=BLUE)
     for source, color in (("predicted", ORANGE), ("measured", GREEN)):
         if f"{source}_period_s" in data:
-            period = scalar(data, f"{source}_period_s")
+            period = data[f"{source}_period_s"]
             beyond = ", beyond the lags shown" if period > lags[-1] else ""
             ax.axvline(period, color=color, label=f"{source} period, {seconds(period)}{beyond}")
     ax.legend(loc="upper right", ncols=2)
     ax.set_xlim(0, lags[-1])
     # Above 1 is room for the legend.
-    ax.set_ylim(min(-0.5, 1.1 * float(array(data, "autocorrelation").min())), 1.3)
-    ax.set_xlabel("lag (s)")
-    ax.set_ylabel("autocorrelation\nof running")
+    name_axes(ax, "lag (s)", "autocorrelation\nof running")
+    ax.set_ylim(min(-0.5, 1.1 * float(data["autocorrelation"].min())), 1.3)

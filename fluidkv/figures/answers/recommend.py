@@ -1,18 +1,12 @@
 """The settings that a recommendation tried: throughput against preemptions and against the tail."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.recommend import Recommendation
+from fluidkv import answers
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 
 # What is turned -> how it is drawn. A setting has the first of these that fits; pairs come last.
 _KINDS = (
@@ -30,7 +24,7 @@ _AS_NOW, _PAIR = -1, len(_KINDS)
 _LEAST = 0.5  # of the best throughput: slower settings would squeeze all others into a corner
 
 
-def recommend_frontier(found: "Recommendation") -> Figure:
+def recommend_frontier(found: "answers.Recommendation") -> Figure:
     """Every setting a point, the pick ringed, today a star; means over runs, ranges as bars."""
     title = _title(found)
     unit = found.clock.unit
@@ -53,7 +47,7 @@ def recommend_frontier(found: "Recommendation") -> Figure:
     )
 
 
-def _title(found: "Recommendation") -> str:
+def _title(found: "answers.Recommendation") -> str:
     taken = found.choice.index
     if found.all_start:
         return f"{found.engine.label}: runs too short for a pick"
@@ -68,7 +62,7 @@ def _title(found: "Recommendation") -> str:
     return f"{found.engine.label}: preemptions {now:,.4g} to {then:,.4g}, throughput {gain:+.1%}"
 
 
-def _data(found: "Recommendation") -> Data:
+def _data(found: "answers.Recommendation") -> Data:
     speeds = found.table[found.throughput].values
     taken = found.choice.index
     return {
@@ -85,7 +79,7 @@ def _data(found: "Recommendation") -> Data:
     }
 
 
-def _measured(found: "Recommendation", metric: str) -> float:
+def _measured(found: "answers.Recommendation", metric: str) -> float:
     """What the log says of the server as it is; NaN without a log."""
     return found.bias[metric].measured if metric in found.bias else float("nan")
 
@@ -96,7 +90,7 @@ def _around(low: float, high: float) -> tuple[float, float]:
     return low - margin, high + margin
 
 
-def _setting(found: "Recommendation") -> str:
+def _setting(found: "answers.Recommendation") -> str:
     """What was asked about, for the second line of the title."""
     demand = found.demand
     each = "a second" if found.clock.unit == "s" else "an iteration"
@@ -114,7 +108,7 @@ def _setting(found: "Recommendation") -> str:
     )
 
 
-def _kind(found: "Recommendation", index: int) -> int:
+def _kind(found: "answers.Recommendation", index: int) -> int:
     names = [name for name, *_ in _KINDS]
     changed = [names.index(knob) for knob in found.settings[index].changed(found.settings[0])]
     if not changed:
@@ -122,23 +116,24 @@ def _kind(found: "Recommendation", index: int) -> int:
     return _PAIR if len(changed) > 1 else changed[0]
 
 
-def _draw(data: Data, canvas: "Canvas", *, title: str, unit: str, tail: str) -> None:
+def _draw(data: Data, canvas: Canvas, *, title: str, unit: str, tail: str) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
     each = "second" if unit == "s" else "iteration"
     _points(left, data, "preemptions")
     left.set_xscale("symlog", linthresh=1, linscale=0.4)  # none at all has its place
+    name_axes(
+        left, "preemptions in a run", f"output tokens a{'n' if each == 'iteration' else ''} {each}"
+    )
     left.set_xlim(left=-0.3)
-    left.set_xlabel("preemptions in a run")
-    left.set_ylabel(f"output tokens a{'n' if each == 'iteration' else ''} {each}")
     _points(right, data, "tail")
     right.set_xlabel(f"{_TAILS[tail]}, {'s' if unit == 's' else 'iterations'}")
     right.scatter(
-        scalar(data, "measured_tail"),
-        scalar(data, "measured_throughput"),
+        data["measured_tail"],
+        data["measured_throughput"],
         s=70,
         marker="X",
         color=BLACK,
-        label="measured" if np.isfinite(scalar(data, "measured_throughput")) else None,
+        label="measured" if np.isfinite(data["measured_throughput"]) else None,
         zorder=5,
     )
     handles, labels = right.get_legend_handles_labels()
@@ -147,25 +142,25 @@ def _draw(data: Data, canvas: "Canvas", *, title: str, unit: str, tail: str) -> 
     left.set_title("filled: on the frontier; hollow: another setting beats it", fontsize=7.5)
     shown = _shown(data)
     if not shown.all():
-        low = array(data, "throughput_low")[shown].min()
-        left.set_ylim(*_around(low, array(data, "throughput_high").max()))
-        right.set_xlim(*_around(array(data, "tail")[shown].min(), array(data, "tail")[shown].max()))
+        low = data["throughput_low"][shown].min()
+        left.set_ylim(_around(low, data["throughput_high"].max()))
+        right.set_xlim(_around(data["tail"][shown].min(), data["tail"][shown].max()))
         hidden = int((~shown).sum())
         right.set_title(f"{hidden} below half of the best throughput not shown", fontsize=7.5)
 
 
 def _shown(data: Data) -> np.ndarray:
     """Settings that are not far slower than the best; today's and the pick in any case."""
-    speed = array(data, "throughput")
-    index, pick = np.arange(speed.size), scalar(data, "pick")
-    return (speed >= _LEAST * speed.max()) | (array(data, "kind") == _AS_NOW) | (index == pick)
+    speed = data["throughput"]
+    index, pick = np.arange(speed.size), data["pick"]
+    return (speed >= _LEAST * speed.max()) | (data["kind"] == _AS_NOW) | (index == pick)
 
 
-def _points(ax: "Axes", data: Data, against: str) -> None:
-    x, y, kind = array(data, against), array(data, "throughput"), array(data, "kind")
-    low, high = y - array(data, "throughput_low"), array(data, "throughput_high") - y
+def _points(ax: Axes, data: Data, against: str) -> None:
+    x, y, kind = data[against], data["throughput"], data["kind"]
+    low, high = y - data["throughput_low"], data["throughput_high"] - y
     ax.errorbar(x, y, yerr=(low, high), fmt="none", ecolor=GREY, elinewidth=0.6, alpha=0.5)
-    on_frontier = np.isin(np.arange(x.size), array(data, "frontier"))
+    on_frontier = np.isin(np.arange(x.size), data["frontier"])
     looks = [(code, *look) for code, (_, *look) in enumerate(_KINDS)]
     for code, label, colour, marker in [*looks, (_PAIR, "watermark and max_num_seqs", GREY, "o")]:
         for chosen, face in ((on_frontier, colour), (~on_frontier, "white")):
@@ -175,7 +170,7 @@ def _points(ax: "Axes", data: Data, against: str) -> None:
             ax.scatter([], [], s=22, marker=marker, color=colour, label=label)
     now = kind == _AS_NOW
     ax.scatter(x[now], y[now], s=90, marker="*", color=BLACK, label="as it is now", zorder=3)
-    pick = scalar(data, "pick")
+    pick = data["pick"]
     if not np.isnan(pick):
         ring = int(pick)
         ax.scatter(
@@ -183,9 +178,9 @@ def _points(ax: "Axes", data: Data, against: str) -> None:
         )
 
 
-def _caption(found: "Recommendation", data: Data) -> str:
+def _caption(found: "answers.Recommendation", data: Data) -> str:
     return (
-        f"{array(data, 'throughput').size} settings of {found.engine.label}, the same requests in "
+        f"{data['throughput'].size} settings of {found.engine.label}, the same requests in "
         f"each: means over {found.runs} runs of {found.requests:,} requests, bars from the lowest "
         "to the highest run. Filled: no other setting beats it in throughput, preemptions and "
         "tails together; hollow: one does. Settings below half of the best "

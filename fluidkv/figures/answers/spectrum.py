@@ -2,21 +2,15 @@
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fluidkv import answers, exact
 from fluidkv.figures import wording
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes, zero_line
 from fluidkv.verdict import Stability
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.study import StudyResult
 
 # Periods shown: from this share of the longest decode length to this multiple of it.
 _SHORTEST, _LONGEST = 1 / 32, 10
@@ -26,7 +20,7 @@ _OVERSAMPLING = 64
 _FEWEST_FREQUENCIES = 4096
 
 
-def spectrum_figure(result: "StudyResult") -> Figure:
+def spectrum_figure(result: "answers.StudyResult") -> Figure:
     """Gain by period; roots of F besides where the certificate enclosed all of them."""
     certificate = result.stability.certificate
     return Figure(
@@ -41,24 +35,21 @@ def spectrum_figure(result: "StudyResult") -> Figure:
     )
 
 
-def _data(result: "StudyResult") -> Data:
+def _data(result: "answers.StudyResult") -> Data:
     """Gains of admissions and of requests in flight at each period; roots and leading roots.
 
     With w = exp(-2 pi i / period): admissions swing by G(1) / |G(w)| for a relative swing of 1 of
     the memory, requests in flight by that times |A(w)| / A(1), with G = sum of V_s w^s and
     A = sum of alpha_s w^s.
     """
-    from fluidkv.exact.roots.spectrum import SMALL_DEGREE
-    from fluidkv.exact.survival import survival_weights
-
-    weights = survival_weights(result.system.workload)
+    weights = exact.survival_weights(result.system.workload)
     memory = np.array([v / weights.memory[0] for v in weights.memory])
     alive = np.array([a / weights.requests[0] for a in weights.requests])
     certificate = result.stability.certificate
     leading = _complex([complex(root.ball.mid()) for root in certificate.leading])
     growing = result.growing_modes.modes
     outside = _complex([complex(mode.root.ball.mid()) for mode in growing])
-    roots = _complex(np.roots(memory) if certificate.degree <= SMALL_DEGREE else [])
+    roots = _complex(np.roots(memory) if certificate.degree <= exact.SMALL_DEGREE else [])
     period, admissions, in_flight = _gains(memory, alive)
     return {
         "period": period,
@@ -100,9 +91,9 @@ def _gains(
     return size / k, admissions, admissions * survivors
 
 
-def _draw(result: "StudyResult", data: Data, canvas: "Canvas") -> None:
+def _draw(result: "answers.StudyResult", data: Data, canvas: Canvas) -> None:
     canvas.suptitle(_title(result), x=0.01, ha="left")
-    if array(data, "root_real").size:
+    if data["root_real"].size:
         plane, gain = canvas.subplots(1, 2, width_ratios=[1, 1.7])
         _draw_plane(data, plane)
         gain.set_title("response by period")
@@ -111,20 +102,16 @@ def _draw(result: "StudyResult", data: Data, canvas: "Canvas") -> None:
     _draw_gain(result, data, gain)
 
 
-def _draw_gain(result: "StudyResult", data: Data, ax: "Axes") -> None:
-    period = array(data, "period")
+def _draw_gain(result: "answers.StudyResult", data: Data, ax: Axes) -> None:
+    period = data["period"]
     zero_line(ax, 1)
-    ax.plot(period, array(data, "gain_admissions"), color=BLUE, linewidth=1.0, label="admissions")
-    ax.plot(
-        period, array(data, "gain_in_flight"), color=GREY, linewidth=1.0, label="requests in flight"
-    )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
+    ax.plot(period, data["gain_admissions"], color=BLUE, linewidth=1.0, label="admissions")
+    ax.plot(period, data["gain_in_flight"], color=GREY, linewidth=1.0, label="requests in flight")
+    name_axes(ax, log="xy")
     # A root on the circle would send the top away; a blind spot of requests in flight the bottom.
-    top = min(float(array(data, "gain_admissions").max()), 1e6)
-    low = min(1.0, max(float(array(data, "gain_in_flight").min()), 0.3))
-    ax.set_ylim(0.8 * low, 3 * max(top, 1.0))
-    ax.set_xlim(period[-1], period[0])
+    top = min(float(data["gain_admissions"].max()), 1e6)
+    low = min(1.0, max(float(data["gain_in_flight"].min()), 0.3))
+    ax.set(ylim=(0.8 * low, 3 * max(top, 1.0)), xlim=(period[-1], period[0]))
     _label_decades(ax)
     leading = result.stability.leading_period
     if leading is not None:
@@ -140,18 +127,17 @@ def _draw_gain(result: "StudyResult", data: Data, ax: "Axes") -> None:
             color=ORANGE,
             fontsize=8.5,
         )
-    growing = array(data, "growing_period")
+    growing = data["growing_period"]
     if growing.size > 1:  # one is the leading mode; along the edge, where curves hardly ever are
         at_edge = {"transform": ax.get_xaxis_transform(), "clip_on": True, "zorder": 3}
         marks = {"color": ORANGE, "markersize": 9, "markeredgewidth": 1.2}
         label = "growing modes" if result.growing_modes.complete else "growing modes, some"
         ax.plot(growing, np.full(growing.size, 0.02), "|", **marks, **at_edge, label=label)
     ax.legend(loc="upper right")
-    ax.set_xlabel("period of a swing (iterations)")
-    ax.set_ylabel("gain over a swing of the memory")
+    name_axes(ax, "period of a swing (iterations)", "gain over a swing of the memory")
 
 
-def _label_decades(ax: "Axes") -> None:
+def _label_decades(ax: Axes) -> None:
     """1, 2, 5, 10, ... on both axes as plain numbers; powers of ten alone on a long axis."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -161,28 +147,30 @@ def _label_decades(ax: "Axes") -> None:
         axis.set_minor_formatter(NullFormatter())
 
 
-def _draw_plane(data: Data, ax: "Axes") -> None:
+def _draw_plane(data: Data, ax: Axes) -> None:
     turn = np.linspace(0, 2 * np.pi, 400)
     ax.plot(np.cos(turn), np.sin(turn), color=GREY, linewidth=0.8)
-    real, imag = array(data, "root_real"), array(data, "root_imag")
+    real, imag = data["root_real"], data["root_imag"]
     ax.plot(real, imag, ".", color=BLUE, markersize=5)
-    x, y = array(data, "growing_real"), array(data, "growing_imag")
+    x, y = data["growing_real"], data["growing_imag"]
     ax.plot(np.tile(x, 2), np.concatenate([y, -y]), ".", color=ORANGE, markersize=6)
-    x, y = array(data, "leading_real"), array(data, "leading_imag")
+    x, y = data["leading_real"], data["leading_imag"]
     rings = {"markersize": 9, "markerfacecolor": "none", "color": ORANGE}
     ax.plot(x, y, "o", **rings, label="leading")
     ax.plot(x, -y, "o", **rings)
     reach = 1.12 * max(1.0, float(np.hypot(real, imag).max()))
-    ax.set_xlim(-reach, reach)
-    ax.set_ylim(-reach, reach)
-    ax.set_aspect("equal")
-    ax.set_xticks([-1, 0, 1])
-    ax.set_yticks([-1, 0, 1])
-    ax.set_title("modes z and the unit circle")
+    ax.set(
+        xlim=(-reach, reach),
+        ylim=(-reach, reach),
+        aspect="equal",
+        xticks=[-1, 0, 1],
+        yticks=[-1, 0, 1],
+        title="modes z and the unit circle",
+    )
     ax.annotate("inside: fades\noutside: grows", (0, 0), ha="center", va="center", color=GREY)
 
 
-def _title(result: "StudyResult") -> str:
+def _title(result: "answers.StudyResult") -> str:
     found = result.stability
     reason = found.reason[:1].upper() + found.reason[1:]
     if found.leading_period is None or found.unstable_modes is None:
@@ -194,7 +182,7 @@ def _title(result: "StudyResult") -> str:
     return f"{reason}; {leading[found.verdict]} turns once in {turn}"
 
 
-def _caption(result: "StudyResult", data: Data) -> str:
+def _caption(result: "answers.StudyResult", data: Data) -> str:
     found = result.stability
     certificate = found.certificate
     words = [
@@ -202,11 +190,11 @@ def _caption(result: "StudyResult", data: Data) -> str:
         "memory at hand swings by 1 at a given period. Peaks are the periods at which the memory "
         "resonates: a mode near the unit circle turns that fast. A stable system settles at this "
         "response; an unstable one leaves it along its growing modes, without any cause. Requests "
-        "in flight can hide a mode that admissions show.",
+        "in flight can hide a mode that admissions show."
     ]
-    if array(data, "root_real").size:
+    if data["root_real"].size:
         words.append("Left: all roots of F, growing ones in orange; ring: the leading ones.")
-    if array(data, "growing_period").size > 1:
+    if data["growing_period"].size > 1:
         words.append(_growing(result))
     words.append("Curves and dots are drawn from floats; the counts are certified")
     if certificate.outside is None:
@@ -218,7 +206,7 @@ def _caption(result: "StudyResult", data: Data) -> str:
             f" ({found.evidence}): {certificate.outside:,} of {certificate.degree:,} modes outside "
             f"the unit circle, {certificate.on_circle} on it."
         )
-    radius = array(data, "leading_radius")
+    radius = data["leading_radius"]
     if radius.size:
         words.append(
             f"Each leading mode is enclosed to within {radius.max():.0e}, and the spectral radius "
@@ -227,7 +215,7 @@ def _caption(result: "StudyResult", data: Data) -> str:
     return " ".join(words)
 
 
-def _growing(result: "StudyResult") -> str:
+def _growing(result: "answers.StudyResult") -> str:
     """What the marks along the lower edge are, and how many are not on the axis."""
     found = result.growing_modes
     longest = result.system.workload.longest_decode

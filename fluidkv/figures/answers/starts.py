@@ -5,20 +5,14 @@ The picture of `fluidkv.answers.study.Simulation`: some starts of each kind, and
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fluidkv import answers
 from fluidkv.figures import wording
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.study import StartGroup, StudyResult
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes, zero_line
 
 _COLORS = (BLUE, GREEN, PURPLE, ORANGE)
 # A panel ends where the largest deviation of its group has sunk below this share of its peak:
@@ -28,7 +22,7 @@ _FEWEST_WINDOWS = 12  # shown at least, so that a quick decay is still seen as o
 _FLATTEST = 1e-10  # relative, half height of a panel at least: rounding is below, not shown large
 
 
-def starts_figure(result: "StudyResult") -> Figure:
+def starts_figure(result: "answers.StudyResult") -> Figure:
     """Requests in flight, relative to the equilibrium, from every start of the study."""
     simulation = result.simulation
     return Figure(
@@ -43,7 +37,7 @@ def starts_figure(result: "StudyResult") -> Figure:
     )
 
 
-def _data(result: "StudyResult") -> Data:
+def _data(result: "answers.StudyResult") -> Data:
     """One column a start, and one a group for what it evicts; one row a window of iterations."""
     trajectories = result.simulation.trajectories
     columns = {"iteration": np.asarray(trajectories.iteration, dtype=np.float64)}
@@ -55,35 +49,34 @@ def _data(result: "StudyResult") -> Data:
     return columns
 
 
-def _draw(result: "StudyResult", data: Data, canvas: "Canvas") -> None:
+def _draw(result: "answers.StudyResult", data: Data, canvas: Canvas) -> None:
     groups = result.simulation.groups
     axes = canvas.subplots(len(groups) + 1, 1, sharex=True, squeeze=False)[:, 0]
     canvas.suptitle(wording.swing(result.stability), x=0.01, ha="left")
     axes[0].set_title(_summary(result), fontsize=9, color=GREY)
-    n = array(data, "iteration")
+    n = data["iteration"]
     shown = n[: _windows_shown(data, groups)]
     for ax, group, color in zip(axes, groups, _COLORS, strict=False):
         _draw_group(ax, shown, _in_flight(data, group)[:, : len(shown)], color)
         ax.annotate(_group_words(group), (0, 1), (4, -3), **_NOTE, color=color)
     bottom = axes[-1]
     for group, color in zip(groups, _COLORS, strict=False):
-        evicted = array(data, f"evicted_{_slug(group)}")[: len(shown)]
+        evicted = data[f"evicted_{_slug(group)}"][: len(shown)]
         bottom.plot(shown, evicted, color=color, linewidth=1.0)
-    if not any(array(data, f"evicted_{_slug(g)}")[: len(shown)].any() for g in groups):
+    if not any(data[f"evicted_{_slug(g)}"][: len(shown)].any() for g in groups):
         bottom.annotate("nothing is evicted", (0, 1), (4, -3), **_NOTE, color=GREY)
         bottom.set_ylim(0, 1)
+    name_axes(bottom, "iteration", "evicted")
     bottom.set_ylim(bottom=0)
-    bottom.set_ylabel("evicted")
-    bottom.set_xlabel("iteration")
     bottom.xaxis.set_major_formatter("{x:,g}")
     bottom.set_xlim(0, shown[-1])
     canvas.supylabel("requests in flight, % off the equilibrium", fontsize=9)
 
 
-def _caption(result: "StudyResult", data: Data) -> str:
+def _caption(result: "answers.StudyResult", data: Data) -> str:
     simulation = result.simulation
     every = int(simulation.trajectories.attrs["every"])
-    shown = array(data, "iteration")[_windows_shown(data, simulation.groups) - 1]
+    shown = data["iteration"][_windows_shown(data, simulation.groups) - 1]
     words = [
         "Requests in flight from disturbed starts on the memory boundary and from an empty "
         "server, in the saturated mass model, in per cent off the equilibrium. "
@@ -107,17 +100,10 @@ def _caption(result: "StudyResult", data: Data) -> str:
     return " ".join(words)
 
 
-_NOTE = {
-    "xycoords": "axes fraction",
-    "textcoords": "offset points",
-    "fontsize": 8.5,
-    "va": "top",
-}
+_NOTE = {"xycoords": "axes fraction", "textcoords": "offset points", "fontsize": 8.5, "va": "top"}
 
 
-def _draw_group(
-    ax: "Axes", n: NDArray[np.float64], starts: NDArray[np.float64], color: str
-) -> None:
+def _draw_group(ax: Axes, n: NDArray[np.float64], starts: NDArray[np.float64], color: str) -> None:
     off = 100 * (starts - 1)
     zero_line(ax, 0)
     marker = "." if len(n) < 60 else ""
@@ -132,21 +118,21 @@ def _draw_group(
     ax.locator_params(axis="y", nbins=4)
 
 
-def _in_flight(data: Data, group: "StartGroup") -> NDArray[np.float64]:
+def _in_flight(data: Data, group: "answers.StartGroup") -> NDArray[np.float64]:
     names = [f"in_flight_{_slug(group)}_{k}" for k in range(group.starts)]
-    return np.stack([array(data, name) for name in names])
+    return np.stack([data[name] for name in names])
 
 
-def _windows_shown(data: Data, groups: "tuple[StartGroup, ...]") -> int:
+def _windows_shown(data: Data, groups: "tuple[answers.StartGroup, ...]") -> int:
     """All windows, or those until every group has settled, and a third more."""
     last = 0
     for group in groups:
         off = np.abs(_in_flight(data, group) - 1).max(axis=0)
         last = max(last, int(np.flatnonzero(off >= _SETTLED * off.max()).max(initial=0)))
-    return min(len(array(data, "iteration")), max(_FEWEST_WINDOWS, 4 * (last + 1) // 3))
+    return min(len(data["iteration"]), max(_FEWEST_WINDOWS, 4 * (last + 1) // 3))
 
 
-def _summary(result: "StudyResult") -> str:
+def _summary(result: "answers.StudyResult") -> str:
     groups, horizon = result.simulation.groups, result.simulation.iterations
     evicting, starts = sum(g.evicting for g in groups), sum(g.starts for g in groups)
     low, high = min(g.throughput for g in groups), max(g.throughput for g in groups)
@@ -158,7 +144,7 @@ def _summary(result: "StudyResult") -> str:
     )
 
 
-def _group_words(group: "StartGroup") -> str:
+def _group_words(group: "answers.StartGroup") -> str:
     starts = "1 start" if group.starts == 1 else f"{group.starts} starts"
     if group.evicting == 0:
         return f"{group.name}: {starts}, no eviction"
@@ -167,5 +153,5 @@ def _group_words(group: "StartGroup") -> str:
     return f"{group.name}: {starts}, {some}evicting, {when} by iteration {group.first_eviction:,}"
 
 
-def _slug(group: "StartGroup") -> str:
+def _slug(group: "answers.StartGroup") -> str:
     return re.sub(r"[^a-z0-9]+", "_", group.name.lower().replace("%", " percent")).strip("_")

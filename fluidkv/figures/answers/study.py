@@ -1,20 +1,18 @@
 """The pictures of one study, as `fluidkv study --out` writes them."""
 
-from typing import TYPE_CHECKING
-
+from fluidkv import answers
 from fluidkv.errors import InputError
 from fluidkv.figures.answers.cascade import cascade_figure
 from fluidkv.figures.answers.spectrum import spectrum_figure
 from fluidkv.figures.answers.starts import starts_figure
 from fluidkv.figures.answers.study_measured import measured_figure
 from fluidkv.figures.figure import Figure
-
-if TYPE_CHECKING:
-    from fluidkv.answers.study import StudyResult
-    from fluidkv.measured import Timeseries
+from fluidkv.measured import Timeseries
 
 
-def study_figures(result: "StudyResult", series: "Timeseries | None" = None) -> tuple[Figure, ...]:
+def study_figures(
+    result: "answers.StudyResult", series: "Timeseries | None" = None
+) -> tuple[Figure, ...]:
     """`perturbed_starts`, `spectrum`; `cascade` for equal requests; `measured` for a log.
 
     Args:

@@ -1,8 +1,8 @@
 """A study's prediction beside the log that it was given."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
+from fluidkv import exact
 from fluidkv.figures.answers.measured_series import (
     describe_measured,
     draw_measured,
@@ -10,15 +10,11 @@ from fluidkv.figures.answers.measured_series import (
     seconds,
 )
 from fluidkv.figures.figure import Data, Figure
-from fluidkv.measured import SURROGATE_SEED
-
-if TYPE_CHECKING:
-    from fluidkv.exact.linear_stability import StabilityResult
-    from fluidkv.measured import Comparison, Timeseries
+from fluidkv.measured import SURROGATE_SEED, Comparison, Timeseries
 
 
 def measured_figure(
-    predicted: "StabilityResult", comparison: "Comparison", series: "Timeseries"
+    predicted: "exact.StabilityResult", comparison: Comparison, series: Timeseries
 ) -> Figure:
     """Requests running over time, with what was predicted."""
     title = _title(predicted, comparison)
@@ -34,7 +30,7 @@ def measured_figure(
     )
 
 
-def _title(predicted: "StabilityResult", comparison: "Comparison") -> str:
+def _title(predicted: "exact.StabilityResult", comparison: Comparison) -> str:
     """The numbers side by side: whether they agree is for the reader to say."""
     measured = comparison.measured
     title = (
@@ -49,7 +45,7 @@ def _title(predicted: "StabilityResult", comparison: "Comparison") -> str:
     return f"{title}; period {seconds(period)} against {seconds(found.period_s)}"
 
 
-def _caption(comparison: "Comparison", data: Data) -> str:
+def _caption(comparison: Comparison, data: Data) -> str:
     measured = comparison.measured
     rule = measured.window_rule
     return (

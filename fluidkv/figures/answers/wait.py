@@ -4,19 +4,12 @@ import math
 import textwrap
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.wait.nested import NestedAnswer
-    from fluidkv.answers.wait.runs import Comparison
-    from fluidkv.answers.wait.study import WaitAnswer
+from fluidkv import answers, wait
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 
 _POINTS = 48  # rates at which memory is drawn
 _LAST = 0.98  # of the rate that no policy keeps up with: M* goes to infinity there
@@ -25,7 +18,7 @@ _TITLE = 80  # characters in a line
 _COLOURS = (BLUE, ORANGE, GREEN)
 
 
-def wait_figures(answer: "WaitAnswer", *, unit: str = "") -> tuple[Figure, ...]:
+def wait_figures(answer: "answers.WaitAnswer", *, unit: str = "") -> tuple[Figure, ...]:
     """`memory_by_rate`; `memory_by_segments` with unknown outputs; `policies` if they were run.
 
     Args:
@@ -43,7 +36,7 @@ def wait_figures(answer: "WaitAnswer", *, unit: str = "") -> tuple[Figure, ...]:
 # --- memory by rate -----------------------------------------------------------------------------
 
 
-def _rates_figure(answer: "WaitAnswer") -> Figure:
+def _rates_figure(answer: "answers.WaitAnswer") -> Figure:
     return Figure(
         id="memory_by_rate",
         title=_rates_title(answer),
@@ -60,7 +53,7 @@ def _rates_figure(answer: "WaitAnswer") -> Figure:
     )
 
 
-def _rates_title(answer: "WaitAnswer") -> str:
+def _rates_title(answer: "answers.WaitAnswer") -> str:
     held, whole = (_tokens(float(each.memory)) for each in (answer.equilibrium, answer.least))
     if answer.nested is not None:
         return f"If outputs were known: {held} KV tokens in balance, {whole} of WAIT"
@@ -71,61 +64,54 @@ def _tokens(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _rates_data(answer: "WaitAnswer") -> Data:
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-    from fluidkv.wait.theory.thresholds import integer_thresholds
-
+def _rates_data(answer: "answers.WaitAnswer") -> Data:
     load = float(answer.system.load)
     last = _LAST / load if load else 2.0
     factors = [Fraction(round(1000 * last * k / _POINTS), 1000) for k in range(1, _POINTS + 1)]
     systems = [answer.system.scaled(factor) for factor in factors if factor > 0]
     return {
         "rate_factor": np.array([float(factor) for factor in factors if factor > 0]),
-        "balanced": np.array([float(fluid_equilibrium(each).memory) for each in systems]),
-        "whole": np.array([float(integer_thresholds(each).memory) for each in systems]),
+        "balanced": np.array([float(wait.fluid_equilibrium(each).memory) for each in systems]),
+        "whole": np.array([float(wait.integer_thresholds(each).memory) for each in systems]),
         "capacity": float(answer.capacity),
         "limit": 1 / load if load else math.nan,
     }
 
 
-def _rates_draw(answer: "WaitAnswer", data: Data, canvas: "Canvas") -> None:
+def _rates_draw(answer: "answers.WaitAnswer", data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
-    x = array(data, "rate_factor")
-    ax.plot(
-        x, array(data, "whole"), color=BLUE, drawstyle="steps-mid", label="whole thresholds of WAIT"
-    )
-    ax.plot(x, array(data, "balanced"), color=GREEN, label="balanced state, M*")
-    ax.axhline(scalar(data, "capacity"), color=BLACK, linewidth=1.0, label="capacity")
+    x = data["rate_factor"]
+    ax.plot(x, data["whole"], color=BLUE, drawstyle="steps-mid", label="whole thresholds of WAIT")
+    ax.plot(x, data["balanced"], color=GREEN, label="balanced state, M*")
+    ax.axhline(data["capacity"], color=BLACK, linewidth=1.0, label="capacity")
     ax.axvline(1, color=GREY, linewidth=0.8, linestyle=":", label="these rates")
-    if not math.isnan(scalar(data, "limit")):
-        ax.axvline(scalar(data, "limit"), color=ORANGE, linewidth=1.0, label="no policy keeps up")
-    ax.set_yscale("log")
+    if not math.isnan(data["limit"]):
+        ax.axvline(data["limit"], color=ORANGE, linewidth=1.0, label="no policy keeps up")
+    name_axes(ax, "arrival rates, as a multiple of those given", "KV tokens", log="y")
     ax.set_xlim(left=0)
-    ax.set_xlabel("arrival rates, as a multiple of those given")
-    ax.set_ylabel("KV tokens")
     ax.legend(loc="best")
     canvas.suptitle(_rates_title(answer))
 
 
-def _rates_caption(answer: "WaitAnswer", data: Data) -> str:
+def _rates_caption(answer: "answers.WaitAnswer", data: Data) -> str:
     words = (
         "Memory against all arrival rates together: of the balanced state (M*, exact) and of the "
         f"least whole thresholds of WAIT, which never hold more. Capacity "
-        f"{scalar(data, 'capacity'):,.6g} tokens."
+        f"{data['capacity']:,.6g} tokens."
     )
     if answer.nested is not None:
         words += (
             " Both are for outputs that are known when prompts come; what Nested WAIT needs where "
             "they are not is in memory_by_segments."
         )
-    limit = scalar(data, "limit")
+    limit = data["limit"]
     return words if math.isnan(limit) else f"{words} At {limit:.4g} times the rates the load is 1."
 
 
 # --- memory by segments -------------------------------------------------------------------------
 
 
-def _segments_figure(nested: "NestedAnswer") -> Figure:
+def _segments_figure(nested: "answers.NestedAnswer") -> Figure:
     return Figure(
         id="memory_by_segments",
         title=_segments_title(nested),
@@ -142,14 +128,14 @@ def _segments_figure(nested: "NestedAnswer") -> Figure:
     )
 
 
-def _segments_title(nested: "NestedAnswer") -> str:
+def _segments_title(nested: "answers.NestedAnswer") -> str:
     plan = nested.chosen
     number = len(plan.segments)
     kind = "Given" if nested.given else "Best found"
     return f"{kind}: {number} segment{'s' * (number > 1)}, {plan.bound.capacity:,} KV tokens"
 
 
-def _segments_data(nested: "NestedAnswer") -> Data:
+def _segments_data(nested: "answers.NestedAnswer") -> Data:
     designs = nested.designs
     return {
         "segments": np.array([design.count for design in designs], float),
@@ -162,33 +148,32 @@ def _segments_data(nested: "NestedAnswer") -> Data:
     }
 
 
-def _segments_draw(nested: "NestedAnswer", data: Data, canvas: "Canvas") -> None:
+def _segments_draw(nested: "answers.NestedAnswer", data: Data, canvas: Canvas) -> None:
     from matplotlib.ticker import MaxNLocator
 
     ax = canvas.subplots()
-    x = array(data, "segments")
-    total = sum(array(data, name) for name in ("batch", "queue", "tail"))
+    x = data["segments"]
+    total = sum(data[name] for name in ("batch", "queue", "tail"))
     for name, label, colour in (
         ("batch", "batch, $M^\\pi$", BLUE),
         ("queue", "waiting", GREEN),
         ("tail", "tail", PURPLE),
     ):
-        values = array(data, name)
+        values = data[name]
         ax.plot(x, np.where(values > 0, values, np.nan), ".-", color=colour, label=label)
     ax.plot(x, total, ".-", color=BLACK, label="all")
-    ax.axhline(scalar(data, "capacity"), color=GREY, linewidth=1.0, label="capacity")
-    chosen = scalar(data, "chosen_segments"), scalar(data, "chosen")
+    ax.axhline(data["capacity"], color=GREY, linewidth=1.0, label="capacity")
+    chosen = data["chosen_segments"], data["chosen"]
     ax.scatter(*chosen, s=110, marker="*", color=ORANGE, zorder=3, label="chosen")
     ax.set_yscale("log")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    name_axes(ax, "segments", "KV tokens")
     ax.set_xlim(0.5, x.max() + 0.5)
-    ax.set_xlabel("segments")
-    ax.set_ylabel("KV tokens")
     ax.legend(loc="best", ncols=2)
     canvas.suptitle(_segments_title(nested))
 
 
-def _segments_caption(nested: "NestedAnswer", data: Data) -> str:
+def _segments_caption(nested: "answers.NestedAnswer", data: Data) -> str:
     how = (
         "given"
         if nested.given
@@ -199,14 +184,14 @@ def _segments_caption(nested: "NestedAnswer", data: Data) -> str:
         f"{nested.plan.bound.batches:,} iterations but with probability {float(nested.delta):.4g}, "
         "in three terms, for each number of segments with the least whole thresholds: the better "
         "of ends at equal distances and after equal shares of the prompts. Star: "
-        f"{how}, {scalar(data, 'chosen'):,.0f} tokens, certified."
+        f"{how}, {data['chosen']:,.0f} tokens, certified."
     )
 
 
 # --- policies -----------------------------------------------------------------------------------
 
 
-def _policies_figure(answer: "WaitAnswer", runs: "Comparison", unit: str) -> Figure:
+def _policies_figure(answer: "answers.WaitAnswer", runs: "answers.Comparison", unit: str) -> Figure:
     return Figure(
         id="policies",
         title=" ".join(_policies_title(runs)),
@@ -219,16 +204,14 @@ def _policies_figure(answer: "WaitAnswer", runs: "Comparison", unit: str) -> Fig
     )
 
 
-def _policies_title(runs: "Comparison") -> list[str]:
-    from fluidkv.answers.wait.ahead import ahead
-
+def _policies_title(runs: "answers.Comparison") -> list[str]:
     evicted = [f"{each.name}: {sum(each.evictions):,}" for each in runs.policies]
     start = "; runs too short to compare" if runs.short or runs.short_for_all else ""
-    says = f"{ahead(runs)}{start}" if len(runs.policies) > 1 else start.lstrip("; ")
+    says = f"{answers.ahead(runs)}{start}" if len(runs.policies) > 1 else start.lstrip("; ")
     return [f"Evictions. {'; '.join(evicted)}.", *([says] if says else [])]
 
 
-def _policies_data(answer: "WaitAnswer", runs: "Comparison") -> Data:
+def _policies_data(answer: "answers.WaitAnswer", runs: "answers.Comparison") -> Data:
     """One row a policy and seed."""
     columns = ("throughput", "latency_mean", "latency_p99", "ttft_p99", "evictions", "peak_memory")
     seeds = len(runs.prompts)
@@ -241,10 +224,10 @@ def _policies_data(answer: "WaitAnswer", runs: "Comparison") -> Data:
     return rows
 
 
-def _policies_draw(runs: "Comparison", unit: str, data: Data, canvas: "Canvas") -> None:
+def _policies_draw(runs: "answers.Comparison", unit: str, data: Data, canvas: Canvas) -> None:
     axes = canvas.subplots(1, 3)
     names = [each.name.replace(", ", ",\n") for each in runs.policies]
-    policy = array(data, "policy")
+    policy = data["policy"]
     each = "second" if unit == "s" else "unit of time"
     columns = (
         ("throughput", f"output tokens a {each}"),
@@ -253,26 +236,26 @@ def _policies_draw(runs: "Comparison", unit: str, data: Data, canvas: "Canvas") 
     )
     for ax, (name, label) in zip(axes, columns, strict=True):
         for index, colour in zip(range(len(names)), _COLOURS, strict=False):
-            values = array(data, name)[policy == index]
+            values = data[name][policy == index]
             ax.scatter(np.full(values.size, index), values, color=colour, s=30, alpha=0.8)
         ax.set_xticks(range(len(names)), names)
         ax.set_xlim(-0.6, len(names) - 0.4)
-        highest = np.nanmax(array(data, name), initial=0)
+        highest = np.nanmax(data[name], initial=0)
         if name == "throughput":
-            highest = max(highest, scalar(data, "balance"))
+            highest = max(highest, data["balance"])
         ax.set_ylim(bottom=0, top=_HEADROOM * highest if highest > 0 else 1)
         ax.tick_params(axis="x", labelsize=8)
         ax.set_ylabel(label)
-    axes[0].axhline(scalar(data, "balance"), color=GREY, linewidth=0.8)
+    axes[0].axhline(data["balance"], color=GREY, linewidth=0.8)
     lines = [line for text in _policies_title(runs) for line in textwrap.wrap(text, _TITLE)]
     canvas.suptitle("\n".join(lines))
 
 
-def _policies_caption(runs: "Comparison", data: Data) -> str:
+def _policies_caption(runs: "answers.Comparison", data: Data) -> str:
     return (
         f"{len(runs.prompts)} runs of {np.mean(runs.prompts):,.0f} prompts on average, the same "
         "for each policy, from an empty server; tokens of completed prompts and latencies in the "
         "second half of each, evictions in all of it. Grey line: "
-        f"{scalar(data, 'balance'):,.6g}, the throughput of the balanced state. No point where "
+        f"{data['balance']:,.6g}, the throughput of the balanced state. No point where "
         "no prompt completed. Sampled, not proved."
     )

@@ -75,14 +75,7 @@ def attractors(
     """
     model = cohort_model(system)
     masses = _checked_starts(system, starts)
-    for name, value, least in (
-        ("iterations", iterations, 2),
-        ("longest_period", longest_period, 1),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(name, value, f"an integer of at least {least}")
-    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
-        raise InputError("within", within, "a number in (0, 1)")
+    _check_search(iterations, longest_period, within)
     best = float(model.capacity) / model.weights.sum()
     half = int(iterations) // 2
     state = np.ascontiguousarray(masses.T)[:, None, :]
@@ -122,6 +115,17 @@ def attractors(
             "within": within,
         },
     )
+
+
+def _check_search(iterations: int, longest_period: int, within: float) -> None:
+    for name, value, least in (
+        ("iterations", iterations, 2),
+        ("longest_period", longest_period, 1),
+    ):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(name, value, f"an integer of at least {least}")
+    if isinstance(within, bool) or not isinstance(within, float | int) or not 0 < within < 1:
+        raise InputError("within", within, "a number in (0, 1)")
 
 
 def _is_equilibrium(state: np.ndarray, best: float, within: float) -> np.ndarray:

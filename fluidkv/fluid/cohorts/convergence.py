@@ -98,8 +98,7 @@ def convergence(
                 nothing was admitted; 0 if none. That is an eviction, or an exact tie.
             evicted (batch): requests evicted on the way, up to the last look.
             period (batch): iterations; 0 where not periodic or longer than 512.
-            deviation (batch): largest relative deviation of a cohort from the equilibrium, at the
-                end.
+            deviation (batch): largest relative deviation of a cohort from x*, at the end.
             final_state (batch, stage): cohort masses at the end.
         Attributes: rule ("modes", "radius" or "none": where the equilibrium is not stable, or so
             nearly neutral that floats cannot tell, no start returns), radius (nan unless that is
@@ -112,10 +111,7 @@ def convergence(
     Source: Congestion, Theorem 3 (2) and Theorem 22.
     """
     masses = feasible_starts(system, starts)
-    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
-        raise InputError("iterations", iterations, "an integer of at least 1")
-    if radius is not None and not 0 < radius < 1:
-        raise InputError("radius", radius, "a number in (0, 1)")
+    _check_rule(iterations, radius)
     model = cohort_model(system)
     weights, survival, capacity = model.weights[0], model.survival[0], float(model.capacity)
     modes = stable_modes(system) if radius is None else None
@@ -124,7 +120,6 @@ def convergence(
     within = np.nan if radius is None else float(radius)
     parts = np.full((1, weights.size), complex("nan")) if modes is None else modes.parts
     rule = "none" if modes is None and radius is None else "modes" if radius is None else "radius"
-
     constants = _Constants(
         growth=np.concatenate([[0.0], weights[1:] / weights[:-1]]),
         equilibrium=weights / weights.sum(),
@@ -154,6 +149,13 @@ def convergence(
         },
         attrs={"rule": rule, "radius": within, "iterations": int(iterations)},
     )
+
+
+def _check_rule(iterations: int, radius: float | None) -> None:
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
+        raise InputError("iterations", iterations, "an integer of at least 1")
+    if radius is not None and not 0 < radius < 1:
+        raise InputError("radius", radius, "a number in (0, 1)")
 
 
 class _Constants(NamedTuple):

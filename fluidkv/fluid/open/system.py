@@ -123,8 +123,7 @@ def simulate_open(
         arrivals: A^n_k, requests, shape (iteration, class) or (batch, iteration, class); they need
             not be whole. They also say how many iterations there are, a multiple of `every`.
         start: masses as in `simulate`; None is an empty server.
-        queue: requests of each class that wait at the start, (class,) or (batch, class); None is
-            nobody.
+        queue: requests that wait at the start, (class,) or (batch, class); None is nobody.
         cap: rate limit x on admission, requests per iteration, one number or one for each run;
             None, or infinity, is greedy. The paper's policy is x*.
         cap_on: "total" limits a to x, as the paper prints it; "class" limits each a_k to p_k x.
@@ -133,8 +132,8 @@ def simulate_open(
             iteration in which it arrives or is evicted leaves. Congestion's Table 8 fits the
             latter only.
         record: names out of `OPEN_RECORDS`. Nothing else is stored.
-        every: length of a window, iterations. One record a window: queue, memory, executed_memory,
-            in_flight, empty_stages and state are of its last iteration, the others are sums.
+        every: iterations of a window, which is one record: queue, memory, executed_memory,
+            in_flight, empty_stages and state are of its last iteration, others are sums.
 
     Returns:
         A dataset with dimensions batch, iteration, class, stage; variables are the records asked
@@ -148,15 +147,13 @@ def simulate_open(
 
     Source: Congestion, sections 2.2 and 5.1.
     """
-    model = class_model(model) if isinstance(model, System) else model
-    if np.any((model.survival > 0) & (model.survival < 1)):
-        raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
+    model = _of_classes(model)
     checked.check_choices(selection=selection, cap_on=cap_on, blocked=blocked)
     names = checked.records(record, OPEN_RECORDS)
     arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), model)
     checked.check_windows(arrived.shape[-2], every)
-    waiting = np.zeros(model.shares.shape) if queue is None else queue
-    waiting = checked.amounts("queue", waiting, ("class",), model)
+    nobody = np.zeros(model.shares.shape)
+    waiting = checked.amounts("queue", nobody if queue is None else queue, ("class",), model)
     limit = checked.caps(cap)
     masses = checked.masses(model, np.zeros_like(model.weights) if start is None else start)
     batch = checked.common_batch(
@@ -179,8 +176,15 @@ def simulate_open(
             names,
             every,
         )
-        numbers = jax.device_get(records)
-        return _dataset(np.asarray(final), np.asarray(left), numbers, arrived.shape[-2], every)
+        ends = np.asarray(final), np.asarray(left)
+        return _dataset(*ends, jax.device_get(records), arrived.shape[-2], every)
+
+
+def _of_classes(model: MassModel | System) -> MassModel:
+    model = class_model(model) if isinstance(model, System) else model
+    if np.any((model.survival > 0) & (model.survival < 1)):
+        raise InputError("model", "a cohort model", "a class model, as eviction changes the mix")
+    return model
 
 
 def scan_open(

@@ -75,7 +75,7 @@ def rate_limit_rows() -> list[Row]:
 
 @cache
 def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
-    """Evictions, and requests completed an iteration, of 60,000 requests of Table 2."""
+    """Evictions, and requests completed per iteration, of 60,000 requests of Table 2."""
     requests = runs.saturated(workload(lengths, GPU_INPUT), GPU_REQUESTS, in_turn=True)
     found = serving.serve(requests, engine, serving.Limits(GPU_CAPACITY), keep_requests=False)
     told = runs.metrics(found)
@@ -83,7 +83,7 @@ def gpu_run(lengths: Lengths, engine: str) -> tuple[int, float]:
 
 
 def gpu_rows() -> list[Row]:
-    """As `routed_rows`; throughputs of ours are an iteration's."""
+    """As `routed_rows`; throughputs of ours are per iteration."""
     runs = {
         engine: [gpu_run(lengths, engine) for lengths in TABLE_2.lengths] for engine in GPU_ENGINES
     }
@@ -225,7 +225,7 @@ TABLES: Sequence[Table] = (
                 "all 20,000 requests wait at the start, classes in turn",
                 "Poisson arrivals, 300 a second, seed 0",
             ),
-            f"Outputs {_braces(TABLE_3_LENGTHS)}. At most a: admissions an iteration. The paper "
+            f"Outputs {_braces(TABLE_3_LENGTHS)}. At most a: admissions per iteration. The paper "
             "prints the row that it selected, 5.",
             _KEEPS,
             _SECONDS,

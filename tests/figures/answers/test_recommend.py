@@ -12,7 +12,6 @@ from fluidkv.answers.recommend.frontier import Choice
 from fluidkv.figures import write_figures
 from fluidkv.figures.answers import recommend as recommend_frontier_module
 from fluidkv.figures.answers.recommend import recommend_frontier
-from fluidkv.figures.figure import array, scalar
 from fluidkv.serving.clock import IterationClock
 from fluidkv.workload import RequestClass, Workload
 
@@ -38,14 +37,14 @@ def test_points_are_means_and_the_kinds_are_what_is_turned():
     result = found(demand=Demand(clients=25))
     data = recommend_frontier(result).data()
     for index, setting in enumerate(result.settings):
-        assert array(data, "throughput")[index] == result.mean(index, result.throughput)
-        assert array(data, "preemptions")[index] == result.mean(index, "preemptions")
-        kind = int(array(data, "kind")[index])
+        assert data["throughput"][index] == result.mean(index, result.throughput)
+        assert data["preemptions"][index] == result.mean(index, "preemptions")
+        kind = int(data["kind"][index])
         knobs = ("watermark", "max_num_seqs", "admission_rate", "clients")
         turned = [knobs.index(name) for name in setting.changed(result.settings[0])]
         assert kind == (-1 if not turned else 4 if len(turned) == 2 else turned[0])
-    assert scalar(data, "pick") == result.choice.index
-    assert (array(data, "throughput_low") <= array(data, "throughput")).all()
+    assert data["pick"] == result.choice.index
+    assert (data["throughput_low"] <= data["throughput"]).all()
 
 
 @pytest.mark.parametrize(
@@ -65,7 +64,7 @@ def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp
         warnings.simplefilter("error")
         write_figures([figure], tmp_path)
     assert (tmp_path / "frontier.png").stat().st_size > 0
-    assert np.isnan(scalar(figure.data(), "pick")) == (pick is None)
+    assert np.isnan(figure.data()["pick"]) == (pick is None)
 
 
 def test_slow_settings_are_left_out_but_not_todays():

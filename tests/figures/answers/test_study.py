@@ -14,7 +14,7 @@ from fluidkv.answers.study import StudyResult, study_system
 from fluidkv.errors import InputError
 from fluidkv.figures import study_figures, wording, write_figures
 from fluidkv.figures.answers.cascade import _mean_of_last
-from fluidkv.figures.figure import Figure, array, scalar
+from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import MANIFEST, draw
 from fluidkv.measured import Timeseries, compare_with_prediction, measure
 from fluidkv.workload import RequestClass, System, Workload
@@ -99,11 +99,11 @@ def test_starts_are_those_of_the_simulation() -> None:
     columns = [name for name in data if name.startswith("in_flight_")]
     assert len(columns) == simulation.trajectories.sizes["batch"]
     np.testing.assert_array_equal(
-        np.stack([array(data, name) for name in columns]), simulation.trajectories.in_flight
+        np.stack([data[name] for name in columns]), simulation.trajectories.in_flight
     )
     noise = simulation.trajectories.start.values == "noise, 10%"
     np.testing.assert_array_equal(
-        array(data, "evicted_noise_10_percent"),
+        data["evicted_noise_10_percent"],
         simulation.trajectories.evicted.values[noise].mean(axis=0),
     )
 
@@ -112,18 +112,18 @@ def test_cascade_is_the_first_start_and_ends_in_the_worst_case() -> None:
     run = study("unstable").simulation.trajectories.isel(batch=0)
     each = figure("unstable", "cascade")
     data = each.data()
-    shown = len(array(data, "iteration"))
+    shown = len(data["iteration"])
     for name in ("in_flight", "empty_stages"):
-        np.testing.assert_array_equal(array(data, name), run[name].values[:shown])
-    settled = scalar(data, "settled")
+        np.testing.assert_array_equal(data[name], run[name].values[:shown])
+    settled = data["settled"]
     assert shown >= settled + 3 * 3
-    empty = array(data, "empty_stages")
+    empty = data["empty_stages"]
     assert (np.diff(empty) >= 0).all()
-    np.testing.assert_array_equal(empty == 2, array(data, "iteration") >= settled)
+    np.testing.assert_array_equal(empty == 2, data["iteration"] >= settled)
     # Three whole rounds later the mean of one round is that of the worst cycle, up to rounding of
     # sums of some hundred numbers around 1; Lemma 1 by hand: (2*2 + 3 + 1) / (2 (2 + 3)).
-    assert scalar(data, "worst_case_ratio") == 0.8
-    assert array(data, "throughput")[-1] == pytest.approx(0.8, rel=1e-13)
+    assert data["worst_case_ratio"] == 0.8
+    assert data["throughput"][-1] == pytest.approx(0.8, rel=1e-13)
     assert f"within {settled:.0f} iterations and lose 20 %" in each.title
 
 
@@ -138,7 +138,7 @@ def test_a_short_cascade_says_how_far_it_came(iterations: int, words: str) -> No
     each = {f.id: f for f in study_figures(result)}["cascade"]
     assert each.title.startswith(words)
     data = each.data()
-    assert math.isnan(scalar(data, "settled"))
+    assert math.isnan(data["settled"])
     assert draw(each, data, "png").startswith(b"\x89PNG")
 
 
@@ -200,8 +200,8 @@ def test_caption_says_what_the_windows_hide_and_what_is_cut_off() -> None:
     shown = int(text.split("Shown up to iteration ")[1].split(" ")[0])
     for name in data:
         if name.startswith("in_flight_"):
-            off = np.abs(array(data, name) - 1)
-            assert off[array(data, "iteration") > shown].max() <= 0.01 * off.max()
+            off = np.abs(data[name] - 1)
+            assert off[data["iteration"] > shown].max() <= 0.01 * off.max()
     growing = figure("slowly unstable", "perturbed_starts")
     assert "settled" not in growing.caption(growing.data())
 
@@ -213,8 +213,8 @@ def test_gain_is_the_response_of_the_recurrence() -> None:
     v, alive = np.array([51.0, 52.0, 26.5]), np.array([1.0, 1.0, 0.5])  # Example 4
     x = capacity / v.sum()
     steps = 400  # 0.7208^200 is below 1e-28: the second half is the response alone
-    for k in (10, 500, array(data, "period").size - 1):
-        turn = 2 * np.pi / array(data, "period")[k]
+    for k in (10, 500, data["period"].size - 1):
+        turn = 2 * np.pi / data["period"][k]
         a = np.full(steps, x)
         for n in range(2, steps):
             a[n] = (capacity * (1 + size * np.cos(turn * n)) - v[1:] @ a[[n - 1, n - 2]]) / v[0]
@@ -229,40 +229,40 @@ def test_gain_is_the_response_of_the_recurrence() -> None:
             fitted = np.linalg.lstsq(basis, series[n], rcond=1e-9)[0]
             gain = np.hypot(fitted[0], fitted[1]) / (size * level)
             # Two float sums of some hundred terms, divided by size = 0.01.
-            assert gain == pytest.approx(array(data, name)[k], rel=1e-9)
+            assert gain == pytest.approx(data[name][k], rel=1e-9)
 
 
 def test_periods_run_from_two_iterations_to_ten_lifetimes() -> None:
-    short = array(figure("stable", "spectrum").data(), "period")
+    short = figure("stable", "spectrum").data()["period"]
     assert short[-1] == 2
     assert 30 <= short[0] < 33  # 10 d, and the next grid point
-    long = array(figure("many modes", "spectrum").data(), "period")
+    long = figure("many modes", "spectrum").data()["period"]
     assert 99 / 33 < long[-1] <= 99 / 32
     assert (np.diff(long) < 0).all()
 
 
 def test_roots_are_drawn_only_where_all_are_enclosed() -> None:
     few, many = figure("unstable", "spectrum").data(), figure("many modes", "spectrum").data()
-    found = sorted(array(few, "root_real") + 1j * array(few, "root_imag"), key=np.imag)
+    found = sorted(few["root_real"] + 1j * few["root_imag"], key=np.imag)
     # 3 z^2 + 4 z + 5
     exact = [(-4 - 1j * math.sqrt(44)) / 6, (-4 + 1j * math.sqrt(44)) / 6]
     np.testing.assert_allclose(found, exact, rtol=1e-14)
-    assert array(many, "root_real").size == 0
-    assert scalar(many, "degree") == 98
-    assert array(many, "leading_period").size >= 1
+    assert many["root_real"].size == 0
+    assert many["degree"] == 98
+    assert many["leading_period"].size >= 1
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_growing_modes_are_marked_where_they_lie(name: str) -> None:
     found, each = study(name), figure(name, "spectrum")
     data = each.data()
-    marked = array(data, "growing_real") + 1j * array(data, "growing_imag")
+    marked = data["growing_real"] + 1j * data["growing_imag"]
     assert (np.abs(marked) > 1).all()
     assert len(marked) == len(found.growing_modes.modes)
     # A mirror image has no mark of its own; a real root has none.
     assert found.stability.unstable_modes == sum(1 if z.imag == 0 else 2 for z in marked)
     turns = 2 * np.pi / np.abs(np.angle(marked))
-    np.testing.assert_allclose(array(data, "growing_period"), turns, rtol=1e-12)
+    np.testing.assert_allclose(data["growing_period"], turns, rtol=1e-12)
     assert ("growing modes (every" in each.caption(data)) == (len(marked) > 1)
 
 

@@ -9,7 +9,6 @@ import pytest
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.figures import write_figures
 from fluidkv.figures.answers.wait import wait_figures
-from fluidkv.figures.figure import array, scalar
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 
@@ -20,24 +19,24 @@ TWO = WaitSystem((PromptType(1, 1, 1), PromptType(1, 1, 2)), TENTH, TENTH)
 def test_memory_by_rate_is_the_balanced_state_and_above_it_the_thresholds():
     (figure,) = wait_figures(wait_study(TWO, 9, simulate=False))
     data = figure.data()
-    factors, balanced = array(data, "rate_factor"), array(data, "balanced")
+    factors, balanced = data["rate_factor"], data["balanced"]
     for factor, held in zip(factors, balanced, strict=True):
         exact = fluid_equilibrium(TWO.scaled(Fraction(f"{factor:.3f}"))).memory
         assert held == float(exact)
-    assert (array(data, "whole") >= balanced).all()
-    assert (np.diff(array(data, "whole")) >= 0).all()
-    assert scalar(data, "limit") == 1 / 0.9
-    assert factors.max() < scalar(data, "limit")
+    assert (data["whole"] >= balanced).all()
+    assert (np.diff(data["whole"]) >= 0).all()
+    assert data["limit"] == 1 / 0.9
+    assert factors.max() < data["limit"]
 
 
 def test_memory_by_segments_is_the_bound_in_its_terms():
     answer = wait_study(TWO, 200, unknown_lengths=True, simulate=False)
     assert answer.nested is not None
     data = wait_figures(answer)[1].data()
-    assert array(data, "segments").tolist() == [2]  # one alone has a load above 1
-    total = sum(array(data, name)[0] for name in ("batch", "queue", "tail"))
+    assert data["segments"].tolist() == [2]  # one alone has a load above 1
+    total = sum(data[name][0] for name in ("batch", "queue", "tail"))
     assert total == pytest.approx(answer.nested.chosen.bound.upper, rel=1e-9)
-    assert scalar(data, "chosen") == answer.nested.chosen.bound.capacity
+    assert data["chosen"] == answer.nested.chosen.bound.capacity
 
 
 def test_all_of_them_draw(tmp_path):
@@ -49,8 +48,8 @@ def test_all_of_them_draw(tmp_path):
         write_figures(figures, tmp_path / "new")
     data = figures[-1].data()
     assert answer.runs is not None
-    assert array(data, "policy").tolist() == [0, 0, 1, 1, 2, 2]
-    assert array(data, "throughput")[:2].tolist() == list(answer.runs.policies[0].throughput)
+    assert data["policy"].tolist() == [0, 0, 1, 1, 2, 2]
+    assert data["throughput"][:2].tolist() == list(answer.runs.policies[0].throughput)
 
 
 def test_titles_say_what_they_are_about():
@@ -68,7 +67,7 @@ def test_no_marker_is_cut_off():
     canvas, data = Canvas(), policies.data()
     policies.draw(data, canvas)
     for ax, name in zip(canvas.axes, ("throughput", "latency_p99", "evictions"), strict=True):
-        assert ax.get_ylim()[1] >= 1.08 * np.nanmax(array(data, name))
+        assert ax.get_ylim()[1] >= 1.08 * np.nanmax(data[name])
 
 
 def test_a_clock_without_memory_draws(tmp_path):

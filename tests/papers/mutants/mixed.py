@@ -88,6 +88,9 @@ MUTANTS = [
     Mutant("congestion.example-10.rate", '"0.907"', '"0.908"'),
     Mutant("congestion.example-11.entry", '"8"', '"9"'),
     Mutant("congestion.example-11.post-shift-share", '"63"', '"64"'),
+    Mutant("congestion.example-11.exceeds-guaranteed", "ratio > 10", "ratio > 100"),
+    Mutant("congestion.figure-15.a.spiral", "shrinks < 1", "2 * shrinks < 1"),
+    Mutant("congestion.figure-12.b.order", "(l0 + 1) ** 2", "(l0 + 1)"),
     Mutant(
         "congestion.theorem-22.first-step-size", "W - 2 * kappa", "W - kappa", near="estimates !="
     ),

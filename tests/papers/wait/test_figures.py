@@ -3,26 +3,20 @@
 import csv
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pytest
 
 from fluidkv.figures import Figure, MissingInput
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data
 from fluidkv.figures.render import draw
 from fluidkv.papers.wait.figures import (
-    MODULES,
     azure,
-    figure_7,
-    figure_8,
+    conversations,
+    demand,
     figure_11,
-    figure_13,
     figure_14,
     figure_15,
-    figure_16,
-    figure_17,
-    figure_18,
     gap,
     overflow,
     policies,
@@ -43,12 +37,6 @@ def _drawn(figure: Figure, data: Data) -> None:
     assert figure.caption(data)
 
 
-def test_every_module_has_a_figure_of_its_own() -> None:
-    ids = [module.FIGURE.id for module in MODULES]
-    assert len(set(ids)) == len(ids)
-    assert all(name.startswith("wait_") for name in ids)
-
-
 def test_the_memory_is_what_the_thresholds_fill() -> None:
     """Exactly: so that the full rate is what this memory can carry, and no more."""
     full = policies.full()
@@ -59,26 +47,24 @@ def test_the_memory_is_what_the_thresholds_fill() -> None:
 
 
 def test_low_demand_is_served_by_all_and_later_by_wait() -> None:
-    data = figure_7.data((0.6,), (0,), 6.0, (2.0, 5.0))
+    data = demand.data((0.6,), (0,), 6.0, (2.0, 5.0))
     for key in ("new_first", "running_first", "wait", "wait_least"):
         # what was in the system at the ends of the window: about 2 % of what came in it
-        assert array(data, f"{key}.throughput") == pytest.approx(
-            array(data, f"{key}.offered"), rel=0.03
-        )
-        assert array(data, f"{key}.evictions") == 0
-    assert array(data, "wait.latency_mean") > array(data, "wait_least.latency_mean")
-    assert array(data, "wait_least.latency_mean") > array(data, "running_first.latency_mean")
-    _drawn(figure_7.FIGURE, data)
+        assert data[f"{key}.throughput"] == pytest.approx(data[f"{key}.offered"], rel=0.03)
+        assert data[f"{key}.evictions"] == 0
+    assert data["wait.latency_mean"] > data["wait_least.latency_mean"]
+    assert data["wait_least.latency_mean"] > data["running_first.latency_mean"]
+    _drawn(demand.FIGURES[0], data)
 
 
 def test_in_overload_wait_serves_most_and_new_first_collapses() -> None:
-    data = figure_8.data((1.2,), (0,), 12.0, (4.0, 10.0))
-    assert array(data, "wait.throughput") > array(data, "running_first.throughput")
-    assert array(data, "new_first.throughput") < 0.1 * array(data, "running_first.throughput")
-    assert array(data, "wait.evictions") == 0
-    assert array(data, "running_first.evictions") > 0.1
+    data = demand.data((1.2,), (0,), 12.0, (4.0, 10.0))
+    assert data["wait.throughput"] > data["running_first.throughput"]
+    assert data["new_first.throughput"] < 0.1 * data["running_first.throughput"]
+    assert data["wait.evictions"] == 0
+    assert data["running_first.evictions"] > 0.1
     assert "wait_least.throughput" not in data  # no thresholds satisfy (11) there
-    _drawn(figure_8.FIGURE, data)
+    _drawn(demand.FIGURES[1], data)
 
 
 @pytest.mark.thorough
@@ -88,27 +74,27 @@ def test_nested_wait_is_ahead_where_the_others_evict() -> None:
     more = sweeps.ratio(data, "throughput", "nested_fixed", "running_first")
     assert later[0] > 1 > later[1]
     assert more[1] > 1.1
-    assert not array(data, "nested_fixed.evictions").any()
-    assert np.isnan(array(data, "nested.throughput")[1])
+    assert not data["nested_fixed.evictions"].any()
+    assert np.isnan(data["nested.throughput"][1])
     _drawn(figure_11.FIGURE, data)
 
 
 @pytest.mark.usefixtures("traces_dir")
 def test_ten_outputs_above_capacity() -> None:
-    data = figure_13.data((130,), 8.0, (4.0, 7.0))
-    assert scalar(data, "full") < 130
-    assert scalar(data, "full") < scalar(data, "last") < 550  # the paper's heavy load
-    assert array(data, "nested_fixed.latency_mean") > array(data, "running_first.latency_mean")
-    assert array(data, "nested_fixed.peak") <= 1
-    _drawn(figure_13.FIGURE, data)
+    data = conversations.data((130,), 8.0, (4.0, 7.0))
+    assert data["full"] < 130
+    assert data["full"] < data["last"] < 550  # the paper's heavy load
+    assert data["nested_fixed.latency_mean"] > data["running_first.latency_mean"]
+    assert data["nested_fixed.peak"] <= 1
+    _drawn(conversations.FIGURES[1], data)
 
 
 @pytest.mark.usefixtures("traces_dir")
 def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
     data = figure_14.data((1,), 40.0, (15.0, 30.0))
-    assert array(data, "segment_memory") > 5 * scalar(data, "capacity")
-    assert array(data, "running_first.peak") < 0.2
-    assert array(data, "nested_fixed.latency_mean") > 3 * array(data, "running_first.latency_mean")
+    assert data["segment_memory"] > 5 * data["capacity"]
+    assert data["running_first.peak"] < 0.2
+    assert data["nested_fixed.latency_mean"] > 3 * data["running_first.latency_mean"]
     _drawn(figure_14.FIGURE, data)
 
 
@@ -116,9 +102,9 @@ def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
 def test_outputs_of_the_trace() -> None:
     data = figure_15.data()
     for name in ("share", "cost"):
-        assert array(data, name).sum() == pytest.approx(1, abs=1e-12)
-    late = array(data, "output") > 300
-    assert array(data, "share")[late].sum() < 0.5 < array(data, "cost")[late].sum()
+        assert data[name].sum() == pytest.approx(1, abs=1e-12)
+    late = data["output"] > 300
+    assert data["share"][late].sum() < 0.5 < data["cost"][late].sum()
     _drawn(figure_15.FIGURE, data)
 
 
@@ -127,25 +113,25 @@ def test_the_bound_over_segments() -> None:
     """Least at 11, not defined below 5, and a tail above the batch at 18."""
     panels = [Panel(100, 1, Fraction(1, 10)), Panel(100, 1, Fraction(1, 1000))]  # of figure 17
     data = segments.data(tuple(panels), (1, 4, 5, 10, 11, 18, 30))
-    assert array(data, "0.count").tolist() == [5, 10, 11, 18, 30]
-    terms = sum(array(data, f"0.{name}") for name in ("batch", "queue", "tail"))
-    assert array(data, "0.total") == pytest.approx(terms, rel=1e-12)
-    assert array(data, "0.total").argmin() == 2
-    assert array(data, "0.tail")[3] > array(data, "0.batch")[3]
-    assert (array(data, "0.tightened") <= array(data, "0.total")).all()
-    assert (array(data, "1.tail") >= array(data, "0.tail")).all()  # less delta, more tail
-    _drawn(figure_17.FIGURE, data)
+    assert data["0.count"].tolist() == [5, 10, 11, 18, 30]
+    terms = sum(data[f"0.{name}"] for name in ("batch", "queue", "tail"))
+    assert data["0.total"] == pytest.approx(terms, rel=1e-12)
+    assert data["0.total"].argmin() == 2
+    assert data["0.tail"][3] > data["0.batch"][3]
+    assert (data["0.tightened"] <= data["0.total"]).all()
+    assert (data["1.tail"] >= data["0.tail"]).all()  # less delta, more tail
+    _drawn(segments.FIGURES[1], data)
 
 
-@pytest.mark.parametrize(("figure", "least"), [(figure_16, 3), (figure_17, 11), (figure_18, 4)])
-def test_titles_name_where_the_committed_bound_is_least(figure: ModuleType, least: int) -> None:
-    lines = (FIGURES / f"{figure.FIGURE.id}.csv").read_text(encoding="utf-8").splitlines()
+@pytest.mark.parametrize(("figure", "least"), list(zip(segments.FIGURES, (3, 11, 4), strict=True)))
+def test_titles_name_where_the_committed_bound_is_least(figure: Figure, least: int) -> None:
+    lines = (FIGURES / f"{figure.id}.csv").read_text(encoding="utf-8").splitlines()
     rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
     assert len(rows) > 30
     for panel in "01":
         best = min(rows, key=lambda row: float(row[f"{panel}.total"] or "inf"))
         assert float(best[f"{panel}.count"]) == least
-    assert f"at {least} segments" in figure.FIGURE.title
+    assert f"at {least} segments" in figure.title
 
 
 def test_without_the_trace_its_figures_say_so(
@@ -160,14 +146,14 @@ def test_without_the_trace_its_figures_say_so(
 
 def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
     data = policies.data((0.8, 1.0), (0,), 4.5, (2.0, 4.0))
-    served = {key: array(data, f"{key}.throughput") for key in sweeps.keys_of(data)}
+    served = {key: data[f"{key}.throughput"] for key in sweeps.keys_of(data)}
     assert served["wait_least"][1] > served["cap"][1] > served["nested"][1] > served["greedy"][1]
     for key in ("wait_least", "nested"):
-        assert not array(data, f"{key}.evictions").any()
-    assert array(data, "greedy.evictions")[1] > 0.5
+        assert not data[f"{key}.evictions"].any()
+    assert data["greedy.evictions"][1] > 0.5
     # a cap on all together does not hold each type to its share: a few evictions are left
-    assert 0 < array(data, "cap.evictions")[1] < 0.02
-    p99 = {key: array(data, f"{key}.latency_p99") for key in ("wait_least", "cap")}
+    assert 0 < data["cap.evictions"][1] < 0.02
+    p99 = {key: data[f"{key}.latency_p99"] for key in ("wait_least", "cap")}
     assert p99["wait_least"][0] > 1.2 * p99["cap"][0]
     assert p99["wait_least"][1] < p99["cap"][1]
     _drawn(policies.FIGURE, data)
@@ -176,30 +162,30 @@ def test_at_the_full_rate_wait_is_ahead_of_greedy_and_below_it_behind() -> None:
 def test_outputs_just_beyond_a_segment_wreck_nested_wait() -> None:
     data = wrong_inputs.data((1.0, 1.1), (0,), 4.0, (1.5, 3.0))
     part = wrong_inputs.part_of(data, "lengths")
-    assert array(part, "nested.served")[1] < 0.6
-    assert array(part, "nested.peak")[1] > 5
+    assert part["nested.served"][1] < 0.6
+    assert part["nested.peak"][1] > 5
     for key in ("cap", "vllm", "wait_least"):
-        assert array(part, f"{key}.served")[1] > 0.97
-        assert array(part, f"{key}.peak")[1] < 1
-    assert not array(wrong_inputs.part_of(data, "rates"), "nested.evictions").any()
+        assert part[f"{key}.served"][1] > 0.97
+        assert part[f"{key}.peak"][1] < 1
+    assert not wrong_inputs.part_of(data, "rates")["nested.evictions"].any()
     _drawn(wrong_inputs.FIGURE, data)
 
 
 def test_gaps_fall_as_the_theorem_says() -> None:
     data = gap.data((1, 8, 32), 10, 1, 1)
-    assert scalar(data, "slack.exponent") == pytest.approx(-1, abs=0.05)
-    assert scalar(data, "nested.exponent") == pytest.approx(-1, abs=0.05)
-    assert scalar(data, "zero.exponent") > -0.95  # bends towards -0.5 with the horizon
+    assert data["slack.exponent"] == pytest.approx(-1, abs=0.05)
+    assert data["nested.exponent"] == pytest.approx(-1, abs=0.05)
+    assert data["zero.exponent"] > -0.95  # bends towards -0.5 with the horizon
     for key in ("zero", "slack"):
-        error = 3 * array(data, f"{key}.error")
-        assert (array(data, f"{key}.gap") - error < array(data, f"{key}.bound")).all()
+        error = 3 * data[f"{key}.error"]
+        assert (data[f"{key}.gap"] - error < data[f"{key}.bound"]).all()
     _drawn(gap.FIGURE, data)
 
 
 def test_overflow_is_rarer_than_allowed() -> None:
     data = overflow.data(400, 10)
-    assert (array(data, "low") <= array(data, "delta")).all()
-    assert (array(data, "lower") >= array(data, "bound")).all()
-    assert (np.diff(array(data, "bound")) > 0).all()  # delta falls
-    assert scalar(data, "batch") > scalar(data, "equilibrium")
+    assert (data["low"] <= data["delta"]).all()
+    assert (data["lower"] >= data["bound"]).all()
+    assert (np.diff(data["bound"]) > 0).all()  # delta falls
+    assert data["batch"] > data["equilibrium"]
     _drawn(overflow.FIGURE, data)

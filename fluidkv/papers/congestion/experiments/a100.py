@@ -104,7 +104,7 @@ def run(
     Args:
         lengths: outputs; classes take turns, or are drawn if requests arrive over time.
         engine: "restart" or "vidur-sarathi".
-        cap: most admissions an iteration.
+        cap: most admissions per iteration.
         rate_per_s: Poisson arrivals of seed 0; None: all wait at the start.
         iterations: horizon; None: to the end.
     """

@@ -43,8 +43,8 @@ class Kept:
     """One run, after its warm-up.
 
     Fields:
-        rate: new output tokens an iteration, over those of x*.
-        completed: requests an iteration, over x*.
+        rate: new output tokens per iteration, over those of x*.
+        completed: requests per iteration, over x*.
         tax: share of the computed tokens that were computed before.
         prefill: prefill tokens for each new output token.
         evictions: for each request completed.
@@ -80,7 +80,7 @@ def runs(
 
 
 def best(engine: str, classes: Workload) -> float:
-    """x* of the engine, requests an iteration: vLLM holds a token less a request than the model."""
+    """x* of the engine, requests per iteration: vLLM holds a token less of each than the model."""
     reserved = serving.engine(engine).reserved_tokens
     return capacity(classes) / float(_held(classes, reserved))
 

@@ -56,7 +56,7 @@ def certified(routing: Routing, lengths: Lengths) -> "exact.StabilityResult":
 
 @cache
 def saturated(routing: Routing, lengths: Lengths, *, iterations: int = 5400) -> tuple[float, float]:
-    """Requests completed and evicted an iteration, from an empty server with an endless queue.
+    """Requests completed and evicted per iteration, from an empty server with an endless queue.
 
     Means over the last two thirds; the first third is longer than any of the transients here. A
     third of 1800 iterations is a multiple of the periods that the nodes of Tables 4 and 5 settle

@@ -15,8 +15,8 @@ class Totals:
     """Means over the runs, by iteration or by request.
 
     Fields:
-        throughput: requests completed an iteration.
-        evicted: requests evicted an iteration.
+        throughput: requests completed per iteration.
+        evicted: requests evicted per iteration.
         latency: iterations from arrival to completion, by Little's law; where the queue drifts it
             grows with the horizon and says no more than that.
         queue: requests waiting at the end.

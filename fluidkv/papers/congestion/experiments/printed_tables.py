@@ -104,7 +104,7 @@ PLACE = {
 
 TABLE_3_LENGTHS = (100, 125, 200, 250)
 TABLE_3 = (PrintedRow("2232", "234.2", "42.7"), PrintedRow("0", "189.9", "54.8"))
-"""Sarathi, and Sarathi with five admissions an iteration at most."""
+"""Sarathi, and Sarathi with five admissions per iteration at most."""
 TABLE_3_CHANGES = ("-100.0", "18.9", "28.3")
 TABLE_3_RATE_PER_S, TABLE_3_CAP, TABLE_3_CAPS = 300.0, 5, range(1, 11)
 

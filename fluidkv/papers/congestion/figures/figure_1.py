@@ -1,14 +1,11 @@
 """Congestion, Figure 1: throughput of every balanced cycle, by eviction level."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, PALE, name_axes, zero_line
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _DECODE = 2, 12
 _CAPACITY = 1000  # any other gives the same shares of x*
@@ -17,12 +14,8 @@ _MARKED = 8  # the level that the paper's caption speaks of
 
 def data() -> Data:
     """Throughput over x*: of each cycle, and by level of the contiguous and the most even one."""
-    from fluidkv.exact.one_class.cycles_verified import verify_cycle
-    from fluidkv.exact.one_class.equilibria import equilibria
-    from fluidkv.workload import RequestClass, System, Workload
-
-    found = equilibria(System(Workload((RequestClass(_INPUT, _DECODE),)), _CAPACITY))
-    if not all(verify_cycle(found.system, cycle) for cycle in found.cycles):
+    found = exact.equilibria(System(Workload((RequestClass(_INPUT, _DECODE),)), _CAPACITY))
+    if not all(exact.verify_cycle(found.system, cycle) for cycle in found.cycles):
         raise ArithmeticError("a cycle does not close")
     share = [cycle.throughput / found.best for cycle in found.cycles]
     return {
@@ -37,14 +30,13 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    level, low, high = (array(data, name) for name in ("level", "contiguous", "as_evenly_spaced"))
+    level, low, high = (data[name] for name in ("level", "contiguous", "as_evenly_spaced"))
     ax.fill_between(level, 100 * low, 100 * high, color=PALE, zorder=0)
     ax.plot(
-        array(data, "cycle_level"),
-        100 * array(data, "cycle"),
+        data["cycle_level"],
+        100 * data["cycle"],
         linestyle="none",
         marker="o",
         markersize=3,
@@ -55,30 +47,28 @@ def draw(data: Data, canvas: "Canvas") -> None:
     ax.plot(level, 100 * high, color=BLUE, label="gaps as even as can be (most)", **line)
     ax.plot(level, 100 * low, color=ORANGE, label="one contiguous block (least)", **line)
     zero_line(ax, 100)
-    ax.annotate("fixed point, no eviction", (0, 100), (6, 5), **_NOTE)
-    worst = 100 * scalar(data, "worst_case_ratio")
-    ax.annotate(f"worst case, {worst:.1f} %", (level[-1], worst), (2, -13), ha="right", **_NOTE)
+    ax.annotate("fixed point, no eviction", (0, 100), (6, 5), **NOTE)
+    worst = 100 * data["worst_case_ratio"]
+    ax.annotate(f"worst case, {worst:.1f} %", (level[-1], worst), (2, -13), ha="right", **NOTE)
     marked = level.tolist().index(_MARKED)
     ends = (100 * low[marked], 100 * high[marked])
     ax.annotate("", (_MARKED, ends[0]), xytext=(_MARKED, ends[1]), arrowprops=_ARROW)
     width = f"{ends[1] - ends[0]:.1f}\npoints"
-    ax.annotate(width, (_MARKED, sum(ends) / 2), (-5, 2), ha="right", va="center", **_NOTE)
-    ax.set_xlabel(f"eviction level: empty stages out of {_DECODE}")
-    ax.set_ylabel("throughput, % of x*")
-    ax.set_xticks(level)
-    ax.set_ylim(57, 104)
+    ax.annotate(width, (_MARKED, sum(ends) / 2), (-5, 2), ha="right", va="center", **NOTE)
+    name_axes(ax, f"eviction level: empty stages out of {_DECODE}", "throughput, % of x*")
+    ax.set(xticks=level, ylim=(57, 104))
     ax.legend(loc="lower left")
 
 
 def caption(data: Data) -> str:
-    widths = 100 * (array(data, "as_evenly_spaced") - array(data, "contiguous"))
-    levels = array(data, "level")
+    widths = 100 * (data["as_evenly_spaced"] - data["contiguous"])
+    levels = data["level"]
     widest = int(np.argmax(widths))
     *meeting, last = [
         f"{level:.0f}" for level, width in zip(levels, widths, strict=True) if not width
     ]
     return (
-        f"Throughput of all {len(array(data, 'cycle'))} balanced cycles for l0 = {_INPUT}, "
+        f"Throughput of all {len(data['cycle'])} balanced cycles for l0 = {_INPUT}, "
         f"l1 = {_DECODE}, as a share of the eviction-free fixed point's, each cycle verified by "
         "running the model once round in exact arithmetic. A dot may stand for several cycles. "
         f"The two curves are {widths[_MARKED]:.2f} % of x* apart at level {_MARKED}, and "
@@ -87,7 +77,6 @@ def caption(data: Data) -> str:
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5}
 _ARROW = {"arrowstyle": "<->", "color": GREY, "linewidth": 0.9, "shrinkA": 3, "shrinkB": 3}
 
 FIGURE = Figure(

@@ -1,17 +1,13 @@
 """Congestion, Figure 10: roots of the limit for (2, 3) and (2, 4), and one root at finite input."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, NOTE, ORANGE, name_axes
 
 _SHARE, _INPUT = Fraction(1, 2), 10
 _COPRIME, _COMMON = (2, 3), (2, 4)
@@ -21,16 +17,12 @@ _PATH = (10, 11, 13, 16, 20, 30, 50, 100, 1000)
 
 def data() -> Data:
     """Real and imaginary parts: roots of the limit, and the branches of (2, 4) down to l0 = 10."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.motion.branches import track
-    from fluidkv.exact.mixed.motion.limit import limit_roots
-
     found: dict[str, NDArray[np.float64] | float] = {}
     for name, lengths in (("coprime", _COPRIME), ("common", _COMMON)):
-        mix = two_lengths(*lengths, _SHARE)
-        roots = limit_roots(mix)
+        mix = exact.two_lengths(*lengths, _SHARE)
+        roots = exact.limit_roots(mix)
         limit = [_number(root.ball) for root in roots]
-        branches = [track(mix, root, _PATH) for root in roots]
+        branches = [exact.track(mix, root, _PATH) for root in roots]
         ends = [_number(branch.points[-1].ball) for branch in branches]
         for key, values in (("limit", limit), ("finite", ends)):
             found |= _parts(f"{name}_{key}", _mirrored(values))
@@ -43,23 +35,21 @@ def data() -> Data:
     return found
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
     for ax, name in ((left, "coprime"), (right, "common")):
         _plane(ax)
-        real, imag = array(data, f"{name}_limit_real"), array(data, f"{name}_limit_imag")
+        real, imag = data[f"{name}_limit_real"], data[f"{name}_limit_imag"]
         outer = np.hypot(real, imag) > 1 - 1e-12  # exactly 1 where it is a root of unity
         for chosen, color in ((~outer, BLUE), (outer, ORANGE)):
             style = {"color": color, "markersize": 6, "linestyle": "none", "marker": "o"}
             ax.plot(real[chosen], imag[chosen], **style)
         _paths(ax, data, name)
-    left.annotate("(-1 + i)/2", (-0.5, 0.5), (7, 4), **_NOTE)
-    left.annotate("(-1 - i)/2", (-0.5, -0.5), (7, -12), **_NOTE)
-    left.set_title("(a) decode lengths 2 and 3: all inside")
-    left.set_ylabel("Im z")
+    left.annotate("(-1 + i)/2", (-0.5, 0.5), (7, 4), **NOTE)
+    left.annotate("(-1 - i)/2", (-0.5, -0.5), (7, -12), **NOTE)
+    name_axes(left, y="Im z", title="(a) decode lengths 2 and 3: all inside")
 
-    moved = scalar(data, "common_finite_modulus")
+    moved = data["common_finite_modulus"]
     right.annotate(
         f"l0 = {_INPUT}: |z| = {moved:.4f}",
         (-moved, 0),
@@ -69,9 +59,9 @@ def draw(data: Data, canvas: "Canvas") -> None:
         fontsize=8.5,
         arrowprops={"arrowstyle": "-", "color": ORANGE, "linewidth": 0.8, "shrinkB": 4},
     )
-    right.annotate("z = -1", (-1, 0), (8, -13), **_NOTE)
-    right.annotate("i/√2", (0, 2**-0.5), (8, -10), **_NOTE)
-    right.annotate("-i/√2", (0, -(2**-0.5)), (8, 2), **_NOTE)
+    right.annotate("z = -1", (-1, 0), (8, -13), **NOTE)
+    right.annotate("i/√2", (0, 2**-0.5), (8, -10), **NOTE)
+    right.annotate("-i/√2", (0, -(2**-0.5)), (8, 2), **NOTE)
     right.set_title("(b) decode lengths 2 and 4: -1 moves out")
     handles = [
         right.plot([], [], color=GREY, marker="o", linestyle="none", label="limit, l0 → ∞")[0],
@@ -86,32 +76,26 @@ def caption(data: Data) -> str:
     return (
         "Roots of the limiting polynomial A (dots), equal shares. Lines follow each root of F from "
         f"l0 = infinity down to l0 = {_INPUT} (rings), each continued with a certificate. (a) The "
-        f"pair of modulus {scalar(data, 'coprime_limit_modulus'):.4f} stays inside, at "
-        f"{scalar(data, 'coprime_finite_modulus'):.4f}. (b) The root at -1 moves out to modulus "
-        f"{scalar(data, 'common_finite_modulus'):.4f}; the caption in the paper has 1.087. The "
+        f"pair of modulus {data['coprime_limit_modulus']:.4f} stays inside, at "
+        f"{data['coprime_finite_modulus']:.4f}. (b) The root at -1 moves out to modulus "
+        f"{data['common_finite_modulus']:.4f}; the caption in the paper has 1.087. The "
         f"pair ±i/√2 moves outward too, and stays inside at this input length."
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8.5}
-
-
-def _plane(ax: "Axes") -> None:
+def _plane(ax: Axes) -> None:
     turn = np.linspace(0, 2 * np.pi, 361)
     ax.plot(np.cos(turn), np.sin(turn), color=GREY, linewidth=0.9, linestyle="--")
     ax.axhline(0, color=GREY, linewidth=0.4)
     ax.axvline(0, color=GREY, linewidth=0.4)
-    ax.set_aspect("equal")
-    ax.set_xlim(-1.25, 1.15)
-    ax.set_ylim(-1.2, 1.2)
-    ax.set_xlabel("Re z")
+    ax.set(aspect="equal", xlim=(-1.25, 1.15), ylim=(-1.2, 1.2), xlabel="Re z")
 
 
-def _paths(ax: "Axes", data: Data, name: str) -> None:
+def _paths(ax: Axes, data: Data, name: str) -> None:
     """Lines from the limit to l0 = 10, mirror images included, with a ring at the end."""
     j = 0
     while f"{name}_path_{j}_real" in data:
-        real, imag = array(data, f"{name}_path_{j}_real"), array(data, f"{name}_path_{j}_imag")
+        real, imag = data[f"{name}_path_{j}_real"], data[f"{name}_path_{j}_imag"]
         color = ORANGE if np.hypot(real[-1], imag[-1]) > 1 else BLUE
         for sign in (1, -1) if imag[0] else (1,):
             ax.plot(real, sign * imag, color=color, linewidth=1.2)

@@ -1,17 +1,13 @@
 """Congestion, Figure 12: with long inputs one eviction frees more than an iteration adds."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.workload import System
+from fluidkv import exact
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, SMALL_NOTE, name_axes
+from fluidkv.workload import RequestClass, System, Workload
 
 _BETA = Fraction(59, 5)  # M / l0, that of Examples 10 and 11
 _LENGTHS, _SHARE = (2, 3), Fraction(1, 2)
@@ -36,31 +32,24 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
-    l0 = array(data, "input_length")
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+    l0 = data["input_length"]
 
-    left.plot(l0, array(data, "freed"), color=BLUE, label="freed by one eviction, at least $l_0+1$")
-    left.plot(l0, array(data, "growth_bound"), color=ORANGE, label="added in an iteration, at most")
-    left.plot(l0, array(data, "growth_measured"), "o", color=ORANGE, markersize=3, label=_MEASURED)
+    left.plot(l0, data["freed"], color=BLUE, label="freed by one eviction, at least $l_0+1$")
+    left.plot(l0, data["growth_bound"], color=ORANGE, label="added in an iteration, at most")
+    left.plot(l0, data["growth_measured"], "o", color=ORANGE, markersize=3, label=_MEASURED)
     at = _INPUTS.index(_MARKED)
-    low, high = array(data, "growth_bound")[at], array(data, "freed")[at]
+    low, high = data["growth_bound"][at], data["freed"][at]
     arrow = {"arrowstyle": "<->", "color": GREY, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
     left.annotate("", (_MARKED, low), (_MARKED, high), arrowprops=arrow)
-    text = f"{scalar(data, 'cleared'):.1f} times"
-    left.annotate(text, (_MARKED, (low * high) ** 0.5), (5, -3), **_NOTE)
-    left.set_xscale("log")
-    left.set_yscale("log")
-    left.set_ylabel("tokens")
-    left.set_title("(a) tokens added and freed")
+    text = f"{data['cleared']:.1f} times"
+    left.annotate(text, (_MARKED, (low * high) ** 0.5), (5, -3), **SMALL_NOTE)
+    name_axes(left, y="tokens", title="(a) tokens added and freed", log="xy")
 
-    right.plot(l0, array(data, "evicted_bound"), color=BLUE, label="at most $βl_0/(l_0+1)^2$")
-    right.plot(l0, array(data, "evicted_measured"), "o", color=BLUE, markersize=3, label=_MEASURED)
-    right.set_xscale("log")
-    right.set_yscale("log")
-    right.set_ylabel("requests evicted an iteration")
-    right.set_title("(b) evicted requests")
+    right.plot(l0, data["evicted_bound"], color=BLUE, label="at most $βl_0/(l_0+1)^2$")
+    right.plot(l0, data["evicted_measured"], "o", color=BLUE, markersize=3, label=_MEASURED)
+    name_axes(right, y="requests evicted an iteration", title="(b) evicted requests", log="xy")
     for ax in (left, right):
         ax.set_xlabel("input length $l_0$, tokens")
         ax.legend(loc="upper left" if ax is left else "lower left")
@@ -68,10 +57,10 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
-    share = array(data, "evicted_measured") / array(data, "evicted_bound")
+    share = data["evicted_measured"] / data["evicted_bound"]
     return (
-        f"Memory is β = {scalar(data, 'beta'):g} input lengths. (a) At l0 = {_MARKED} one eviction "
-        f"frees {scalar(data, 'cleared'):.2f} times what one iteration can add. (b) Bound on the "
+        f"Memory is β = {data['beta']:g} input lengths. (a) At l0 = {_MARKED} one eviction "
+        f"frees {data['cleared']:.2f} times what one iteration can add. (b) Bound on the "
         "requests that one iteration evicts. Points: the literal model, decode lengths 2 and 3, "
         "equal shares, from all memory in stage 0, the worst start. After the shift such requests "
         f"hold l0 + 2 tokens, so that it evicts (l0+1)/(l0+2) of the bound, {share[0]:.3f} at "
@@ -80,27 +69,22 @@ def caption(data: Data) -> str:
 
 
 _MEASURED = "literal model, all memory in stage 0"
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8}
 
 
 def _burst(input_length: int) -> tuple[Fraction, Fraction]:
     """Tokens added and requests evicted by the first iteration from all memory in stage 0."""
-    from fluidkv.exact.mass import iterate, memory_used
-
     system = _system(input_length)
     admitted = system.capacity / (input_length + 1)
     state = [
         [c.share * admitted] + [Fraction(0)] * (c.decode_length - 1)
         for c in system.workload.classes
     ]
-    step = iterate(system, state)
-    added = memory_used(system, step.executed) - system.capacity
+    step = exact.iterate(system, state)
+    added = exact.memory_used(system, step.executed) - system.capacity
     return added, sum((x for row in step.evicted for x in row), Fraction(0))
 
 
-def _system(input_length: int) -> "System":
-    from fluidkv.workload import RequestClass, System, Workload
-
+def _system(input_length: int) -> System:
     classes = tuple(RequestClass(input_length, n, _SHARE) for n in _LENGTHS)
     return System(Workload(classes), _BETA * input_length)
 

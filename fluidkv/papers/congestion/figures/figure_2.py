@@ -1,18 +1,13 @@
 """Congestion, Figure 2: the same start decays for decode lengths 2, 3 and grows for 2, 4."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, zero_line
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.workload import System
+from fluidkv import exact
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, PALE, SMALL_NOTE, name_axes, zero_line
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _SHARE, _START = 50, Fraction(1, 2), 5
 _COPRIME, _COMMON = (2, 3), (2, 4)
@@ -28,11 +23,9 @@ def admissions(lengths: tuple[int, int], iterations: int) -> list[Fraction]:
     Memory stays full: sum of V_s a^{n-s} = M. Before n = 0 every cohort is at x*, except that the
     oldest one is smaller by what the start is larger, in tokens; it leaves at the first iteration.
     """
-    from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-
     system = _system(lengths)
-    x = eviction_free_equilibrium(system).rate
-    weights = survival_weights(system.workload)
+    x = exact.eviction_free_equilibrium(system).rate
+    weights = exact.survival_weights(system.workload)
     v = [Fraction(w, weights.denominator) for w in weights.memory]
     excess = v[0] * (_START - x)
     history = [x - excess / v[-1], *[x] * (len(v) - 2), Fraction(_START)]
@@ -44,12 +37,9 @@ def admissions(lengths: tuple[int, int], iterations: int) -> list[Fraction]:
 
 def data() -> Data:
     """Admissions of both systems, and the growing mode's share of the second one."""
-    from fluidkv.exact.roots.spectrum import certify_spectrum
-    from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
-
     system = _system(_COMMON)
-    x = float(eviction_free_equilibrium(system).rate)
-    radius = certify_spectrum(survival_weights(system.workload)).radius[0]
+    x = float(exact.eviction_free_equilibrium(system).rate)
+    radius = exact.certify_spectrum(exact.survival_weights(system.workload)).radius[0]
     alone = abs(float(admissions(_COMMON, _MODE_ALONE)[-1]) - x) / radius**_MODE_ALONE
     n = np.arange(_ITERATIONS + 1, dtype=np.float64)
     return {
@@ -62,25 +52,25 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
-    n, x = array(data, "iteration"), scalar(data, "equilibrium")
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+    n, x = data["iteration"], data["equilibrium"]
 
     left.axhspan(0.98 * x, 1.02 * x, color=PALE, zorder=0)
-    left.annotate("within 2 % of x*", (n[-1], 1.02 * x), (0, 4), **_NOTE, ha="right")
-    _trajectory(left, n, array(data, "coprime"), x, BLUE)
+    left.annotate("within 2 % of x*", (n[-1], 1.02 * x), (0, 4), **SMALL_NOTE, ha="right")
+    _trajectory(left, n, data["coprime"], x, BLUE)
     left.axvline(8, color=GREY, linewidth=0.8, linestyle=":")
-    left.annotate("iteration 8", (8, 6.05), (4, 0), **_NOTE)
-    left.set_title("(a) decode lengths 2 and 3: gcd 1, decays")
-    left.set_ylabel("requests admitted an iteration")
+    left.annotate("iteration 8", (8, 6.05), (4, 0), **SMALL_NOTE)
+    name_axes(
+        left, y="requests admitted an iteration", title="(a) decode lengths 2 and 3: gcd 1, decays"
+    )
 
-    envelope = array(data, "envelope")
-    label = f"growing mode, ±{envelope[0]:.2f} · {scalar(data, 'growth'):.4f}$^n$"
+    envelope = data["envelope"]
+    label = f"growing mode, ±{envelope[0]:.2f} · {data['growth']:.4f}$^n$"
     for sign in (1, -1):
         style = {"color": GREY, "linestyle": "--", "linewidth": 1.0}
         right.plot(n, x + sign * envelope, label=label if sign > 0 else None, **style)
-    _trajectory(right, n, array(data, "common_divisor_2"), x, ORANGE)
+    _trajectory(right, n, data["common_divisor_2"], x, ORANGE)
     right.set_title("(b) decode lengths 2 and 4: gcd 2, grows")
     right.legend(loc="upper left")
     right.set_ylim(1.7, 6.7)
@@ -89,27 +79,22 @@ def draw(data: Data, canvas: "Canvas") -> None:
 def caption(data: Data) -> str:
     return (
         f"Requests admitted an iteration, input length {_INPUT}, equal shares, "
-        f"x* = {scalar(data, 'equilibrium'):g}, start {_START}, from recurrence (9) in exact "
+        f"x* = {data['equilibrium']:g}, start {_START}, from recurrence (9) in exact "
         "arithmetic. At the start the oldest cohort is smaller by as many tokens as the youngest "
         f"is larger. The dashed envelope is the growing mode alone, modulus "
-        f"{scalar(data, 'growth'):.4f}. The 0.72 that the paper's caption gives to the limiting "
+        f"{data['growth']:.4f}. The 0.72 that the paper's caption gives to the limiting "
         "polynomial of (a) is the modulus at this input length; the limit is 0.707."
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8}
-
-
-def _trajectory(ax: "Axes", n: np.ndarray, a: np.ndarray, x: float, color: str) -> None:
+def _trajectory(ax: Axes, n: np.ndarray, a: np.ndarray, x: float, color: str) -> None:
     zero_line(ax, x)
     ax.plot(n, a, color=color, linewidth=1.0, marker="o", markersize=3)
     ax.set_xlabel("iteration n")
     ax.margins(x=0.02)
 
 
-def _system(lengths: tuple[int, int]) -> "System":
-    from fluidkv.workload import RequestClass, System, Workload
-
+def _system(lengths: tuple[int, int]) -> System:
     classes = tuple(RequestClass(_INPUT, length, _SHARE) for length in lengths)
     return System(Workload(classes), Fraction(_CAPACITY[lengths]))
 

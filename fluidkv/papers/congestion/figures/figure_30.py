@@ -1,21 +1,15 @@
 """Congestion, Figure 30: how much mixing saves, by the length of a burst."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes
+from fluidkv.papers.congestion.claims.experiments import bursts
+from fluidkv.papers.congestion.experiments.nodes import COPRIME
 
 
 def data() -> Data:
     """By window: evictions of a node in a run, apart and mixed."""
-    from fluidkv.papers.congestion.claims.experiments import bursts
-    from fluidkv.papers.congestion.experiments.nodes import COPRIME
-
     apart, mixed = [], []
     for window in bursts.WINDOWS:
         burst = {
@@ -32,38 +26,24 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
-    window = array(data, "window")
-    for name, color, text in (
-        ("apart", ORANGE, "segregated average"),
-        ("mixed", BLUE, "mixed"),
-    ):
-        left.plot(window, array(data, name), color=color, marker=".", label=text)
-    left.set_ylabel("requests evicted a node in 4,000 iterations")
-    left.set_yscale("log")
+    window = data["window"]
+    for name, color, text in (("apart", ORANGE, "segregated average"), ("mixed", BLUE, "mixed")):
+        left.plot(window, data[name], color=color, marker=".", label=text)
+    name_axes(left, y="requests evicted a node in 4,000 iterations", log="y")
     left.legend(loc="upper left")
-    right.plot(window, array(data, "mixed") / array(data, "apart"), color=BLUE, marker=".")
-    right.set_ylabel("mixed / segregated")
-    right.set_ylim(0, 1)
+    right.plot(window, data["mixed"] / data["apart"], color=BLUE, marker=".")
+    right.set(ylabel="mixed / segregated", ylim=(0, 1))
     for ax in (left, right):
         ax.axvspan(6, 15, color=GREY, alpha=0.12, linewidth=0)
-        ax.set_xscale("log")
-        ax.set_xlabel("length of a burst, iterations")
-    right.annotate(
-        "decode lengths",
-        (9.5, 0.97),
-        ha="center",
-        va="top",
-        color=GREY,
-        fontsize=8,
-    )
+        name_axes(ax, "length of a burst, iterations", log="x")
+    right.annotate("decode lengths", (9.5, 0.97), ha="center", va="top", color=GREY, fontsize=8)
 
 
 def caption(data: Data) -> str:
-    ratio = array(data, "mixed") / array(data, "apart")
-    window = array(data, "window")
+    ratio = data["mixed"] / data["apart"]
+    window = data["window"]
     worst = int(ratio.argmax())
     return (
         "Lengths {6, 10} and {9, 15} on two nodes or mixed, M = 600, l0 = 30, with a queue. "

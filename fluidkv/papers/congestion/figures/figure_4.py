@@ -1,15 +1,12 @@
 """Congestion, Figure 4: Poisson arrivals, below the worst-cycle rate, above it, above x*."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import fluid
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes
+from fluidkv.papers.congestion.claims.experiments import figure_4 as experiment
+from fluidkv.papers.congestion.experiments.open_runs import poisson
 
 _RATES = (0.2, 0.4, 0.6, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.6, 1.8)
 _RUNS, _PATH_RATE, _PATH = 16, 1.4, 600
@@ -17,13 +14,9 @@ _RUNS, _PATH_RATE, _PATH = 16, 1.4, 600
 
 def data() -> Data:
     """Means over the last window of each run, by rate; one path, iteration by iteration."""
-    from fluidkv.fluid.open.system import simulate_open
-    from fluidkv.papers.congestion.claims.experiments import figure_4 as experiment
-    from fluidkv.papers.congestion.experiments.open_runs import poisson
-
     found = experiment.runs(_RATES, _RUNS)
     system = experiment.system()
-    path = simulate_open(
+    path = fluid.simulate_open(
         system,
         arrivals=poisson(system, _PATH_RATE, iterations=_PATH, count=1, seed=experiment.SEED),
         record=("evicted", "queue"),
@@ -45,16 +38,15 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     first, second, third = canvas.subplots(1, 3)
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    rate = array(data, "rate")
+    rate = data["rate"]
 
     _bounds(first, data)
     first.plot(rate, rate, color=GREY, linestyle="--", linewidth=1.0, label="all that arrives")
     first.plot(
-        array(data, "run_rate"),
-        array(data, "run_throughput"),
+        data["run_rate"],
+        data["run_throughput"],
         color=BLUE,
         alpha=0.35,
         linestyle="",
@@ -62,60 +54,57 @@ def draw(data: Data, canvas: "Canvas") -> None:
         markersize=4,
         label="one run",
     )
-    first.plot(rate, array(data, "throughput"), color=BLUE, label="mean")
-    first.set_title("(a) completed an iteration")
-    first.set_ylim(0, 2.0)
+    first.plot(rate, data["throughput"], color=BLUE, label="mean")
+    first.set(title="(a) completed an iteration", ylim=(0, 2.0))
     first.legend(loc="upper left")
 
     _bounds(second, data)
-    second.plot(rate, array(data, "evicted"), color=ORANGE, marker=".", label="evicted")
-    second.set_title("(b) evicted an iteration; mean queue")
-    second.set_ylim(0, 4.9)
+    second.plot(rate, data["evicted"], color=ORANGE, marker=".", label="evicted")
+    second.set(title="(b) evicted an iteration; mean queue", ylim=(0, 4.9))
     waiting = second.twinx()
-    waiting.plot(rate, array(data, "waiting"), color=BLUE, marker=".", label="waiting")
-    waiting.set_ylim(0, 1.3 * array(data, "waiting").max())
+    waiting.plot(rate, data["waiting"], color=BLUE, marker=".", label="waiting")
+    waiting.set_ylim(0, 1.3 * data["waiting"].max())
     _coloured(second, waiting)
     for ax in (first, second):
         ax.set_xlabel("arrival rate λ, requests an iteration")
 
-    n = array(data, "iteration")
-    third.plot(n, array(data, "path_evicted"), color=ORANGE, linewidth=0.9)
-    third.set_title(f"(c) one path at λ = {_PATH_RATE:.2f}")
-    third.set_xlabel("iteration n")
-    third.set_ylim(0, 1.2 * array(data, "path_evicted").max())
+    n = data["iteration"]
+    third.plot(n, data["path_evicted"], color=ORANGE, linewidth=0.9)
+    name_axes(third, "iteration n", title=f"(c) one path at λ = {_PATH_RATE:.2f}")
+    third.set_ylim(0, 1.2 * data["path_evicted"].max())
     queue = third.twinx()
-    queue.plot(n, array(data, "path_queue"), color=BLUE)
-    queue.set_ylim(0, 1.2 * array(data, "path_queue").max())
+    queue.plot(n, data["path_queue"], color=BLUE)
+    queue.set_ylim(0, 1.2 * data["path_queue"].max())
     _coloured(third, queue)
 
 
 def caption(data: Data) -> str:
-    rate, share = array(data, "rate"), array(data, "collapsed_share")
-    above = rate > scalar(data, "worst")
+    rate, share = data["rate"], data["collapsed_share"]
+    above = rate > data["worst"]
     smooth = rate[above & (share == 0)]
     gone = rate[share == 1]
     return (
         f"Masses, M = 2000, l0 = 10, l1 = 40; {_RUNS} runs a rate from an empty server, 8,000 "
         f"iterations, (a) and (b) over the last 1,000. Dotted: the worst-cycle rate "
-        f"{scalar(data, 'worst'):.2f} and x* = {scalar(data, 'best'):.2f}. The paper has "
+        f"{data['worst']:.2f} and x* = {data['best']:.2f}. The paper has "
         "throughput leave the dashed line at the worst-cycle rate. Here no run had collapsed at λ "
         f"up to {smooth.max():g}, and every one had from {gone.min():g} on: near the worst-cycle "
         f"rate a smooth server lasts for very long. Collapsed, it completes "
-        f"{array(data, 'throughput')[-1]:.3f} and evicts {array(data, 'evicted')[-1]:.2f} requests "
+        f"{data['throughput'][-1]:.3f} and evicts {data['evicted'][-1]:.2f} requests "
         "an iteration. Whole requests settle on other cycles, most of which complete a few per "
         "cent more (ledger: figure-4.whole-requests.collapsed-rate)."
     )
 
 
-def _bounds(ax: "Axes", data: Data) -> None:
+def _bounds(ax: Axes, data: Data) -> None:
     for name, text in (("worst", "worst cycle"), ("best", "x*")):
-        x = scalar(data, name)
+        x = data[name]
         ax.axvline(x, color=GREY, linestyle=":", linewidth=0.9)
         ax.text(x + 0.02, 0.97, text, transform=ax.get_xaxis_transform(), **_NOTE)
     ax.set_xlim(0, 1.9)
 
 
-def _coloured(left: "Axes", right: "Axes") -> None:
+def _coloured(left: Axes, right: Axes) -> None:
     """Two axes, each in the colour of its line."""
     right.spines["right"].set_visible(True)
     left.set_ylabel("requests evicted an iteration", color=ORANGE)

@@ -1,16 +1,13 @@
 """Congestion, Figure 7: an eviction block and two block-ends of the adjacent level-2 orbit."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE, name_axes
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _DECODE, _CAPACITY = 2, 4, 63
 _START = (17, 3, 0, 0)
@@ -24,18 +21,13 @@ def data() -> Data:
     that a stage holds, `evicted` and `completed` on the way to the next state. For each block-end:
     `gap`, `mass` and `normalized`, youngest first.
     """
-    from fluidkv.exact.one_class.cascade import cascade
-    from fluidkv.exact.one_class.positions import position_at
-    from fluidkv.exact.one_class.trajectory import trajectory
-    from fluidkv.workload import RequestClass, System, Workload
-
     system = System(Workload((RequestClass(_INPUT, _DECODE),)), Fraction(_CAPACITY))
-    found = cascade(trajectory(system, _START, iterations=_DECODE), system)
+    found = exact.cascade(exact.trajectory(system, _START, iterations=_DECODE), system)
     evicted = {e.iteration: float(e.requests) for e in found.evictions}
     table: dict[str, np.ndarray] = {}
     for n in range(_DECODE + 1):
         table[f"masses_n{n}"] = np.array(found.states[n], dtype=np.float64)
-        labels = [position_at(j, n, _DECODE) for j in range(_DECODE)]
+        labels = [exact.position_at(j, n, _DECODE) for j in range(_DECODE)]
         table[f"label_n{n}"] = np.array(labels, dtype=np.float64)
     table["evicted"] = np.array([evicted.get(n + 1, 0.0) for n in range(_DECODE)])
     table["completed"] = np.array([found.states[n][-1] for n in range(_DECODE)], dtype=np.float64)
@@ -49,19 +41,17 @@ def data() -> Data:
     return table
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     rows = canvas.add_gridspec(2, 1, height_ratios=[1.5, 1])
     orbit = rows[0].subgridspec(1, _DECODE + 1).subplots(sharey=True, squeeze=False)[0]
     ends = rows[1].subgridspec(1, 2).subplots(sharey=True, squeeze=False)[0]
-    block_ends = array(data, "block_ends").astype(int)
+    block_ends = data["block_ends"].astype(int)
     colors = _colors(data)
     for n, ax in enumerate(orbit):
         _state(ax, data, n, colors, framed=n % _DECODE in block_ends)
-    orbit[0].set_ylabel("requests")
-    orbit[0].set_ylim(0, 23)
-    for n, evicted in enumerate(array(data, "evicted")):
-        completed = array(data, "completed")[n]
+    orbit[0].set(ylabel="requests", ylim=(0, 23))
+    for n, evicted in enumerate(data["evicted"]):
+        completed = data["completed"][n]
         text = f"evicts {evicted:g} →" if evicted else f"completes {completed:g} →"
         orbit[n].annotate(text, (1.5, 20.3), **_CENTRED)
     for n, ax in zip(block_ends, ends, strict=True):
@@ -70,7 +60,7 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
-    evicted = [f"{e:g}" for e in array(data, "evicted") if e]
+    evicted = [f"{e:g}" for e in data["evicted"] if e]
     return (
         f"The adjacent orbit at eviction level 2 for l0 = {_INPUT}, l1 = {_DECODE}, "
         f"M = {_CAPACITY}. (a) By stage; a live position keeps its colour. From n = 0 to 2 the "
@@ -84,29 +74,27 @@ def caption(data: Data) -> str:
 
 def _colors(data: Data) -> dict[int, str]:
     """Colour of each live label, the youngest at n = 0 first."""
-    masses, labels = array(data, "masses_n0"), array(data, "label_n0").astype(int)
+    masses, labels = data["masses_n0"], data["label_n0"].astype(int)
     return dict(zip(labels[masses > 0], _POSITIONS, strict=True))
 
 
-def _state(ax: "Axes", data: Data, n: int, colors: dict[int, str], *, framed: bool) -> None:
-    masses, labels = array(data, f"masses_n{n}"), array(data, f"label_n{n}").astype(int)
+def _state(ax: Axes, data: Data, n: int, colors: dict[int, str], *, framed: bool) -> None:
+    masses, labels = data[f"masses_n{n}"], data[f"label_n{n}"].astype(int)
     for stage in np.flatnonzero(masses):
         ax.bar(stage, masses[stage], 0.8, color=colors[labels[stage]])
         ax.annotate(f"{masses[stage]:g}", (stage, masses[stage]), (0, 2), **_OFFSET)
-    ax.set_xticks(range(_DECODE))
-    ax.set_xlim(-0.6, _DECODE - 0.4)
-    ax.set_xlabel("stage")
-    ax.set_title(("(a)  " if n == 0 else "") + f"n = {n}")
+    name_axes(ax, "stage", title=("(a)  " if n == 0 else "") + f"n = {n}")
+    ax.set(xticks=range(_DECODE), xlim=(-0.6, _DECODE - 0.4))
     if framed:
         for side in ("left", "right", "top", "bottom"):
             ax.spines[side].set(visible=True, color=GREEN, linewidth=2)
 
 
-def _block_end(ax: "Axes", data: Data, n: int, colors: dict[int, str]) -> None:
+def _block_end(ax: Axes, data: Data, n: int, colors: dict[int, str]) -> None:
     """Each live position with its gap as a bracket from the live position before it."""
-    gaps, masses = array(data, f"gap_n{n}"), array(data, f"mass_n{n}")
-    labels = array(data, f"label_n{n}").astype(int)
-    normalized = array(data, f"normalized_n{n}")
+    gaps, masses = data[f"gap_n{n}"], data[f"mass_n{n}"]
+    labels = data[f"label_n{n}"].astype(int)
+    normalized = data[f"normalized_n{n}"]
     reached = -1.0
     for gap, mass, u in zip(gaps, masses, normalized, strict=True):
         stage = reached + gap
@@ -115,11 +103,10 @@ def _block_end(ax: "Axes", data: Data, n: int, colors: dict[int, str]) -> None:
         text = f"gap {gap:g}\n{mass:g} / {gap:g} = {u:g}"
         ax.annotate(text, ((reached + 1 + stage) / 2, 10.2), **_CENTRED)
         reached = stage
-    ax.set_xlim(-0.6, _DECODE - 0.4)
-    ax.set_xticks(range(_DECODE))
-    ax.set_ylim(0, 14)
-    ax.set_xlabel("stage")
-    ax.set_title(("(b)  " if n == array(data, "block_ends")[0] else "") + f"block-end n = {n}")
+    name_axes(
+        ax, "stage", title=("(b)  " if n == data["block_ends"][0] else "") + f"block-end n = {n}"
+    )
+    ax.set(xlim=(-0.6, _DECODE - 0.4), xticks=range(_DECODE), ylim=(0, 14))
 
 
 _CENTRED = {"color": BLACK, "fontsize": 8.5, "ha": "center"}

@@ -1,11 +1,9 @@
 """Spectral gap of three and four classes against the longest decode length: the open exponents."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, SMALL_NOTE, name_axes, zero_line
 from fluidkv.papers.congestion.claims.mixed.gap_exponents import (
     SEED,
     drawn_gaps,
@@ -14,10 +12,6 @@ from fluidkv.papers.congestion.claims.mixed.gap_exponents import (
     gap,
     upper_bound,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 _SIZES = (32, 64, 128, 256, 512, 1024)
 _DRAWS = 60
@@ -48,8 +42,7 @@ def data() -> Data:
     return numbers
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2, sharey=True)
     for classes, ax in ((3, left), (4, right)):
         _panel(data, ax, classes)
@@ -57,28 +50,27 @@ def draw(data: Data, canvas: "Canvas") -> None:
     left.legend(loc="lower left")
 
 
-def _panel(data: Data, ax: "Axes", classes: int) -> None:
-    size = array(data, "size")
+def _panel(data: Data, ax: Axes, classes: int) -> None:
+    size = data["size"]
     # spread a little so that draws of one size can be told apart; fixed, not random
     wobble = 2 ** (0.5 * (np.tile(np.arange(_DRAWS), len(size)) / _DRAWS - 0.5))
-    x = array(data, f"draw_size_{classes}") * wobble
-    ax.plot(x, array(data, f"draws_{classes}"), ".", color=GREY, markersize=2.5, label="a draw")
-    ax.plot(size, array(data, f"median_{classes}"), "o-", color=BLUE, label="median of draws")
-    together = array(data, f"consecutive_{classes}")
+    x = data[f"draw_size_{classes}"] * wobble
+    ax.plot(x, data[f"draws_{classes}"], ".", color=GREY, markersize=2.5, label="a draw")
+    ax.plot(size, data[f"median_{classes}"], "o-", color=BLUE, label="median of draws")
+    together = data[f"consecutive_{classes}"]
     ax.plot(size, together, "s--", color=ORANGE, markersize=4, label="consecutive lengths")
     zero_line(ax, 1)
-    ax.annotate(
-        "upper bound", (size[0], 1), (0, 3), textcoords="offset points", color=GREY, fontsize=8
-    )
+    ax.annotate("upper bound", (size[0], 1), (0, 3), **SMALL_NOTE)
     ax.set_xscale("log", base=2)
-    ax.set_yscale("log")
-    ax.set_ylim(5e-4, 2)
-    ax.set_xlabel("longest decode length n")
-    ax.set_title(
-        f"{classes} classes: median gap ~ "
-        f"n$^{{-{scalar(data, f'exponent_median_{classes}'):.2f}}}$ "
-        f"(paper: {exponent(classes):.2f})"
+    name_axes(
+        ax,
+        "longest decode length n",
+        title=f"{classes} classes: median gap ~ "
+        f"n$^{{-{data[f'exponent_median_{classes}']:.2f}}}$ "
+        f"(paper: {exponent(classes):.2f})",
+        log="y",
     )
+    ax.set_ylim(5e-4, 2)
 
 
 def caption(data: Data) -> str:
@@ -86,10 +78,10 @@ def caption(data: Data) -> str:
         "Gap 1 - ρ of the limit, from certified radii, over its upper bound to leading order, "
         "which falls like n^(-1-2/(K-1)). Equal shares; the shorter lengths are drawn uniformly, "
         f"{_DRAWS} draws a size. A level cloud means that the exponent is the paper's: the median "
-        f"gap fits n^-{scalar(data, 'exponent_median_3'):.3f} for K = 3 and "
-        f"n^-{scalar(data, 'exponent_median_4'):.3f} for K = 4, the least of each size's draws "
-        f"n^-{scalar(data, 'exponent_least_3'):.2f} and "
-        f"n^-{scalar(data, 'exponent_least_4'):.2f}. Consecutive lengths, a resonance, fall "
+        f"gap fits n^-{data['exponent_median_3']:.3f} for K = 3 and "
+        f"n^-{data['exponent_median_4']:.3f} for K = 4, the least of each size's draws "
+        f"n^-{data['exponent_least_3']:.2f} and "
+        f"n^-{data['exponent_least_4']:.2f}. Consecutive lengths, a resonance, fall "
         "like n^-3 instead. Sampled: evidence, not proof."
     )
 

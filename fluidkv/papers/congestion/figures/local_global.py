@@ -1,16 +1,13 @@
 """How far local stability is from global: who does not return just above the threshold."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import GREEN, GREY, ORANGE, PURPLE, STAGES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact, fluid
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, STAGES, name_axes
+from fluidkv.papers.congestion.instances.return_survey import SEED, survey
 
 _SHARE = Fraction(1, 2)
 _PAIRS = ((1, 8), (1, 12), (1, 16), (2, 7), (2, 11), (5, 9))
@@ -23,14 +20,10 @@ _HORIZON = 30_000
 
 def data() -> Data:
     """For each pair the crossing, and of each input length above it who returns and how late."""
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.thresholds.threshold import input_threshold
-    from fluidkv.papers.congestion.instances.return_survey import SEED, survey
-
     numbers: dict[str, np.ndarray | float] = {"above": np.array([float(x) for x in _ABOVE])}
     for pair in _PAIRS:
-        mix = two_lengths(*pair, _SHARE)
-        found = input_threshold(mix)
+        mix = exact.two_lengths(*pair, _SHARE)
+        found = exact.input_threshold(mix)
         if found.least is None:
             raise ArithmeticError(f"no threshold of {pair}")
         crossing = Fraction(found.crossings[-1].length.mid().str(20, radius=False))
@@ -55,35 +48,29 @@ def data() -> Data:
     return numbers
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
-    above = array(data, "above")
+    above = data["above"]
     for pair in _PAIRS:
         name, color = _name(pair), _COLORS[pair]
         style = {"color": color, "marker": "o", "markersize": 3.5}
-        left.plot(above, 100 * array(data, f"{name}_lost"), label=str(pair), **style)
-        right.plot(above, array(data, f"{name}_slowest"), **style)
-        whole = scalar(data, f"{name}_least") - scalar(data, f"{name}_crossing")
+        left.plot(above, 100 * data[f"{name}_lost"], label=str(pair), **style)
+        right.plot(above, data[f"{name}_slowest"], **style)
+        whole = data[f"{name}_least"] - data[f"{name}_crossing"]
         if pair[0] == 1:
             left.axvline(whole, color=color, linewidth=0.8, linestyle=":")
-    left.set_title("(a) starts that do not return")
-    left.set_ylabel("% of the sampled starts")
+    name_axes(left, y="% of the sampled starts", title="(a) starts that do not return")
     left.legend(title="decode lengths", loc="center left")
-    never = [str(p) for p in _PAIRS if not np.any(array(data, f"{_name(p)}_lost"))]
-    left.annotate(f"{', '.join(never)}: none", (above[0], 0), (0, 5), **_NOTE)
-    right.set_title("(b) slowest return, where all return")
-    right.set_ylabel("iterations")
-    right.set_yscale("log")
+    never = [str(p) for p in _PAIRS if not np.any(data[f"{_name(p)}_lost"])]
+    left.annotate(f"{', '.join(never)}: none", (above[0], 0), (0, 5), **SMALL_NOTE)
+    name_axes(right, y="iterations", title="(b) slowest return, where all return", log="y")
     for ax in (left, right):
         _axis(ax)
 
 
 def caption(data: Data) -> str:
-    from fluidkv.fluid.cohorts.convergence import CHECK_EVERY
-
-    lost = {p: array(data, f"{_name(p)}_lost") for p in _PAIRS}
-    above = array(data, "above")
+    lost = {p: data[f"{_name(p)}_lost"] for p in _PAIRS}
+    above = data["above"]
     until = [
         f"{p} up to {above[x > 0].max():g} tokens above" for p, x in lost.items() if np.any(x > 0)
     ]
@@ -94,18 +81,14 @@ def caption(data: Data) -> str:
         f"and {_COUNT} other starts for {_HORIZON:,} iterations. Some starts do not return: "
         f"{'; '.join(until) or 'none'}. All return at every point: {', '.join(never)}. Dotted: "
         "the smallest whole input length that is stable, for the pairs with a class of one token. "
-        f"Looked at every {CHECK_EVERY} iterations. Sampled; an exact cycle beside a stable "
+        f"Looked at every {fluid.CHECK_EVERY} iterations. Sampled; an exact cycle beside a stable "
         "equilibrium is in the ledger, "
         "congestion.section-4-3.threshold-is-global."
     )
 
 
-_NOTE = {"textcoords": "offset points", "color": GREY, "fontsize": 8}
-
-
-def _axis(ax: "Axes") -> None:
-    ax.set_xscale("log")
-    ax.set_xlabel("input length above the crossing, tokens")
+def _axis(ax: Axes) -> None:
+    name_axes(ax, "input length above the crossing, tokens", log="x")
     ax.grid(color=GREY, alpha=0.15)
 
 

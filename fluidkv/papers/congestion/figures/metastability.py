@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import exact, serving
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.wording import number
 from fluidkv.papers.congestion.figures.metastability_panels import (
     actions_panel,
@@ -15,13 +15,7 @@ from fluidkv.papers.congestion.figures.metastability_panels import (
     return_panel,
     survival_panel,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.cohorts import CohortState
-    from fluidkv.workload import RequestClass
+from fluidkv.workload import RequestClass, System, Workload
 
 _INPUT, _DECODE, _CAPACITY = 10, 40, 2000  # of Congestion, Figure 4
 _SEED = 61
@@ -54,14 +48,9 @@ FULL, QUICK = Size(), Size(80, 4000, 20, 200, 10, 2000, 10)
 
 def data(size: Size = FULL) -> Data:
     """Everything in the setting of Figure 4, whole requests; (b) for larger memories as well."""
-    from fluidkv.exact.one_class.equilibria import envelope
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.collapse import collapsed_cycles
-    from fluidkv.workload import RequestClass, System, Workload
-
-    request, limits = RequestClass(_INPUT, _DECODE), Limits(_CAPACITY)
-    ends = envelope(System(Workload((request,)), Fraction(_CAPACITY)))
-    cycles = collapsed_cycles(request, limits, rng=_SEED, runs=size.cycle_runs)
+    request, limits = RequestClass(_INPUT, _DECODE), serving.Limits(_CAPACITY)
+    ends = exact.envelope(System(Workload((request,)), Fraction(_CAPACITY)))
+    cycles = serving.collapsed_cycles(request, limits, rng=_SEED, runs=size.cycle_runs)
     return {
         "best": float(ends[0].highest),
         "worst": float(ends[-1].lowest),
@@ -76,18 +65,17 @@ def data(size: Size = FULL) -> Data:
     }
 
 
-def _survival(request: "RequestClass", limits: "Limits", size: Size) -> dict:
+def _survival(request: RequestClass, limits: "serving.Limits", size: Size) -> dict:
     """Kaplan-Meier curves on one grid of times, and the constant hazard that fits."""
-    from fluidkv.serving.metastability.survival import hazard, kaplan_meier, memoryless
-    from fluidkv.serving.metastability.times import time_to_collapse
-
     last = size.horizon
     grid = np.unique(np.geomspace(_DECODE, last, 120).round())
     found: dict = {"survival_rate": np.array(_SURVIVAL_RATES), "survival_time": grid}
     fits = []
     for index, rate in enumerate(_SURVIVAL_RATES):
-        seen = time_to_collapse(request, limits, rate, rng=_SEED, runs=size.runs, horizon=last)
-        curve = kaplan_meier(seen.duration, seen.observed).at(grid)
+        seen = serving.time_to_collapse(
+            request, limits, rate, rng=_SEED, runs=size.runs, horizon=last
+        )
+        curve = serving.kaplan_meier(seen.duration, seen.observed).at(grid)
         curve[grid > seen.duration.max()] = np.nan
         for column, name in enumerate(("share", "low", "high")):
             found[f"survival_{name}_{index}"] = curve[:, column]
@@ -95,8 +83,8 @@ def _survival(request: "RequestClass", limits: "Limits", size: Size) -> dict:
         after = 10 * _DECODE
         fits.append(
             (
-                hazard(seen.duration, seen.observed).rate,
-                memoryless(seen.duration, seen.observed, after=after, resolution=_DECODE),
+                serving.hazard(seen.duration, seen.observed).rate,
+                serving.memoryless(seen.duration, seen.observed, after=after, resolution=_DECODE),
                 seen.observed.sum(),
             )
         )
@@ -104,25 +92,21 @@ def _survival(request: "RequestClass", limits: "Limits", size: Size) -> dict:
     return found | {"hazard": rates, "memoryless_p": p_values, "survival_events": events}
 
 
-def _times(request: "RequestClass", best: float, size: Size) -> dict:
+def _times(request: RequestClass, best: float, size: Size) -> dict:
     """Mean time to collapse from the top load down to the first at which no run collapsed."""
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.survival import hazard
-    from fluidkv.serving.metastability.times import time_to_collapse
-
     found: dict = {}
     for capacity in _CAPACITIES:
         rows = []
         for load in _LOADS:
-            seen = time_to_collapse(
+            seen = serving.time_to_collapse(
                 request,
-                Limits(capacity),
+                serving.Limits(capacity),
                 load * best * capacity,
                 rng=_SEED,
                 runs=size.runs // 4,
                 horizon=size.horizon,
             )
-            fit = hazard(seen.duration, seen.observed)
+            fit = serving.hazard(seen.duration, seen.observed)
             longest = 1 / fit.low if fit.events else np.inf
             rows.append((load, fit.mean_time, 1 / fit.high, longest, fit.events))
             if not fit.events:
@@ -133,10 +117,10 @@ def _times(request: "RequestClass", best: float, size: Size) -> dict:
     return found
 
 
-def _ramp(request: "RequestClass", limits: "Limits", size: Size) -> dict:
-    from fluidkv.serving.metastability.times import ramp
-
-    run = ramp(request, limits, (*_UP, *_DOWN), hold=size.hold, rng=_SEED, runs=size.ramp_runs)
+def _ramp(request: RequestClass, limits: "serving.Limits", size: Size) -> dict:
+    run = serving.ramp(
+        request, limits, (*_UP, *_DOWN), hold=size.hold, rng=_SEED, runs=size.ramp_runs
+    )
     found: dict = {"ramp_rate": run.rate.values}
     for name in ("throughput", "waiting"):
         for level in (10, 50, 90):
@@ -144,13 +128,11 @@ def _ramp(request: "RequestClass", limits: "Limits", size: Size) -> dict:
     return found
 
 
-def _returns(request: "RequestClass", limits: "Limits", size: Size) -> dict:
+def _returns(request: RequestClass, limits: "serving.Limits", size: Size) -> dict:
     """Share of collapsed servers that return within the horizon, rates by backlogs, flattened."""
-    from fluidkv.serving.metastability.times import time_to_return
-
     start = _collapsed(request, size)
     share = [
-        time_to_return(
+        serving.time_to_return(
             request,
             limits,
             rate,
@@ -169,11 +151,8 @@ def _returns(request: "RequestClass", limits: "Limits", size: Size) -> dict:
     }
 
 
-def _actions(request: "RequestClass", size: Size) -> dict:
+def _actions(request: RequestClass, size: Size) -> dict:
     """The queue after each thing that an operator may do to a collapsed server at one load."""
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.cohorts import serve_cohorts
-
     generator, windows = np.random.default_rng(_SEED), size.return_horizon // _STEP
     start, runs = _collapsed(request, size), size.return_runs
     shape = (windows * _STEP, runs)
@@ -181,16 +160,16 @@ def _actions(request: "RequestClass", size: Size) -> dict:
     shed[_SHED_FOR:] = load[_SHED_FOR:]
     safe = _CAPACITY // (_INPUT + _DECODE)
     cases = {
-        "nothing": (Limits(_CAPACITY), load, _BACKLOG),
-        "sequences": (Limits(_CAPACITY, max_num_seqs=safe), load, _BACKLOG),
-        "dropped": (Limits(_CAPACITY), load, 0),
-        "shed": (Limits(_CAPACITY), shed, _BACKLOG),
-        "cap": (Limits(_CAPACITY, admission_rate=_CAP), load, _BACKLOG),
+        "nothing": (serving.Limits(_CAPACITY), load, _BACKLOG),
+        "sequences": (serving.Limits(_CAPACITY, max_num_seqs=safe), load, _BACKLOG),
+        "dropped": (serving.Limits(_CAPACITY), load, 0),
+        "shed": (serving.Limits(_CAPACITY), shed, _BACKLOG),
+        "cap": (serving.Limits(_CAPACITY, admission_rate=_CAP), load, _BACKLOG),
     }
     found: dict = {"action_time": _STEP * np.arange(1, windows + 1)}
     for name, (limits, arrivals, backlog) in cases.items():
         state = start._replace(queue=np.full(runs, backlog))
-        records, _ = serve_cohorts(request, limits, arrivals, state=state, every=_STEP)
+        records, _ = serving.serve_cohorts(request, limits, arrivals, state=state, every=_STEP)
         for level in (10, 50, 90):
             found[f"action_{name}_{level}"] = np.percentile(records.waiting, level, axis=0)
         evicts = records.preempt > 0
@@ -200,14 +179,13 @@ def _actions(request: "RequestClass", size: Size) -> dict:
     return found
 
 
-def _collapsed(request: "RequestClass", size: Size) -> "CohortState":
-    from fluidkv.serving.limits import Limits
-    from fluidkv.serving.metastability.collapse import collapsed_start
+def _collapsed(request: RequestClass, size: Size) -> "serving.CohortState":
+    return serving.collapsed_start(
+        request, serving.Limits(_CAPACITY), rng=_SEED, runs=size.return_runs, backlog=0
+    )
 
-    return collapsed_start(request, Limits(_CAPACITY), rng=_SEED, runs=size.return_runs, backlog=0)
 
-
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     setting = f"l0 = {_INPUT}, l1 = {_DECODE}; M = {_CAPACITY:,} but in (b); rules of restart"
     canvas.suptitle(f"{FIGURE.title}\n{setting}", x=0.01, ha="left")
     grid = canvas.add_gridspec(2, 6)
@@ -228,24 +206,24 @@ _LABELS = {
 
 
 def caption(data: Data) -> str:
-    rates, share = array(data, "collapsed"), array(data, "collapsed_share")
+    rates, share = data["collapsed"], data["collapsed_share"]
     cycles = " or ".join(f"{r:.3f} ({s:.0%})" for r, s in zip(rates, share, strict=True))
-    seen = array(data, "survival_events") > 0
-    slow, means = array(data, "survival_rate")[seen], 1 / array(data, "hazard")[seen]
-    worst, best = scalar(data, "worst"), scalar(data, "best")
+    seen = data["survival_events"] > 0
+    slow, means = data["survival_rate"][seen], 1 / data["hazard"][seen]
+    worst, best = data["worst"], data["best"]
     safe = []
     for capacity in _CAPACITIES:
-        load, least = array(data, f"time_load_{capacity}"), array(data, f"time_least_{capacity}")
+        load, least = data[f"time_load_{capacity}"], data[f"time_least_{capacity}"]
         held = load[least > 1e5]
         if held.size:
             safe.append(f"{held.max():.0%} (M = {capacity:,})")
-    p = array(data, "memoryless_p")[seen]
+    p = data["memoryless_p"][seen]
     constant = [f"{r:g}" for r, value in zip(slow, p, strict=True) if value > 0.01]
-    dropped = 1 - scalar(data, "action_dropped_evicting")
+    dropped = 1 - data["action_dropped_evicting"]
     return (
         f"Whole requests of l0 = {_INPUT}, l1 = {_DECODE}, M = {_CAPACITY:,}, Poisson arrivals, "
         "rules of `restart`; every number is sampled, shades are 95 % intervals in (a) and 10 to "
-        f"90 % of runs in (c) and (e). Of {scalar(data, 'cycle_runs'):.0f} collapsed servers each "
+        f"90 % of runs in (c) and (e). Of {data['cycle_runs']:.0f} collapsed servers each "
         f"completes {cycles} requests an iteration; the mass model {worst:.2f}, and without "
         f"evictions {best:.3f}. "
         f"(a) Kaplan-Meier; dashed: the constant hazard that fits. From {10 * _DECODE} iterations "
@@ -255,7 +233,7 @@ def caption(data: Data) -> str:
         "run collapsed, lower end of the 95 % interval. That is above 100,000 iterations "
         f"up to a load of {', '.join(safe) or 'none'} of x*. (c) Load up and down in "
         f"steps. (d) Share of collapsed servers that are smooth again within "
-        f"{scalar(data, 'return_horizon'):,.0f} iterations at a new load; line: the fluid bound, "
+        f"{data['return_horizon']:,.0f} iterations at a new load; line: the fluid bound, "
         f"backlog over spare rate. (e) A server collapsed at {_LOAD} with {_BACKLOG} waiting. "
         "Medians at none are drawn beside each other, just below 0. "
         f"The queue dropped at once, {dropped:.0%} of the servers stop evicting."

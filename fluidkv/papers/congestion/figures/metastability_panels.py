@@ -1,50 +1,42 @@
 """The panels of the figure `metastability`."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.figures.figure import Axes, Canvas, Data
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
 
 _SHADES = ("#B9DDF1", "#7FB5DA", "#4E93C5", "#2A67A0", "#123C69")
-_ACTIONS = {
-    "nothing": ORANGE,
-    "sequences": PURPLE,
-    "dropped": GREY,
-    "shed": GREEN,
-    "cap": BLUE,
-}
+_ACTIONS = {"nothing": ORANGE, "sequences": PURPLE, "dropped": GREY, "shed": GREEN, "cap": BLUE}
 
 
-def survival_panel(data: Data, ax: "Axes") -> None:
-    time = array(data, "survival_time")
-    for index, rate in enumerate(array(data, "survival_rate")):
+def survival_panel(data: Data, ax: Axes) -> None:
+    time = data["survival_time"]
+    for index, rate in enumerate(data["survival_rate"]):
         color = _SHADES[index]
-        share, low, high = (array(data, f"survival_{n}_{index}") for n in ("share", "low", "high"))
+        share, low, high = (data[f"survival_{n}_{index}"] for n in ("share", "low", "high"))
         ax.plot(time, share, color=color, label=f"{rate:g}")
         ax.fill_between(time, low, high, color=color, alpha=0.35, linewidth=0)
-        fit = np.exp(-array(data, "hazard")[index] * time)
+        fit = np.exp(-data["hazard"][index] * time)
         ax.plot(time, fit, color=BLACK, linewidth=0.7, linestyle=(0, (4, 3)))
     ax.plot([], [], color=BLACK, linewidth=0.7, linestyle=(0, (4, 3)), label="constant\nhazard")
     ax.set_xscale("log")
     ax.set_xlim(left=2)  # room for the legend
+    name_axes(
+        ax,
+        "iterations since an empty start",
+        "share of runs still smooth",
+        "(a) collapse comes by chance",
+    )
     ax.set_ylim(0, 1.02)
-    ax.set_xlabel("iterations since an empty start")
-    ax.set_ylabel("share of runs still smooth")
-    ax.set_title("(a) collapse comes by chance")
     ax.legend(title="arrivals an\niteration", loc="lower left")
 
 
-def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
+def load_panel(data: Data, ax: Axes, capacities: Sequence[int]) -> None:
     for capacity, color in zip(capacities, _SHADES[1:], strict=False):
         load, mean, least, most, events = (
-            array(data, f"time_{n}_{capacity}") for n in ("load", "mean", "least", "most", "events")
+            data[f"time_{n}_{capacity}"] for n in ("load", "mean", "least", "most", "events")
         )
         seen = events > 0
         error = [mean[seen] - least[seen], most[seen] - mean[seen]]
@@ -54,7 +46,7 @@ def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
         ax.plot(load[~seen], least[~seen], color=color, marker="^", markersize=5, linestyle="")
     label = "no collapse: at least"
     ax.plot([], [], color=BLACK, marker="^", markersize=5, linestyle="", label=label)
-    worst = scalar(data, "worst") / scalar(data, "best")
+    worst = data["worst"] / data["best"]
     for at, name in ((worst, "worst cycle"), (1.0, "x*")):
         ax.axvline(at, color=GREY, linewidth=0.8, linestyle=":")
         ax.annotate(
@@ -62,21 +54,17 @@ def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
             (at, 0.97),
             xycoords=("data", "axes fraction"),
             xytext=(-3, 0),
-            textcoords="offset points",
             rotation=90,
             ha="right",
             va="top",
-            color=GREY,
-            fontsize=8,
+            **SMALL_NOTE,
         )
-    ax.set_yscale("log")
-    ax.set_xlim(0.57, 1.02)
-    ax.set_yticks([10.0**k for k in range(0, 9, 2)])
+    ax.set(yscale="log", xlim=(0.57, 1.02), yticks=[10.0**k for k in range(0, 9, 2)])
     ax.set_ylim(bottom=10**-4.5)  # room for the legend
     ax.minorticks_off()
-    ax.set_xlabel("load, arrivals / x*")
-    ax.set_ylabel("mean iterations to collapse")
-    ax.set_title("(b) the more memory, the rarer")
+    name_axes(
+        ax, "load, arrivals / x*", "mean iterations to collapse", "(b) the more memory, the rarer"
+    )
     handles, names = ax.get_legend_handles_labels()
     order = sorted(range(len(names)), key=lambda k: names[k] == label)  # that one last
     ax.legend(
@@ -89,9 +77,9 @@ def load_panel(data: Data, ax: "Axes", capacities: Sequence[int]) -> None:
     )
 
 
-def ramp_panel(data: Data, ax: "Axes", steps_up: int) -> None:
-    rate = array(data, "ramp_rate")
-    low, middle, high = (array(data, f"ramp_throughput_{level}") for level in (10, 50, 90))
+def ramp_panel(data: Data, ax: Axes, steps_up: int) -> None:
+    rate = data["ramp_rate"]
+    low, middle, high = (data[f"ramp_throughput_{level}"] for level in (10, 50, 90))
     for part, color, label in (
         (slice(0, steps_up), BLUE, "load rises"),
         (slice(steps_up - 1, None), ORANGE, "load falls"),
@@ -100,39 +88,40 @@ def ramp_panel(data: Data, ax: "Axes", steps_up: int) -> None:
         ax.fill_between(rate[part], low[part], high[part], color=color, alpha=0.2, linewidth=0)
     ends = [rate.min(), rate.max()]
     ax.plot(ends, ends, color=GREY, linewidth=0.8, linestyle=":", label="all that arrives")
-    ax.set_xlabel("arrivals an iteration")
-    ax.set_ylabel("completions an iteration")
-    ax.set_title("(c) up one way, down another")
+    name_axes(
+        ax, "arrivals an iteration", "completions an iteration", "(c) up one way, down another"
+    )
     ax.legend(loc="upper left")
 
 
-def return_panel(data: Data, ax: "Axes", canvas: "Canvas") -> None:
-    rate, backlog = array(data, "return_rate"), array(data, "return_backlog")
-    share = array(data, "return_share").reshape(len(backlog), len(rate))
+def return_panel(data: Data, ax: Axes, canvas: Canvas) -> None:
+    rate, backlog = data["return_rate"], data["return_backlog"]
+    share = data["return_share"].reshape(len(backlog), len(rate))
     rows = np.arange(len(backlog))
     mesh = ax.pcolormesh(rate, rows, 100 * share, cmap="viridis", vmin=0, vmax=100, rasterized=True)
     canvas.colorbar(mesh, ax=ax, label="% smooth again", pad=0.01)
-    fastest = array(data, "collapsed").max()
+    fastest = data["collapsed"].max()
     # The rows are no scale: the bound is placed between them by interpolation.
-    bound = fastest - backlog / scalar(data, "return_horizon")
+    bound = fastest - backlog / data["return_horizon"]
     label = "fluid bound: T - backlog / time"
     ax.plot(bound, rows, color="white", linewidth=1.5, marker="o", markersize=3, label=label)
-    ax.axvline(
-        scalar(data, "worst"), color="white", linewidth=0.8, linestyle=":", label="worst cycle"
-    )
+    ax.axvline(data["worst"], color="white", linewidth=0.8, linestyle=":", label="worst cycle")
     legend = ax.legend(loc="upper right")
     for text in legend.get_texts():
         text.set_color("white")
     ax.set_yticks(rows, [f"{b:.0f}" for b in backlog])
-    ax.set_xlabel("arrivals an iteration after the collapse")
-    ax.set_ylabel("requests waiting")
-    ax.set_title("(d) how much load to shed")
+    name_axes(
+        ax,
+        "arrivals an iteration after the collapse",
+        "requests waiting",
+        "(d) how much load to shed",
+    )
 
 
-def actions_panel(data: Data, ax: "Axes", labels: Mapping[str, str], shed_for: int) -> None:
-    time = array(data, "action_time")
+def actions_panel(data: Data, ax: Axes, labels: Mapping[str, str], shed_for: int) -> None:
+    time = data["action_time"]
     for index, (name, label) in enumerate(labels.items()):
-        low, middle, high = (array(data, f"action_{name}_{level}") for level in (10, 50, 90))
+        low, middle, high = (data[f"action_{name}_{level}"] for level in (10, 50, 90))
         # Empty queues would lie on one another; each has its own line, below zero.
         shown = np.where(middle > 0, middle, -1.0 - index)
         ax.plot(time, shown, color=_ACTIONS[name], label=label)
@@ -142,8 +131,6 @@ def actions_panel(data: Data, ax: "Axes", labels: Mapping[str, str], shed_for: i
     ax.set_ylim(-2.0 - len(labels), 2e4)  # room for the legend
     ax.set_yticks([0, 10, 100, 1000, 10000], ["0", "10", "100", "1,000", "10,000"])
     ax.axhline(0, color=GREY, linewidth=0.8)
+    name_axes(ax, "iterations since the action", "requests waiting", "(e) what to do")
     ax.set_xlim(0, min(4000, time[-1]))
-    ax.set_xlabel("iterations since the action")
-    ax.set_ylabel("requests waiting")
-    ax.set_title("(e) what to do")
     ax.legend(loc="upper left", ncols=2)

@@ -1,17 +1,11 @@
 """What an eviction costs where progress is lost, and where it is kept: iterations or prefill."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREY, ORANGE, zero_line
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREY, ORANGE, name_axes, zero_line
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments import keeping as keeps
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
 
 _COLORS = {"restart": ORANGE, "vllm": BLUE}
 _NAMES = {"restart": "restart: progress is lost", "vllm": "vLLM: tokens are kept"}
@@ -56,8 +50,7 @@ def data() -> Data:
     return found
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     ((path, rate), (tax, seconds)) = canvas.subplots(2, 2)
     _path(data, path)
     _rate(data, rate)
@@ -65,59 +58,65 @@ def draw(data: Data, canvas: "Canvas") -> None:
     _seconds(data, seconds)
 
 
-def _path(data: Data, ax: "Axes") -> None:
+def _path(data: Data, ax: Axes) -> None:
     for engine, color in _COLORS.items():
-        running = array(data, f"{engine}.running")
+        running = data[f"{engine}.running"]
         ax.plot(np.arange(1, len(running) + 1), running, color=color, label=_NAMES[engine])
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.35 * (high - low))  # room for the legend
     ax.legend(loc="upper left", ncols=2, columnspacing=1.0)
-    ax.set_xticks(np.arange(0, _LIFETIMES + 1) * keeps.OUTPUT)
-    ax.set_xlim(0, _LIFETIMES * keeps.OUTPUT)
-    ax.set_xlabel(f"iteration; a lifetime is {keeps.OUTPUT}")
-    ax.set_ylabel("requests running")
-    ax.set_title("(a) both oscillate: inputs as long as outputs")
+    name_axes(
+        ax,
+        f"iteration; a lifetime is {keeps.OUTPUT}",
+        "requests running",
+        "(a) both oscillate: inputs as long as outputs",
+    )
+    ax.set(xticks=np.arange(0, _LIFETIMES + 1) * keeps.OUTPUT, xlim=(0, _LIFETIMES * keeps.OUTPUT))
 
 
-def _rate(data: Data, ax: "Axes") -> None:
-    ratio = array(data, "ratio")
-    ax.plot(ratio, array(data, "cycle.one"), color=GREY, label="synchronized cycle, exact")
-    ax.plot(ratio, array(data, "cycle.pair"), color=GREY, linestyle="--")
+def _rate(data: Data, ax: Axes) -> None:
+    ratio = data["ratio"]
+    ax.plot(ratio, data["cycle.one"], color=GREY, label="synchronized cycle, exact")
+    ax.plot(ratio, data["cycle.pair"], color=GREY, linestyle="--")
     for engine, color in _COLORS.items():
         for mix, face in (("one", color), ("pair", "white")):
             label = f"{engine}, {'one length' if mix == 'one' else 'two lengths'}"
-            _dots(ax, ratio, array(data, f"{engine}.{mix}.rate"), color, face, label)
+            _dots(ax, ratio, data[f"{engine}.{mix}.rate"], color, face, label)
     _over_ratio(ax)
     zero_line(ax, 1)
+    name_axes(
+        ax,
+        y="output tokens an iteration\nover those of x*",
+        title="(b) in iterations: only restart loses",
+    )
     ax.set_ylim(0.4, 1.06)
-    ax.set_ylabel("output tokens an iteration\nover those of x*")
-    ax.set_title("(b) in iterations: only restart loses")
     ax.legend(loc="lower right", fontsize=7.5)
 
 
-def _tax(data: Data, ax: "Axes") -> None:
-    ratio = array(data, "ratio")
-    ax.plot(
-        ratio, array(data, "cycle.again"), color=GREY, label="restart's synchronized cycle, exact"
-    )
+def _tax(data: Data, ax: Axes) -> None:
+    ratio = data["ratio"]
+    ax.plot(ratio, data["cycle.again"], color=GREY, label="restart's synchronized cycle, exact")
     for engine, color in _COLORS.items():
         for mix, face in (("one", color), ("pair", "white")):
-            prefill = array(data, f"{engine}.{mix}.prefill") - ratio * _prompts(mix)
+            prefill = data[f"{engine}.{mix}.prefill"] - ratio * _prompts(mix)
             _dots(ax, ratio, prefill, color, face, None, line=True)
     _over_ratio(ax)
     ax.set_ylim(0, 1.25)  # room for the legend
-    ax.set_ylabel("prefill tokens for an output\ntoken, beyond the prompts")
-    ax.set_title("(c) what is computed again")
+    name_axes(
+        ax,
+        y="prefill tokens for an output\ntoken, beyond the prompts",
+        title="(c) what is computed again",
+    )
     ax.legend(loc="upper left", fontsize=7.5)
 
 
-def _seconds(data: Data, ax: "Axes") -> None:
-    ratio = array(data, "ratio")
+def _seconds(data: Data, ax: Axes) -> None:
+    ratio = data["ratio"]
     for engine, color in _COLORS.items():
         for output, style in zip(_OUTPUTS, ("-", "--"), strict=True):
             ax.plot(
                 ratio,
-                array(data, f"{engine}.seconds.{output}"),
+                data[f"{engine}.seconds.{output}"],
                 color=color,
                 linestyle=style,
                 marker="o",
@@ -127,16 +126,18 @@ def _seconds(data: Data, ax: "Axes") -> None:
     _over_ratio(ax)
     zero_line(ax, 1)
     ax.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":", label="half")
-    ax.set_ylim(0, 1.06)
-    ax.set_ylabel("output tokens a second\nover those without eviction")
-    ax.set_title(
-        "(d) by a modelled clock: Vidur's decode line,\nprefill at half of peak, no prefix cache"
+    name_axes(
+        ax,
+        y="output tokens a second\nover those without eviction",
+        title="(d) by a modelled clock: Vidur's decode line,\n"
+        "prefill at half of peak, no prefix cache",
     )
+    ax.set_ylim(0, 1.06)
     ax.legend(loc="lower right", fontsize=7.5)
 
 
 def _dots(
-    ax: "Axes",
+    ax: Axes,
     x: np.ndarray,
     y: np.ndarray,
     color: str,
@@ -158,7 +159,7 @@ def _dots(
     )
 
 
-def _over_ratio(ax: "Axes") -> None:
+def _over_ratio(ax: Axes) -> None:
     ax.set_xscale("log", base=2)
     ax.set_xticks([1 / 16, 1 / 4, 1, 4], ["1/16", "1/4", "1", "4"])
     ax.set_xlabel("input over output length")
@@ -175,17 +176,17 @@ def _span(values: np.ndarray) -> str:
 
 
 def caption(data: Data) -> str:
-    lost, kept = array(data, "restart.one.rate"), array(data, "vllm.one.rate")
-    again = {e: array(data, f"{e}.one.prefill") - array(data, "ratio") for e in keeps.ENGINES}
-    short, long = (array(data, f"vllm.seconds.{n}") for n in _OUTPUTS)
-    lost_s = array(data, "restart.seconds.256")
+    lost, kept = data["restart.one.rate"], data["vllm.one.rate"]
+    again = {e: data[f"{e}.one.prefill"] - data["ratio"] for e in keeps.ENGINES}
+    short, long = (data[f"vllm.seconds.{n}"] for n in _OUTPUTS)
+    lost_s = data["restart.seconds.256"]
     return (
         f"Endless queue, memory for {keeps.AT_ONCE} requests; one length ({keeps.OUTPUT}, filled) "
         f"and two in equal shares ({keeps.PAIR[0]} and {keeps.PAIR[1]}, open). (b) At inputs a "
         f"sixteenth as long as outputs restart serves {lost[0]:.0%} of x*, vLLM {kept[0]:.0%}. "
         f"(c) For each output token vLLM prefills {_span(again['vllm'])} tokens again, restart "
         f"{_span(again['restart'])}; the line is that of the cycle. (d) Not measured: by a line "
-        f"through Vidur's decode batches and {scalar(data, 'prefill_us'):.0f} µs a prefill token "
+        f"through Vidur's decode batches and {data['prefill_us']:.0f} µs a prefill token "
         f"(half of the GPU's peak): at a sixteenth vLLM is left with {short[0]:.0%} of the tokens "
         f"a second for outputs of 256 tokens and {long[0]:.0%} for 1,024, restart with "
         f"{lost_s[0]:.0%} for 256; at four times, {short[-1]:.0%} and {long[-1]:.0%}; Llama-3-8B "

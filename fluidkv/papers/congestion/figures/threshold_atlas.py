@@ -1,17 +1,13 @@
 """From which input length on two output lengths are stable: the map of all pairs up to 60."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv import exact
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 
 _LONGEST = 60
 _PAIRS = ((1, 60), (7, 60), (29, 60), (31, 60), (59, 60), (5, 9))
@@ -24,11 +20,7 @@ def data(longest: int = _LONGEST) -> Data:
 
     Pairs with a common divisor have NaN: they are unstable at all long inputs.
     """
-    from fluidkv.exact.mixed.mix import two_lengths
-    from fluidkv.exact.mixed.thresholds.atlas import threshold_atlas
-    from fluidkv.exact.mixed.thresholds.threshold import input_threshold
-
-    half = threshold_atlas(longest, [Fraction(1, 2)], workers=1).isel(share=0)
+    half = exact.threshold_atlas(longest, [Fraction(1, 2)], workers=1).isel(share=0)
     pairs = [(a, n) for n in range(2, longest + 1) for a in range(1, n)]
     cells = [half.sel(first=a, second=n) for a, n in pairs]
     least = np.array([float(c["l0_min"]) for c in cells])
@@ -42,28 +34,28 @@ def data(longest: int = _LONGEST) -> Data:
     }
     for a, n in _shown(longest):
         found = [
-            input_threshold(two_lengths(a, n, Fraction(k, _STEPS))).least for k in range(1, _STEPS)
+            exact.input_threshold(exact.two_lengths(a, n, Fraction(k, _STEPS))).least
+            for k in range(1, _STEPS)
         ]
         numbers[f"l0_min_{a}_{n}"] = np.array(found, dtype=np.float64)
     return numbers
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     panels = canvas.add_gridspec(2, 2, width_ratios=[1.35, 1])
     _map(data, canvas.add_subplot(panels[:, 0]), canvas)
     _over_shares(data, canvas.add_subplot(panels[0, 1]))
     _over_formula(data, canvas.add_subplot(panels[1, 1]))
 
 
-def _map(data: Data, ax: "Axes", canvas: "Canvas") -> None:
+def _map(data: Data, ax: Axes, canvas: Canvas) -> None:
     from matplotlib.colors import ListedColormap, LogNorm
 
-    first, second = array(data, "first").astype(int), array(data, "second").astype(int)
+    first, second = data["first"].astype(int), data["second"].astype(int)
     longest = int(second.max())
     shape = (longest + 1, longest + 1)
     values, common = np.full(shape, np.nan), np.full(shape, np.nan)
-    least = array(data, "l0_min")
+    least = data["l0_min"]
     # 0 has no place on a logarithmic scale: it takes the colour of 1
     values[first, second] = np.maximum(least, 1)
     common[first, second] = np.where(np.isnan(least), 1.0, np.nan)
@@ -75,36 +67,27 @@ def _map(data: Data, ax: "Axes", canvas: "Canvas") -> None:
         mesh, cax=ax.inset_axes((0.04, 0.9, 0.5, 0.035)), orientation="horizontal"
     )
     bar.set_label("l0_min, tokens of input\ngrey: common divisor, never stable")
-    ax.set_xlim(2, longest + 1)
-    ax.set_ylim(1, longest + 1)
+    ax.set(xlim=(2, longest + 1), ylim=(1, longest + 1))
     ticks = np.arange(10, longest + 1, 10)
     ax.set_xticks(ticks + 0.5, [str(t) for t in ticks])
     ax.set_yticks(ticks + 0.5, [str(t) for t in ticks])
-    ax.set_xlabel("longer output")
-    ax.set_ylabel("shorter output")
-    ax.set_title("(a) equal shares")
+    name_axes(ax, "longer output", "shorter output", "(a) equal shares")
 
 
-def _over_shares(data: Data, ax: "Axes") -> None:
-    longest = int(array(data, "second").max())
+def _over_shares(data: Data, ax: Axes) -> None:
+    longest = int(data["second"].max())
     for (a, n), color in zip(_shown(longest), _COLORS, strict=False):
         ax.plot(
-            array(data, "share"),
-            np.maximum(array(data, f"l0_min_{a}_{n}"), 1),
-            color=color,
-            label=f"{a}, {n}",
+            data["share"], np.maximum(data[f"l0_min_{a}_{n}"], 1), color=color, label=f"{a}, {n}"
         )
-    ax.set_yscale("log")
+    name_axes(ax, "share of the shorter output", "l0_min, tokens", "(b) over the share", log="y")
     ax.set_xlim(0, 1)
-    ax.set_xlabel("share of the shorter output")
-    ax.set_ylabel("l0_min, tokens")
-    ax.set_title("(b) over the share")
     ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, 1.0), columnspacing=1.0)
     low, high = ax.get_ylim()
     ax.set_ylim(low, high * 30)  # room for the legend
 
 
-def _over_formula(data: Data, ax: "Axes") -> None:
+def _over_formula(data: Data, ax: Axes) -> None:
     longer, ratio = _ratios(data)
     for above, color, label in ((True, ORANGE, "l0_min above (13)"), (False, BLUE, "below")):
         kept = (ratio > 1) == above
@@ -112,10 +95,8 @@ def _over_formula(data: Data, ax: "Axes") -> None:
         ax.scatter(longer[kept], off, s=5, color=color, alpha=0.6, linewidths=0, label=label)
     ax.set_yscale("log")
     ax.set_yticks([0.01, 0.1, 1, 10, 100], ["0.01%", "0.1%", "1%", "10%", "100%"])
+    name_axes(ax, "longer output", "distance from (13)", "(c) against equation (13), equal shares")
     ax.set_ylim(0.003, 100)
-    ax.set_xlabel("longer output")
-    ax.set_ylabel("distance from (13)")
-    ax.set_title("(c) against equation (13), equal shares")
     ax.legend(loc="upper right", ncols=2, markerscale=3)
 
 
@@ -123,10 +104,10 @@ def caption(data: Data) -> str:
     longer, ratio = _ratios(data)
     longest = int(longer.max())
     at = ratio[longer > longest // 2]
-    least = array(data, "l0_min")
+    least = data["l0_min"]
     stable = np.isfinite(least)
     k = int(np.nanargmax(least))
-    first, second = array(data, "first"), array(data, "second")
+    first, second = data["first"], data["second"]
     return (
         f"All {len(least):,} pairs of output lengths up to {longest}; inputs are equal. l0_min is "
         "the smallest input length at which the eviction-free equilibrium is stable, certified on "
@@ -143,14 +124,14 @@ def _shown(longest: int) -> list[tuple[int, int]]:
 
 def _ratios(data: Data) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The longer output and l0_min over (13), of the pairs with a threshold above 0."""
-    least = array(data, "l0_min")
+    least = data["l0_min"]
     kept = least > 0
-    return array(data, "second")[kept], least[kept] / array(data, "asymptotic")[kept]
+    return data["second"][kept], least[kept] / data["asymptotic"][kept]
 
 
 def _windows(data: Data) -> str:
     """Whether stability has any other window: all input lengths were looked at."""
-    windows, stable = array(data, "stable_windows"), np.isfinite(array(data, "l0_min"))
+    windows, stable = data["stable_windows"], np.isfinite(data["l0_min"])
     islands = int((windows[stable] > 1).sum())
     if islands:
         return f"{islands} of the others are unstable again somewhere above l0_min."

@@ -1,19 +1,23 @@
 """Figures 5 and 22 to 24: memory, running requests and evictions of runs on Vidur's machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
 from fluidkv.papers.congestion.experiments import a100
-from fluidkv.papers.congestion.experiments.printed_tables import Routed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.experiments.printed_tables import (
+    FIGURE_24_RATE_PER_S,
+    TABLE_3_CAP,
+    TABLE_3_LENGTHS,
+    TABLE_3_RATE_PER_S,
+    TABLE_6,
+    TABLE_7,
+    Routed,
+)
 
 COLORS = {"restart": ORANGE, "vidur-sarathi": BLUE}
 
@@ -37,7 +41,32 @@ class Setting:
     cap: int | None = None
 
 
-def routed_figure(
+def _figure(
+    number: int,
+    title: str,
+    settings: Sequence[Setting],
+    caption: Callable[[Data], str],
+    *,
+    beside: str = "",
+    iterations: int | None = None,
+    size: tuple[float, float] = (9.5, 5.2),
+    lowest_memory: float = 98,
+    running: tuple[float, float] | None = None,
+) -> Figure:
+    """The paper's figure of this number, and what it is `beside` in the paper."""
+    return Figure(
+        id=f"congestion_figure_{number}",
+        title=title,
+        source=f"Congestion, Figure {number}{beside}",
+        parameters=_parameters(settings, iterations),
+        size=size,
+        data=partial(runs, settings, iterations),
+        draw=partial(_draw_runs, settings=settings, lowest_memory=lowest_memory, running=running),
+        caption=caption,
+    )
+
+
+def _routed_figure(
     number: int,
     title: str,
     case: Routed,
@@ -46,35 +75,25 @@ def routed_figure(
     running: tuple[float, float],
     note: str = "",
 ) -> Figure:
-    """The paper's figure of this number: two nodes and their pool, in the first iterations."""
+    """Two nodes and their pool, in the first iterations."""
     keys = ("first", "second", "mixed")
     settings = tuple(
         Setting(key, f"{{{', '.join(map(str, lengths))}}}", lengths)
         for key, lengths in zip(keys, case.lengths, strict=True)
     )
 
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
-        draw_runs(data, canvas, settings, lowest_memory=98, running=running)
-
     def caption(data: Data) -> str:
         first, second, mixed = (f"{int(row.evictions):,}" for row in case.rows)
         return (
             f"The first {iterations:,} iterations of 20,000 requests that all wait at the start. "
             f"Evictions so far: {told(data, settings, {})}. In their whole runs the paper has "
-            f"{first}, {second} and {mixed}. {note}{OPEN}. `fluidkv table {case.key}` has the "
+            f"{first}, {second} and {mixed}. {note}{_OPEN}. `fluidkv table {case.key}` has the "
             "whole runs."
         )
 
-    return Figure(
-        id=f"congestion_figure_{number}",
-        title=title,
-        source=f"Congestion, Figure {number} and Table {case.key}",
-        parameters=parameters(settings, iterations),
-        size=(9.5, 5.2),
-        data=lambda: runs(settings, iterations),
-        draw=draw,
-        caption=caption,
+    beside = f" and Table {case.key}"
+    return _figure(
+        number, title, settings, caption, beside=beside, iterations=iterations, running=running
     )
 
 
@@ -115,13 +134,13 @@ def runs(settings: Sequence[Setting], iterations: int | None) -> Data:
     return {"iteration": np.arange(1.0, longest + 1), **padded}
 
 
-def draw_runs(
+def _draw_runs(
     data: Data,
-    canvas: "Canvas",
-    settings: Sequence[Setting],
+    canvas: Canvas,
     *,
+    settings: Sequence[Setting],
     lowest_memory: float,
-    running: tuple[float, float] | None = None,
+    running: tuple[float, float] | None,
 ) -> None:
     """One column a setting: memory, running requests, evictions by iteration.
 
@@ -132,31 +151,23 @@ def draw_runs(
     """
     heights = [1, 1.2, 1.2] if running else [1.2, 1]
     rows = canvas.subplots(
-        len(heights),
-        len(settings),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        height_ratios=heights,
+        len(heights), len(settings), sharex=True, sharey="row", squeeze=False, height_ratios=heights
     )
-    n = array(data, "iteration")
+    n = data["iteration"]
     for column, setting in enumerate(settings):
         axes = rows[:, column]
         for engine, color in COLORS.items():
             key = f"{setting.key}.{engine}"
-            axes[0].plot(n, 100 * array(data, f"{key}.memory"), color=color, linewidth=0.8)
+            axes[0].plot(n, 100 * data[f"{key}.memory"], color=color, linewidth=0.8)
             if running:
-                axes[1].plot(n, array(data, f"{key}.running"), color=color, linewidth=0.9)
+                axes[1].plot(n, data[f"{key}.running"], color=color, linewidth=0.9)
             _evictions(data, axes[-1], key, color)
         axes[0].axhline(100, color=GREY, linewidth=0.8)
-        axes[0].set_ylim(lowest_memory, 100 + 0.06 * (100 - lowest_memory))
-        axes[0].set_title(setting.title)
-        axes[-1].set_xlabel("iteration")
-        axes[-1].set_xlim(0, n[-1])
+        axes[0].set(ylim=(lowest_memory, 100 + 0.06 * (100 - lowest_memory)), title=setting.title)
+        axes[-1].set(xlabel="iteration", xlim=(0, n[-1]))
     rows[0, 0].set_ylabel("memory held, %\n(axis cut below)")
     if running:
-        rows[1, 0].set_ylabel("requests\nrunning")
-        rows[1, 0].set_ylim(*running)
+        rows[1, 0].set(ylabel="requests\nrunning", ylim=running)
     rows[-1, 0].set_ylabel("evictions an\niteration")
     rows[-1, 0].set_ylim(0, 1.25 * rows[-1, 0].get_ylim()[1])  # room for the legend
     for engine, color in COLORS.items():
@@ -164,8 +175,8 @@ def draw_runs(
     rows[-1, -1].legend(loc="upper right", ncols=2, columnspacing=1.0)
 
 
-def _evictions(data: Data, ax: "Axes", key: str, color: str) -> None:
-    n, evicted = array(data, "iteration"), array(data, f"{key}.evicted")
+def _evictions(data: Data, ax: Axes, key: str, color: str) -> None:
+    n, evicted = data["iteration"], data[f"{key}.evicted"]
     some = evicted > 0
     ax.vlines(n[some], 0, evicted[some], color=color, linewidth=0.7)
 
@@ -175,30 +186,25 @@ def told(data: Data, settings: Sequence[Setting], paper: Mapping[str, str]) -> s
     parts = []
     for setting in settings:
         counts = ", ".join(
-            f"{scalar(data, f'{setting.key}.{engine}.evictions'):,.0f} {engine}"
-            for engine in COLORS
+            f"{data[f'{setting.key}.{engine}.evictions']:,.0f} {engine}" for engine in COLORS
         )
         printed = f" (paper: {paper[setting.key]})" if setting.key in paper else ""
         parts.append(f"{setting.title}: {counts}{printed}")
     return "; ".join(parts)
 
 
-OPEN = (
+_OPEN = (
     "Open in the paper: capacity, prefill budget, order and arrival of the requests. Here 30,208 "
     "blocks of 16 tokens, no budget, classes in turn"
 )
 
 
-def parameters(settings: Sequence[Setting], iterations: int | None) -> dict[str, object]:
+def _parameters(settings: Sequence[Setting], iterations: int | None) -> dict[str, object]:
     return {
         "input_length": a100.INPUT,
         "requests": a100.REQUESTS,
         "settings": [
-            {
-                "decode_lengths": list(s.lengths),
-                "arrivals_per_s": s.rate_per_s,
-                "cap": s.cap,
-            }
+            {"decode_lengths": list(s.lengths), "arrivals_per_s": s.rate_per_s, "cap": s.cap}
             for s in settings
         ],
         "engines": list(COLORS),
@@ -210,3 +216,83 @@ def parameters(settings: Sequence[Setting], iterations: int | None) -> dict[str,
         "iterations": iterations,
         "seed": 0,
     }
+
+
+# --- Figures 5 and 24 -----------------------------------------------------------------------------
+
+_AT_300 = (TABLE_3_LENGTHS, TABLE_3_RATE_PER_S)
+_GREEDY_AND_CAPPED = (
+    Setting("greedy", "greedy", *_AT_300),
+    Setting("capped", f"at most {TABLE_3_CAP} admissions an iteration", *_AT_300, TABLE_3_CAP),
+)
+TWO_PAIRS = tuple(
+    Setting(
+        f"{a}_{b}_{'at_once' if rate is None else 'rate'}",
+        f"{{{a}, {b}}}, {'all at once' if rate is None else f'{rate:,.0f} a second'}",
+        (a, b),
+        rate,
+    )
+    for rate in (None, FIGURE_24_RATE_PER_S)
+    for a, b in ((4, 7), (4, 8))
+)
+
+
+def _capped_caption(data: Data) -> str:
+    evicted = data["greedy.vidur-sarathi.evicted"]
+    share = np.mean(evicted[~np.isnan(evicted)] > 0)
+    counts = told(data, _GREEDY_AND_CAPPED, {"greedy": "2,232", "capped": "0"})
+    return (
+        f"20,000 requests of Table 3 at 300 a second. Evictions: {counts}. Memory never exceeds "
+        "the capacity: a block is given out only where one is free. Under greedy vidur-sarathi "
+        f"{share:.1%} of the iterations evict; the paper has 25.2% of cycles above the line. "
+        f"{_OPEN}; time by a line through Vidur's decode batches."
+    )
+
+
+def _pairs_caption(data: Data) -> str:
+    counts = told(data, TWO_PAIRS, {"4_7_rate": "0"})
+    return (
+        f"20,000 requests with inputs of 512. Evictions: {counts}. The paper's rate is 7000; it "
+        "does not print a count for {4, 8}. All at once, the first burst is as large as memory, "
+        "and {4, 8} keeps it; at 7,000 a second on our clock memory fills in steps, and 140 "
+        f"iterations are too few for the mode to grow. {_OPEN}; time by a line "
+        "through Vidur's decode batches, which is faster than the paper's."
+    )
+
+
+FIGURES = (
+    _figure(
+        5,
+        "A cap on admissions: no eviction by Vidur's rules, few under restart",
+        _GREEDY_AND_CAPPED,
+        _capped_caption,
+        beside=" and Table 3",
+        size=(9.0, 4.2),
+        lowest_memory=93,
+    ),
+    _routed_figure(
+        22,
+        "Without a common divisor the pool of four lengths forgets its start",
+        TABLE_6,
+        iterations=800,
+        running=(780, 960),
+        note="restart fills memory to the last token: one or two requests at a time go on being "
+        "evicted. ",
+    ),
+    _routed_figure(
+        23,
+        "A pool with common divisor 25 pulses less than its parts, and for good",
+        TABLE_7,
+        iterations=2000,
+        running=(640, 960),
+    ),
+    _figure(
+        24,
+        "Lengths 4 and 8 keep the burst that they start with; 4 and 7 spread it out",
+        TWO_PAIRS,
+        _pairs_caption,
+        size=(11.0, 5.2),
+        lowest_memory=97,
+        running=(840, 950),
+    ),
+)

@@ -2,14 +2,13 @@
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fluidkv import exact
 from fluidkv.figures.answers.measured_series import describe_measured, draw_measured, measured_data
-from fluidkv.figures.figure import Data, Figure, MissingInput, scalar
+from fluidkv.figures.figure import Canvas, Data, Figure, MissingInput
 from fluidkv.measured import SURROGATE_SEED, compare_with_prediction, measure, read_timeseries
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.traces import bench_capacity, read_trace
+from fluidkv.workload import System
 
 LOG = "vllm_rtx4090_llama31_8b"
 
@@ -20,16 +19,12 @@ def data() -> Data:
     Raises:
         MissingInput: the log is not there.
     """
-    from fluidkv.exact.linear_stability import stability
-    from fluidkv.traces import bench_capacity, read_trace
-    from fluidkv.workload import System
-
     folder = log_folder()
     series = read_timeseries(folder / "timeseries.csv")
     capacity = bench_capacity(folder)
     if capacity is None:
         raise MissingInput(f"{LOG}/meta.json does not give the KV capacity")
-    predicted = stability(System(read_trace(folder).trace.workload(), capacity))
+    predicted = exact.stability(System(read_trace(folder).trace.workload(), capacity))
     in_flight = float(predicted.equilibrium.in_flight)
     versus = compare_with_prediction(measure(series), in_flight, predicted.leading_period)
     numbers = measured_data(series, versus, predicted)
@@ -39,15 +34,15 @@ def data() -> Data:
     return numbers
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     draw_measured(data, canvas, FIGURE.title)
 
 
 def caption(data: Data) -> str:
     return (
         "Requests running in vLLM 0.19.0 on one RTX 4090 with "
-        f"{scalar(data, 'capacity'):,.0f} KV tokens; the prediction is from the lengths of its "
-        f"{scalar(data, 'requests'):.0f} requests. The window is the stretch with a backlog, less "
+        f"{data['capacity']:,.0f} KV tokens; the prediction is from the lengths of its "
+        f"{data['requests']:.0f} requests. The window is the stretch with a backlog, less "
         f"its first and last tenth. {describe_measured(data)}"
     )
 

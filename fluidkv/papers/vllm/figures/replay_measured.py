@@ -1,19 +1,13 @@
 """A measured vLLM run against what the engine's rules predict, with a clock from half of it."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PALE
+from fluidkv.answers.replay import Prediction, Replay, replay_log
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, ORANGE, PALE, SMALL_NOTE, name_axes
 from fluidkv.papers.vllm.figures.measured_log import LOG, log_folder
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.answers.replay import Prediction, Replay
 
 _SERIES = (
     ("running", "requests running", 1),
@@ -24,7 +18,7 @@ _COLOURS = {"main": ORANGE, "plain": GREEN}
 _SIZE = (10.0, 6.6)
 
 
-def replay_figure(found: "Replay") -> Figure:
+def replay_figure(found: Replay) -> Figure:
     """The picture of one replay, for any log."""
     return Figure(
         id="replay",
@@ -38,7 +32,7 @@ def replay_figure(found: "Replay") -> Figure:
     )
 
 
-def replay_data(found: "Replay") -> Data:
+def replay_data(found: Replay) -> Data:
     """Ticks of the log and of two predictions, latencies of the predicted half, and the errors.
 
     "main" is the prediction that the server's settings ask for, "plain" the one without a prefix
@@ -85,7 +79,7 @@ def replay_data(found: "Replay") -> Data:
     return data
 
 
-def _shown(found: "Replay") -> dict[str, "Prediction"]:
+def _shown(found: Replay) -> dict[str, "Prediction"]:
     plain = [p for p in found.predictions if p.rules is found.main.rules and not p.caching]
     return {"main": found.main} | ({"plain": plain[0]} if plain and found.main.caching else {})
 
@@ -117,7 +111,7 @@ def _or_nan(value: float | None) -> float:
     return float("nan") if value is None else value
 
 
-def _title(found: "Replay") -> str:
+def _title(found: Replay) -> str:
     other = "second" if found.fitted == "first" else "first"
     error = _median_in_half(found.main.errors, "latency")
     return (
@@ -126,9 +120,8 @@ def _title(found: "Replay") -> str:
     )
 
 
-def draw_replay(data: Data, canvas: "Canvas", title: str) -> None:
+def draw_replay(data: Data, canvas: Canvas, title: str) -> None:
     """Three series over time; beside them each request's latency, predicted against measured."""
-    canvas.suptitle(title, x=0.01, ha="left")
     left, right = canvas.add_gridspec(1, 2, width_ratios=[2.3, 1])
     axes = [canvas.add_subplot(place) for place in left.subgridspec(3, 1)]
     for ax in axes[:-1]:
@@ -136,24 +129,20 @@ def draw_replay(data: Data, canvas: "Canvas", title: str) -> None:
         ax.tick_params(labelbottom=False)
     for ax, (name, label, _) in zip(axes, _SERIES, strict=True):
         _series(data, ax, name, label)
-    last = float(array(data, "t_s")[-1])
-    middle = scalar(data, "middle_s")
-    fitted = middle / 2 if scalar(data, "fitted_first") else (middle + last) / 2
+    last = float(data["t_s"][-1])
+    middle = data["middle_s"]
+    fitted = middle / 2 if data["fitted_first"] else (middle + last) / 2
     axes[0].annotate(
         "the clock is from here",
         (fitted, 1),
         (0, -3),
         xycoords=("data", "axes fraction"),
-        textcoords="offset points",
         ha="center",
         va="top",
-        color=GREY,
-        fontsize=8,
+        **SMALL_NOTE,
     )
     axes[1].legend(loc="upper right")
-    axes[-1].set_xlabel("time (s)")
-    axes[-1].set_xlim(0, last)
-    axes[-1].set_ylim(0, 105)
+    axes[-1].set(xlabel="time (s)", xlim=(0, last), ylim=(0, 105))
     above, below = (canvas.add_subplot(place) for place in right.subgridspec(2, 1))
     _scatter(data, above, "latency", "latency (s)")
     _scatter(data, below, "ttft", "time to first token (s)")
@@ -168,80 +157,72 @@ def _labels(data: Data) -> dict[str, str]:
     }
 
 
-def _series(data: Data, ax: "Axes", name: str, label: str) -> None:
-    t_s, middle = array(data, "t_s"), scalar(data, "middle_s")
-    span = (0.0, middle) if scalar(data, "fitted_first") else (middle, float(t_s[-1]))
+def _series(data: Data, ax: Axes, name: str, label: str) -> None:
+    t_s, middle = data["t_s"], data["middle_s"]
+    span = (0.0, middle) if data["fitted_first"] else (middle, float(t_s[-1]))
     ax.axvspan(*span, color=PALE, zorder=0)
-    ax.plot(t_s, array(data, f"measured_{name}"), color=BLUE, label="measured")
+    ax.plot(t_s, data[f"measured_{name}"], color=BLUE, label="measured")
     for which, words in reversed(_labels(data).items()):
         style = "-" if which == "main" else ":"
-        values = array(data, f"{which}_{name}")
+        values = data[f"{which}_{name}"]
         ax.plot(t_s, values, color=_COLOURS[which], label=words, linewidth=1.2, linestyle=style)
     ax.set_ylabel(label)
-    highest = max(array(data, f"{which}_{name}").max() for which in ("measured", *_labels(data)))
+    highest = max(data[f"{which}_{name}"].max() for which in ("measured", *_labels(data)))
     ax.set_ylim(0, 1.15 * max(float(highest), 1.0))  # room for the words above
 
 
-def _scatter(data: Data, ax: "Axes", name: str, label: str) -> None:
-    measured = array(data, f"measured_{name}_s")
-    ours = [array(data, f"{which}_{name}_s") for which in _labels(data)]
+def _scatter(data: Data, ax: Axes, name: str, label: str) -> None:
+    measured = data[f"measured_{name}_s"]
+    ours = [data[f"{which}_{name}_s"] for which in _labels(data)]
     top = 1.05 * max(1.0, *(float(x.max(initial=0.0)) for x in (measured, *ours)))
     ax.plot([0, top], [0, top], color=BLACK, linewidth=0.8)
     for which in reversed(_labels(data)):
-        ax.plot(
-            measured,
-            array(data, f"{which}_{name}_s"),
-            ".",
-            color=_COLOURS[which],
-            markersize=3,
-        )
-    ax.set_xlabel(f"measured {label}")
-    ax.set_ylabel(f"predicted {label}")
-    ax.set_xlim(0, top)
-    ax.set_ylim(0, top)
+        ax.plot(measured, data[f"{which}_{name}_s"], ".", color=_COLOURS[which], markersize=3)
+    name_axes(ax, f"measured {label}", f"predicted {label}")
+    ax.set(xlim=(0, top), ylim=(0, top))
 
 
 def describe(data: Data) -> str:
     """Caption sentences that hold for any log, values taken from the data."""
-    half = "first" if scalar(data, "fitted_first") else "second"
+    half = "first" if data["fitted_first"] else "second"
     other = "second" if half == "first" else "first"
     words = [
-        f"{scalar(data, 'requests'):.0f} requests of a measured vLLM run, at their own times, "
-        f"through vLLM's rules; an iteration lasts {scalar(data, 'base_ms'):.1f} ms, "
-        f"{scalar(data, 'per_kv_token_ns'):.0f} ns more for each KV token and "
-        f"{scalar(data, 'per_prefill_token_us'):.0f} us for each token of prefill, by the {half} "
+        f"{data['requests']:.0f} requests of a measured vLLM run, at their own times, "
+        f"through vLLM's rules; an iteration lasts {data['base_ms']:.1f} ms, "
+        f"{data['per_kv_token_ns']:.0f} ns more for each KV token and "
+        f"{data['per_prefill_token_us']:.0f} us for each token of prefill, by the {half} "
         f"half of the run (shaded). Right: requests that finished in the {other} half.",
         f"There the predicted latencies are off by "
-        f"{scalar(data, 'main_latency_error_in_half'):.1%} of the time that they spend in that "
-        f"half (median), and running by {scalar(data, 'main_running_rmse'):.1f} (root mean square)",
+        f"{data['main_latency_error_in_half']:.1%} of the time that they spend in that "
+        f"half (median), and running by {data['main_running_rmse']:.1f} (root mean square)",
     ]
     if "plain_running" in data:
         words[-1] += (
             f", if a preempted request finds the blocks of its own that nobody took; "
-            f"{scalar(data, 'plain_latency_error_in_half'):.1%} and "
-            f"{scalar(data, 'plain_running_rmse'):.1f} if all is computed again"
+            f"{data['plain_latency_error_in_half']:.1%} and "
+            f"{data['plain_running_rmse']:.1f} if all is computed again"
         )
     words[-1] += (
-        f"; constant rates: {scalar(data, 'baseline_latency_error_in_half'):.1%} and "
-        f"{scalar(data, 'baseline_running_rmse'):.1f}."
+        f"; constant rates: {data['baseline_latency_error_in_half']:.1%} and "
+        f"{data['baseline_running_rmse']:.1f}."
     )
     if half == "first":
         words.append(
             f"As a share of all of a latency, the fitted half included: "
-            f"{scalar(data, 'main_latency_error'):.1%}; constant rates: "
-            f"{scalar(data, 'baseline_latency_error'):.1%}."
+            f"{data['main_latency_error']:.1%}; constant rates: "
+            f"{data['baseline_latency_error']:.1%}."
         )
     for where, kind, span in (
         ("in both halves", "", "window"),
         (f"in the {other} half alone", "half_", "half"),
     ):
-        measured, ours = (scalar(data, f"{who}_{kind}period_s") for who in ("measured", "main"))
+        measured, ours = (data[f"{who}_{kind}period_s"] for who in ("measured", "main"))
         if np.isfinite(measured) and np.isfinite(ours):
             words.append(
-                f"Period of the batch {where} ({scalar(data, f'{span}_first_s'):.0f} to "
-                f"{scalar(data, f'{span}_last_s'):.0f} s): {measured:.1f} s (p = "
-                f"{scalar(data, f'measured_{kind}p_value'):.3f} against red noise), predicted "
-                f"{ours:.1f} s (p = {scalar(data, f'main_{kind}p_value'):.3f})."
+                f"Period of the batch {where} ({data[f'{span}_first_s']:.0f} to "
+                f"{data[f'{span}_last_s']:.0f} s): {measured:.1f} s (p = "
+                f"{data[f'measured_{kind}p_value']:.3f} against red noise), predicted "
+                f"{ours:.1f} s (p = {data[f'main_{kind}p_value']:.3f})."
             )
     return " ".join(words)
 
@@ -252,12 +233,10 @@ def data() -> Data:
     Raises:
         MissingInput: the log is not there.
     """
-    from fluidkv.answers.replay import replay_log
-
     return replay_data(replay_log(log_folder()))
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     draw_replay(data, canvas, FIGURE.title)
 
 

@@ -1,16 +1,20 @@
 """The watermark of vLLM, published and predicted; and beside it the other caps on what runs."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes
+from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, all_preemptions, gains, of_draws
+from fluidkv.papers.vllm.claims.watermark_runs import (
+    PROMPTS,
+    PUBLISHED,
+    drawn,
+    fitted_clock,
+    limits,
+    totals,
+)
 
 _WATERMARKS = (0.0, 0.01, 0.02, 0.03, 0.05, 0.07, 0.10, 0.15, 0.20)
 _SEEDS = (0, 1, 2, 3)
@@ -29,21 +33,6 @@ def data() -> Data:
     "sequences..." and "rate..." one value a cap, by the requests of seed 0; "published..." as
     printed.
     """
-    from fluidkv.papers.vllm.claims.watermark_draws import (
-        DRAWS,
-        all_preemptions,
-        gains,
-        of_draws,
-    )
-    from fluidkv.papers.vllm.claims.watermark_runs import (
-        PROMPTS,
-        PUBLISHED,
-        drawn,
-        fitted_clock,
-        limits,
-        totals,
-    )
-
     clock = fitted_clock()
     swept = totals(
         [drawn(seed) for seed in _SEEDS for _ in _WATERMARKS],
@@ -99,7 +88,7 @@ def data() -> Data:
     return numbers
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
+def draw(data: Data, canvas: Canvas) -> None:
     canvas.suptitle(f"{FIGURE.title}\n{_SETTING}", x=0.01, ha="left")
     grid = canvas.add_gridspec(2, 2, width_ratios=[1, 1.15])
     above, below = canvas.add_subplot(grid[0, 0]), canvas.add_subplot(grid[1, 0])
@@ -108,49 +97,40 @@ def draw(data: Data, canvas: "Canvas") -> None:
     _over_watermark(data, above, "preemptions", "preemptions")
     _over_watermark(data, below, "gain", "output tokens/s,\n% over none")
     below.axhline(0, color=GREY, linewidth=0.8)
-    above.set_ylim(0, None)
+    above.set_ylim(bottom=0)
     above.legend(loc="upper right")
     below.set_xlabel("watermark")
     _caps(data, canvas.add_subplot(grid[:, 1]))
 
 
-def _over_watermark(data: Data, ax: "Axes", name: str, label: str) -> None:
-    w = array(data, "watermark")
+def _over_watermark(data: Data, ax: Axes, name: str, label: str) -> None:
+    w = data["watermark"]
     ax.fill_between(
         w,
-        array(data, f"{name}_least"),
-        array(data, f"{name}_most"),
+        data[f"{name}_least"],
+        data[f"{name}_most"],
         color=ORANGE,
         alpha=0.2,
         linewidth=0,
         label=f"{len(_SEEDS)} draws of the requests (seeds 0 to {_SEEDS[-1]})",
     )
     ax.plot(
-        w,
-        array(data, f"{name}_seed_0"),
-        color=ORANGE,
-        label="predicted, the benchmark's own (seed 0)",
+        w, data[f"{name}_seed_0"], color=ORANGE, label="predicted, the benchmark's own (seed 0)"
     )
-    at = array(data, "published_watermark")
+    at = data["published_watermark"]
     ax.vlines(
         at,
-        array(data, f"recorded_{name}_least"),
-        array(data, f"recorded_{name}_most"),
+        data[f"recorded_{name}_least"],
+        data[f"recorded_{name}_most"],
         color=ORANGE,
         linewidth=1.2,
-        label=f"range of {scalar(data, 'recorded'):.0f} draws",
+        label=f"range of {data['recorded']:.0f} draws",
     )
-    ax.plot(
-        at,
-        array(data, f"published_{name}"),
-        "o",
-        color=BLUE,
-        label="published",
-    )
+    ax.plot(at, data[f"published_{name}"], "o", color=BLUE, label="published")
     ax.set_ylabel(label)
 
 
-def _caps(data: Data, ax: "Axes") -> None:
+def _caps(data: Data, ax: Axes) -> None:
     """Each cap as a path from off to tight: preemptions against tokens/s."""
     curves = (
         ("watermark", "_seed_0", ORANGE, "watermark", "{:g}"),
@@ -159,11 +139,11 @@ def _caps(data: Data, ax: "Axes") -> None:
     )
     for knob, suffix, color, label, form in curves:
         if knob == "watermark":
-            x, y = (array(data, f"{name}{suffix}") for name in ("preemptions", "output_per_s"))
-            marks = array(data, "watermark")
+            x, y = (data[f"{name}{suffix}"] for name in ("preemptions", "output_per_s"))
+            marks = data["watermark"]
         else:
-            x, y = (array(data, f"{knob}_{name}") for name in ("preemptions", "output_per_s"))
-            marks = array(data, knob) if knob == "sequences" else 1 / array(data, knob)
+            x, y = (data[f"{knob}_{name}"] for name in ("preemptions", "output_per_s"))
+            marks = data[knob] if knob == "sequences" else 1 / data[knob]
         ax.plot(x, y, ".-", color=color, label=label, linewidth=1.2)
         for k in _told(knob, len(marks)):
             ax.annotate(
@@ -176,17 +156,16 @@ def _caps(data: Data, ax: "Axes") -> None:
                 ha="right" if knob == "watermark" else "left",
             )
     ax.plot(
-        array(data, "published_preemptions"),
-        array(data, "published_output_per_s"),
+        data["published_preemptions"],
+        data["published_output_per_s"],
         "o",
         color=BLUE,
         label="watermark, published",
     )
     # Zero is on the axis: linear below 10, logarithmic above.
     ax.set_xscale("symlog", linthresh=10)
+    name_axes(ax, f"preemptions of {data['prompts']:.0f} requests", "output tokens/s")
     ax.set_xlim(-1, 2000)
-    ax.set_xlabel(f"preemptions of {scalar(data, 'prompts'):.0f} requests")
-    ax.set_ylabel("output tokens/s")
     ax.set_title("the same server under one cap at a time", loc="left")
     ax.legend(loc="lower right")
     ax.axvline(0, color=GREY, linewidth=0.8)
@@ -194,35 +173,34 @@ def _caps(data: Data, ax: "Axes") -> None:
 
 def _told(knob: str, count: int) -> tuple[int, ...]:
     """Points that are labelled: those that do not lie on one another."""
-    return {
-        "watermark": (1, 3, 8),
-        "sequences": (0, 1, 2, 3, 4, 6, 8),
-    }.get(knob, tuple(range(count)))
+    return {"watermark": (1, 3, 8), "sequences": (0, 1, 2, 3, 4, 6, 8)}.get(
+        knob, tuple(range(count))
+    )
 
 
 def caption(data: Data) -> str:
-    w, mean = array(data, "watermark"), array(data, "preemptions_mean")
-    gain, best = array(data, "gain_seed_0"), array(data, "gain_most").max()
-    shown, most = array(data, "published_gain"), array(data, "recorded_gain_most")
-    own, speed = array(data, "preemptions_seed_0"), array(data, "output_per_s_seed_0")
+    w, mean = data["watermark"], data["preemptions_mean"]
+    gain, best = data["gain_seed_0"], data["gain_most"].max()
+    shown, most = data["published_gain"], data["recorded_gain_most"]
+    own, speed = data["preemptions_seed_0"], data["output_per_s_seed_0"]
     floor = float(mean.min())
     # 10 %: what chance does to a mean of four runs, each 11 % off at most
     settled = float(w[np.argmax(mean <= 1.1 * floor)])
-    rate, left = array(data, "rate"), array(data, "rate_preemptions")
+    rate, left = data["rate"], data["rate_preemptions"]
     free = left == 0
-    fastest = float(array(data, "rate_output_per_s")[free].max())
+    fastest = float(data["rate_output_per_s"][free].max())
     turns = round(float(1 / rate[free].max()))
-    published = array(data, "published_preemptions")
+    published = data["published_preemptions"]
     return (
-        f"{_SETTING}; {scalar(data, 'prompts'):.0f} requests of 128 clients in 299,584 KV tokens, "
+        f"{_SETTING}; {data['prompts']:.0f} requests of 128 clients in 299,584 KV tokens, "
         "as published in vLLM's pull request 44594. Preemptions are predicted from lengths and "
         "rules alone. The clock, "
-        f"{scalar(data, 'base_ms'):.2f} ms, {scalar(data, 'per_kv_token_ns'):.1f} ns for a KV "
-        f"token and {scalar(data, 'per_prefill_token_us'):.2f} us for one of prefill, is from two "
+        f"{data['base_ms']:.2f} ms, {data['per_kv_token_ns']:.1f} ns for a KV "
+        f"token and {data['per_prefill_token_us']:.2f} us for one of prefill, is from two "
         f"numbers of the first published row. Without a watermark {own[0]:,.0f} preemptions are "
         f"predicted, {published[0]:,.0f} published. The most tokens/s are {speed.max():,.0f} at "
         f"{w[speed.argmax()]:g}, {gain.max():.1f} % more than without; the four draws gain up to "
-        f"{best:.1f} %, each over its own base, {scalar(data, 'recorded'):.0f} draws at the "
+        f"{best:.1f} %, each over its own base, {data['recorded']:.0f} draws at the "
         f"published watermarks (bars) up to {most.max():.1f} %; published are {shown.max():.1f} %. "
         f"From {settled:g} on, preemptions stay near {floor:,.0f} in the mean of the draws "
         f"({own[w == settled][0]:,.0f} with seed 0): no watermark here ends them, because "

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from fractions import Fraction
 
-from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for
 from fluidkv.papers.wait.instances.nested import instance
 from fluidkv.papers.wait.paper import statements
@@ -47,6 +47,7 @@ def _unused(short: int) -> Fraction:
     "Example 3",
     "Four prompts taken for long waste 25 % of the 12 units when most outputs are short.",
     checked="three short ones and a long one",
+    origin=Origin.READING,  # how many are most is not said
 )
 def _waste() -> Outcome:
     """Three of four short, which is most of them."""

@@ -4,14 +4,11 @@ import os
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from fluidkv import wait
 from fluidkv.figures.figure import MissingInput
 from fluidkv.papers.wait.instances.server import BASE, PER_KV_TOKEN
-
-if TYPE_CHECKING:
-    from fluidkv.traces import Trace
-    from fluidkv.wait.model import WaitSystem
+from fluidkv.traces import Trace, read_trace
 
 FILE = "azure_llm_2023_conv.csv"
 LONGEST = 500  # the paper's outputs are 1 to 500 tokens
@@ -22,14 +19,12 @@ TOLD = (
 
 
 @cache
-def trace() -> "Trace":
+def trace() -> Trace:
     """All of it.
 
     Raises:
         MissingInput: the file is not there.
     """
-    from fluidkv.traces import read_trace
-
     default = Path(__file__).parents[5] / "shared/traces"
     path = Path(os.environ.get("FLUIDKV_TRACES") or default) / FILE
     if not path.is_file():
@@ -37,7 +32,7 @@ def trace() -> "Trace":
     return read_trace(path).trace
 
 
-def mix(input_length: int, *, width: int = 1) -> "WaitSystem":
+def mix(input_length: int, *, width: int = 1) -> "wait.WaitSystem":
     """One prompt a second, outputs of up to 500 tokens as in the trace, one input for all.
 
     Args:
@@ -49,15 +44,13 @@ def mix(input_length: int, *, width: int = 1) -> "WaitSystem":
     """
     from collections import Counter
 
-    from fluidkv.wait.model import PromptType, WaitSystem
-
     outputs = Counter(-(-o // width) * width for o in trace().decode_lengths if o <= LONGEST)
     total = sum(outputs.values())
     types = (
-        PromptType(Fraction(outputs[output], total), input_length, output)
+        wait.PromptType(Fraction(outputs[output], total), input_length, output)
         for output in sorted(outputs)
     )
-    return WaitSystem(types, BASE, PER_KV_TOKEN)
+    return wait.WaitSystem(types, BASE, PER_KV_TOKEN)
 
 
 def left_out() -> float:

@@ -2,18 +2,13 @@
 
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import wait
+from fluidkv.figures.figure import Data, Figure
 from fluidkv.papers.wait.figures import nested, sweeps
 from fluidkv.papers.wait.instances import server
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.wait.policy import NestedWait
 
 _LENGTHS = ((10, 20), (10, 40))
 _PER_STAGE = (6, 6)
@@ -30,10 +25,8 @@ def data(
 ) -> Data:
     """As `nested.data`; "load" is the part of the rate that memory can carry, "fixed" of which
     the fixed thresholds are the least."""
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
     full = server.full_system(_LENGTHS, _PER_STAGE)
-    memory = int(fluid_equilibrium(full).memory)
+    memory = int(wait.fluid_equilibrium(full).memory)
     fixed, part = _fixed()
     found = nested.data(
         full,
@@ -48,35 +41,28 @@ def data(
 
 
 @cache
-def _fixed() -> "tuple[NestedWait, Fraction]":
+def _fixed() -> "tuple[wait.NestedWait, Fraction]":
     """The thresholds whose batch just fits, and the part of the full rate that they are for."""
-    from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
     full = server.full_system(_LENGTHS, _PER_STAGE)
-    memory = int(fluid_equilibrium(full).memory)
+    memory = int(wait.fluid_equilibrium(full).memory)
     segments, found, part = server.largest_that_fits(full, memory)
-    return NestedWait(segments.ends, found.thresholds), part
-
-
-def draw(data: Data, canvas: "Canvas") -> None:
-    sweeps.draw_sweep(data, canvas, FIGURE.title, "prompts/s")
+    return wait.NestedWait(segments.ends, found.thresholds), part
 
 
 def caption(data: Data) -> str:
     fixed, _ = _fixed()
-    load = array(data, "load")
+    load = data["load"]
     gain = sweeps.ratio(data, "throughput", "nested_fixed", "running_first") - 1
     later = sweeps.ratio(data, "latency_mean", "nested_fixed", "running_first")
     least = sweeps.ratio(data, "latency_mean", "nested", "running_first")
-    evicted = array(data, "nested_fixed.evictions")
+    evicted = data["nested_fixed.evictions"]
     thresholds = " and ".join(map(str, fixed.thresholds))
     return (
         "The paper's outputs, ratio and batch limit are lost. Chosen: inputs of 10, outputs of 20 "
-        f"and 40 tokens, equally often, {scalar(data, 'capacity'):,.0f} tokens of memory, that 6 "
+        f"and 40 tokens, equally often, {data['capacity']:,.0f} tokens of memory, that 6 "
         f"prompts of each at every stage fill. {server.CLOCK_TOLD}. {len(_SEEDS)} draws; lines "
         "are means, bands the range. Fixed thresholds are "
-        f"{thresholds}, whose batch fits; the least for {scalar(data, 'fixed'):.0%} of the rate "
+        f"{thresholds}, whose batch fits; the least for {data['fixed']:.0%} of the rate "
         "that memory can carry in the fluid; above it there are none that fit. At "
         + ", ".join(f"{value:.0%}" for value in load)
         + " of that rate they complete "
@@ -106,6 +92,6 @@ FIGURE = Figure(
     },
     size=(10.5, 4.4),
     data=data,
-    draw=draw,
+    draw=sweeps.draw_sweep,
     caption=caption,
 )

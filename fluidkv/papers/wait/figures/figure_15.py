@@ -1,15 +1,10 @@
 """WAIT, Figure 15: how long outputs are."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, ORANGE
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.wait.figures import azure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _WIDTH = 10
 
@@ -40,32 +35,30 @@ def data() -> Data:
     }
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
-    x = array(data, "output")
-    ax.bar(x, 100 * array(data, "share"), -_WIDTH, align="edge", color=BLUE, label="of prompts")
+    x = data["output"]
+    ax.bar(x, 100 * data["share"], -_WIDTH, align="edge", color=BLUE, label="of prompts")
     ax.step(
         np.append(x - _WIDTH, x[-1]),
-        100 * np.append(array(data, "cost"), array(data, "cost")[-1]),
+        100 * np.append(data["cost"], data["cost"][-1]),
         where="post",
         color=ORANGE,
         linewidth=1.2,
         label="of the load they make (input 62)",
     )
-    ax.set_xlabel(f"output tokens, in bins of {_WIDTH}")
-    ax.set_ylabel("share, %")
+    name_axes(ax, f"output tokens, in bins of {_WIDTH}", "share, %")
     ax.set_xlim(0, 1000)
     ax.legend(loc="upper right")
 
 
 def caption(data: Data) -> str:
-    x, share, cost = (array(data, name) for name in ("output", "share", "cost"))
+    x, share, cost = (data[name] for name in ("output", "share", "cost"))
     late = (x > 350) & (x <= 500)
     return (
-        f"{azure.TOLD}: {scalar(data, 'prompts'):,.0f} prompts, mean output "
-        f"{scalar(data, 'mean'):.0f}, median {scalar(data, 'median'):.0f}, longest "
-        f"{scalar(data, 'longest'):.0f} tokens; {scalar(data, 'left_out'):.1%} are longer than the "
+        f"{azure.TOLD}: {data['prompts']:,.0f} prompts, mean output "
+        f"{data['mean']:.0f}, median {data['median']:.0f}, longest "
+        f"{data['longest']:.0f} tokens; {data['left_out']:.1%} are longer than the "
         f"paper's 500. Outputs of 351 to 500 tokens are {share[late].sum():.0%} of the prompts and "
         f"{cost[late].sum():.0%} of the tokens held, summed over iterations, with an input of 62 "
         "for all."

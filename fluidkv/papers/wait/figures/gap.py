@@ -1,17 +1,14 @@
 """The throughput gap of WAIT and Nested WAIT over longer and longer horizons."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLUE, GREEN, ORANGE
+from fluidkv import wait
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
 from fluidkv.papers.wait.figures import policies
 from fluidkv.papers.wait.instances import server
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 _HORIZON = 1.0  # s, of zeta = 1
 _ZETAS = (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
@@ -40,28 +37,21 @@ def data(
     Scalars: "KEY.exponent", "KEY.low", "KEY.high" (95 %), "KEY.throughput" (throughput*); of
     `root_fit` without slack "zero.root", "zero.reciprocal" and "zero.p_value".
     """
-    from fluidkv.wait.chain.gap import root_fit, throughput_gap
-    from fluidkv.wait.segments import Segments
-    from fluidkv.wait.theory.bounds import theorem_1_gap
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-    from fluidkv.wait.theory.nested import integer_nested_thresholds
-    from fluidkv.wait.theory.thresholds import integer_thresholds
-
     full, part = policies.full(), policies.full().scaled(_LOAD)
-    segments = Segments.of(part)
+    segments = wait.Segments.of(part)
     d0, d1 = server.BASE, server.PER_KV_TOKEN
-    least = integer_thresholds(part, strict=True).thresholds
+    least = wait.integer_thresholds(part, strict=True).thresholds
     cases = (
         ("zero", full, full, policies.PER_STAGE),
         ("slack", part, part, tuple(int(n) for n in least)),
-        ("nested", part, segments, integer_nested_thresholds(segments, d0, d1).thresholds),
+        ("nested", part, segments, wait.integer_nested_thresholds(segments, d0, d1).thresholds),
     )
     found: dict[str, np.ndarray | float] = {}
     for key, system, model, thresholds in cases:
         nested, slack = model is segments, key != "zero"
         zetas = [zeta for zeta in all_zetas if not slack or zeta <= _SHORT]
-        best = float(fluid_equilibrium(system).throughput)
-        study = throughput_gap(
+        best = float(wait.fluid_equilibrium(system).throughput)
+        study = wait.throughput_gap(
             model,
             thresholds,
             zetas,
@@ -81,35 +71,34 @@ def data(
             f"{key}.throughput": best,
         }
         if not slack:
-            fit = root_fit(study, terms_from)
+            fit = wait.root_fit(study, terms_from)
             found |= {"zero.root": fit.root / best, "zero.reciprocal": fit.reciprocal / best}
             found["zero.p_value"] = fit.p_value
         if not nested:
-            bounds = [theorem_1_gap(system, thresholds, Fraction(_HORIZON) * z) for z in zetas]
+            bounds = [wait.theorem_1_gap(system, thresholds, Fraction(_HORIZON) * z) for z in zetas]
             found[f"{key}.bound"] = np.array([bound.throughput_gap for bound in bounds]) / best
     return found
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     ax = canvas.subplots()
     for key, (label, color, marker) in _LOOKS.items():
-        zeta = array(data, f"{key}.zeta")
+        zeta = data[f"{key}.zeta"]
         ax.errorbar(
             zeta,
-            100 * array(data, f"{key}.gap"),
-            200 * array(data, f"{key}.error"),
+            100 * data[f"{key}.gap"],
+            200 * data[f"{key}.error"],
             color=color,
             marker=marker,
             markersize=4,
-            label=f"{label}: exponent {scalar(data, f'{key}.exponent'):.2f}",
+            label=f"{label}: exponent {data[f'{key}.exponent']:.2f}",
         )
         if f"{key}.bound" in data:
-            bound = 100 * array(data, f"{key}.bound")
+            bound = 100 * data[f"{key}.bound"]
             ax.plot(zeta, bound, color=color, linewidth=1.0, linestyle=":")
     ax.plot([], [], color=ORANGE, linewidth=1.0, linestyle=":", label="bounds of Theorem 1")
-    zeta = array(data, "zero.zeta")
-    terms = scalar(data, "zero.root") / zeta**0.5 + scalar(data, "zero.reciprocal") / zeta
+    zeta = data["zero.zeta"]
+    terms = data["zero.root"] / zeta**0.5 + data["zero.reciprocal"] / zeta
     ax.plot(
         zeta,
         100 * terms,
@@ -119,20 +108,22 @@ def draw(data: Data, canvas: "Canvas") -> None:
         label="fit: a / sqrt(zeta) + b / zeta",
         zorder=3,
     )
-    ax.set_xscale("log")
-    ax.set_yscale("log")
-    ax.set_xlabel(f"zeta: horizon in units of {_HORIZON:g} s")
-    ax.set_ylabel("throughput lost, % of throughput*")
+    name_axes(
+        ax,
+        f"zeta: horizon in units of {_HORIZON:g} s",
+        "throughput lost, % of throughput*",
+        log="xy",
+    )
     ax.legend(loc="lower left")
 
 
 def caption(data: Data) -> str:
     rows = "; ".join(
-        f"{label} {scalar(data, f'{key}.exponent'):.3f} "
-        f"[{scalar(data, f'{key}.low'):.3f}, {scalar(data, f'{key}.high'):.3f}]"
+        f"{label} {data[f'{key}.exponent']:.3f} "
+        f"[{data[f'{key}.low']:.3f}, {data[f'{key}.high']:.3f}]"
         for key, (label, _, _) in _LOOKS.items()
     )
-    gap, bound = (array(data, f"zero.{name}") for name in ("gap", "bound"))
+    gap, bound = (data[f"zero.{name}"] for name in ("gap", "bound"))
     return (
         "The two types of figure wait_policies. With the thresholds of the equilibrium (6 and 4, "
         "the full rate) as many prompts come as a batch takes, on average; the others have slack, "
@@ -141,9 +132,9 @@ def caption(data: Data) -> str:
         f"errors. Exponents, without slack from zeta = {_FIT_FROM} on, with 95 % intervals: {rows}"
         ". Theorem 1 says -0.5 without slack and -1 with it. Without slack the line still bends, "
         "for the batches that fill up first are lost once: gaps from zeta = "
-        f"{_TERMS_FROM} on are {100 * scalar(data, 'zero.root'):.3g} / sqrt(zeta) + "
-        f"{100 * scalar(data, 'zero.reciprocal'):.3g} / zeta per cent, "
-        f"p = {scalar(data, 'zero.p_value'):.2g}. The theorem's bound is "
+        f"{_TERMS_FROM} on are {100 * data['zero.root']:.3g} / sqrt(zeta) + "
+        f"{100 * data['zero.reciprocal']:.3g} / zeta per cent, "
+        f"p = {data['zero.p_value']:.2g}. The theorem's bound is "
         f"{(bound / gap).min():.1f} to {(bound / gap).max():.1f} times the gap without slack."
     )
 

@@ -2,24 +2,20 @@
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
+from fluidkv import wait
+from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data
 from fluidkv.papers.wait.figures.sweeps import Point, sweep
 from fluidkv.papers.wait.instances import server
 
-if TYPE_CHECKING:
-    from fluidkv.wait.model import WaitSystem
-    from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.runs.compare import Contender
-
 
 def data(
-    full: "WaitSystem",
+    full: "wait.WaitSystem",
     rates: Sequence[Fraction],
     memory: int,
     *,
-    fixed: "NestedWait",
+    fixed: "wait.NestedWait",
     seeds: Sequence[int],
     seconds: float,
     window: tuple[float, float],
@@ -33,35 +29,27 @@ def data(
         fixed: Nested WAIT with the same thresholds at every rate.
         seeds, seconds, window: of the runs.
     """
-    from fluidkv.wait.runs.arrivals import poisson_prompts
-    from fluidkv.wait.runs.compare import Served
-
     points = []
     for rate in rates:
         system = full.scaled(rate / full.arrival_rate)
-        contenders: dict[str, Contender] = {
-            "new_first": Served("fcfs-new-first"),
-            "running_first": Served("fcfs-running-first"),
+        contenders: dict[str, wait.Contender] = {
+            "new_first": wait.Served("fcfs-new-first"),
+            "running_first": wait.Served("fcfs-running-first"),
             "nested_fixed": fixed,
         }
         least = least_nested(system, memory)
         if least is not None:
             contenders["nested"] = least
-        tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
+        tables = [wait.poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
         points.append(Point(float(rate), tables, contenders, window))
     return sweep(points, clock=server.clock(), capacity=memory)
 
 
-def least_nested(system: "WaitSystem", memory: int) -> "NestedWait | None":
+def least_nested(system: "wait.WaitSystem", memory: int) -> "wait.NestedWait | None":
     """The least thresholds for these rates, where there are any and their batch fits."""
-    from fluidkv.errors import InputError
-    from fluidkv.wait.policy import NestedWait
-    from fluidkv.wait.segments import Segments
-    from fluidkv.wait.theory.nested import integer_nested_thresholds
-
-    segments = Segments.of(system)
+    segments = wait.Segments.of(system)
     try:
-        found = integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
+        found = wait.integer_nested_thresholds(segments, server.BASE, server.PER_KV_TOKEN)
     except InputError:  # a load of the segments of 1 or more
         return None
-    return NestedWait(segments.ends, found.thresholds) if found.memory <= memory else None
+    return wait.NestedWait(segments.ends, found.thresholds) if found.memory <= memory else None

@@ -1,20 +1,15 @@
 """Greedy, capped, watermarked, WAIT and Nested WAIT on one workload in one memory."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import wait
+from fluidkv.errors import InputError
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.papers.wait.figures import nested, sweeps
 from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
 from fluidkv.papers.wait.instances import server
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.wait.model import WaitSystem
-    from fluidkv.wait.runs.compare import Contender
 
 LENGTHS = ((20, 19), (20, 39))  # decode lengths 20 and 40 of Congestion: a common divisor of 20
 PER_STAGE = (6, 4)
@@ -23,43 +18,35 @@ _SEEDS = (0, 1, 2)
 _SECONDS, _WINDOW = 12.0, (4.0, 10.0)
 
 
-def full() -> "WaitSystem":
+def full() -> "wait.WaitSystem":
     """The rates that fill the memory in the fluid equilibrium."""
     return server.full_system(LENGTHS, PER_STAGE)
 
 
 def memory() -> int:
     """M* of `full`, a whole number of tokens."""
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
-    return int(fluid_equilibrium(full()).memory)
+    return int(wait.fluid_equilibrium(full()).memory)
 
 
-def contenders(believed: "WaitSystem") -> "dict[str, Contender]":
+def contenders(believed: "wait.WaitSystem") -> "dict[str, wait.Contender]":
     """Every policy, set up for these rates and types.
 
     WAIT: the least thresholds with slack, or those that fill the memory where none are less.
     The cap is x*, what Congestion derives from the mix and the memory alone.
     """
-    from fluidkv.errors import InputError
-    from fluidkv.wait.policy import NestedWait, Wait
-    from fluidkv.wait.runs.compare import Served
-    from fluidkv.wait.runs.stages import LPF
-    from fluidkv.wait.theory.thresholds import integer_thresholds
-
     try:
-        least = integer_thresholds(believed, memory(), strict=True).thresholds
+        least = wait.integer_thresholds(believed, memory(), strict=True).thresholds
     except InputError:
         least = PER_STAGE
     policy = nested.least_nested(believed, memory())
     if policy is None:
         segments, most, _ = server.largest_that_fits(full(), memory())
-        policy = NestedWait(segments.ends, most.thresholds)
+        policy = wait.NestedWait(segments.ends, most.thresholds)
     return {
-        "greedy": Served(LPF),
-        "cap": Served(LPF, admission_rate=sum(PER_STAGE)),
-        "vllm": Served("vllm", watermark=0.05),
-        "wait_least": Wait(int(n) for n in least),
+        "greedy": wait.Served(wait.LPF),
+        "cap": wait.Served(wait.LPF, admission_rate=sum(PER_STAGE)),
+        "vllm": wait.Served("vllm", watermark=0.05),
+        "wait_least": wait.Wait(int(n) for n in least),
         "nested": policy,
     }
 
@@ -71,32 +58,28 @@ def data(
     window: tuple[float, float] = _WINDOW,
 ) -> Data:
     """As `sweeps.sweep`, over the part of the rate that memory can carry."""
-    from fluidkv.wait.runs.arrivals import poisson_prompts
-
     points = []
     for load in loads:
         system = full().scaled(Fraction(str(load)))
-        tables = [poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
+        tables = [wait.poisson_prompts(system, rng=seed, horizon=seconds) for seed in seeds]
         points.append(Point(load, tables, contenders(system), window))
     found = sweeps.sweep(points, clock=server.clock(), capacity=memory())
     return {**found, "full_rate": float(full().arrival_rate)}
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     left, middle, right = canvas.subplots(1, 3)
     keys = sweeps.keys_of(data)
     for key in keys:
         draw_line(data, left, key, "served", scale=100)
         draw_line(data, middle, key, "latency_p99")
         draw_line(data, right, key, "evictions")
-    left.set_ylabel("output tokens completed, % of those asked for")
-    left.set_ylim(None, 103)
+    left.set(ylabel="output tokens completed, % of those asked for", ylim=(None, 103))
     middle.set_yscale("log")
     plain_ticks(middle)
     middle.set_ylabel("99 % of latencies below, s")
     right.set_ylabel("evictions a prompt")
-    most = max(array(data, f"{key}.evictions_high").max() for key in keys)
+    most = max(data[f"{key}.evictions_high"].max() for key in keys)
     sweeps.count_scale(right, most, 0.001)
     for ax in (left, middle, right):
         ax.set_xlabel("rate, parts of what memory can carry")
@@ -104,11 +87,11 @@ def draw(data: Data, canvas: "Canvas") -> None:
 
 
 def caption(data: Data) -> str:
-    x = array(data, "x")
+    x = data["x"]
     last, below = -1, int(np.argmin(np.abs(x - 0.8)))
 
     def at(key: str, name: str, place: int) -> float:
-        return float(array(data, f"{key}.{name}")[place])
+        return float(data[f"{key}.{name}"][place])
 
     rows = "; ".join(
         f"{LOOKS[key][0]}: {at(key, 'served', last):.1%} of the "
@@ -120,8 +103,8 @@ def caption(data: Data) -> str:
     return (
         "Inputs of 20, outputs of 19 and 39 tokens (20 and 40 in Congestion, which counts the "
         f"prefill's; unstable there, by their common divisor), rates 3 : 2. {server.CLOCK_TOLD}. "
-        f"One memory, {scalar(data, 'capacity'):,.0f} tokens, that 6 and 4 prompts at every stage "
-        f"fill: it can carry {scalar(data, 'full_rate'):.0f} prompts/s. The same Poisson arrivals "
+        f"One memory, {data['capacity']:,.0f} tokens, that 6 and 4 prompts at every stage "
+        f"fill: it can carry {data['full_rate']:.0f} prompts/s. The same Poisson arrivals "
         f"for all, {len(_SEEDS)} draws; lines are means, bands the range. Greedy admission and the "
         "cap, x* = 10 an iteration, run on Congestion's LPF rules with the same tokens held at "
         "every iteration. WAIT has the least whole thresholds with slack, at the full rate those "

@@ -2,16 +2,14 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
+from fluidkv import wait
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 from fluidkv.papers.wait.figures import azure
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
 
 INPUT = 62
 PAPERS_SEGMENTS = 10  # of section 6.2, whose choice section 7.2 says the minimum validates
@@ -44,7 +42,7 @@ class Panel:
         return f"{self.rate}/s, T = {self.horizon} h, delta = {float(self.delta):g}"
 
 
-def segments_figure(number: int, title: str, *panels: Panel) -> Figure:
+def _figure(number: int, title: str, *panels: Panel) -> Figure:
     """The paper's figure of this number, of two sides."""
     return Figure(
         id=f"wait_figure_{number}",
@@ -52,8 +50,8 @@ def segments_figure(number: int, title: str, *panels: Panel) -> Figure:
         source=f"WAIT, Figure {number} and section 7.2 (equation 17)",
         parameters=_parameters(panels),
         size=(9.5, 4.0),
-        data=lambda: data(panels),
-        draw=lambda data, canvas: _draw(data, canvas, title, panels),
+        data=partial(data, panels),
+        draw=partial(_draw, panels=panels),
         caption=lambda data: f"{_setting(data)} {_told(data, panels)}",
     )
 
@@ -67,35 +65,31 @@ def data(panels: tuple[Panel, ...], counts: tuple[int, ...] = COUNTS) -> Data:
     Raises:
         MissingInput: the trace is not there.
     """
-    from fluidkv.wait.theory.design import SegmentProblem, segment_designs, tightened
-    from fluidkv.wait.theory.fluid import fluid_equilibrium
-
     found: dict[str, np.ndarray | float] = {}
     for index, panel in enumerate(panels):
         system = azure.mix(INPUT).scaled(panel.rate)
-        designs = segment_designs(system, 3600 * panel.horizon, panel.delta, counts=counts)
+        designs = wait.segment_designs(system, 3600 * panel.horizon, panel.delta, counts=counts)
         for name in ("count", "batch", "queue", "tail", "total"):
             values = [float(getattr(design, name)) for design in designs.designs]
             found[f"{index}.{name}"] = np.array(values)
-        problem = SegmentProblem(system, 3600 * panel.horizon, panel.delta)
-        better = [tightened(problem, design).total for design in designs.designs]
+        problem = wait.SegmentProblem(system, 3600 * panel.horizon, panel.delta)
+        better = [wait.tightened(problem, design).total for design in designs.designs]
         found[f"{index}.tightened"] = np.array(better)
-        found[f"{index}.equilibrium"] = float(fluid_equilibrium(system).memory)
+        found[f"{index}.equilibrium"] = float(wait.fluid_equilibrium(system).memory)
     return {**found, "left_out": azure.left_out()}
 
 
-def _draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) -> None:
-    canvas.suptitle(title, x=0.01, ha="left")
+def _draw(data: Data, canvas: Canvas, *, panels: tuple[Panel, ...]) -> None:
     axes = canvas.subplots(1, len(panels), sharey=True)
     for index, (ax, panel) in enumerate(zip(axes, panels, strict=True)):
-        count = array(data, f"{index}.count")
+        count = data[f"{index}.count"]
         for name, color, marker, label in _TERMS:
-            values = array(data, f"{index}.{name}") / 1e6
+            values = data[f"{index}.{name}"] / 1e6
             ax.plot(
                 count, values, color=color, marker=marker, markersize=3, linewidth=1.0, label=label
             )
         ax.axhline(
-            scalar(data, f"{index}.equilibrium") / 1e6,
+            data[f"{index}.equilibrium"] / 1e6,
             color=GREY,
             linewidth=0.9,
             linestyle=":",
@@ -108,11 +102,9 @@ def _draw(data: Data, canvas: "Canvas", title: str, panels: tuple[Panel, ...]) -
             linestyle="--",
             label="segments of section 6",
         )
-        ax.set_title(panel.title)
-        ax.set_xlabel("segments")
-        ax.set_xlim(0, None)
-    axes[0].set_ylim(0, None)
-    axes[0].set_ylabel("million tokens")
+        name_axes(ax, "segments", title=panel.title)
+        ax.set_xlim(left=0)
+    axes[0].set(ylim=(0, None), ylabel="million tokens")
     canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
 
 
@@ -121,17 +113,17 @@ def _told(data: Data, panels: tuple[Panel, ...]) -> str:
     parts = []
     for index, panel in enumerate(panels):
         count, batch, queue, tail, total = (
-            array(data, f"{index}.{name}") for name in ("count", "batch", "queue", "tail", "total")
+            data[f"{index}.{name}"] for name in ("count", "batch", "queue", "tail", "total")
         )
         best = int(total.argmin())
         papers = total[count == PAPERS_SEGMENTS].item()
         over = int((batch < queue + tail).sum())
-        better = array(data, f"{index}.tightened")
+        better = data[f"{index}.tightened"]
         none = int(count.min()) - 1
         lacking = f", none exist below {none + 1}" if none else ""
         parts.append(
             f"{panel.title}: least at {count[best]:.0f} segments, {total[best]:,.0f} tokens "
-            f"({total[best] / scalar(data, f'{index}.equilibrium'):.1f} M*), {total[0]:,.0f} at "
+            f"({total[best] / data[f'{index}.equilibrium']:.1f} M*), {total[0]:,.0f} at "
             f"{count[0]:.0f}{lacking}, {papers:,.0f} at {PAPERS_SEGMENTS}; "
             f"terms 2 and 3 together exceed term 1 at {over} of {count.size} numbers of segments; "
             f"with improved thresholds least at {count[better.argmin()]:.0f}, {better.min():,.0f}"
@@ -141,7 +133,7 @@ def _told(data: Data, panels: tuple[Panel, ...]) -> str:
 
 def _setting(data: Data) -> str:
     return (
-        f"{azure.TOLD}: outputs of 1 to 500 tokens ({scalar(data, 'left_out'):.1%} longer ones "
+        f"{azure.TOLD}: outputs of 1 to 500 tokens ({data['left_out']:.1%} longer ones "
         f"left out), inputs of {INPUT}; segments end at equal distances; thresholds are the least "
         "whole ones that satisfy (16) (violet: improved by a "
         "local search over the sum); the clock is Vidur's, 9.93 ms and 0.1656 us a token. The "
@@ -160,3 +152,26 @@ def _parameters(panels: tuple[Panel, ...]) -> dict[str, object]:
         "segments": [COUNTS[0], COUNTS[-1]],
         "clock": ["9.93e-3", "1.656e-7"],
     }
+
+
+_OFTEN, _RARELY = Fraction(1, 10), Fraction(1, 1000)
+FIGURES = (
+    _figure(
+        16,
+        "At 30 prompts/s the memory bound is least at 3 segments",
+        Panel(30, 1, _OFTEN),
+        Panel(30, 1, _RARELY),
+    ),
+    _figure(
+        17,
+        "At 100 prompts/s it is least at 11 segments, in no smooth U: tails can exceed the batch",
+        Panel(100, 1, _OFTEN),
+        Panel(100, 1, _RARELY),
+    ),
+    _figure(
+        18,
+        "At 60 prompts/s it is least at 4 segments; a hundred times the horizon costs little",
+        Panel(60, 1, _OFTEN),
+        Panel(60, 100, _OFTEN),
+    ),
+)

@@ -2,20 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, array
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.runs.requests import Requests
-    from fluidkv.serving.clock import IterationClock
-    from fluidkv.wait.runs.compare import Contender
+from fluidkv import runs, serving, wait
+from fluidkv.figures.figure import Axes, Canvas, Data
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 
 LOOKS = {
     "new_first": ("FCFS, new first (the paper's vLLM)", ORANGE, "--", "v"),
@@ -43,22 +35,20 @@ class Point:
     """
 
     x: float
-    tables: Sequence["Requests"]
-    contenders: Mapping[str, "Contender"]
+    tables: Sequence["runs.Requests"]
+    contenders: Mapping[str, "wait.Contender"]
     window: tuple[float, float]
 
 
-def sweep(points: Sequence[Point], *, clock: "IterationClock", capacity: int) -> Data:
+def sweep(points: Sequence[Point], *, clock: "serving.IterationClock", capacity: int) -> Data:
     """Every measure of `compare` at every point: mean, least and most over the tables.
 
     Shapes: "x" and all others (point,). "KEY.MEASURE", and "..._low", "..._high"; NaN where a
     policy has no value. "served" is throughput over what was asked for, in each run.
     """
-    from fluidkv.wait.runs.compare import MEASURES, compare_policies
-
     keys = list(dict.fromkeys(key for point in points for key in point.contenders))
     places = [point for point in points for _ in point.tables]
-    measured = compare_policies(
+    measured = wait.compare_policies(
         [table for point in points for table in point.tables],
         {key: [place.contenders.get(key) for place in places] for key in keys},
         clock=clock,
@@ -71,7 +61,7 @@ def sweep(points: Sequence[Point], *, clock: "IterationClock", capacity: int) ->
     for key in keys:
         one = measured.sel(policy=key)
         one["served"] = one.throughput / one.offered
-        for name in (*MEASURES, "served"):
+        for name in (*wait.MEASURES, "served"):
             parts = np.split(one[name].values, ends)
             found[f"{key}.{name}"] = np.array([part.mean() for part in parts])
             found[f"{key}.{name}_low"] = np.array([part.min() for part in parts])
@@ -84,15 +74,15 @@ def keys_of(data: Data) -> list[str]:
     return [key for key in LOOKS if f"{key}.throughput" in data]
 
 
-def draw_line(data: Data, ax: "Axes", key: str, name: str, *, scale: float = 1.0) -> None:
+def draw_line(data: Data, ax: Axes, key: str, name: str, *, scale: float = 1.0) -> None:
     """One measure of one policy, with its range over the runs."""
     label, color, style, marker = LOOKS[key]
-    x = array(data, "x")
-    low, high = (scale * array(data, f"{key}.{name}_{end}") for end in ("low", "high"))
+    x = data["x"]
+    low, high = (scale * data[f"{key}.{name}_{end}"] for end in ("low", "high"))
     ax.fill_between(x, low, high, color=color, alpha=0.15, linewidth=0)
     ax.plot(
         x,
-        scale * array(data, f"{key}.{name}"),
+        scale * data[f"{key}.{name}"],
         color=color,
         linestyle=style,
         marker=marker,
@@ -105,15 +95,14 @@ def draw_line(data: Data, ax: "Axes", key: str, name: str, *, scale: float = 1.0
 
 
 def draw_sweep(
-    data: Data, canvas: "Canvas", title: str, xlabel: str, *, latency: str = "latency_mean"
+    data: Data, canvas: Canvas, *, x: str = "prompts/s", latency: str = "latency_mean"
 ) -> None:
     """Throughput, latency and evictions side by side, the legend below."""
-    canvas.suptitle(title, x=0.01, ha="left")
     left, middle, right = canvas.subplots(1, 3)
     keys = keys_of(data)
     left.plot(
-        array(data, "x"),
-        array(data, f"{keys[0]}.offered") / 1e3,
+        data["x"],
+        data[f"{keys[0]}.offered"] / 1e3,
         color=GREY,
         linewidth=0.8,
         linestyle=":",
@@ -122,33 +111,30 @@ def draw_sweep(
     for key in keys:
         draw_line(data, left, key, "throughput", scale=1e-3)
         draw_line(data, middle, key, latency)
-    left.set_ylabel("1,000 output tokens/s of completed prompts")
-    left.set_ylim(0, None)
-    middle.set_ylabel(f"{'mean' if latency.endswith('mean') else '99 % of'} latency, s")
-    middle.set_yscale("log")
+    left.set(ylabel="1,000 output tokens/s of completed prompts", ylim=(0, None))
+    name_axes(middle, y=f"{'mean' if latency.endswith('mean') else '99 % of'} latency, s", log="y")
     plain_ticks(middle)
     _evictions_or_peak(data, right, keys)
     for ax in (left, middle, right):
-        ax.set_xlabel(xlabel)
-        if array(data, "x").size <= 4:  # few enough to name them
-            ax.set_xticks(array(data, "x"), [f"{x:.0f}" for x in array(data, "x")])
+        ax.set_xlabel(x)
+        if data["x"].size <= 4:  # few enough to name them
+            ax.set_xticks(data["x"], [f"{place:.0f}" for place in data["x"]])
     canvas.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3)
 
 
-def _evictions_or_peak(data: Data, ax: "Axes", keys: list[str]) -> None:
+def _evictions_or_peak(data: Data, ax: Axes, keys: list[str]) -> None:
     """Evictions; where there are none at all, how much memory is used at most."""
-    most = max(np.nanmax(array(data, f"{key}.evictions_high")) for key in keys)
+    most = max(np.nanmax(data[f"{key}.evictions_high"]) for key in keys)
     for key in keys:
         draw_line(data, ax, key, "evictions" if most else "peak", scale=1 if most else 100)
     if not most:
-        ax.set_ylabel("most tokens held, % of memory")
-        ax.set_ylim(0, None)
+        ax.set(ylabel="most tokens held, % of memory", ylim=(0, None))
         return
     ax.set_ylabel("evictions a prompt")
     count_scale(ax, most)
 
 
-def count_scale(ax: "Axes", most: float, least: float = 0.01) -> None:
+def count_scale(ax: Axes, most: float, least: float = 0.01) -> None:
     """Zero has a place: linear up to `least`, logarithmic above."""
     ax.set_yscale("symlog", linthresh=least)
     ax.set_ylim(0, max(10 * least, 2 * most))
@@ -156,7 +142,7 @@ def count_scale(ax: "Axes", most: float, least: float = 0.01) -> None:
     ax.set_yticks([0, *powers], [f"{y:g}" for y in (0, *powers)], minor=False)
 
 
-def plain_ticks(ax: "Axes") -> None:
+def plain_ticks(ax: Axes) -> None:
     """Numbers rather than powers on a logarithmic axis, however short."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -169,4 +155,4 @@ def plain_ticks(ax: "Axes") -> None:
 
 def ratio(data: Data, name: str, of: str, over: str) -> np.ndarray:
     """One measure of a policy over that of another, by point."""
-    return array(data, f"{of}.{name}") / array(data, f"{over}.{name}")
+    return data[f"{of}.{name}"] / data[f"{over}.{name}"]

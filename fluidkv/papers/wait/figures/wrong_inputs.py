@@ -1,21 +1,15 @@
 """Policies set up for rates and lengths that are not those that come."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
-from fluidkv.figures.style import GREY
+from fluidkv import runs, wait
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
+from fluidkv.figures.style import GREY, name_axes
 from fluidkv.papers.wait.figures import policies, sweeps
 from fluidkv.papers.wait.figures.sweeps import LOOKS, Point, draw_line, plain_ticks
 from fluidkv.papers.wait.instances import server
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure as Canvas
-
-    from fluidkv.runs.requests import Requests
 
 _LOAD = Fraction(7, 10)  # believed
 _FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
@@ -50,45 +44,39 @@ def data(
     return found
 
 
-def _prompts(seed: int, seconds: float, rate: float, length: float | None) -> "Requests":
+def _prompts(seed: int, seconds: float, rate: float, length: float | None) -> "runs.Requests":
     """What comes: Poisson, at `rate` times the believed rates, outputs `length` times as long.
 
     Without a length: each output geometric, with the mean of its type.
     """
-    from fluidkv.runs.requests import Requests
-    from fluidkv.wait.runs.arrivals import poisson_prompts
-
     system = policies.full().scaled(_LOAD * Fraction(str(rate)))
-    table = poisson_prompts(system, rng=seed, horizon=seconds)
+    table = wait.poisson_prompts(system, rng=seed, horizon=seconds)
     if length is None:
         outputs = np.random.default_rng(seed).geometric(1 / table.output_length)
     else:
         outputs = np.rint(length * table.output_length).astype(np.int64)
-    return Requests(
+    return runs.Requests(
         table.input_length, outputs, arrival=table.arrival, class_index=table.class_index
     )
 
 
-def _point(x: float, tables: "list[Requests]", window: tuple[float, float]) -> Point:
+def _point(x: float, tables: "list[runs.Requests]", window: tuple[float, float]) -> Point:
     """The policies of `policies`, for what is believed."""
-    from fluidkv.wait.policy import NestedWait, Wait
-    from fluidkv.wait.runs.compare import Contender, Unlimited
-
     longest = max(int(table.output_length.max()) for table in tables)
-    found: dict[str, Contender] = {}
+    found: dict[str, wait.Contender] = {}
     for key, one in policies.contenders(policies.full().scaled(_LOAD)).items():
         if key not in _KEYS:
             continue
-        if isinstance(one, NestedWait):  # its last segment takes whatever is longer
+        if isinstance(one, wait.NestedWait):  # its last segment takes whatever is longer
             ends = (*one.ends[:-1], max(longest, one.ends[-1]))
-            one = NestedWait(ends, one.thresholds)
+            one = wait.NestedWait(ends, one.thresholds)
         found[key] = one
-        if isinstance(one, Wait | NestedWait):
-            found[f"{key}_free"] = Unlimited(one)
+        if isinstance(one, wait.Wait | wait.NestedWait):
+            found[f"{key}_free"] = wait.Unlimited(one)
     return Point(x, tables, found, window)
 
 
-def part_of(data: Data, name: str) -> dict[str, np.ndarray | float]:
+def part_of(data: Data, name: str) -> Data:
     """One sweep, and in it the peak without a limit where there is one."""
     found: dict[str, np.ndarray | float] = {}
     for key, value in data.items():
@@ -97,7 +85,7 @@ def part_of(data: Data, name: str) -> dict[str, np.ndarray | float]:
     for key in _KEYS:
         held = f"{key}_free" if f"{key}_free.peak" in found else key
         for end in ("", "_low", "_high"):
-            found[f"{key}.peak{end}"] = array(found, f"{held}.peak{end}")
+            found[f"{key}.peak{end}"] = found[f"{held}.peak{end}"]
     return found
 
 
@@ -109,19 +97,19 @@ _MEASURES = (
 )
 
 
-def draw(data: Data, canvas: "Canvas") -> None:
-    canvas.suptitle(FIGURE.title, x=0.01, ha="left")
+def draw(data: Data, canvas: Canvas) -> None:
     axes = canvas.subplots(2, len(_MEASURES), sharey="col")
     for row, name in zip(axes, ("rates", "lengths"), strict=True):
         part = part_of(data, name)
         for ax, (measure, label, scale) in zip(row, _MEASURES, strict=True):
             _draw_panel(part, ax, measure, scale)
-            ax.set_ylabel(label)
-            ax.set_xlabel("true rate / believed" if name == "rates" else "true outputs / believed")
+            name_axes(
+                ax, "true rate / believed" if name == "rates" else "true outputs / believed", label
+            )
     for column, (measure, _, _) in enumerate(_MEASURES):
         if measure == "evictions":
             most = max(
-                np.nanmax(array(part_of(data, name), f"{key}.evictions_high"))
+                np.nanmax(part_of(data, name)[f"{key}.evictions_high"])
                 for name in ("rates", "lengths")
                 for key in _KEYS
             )
@@ -139,16 +127,16 @@ def draw(data: Data, canvas: "Canvas") -> None:
     canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=4)
 
 
-def _draw_panel(part: Data, ax: "Axes", measure: str, scale: float) -> None:
-    random = array(part, "x") == _RANDOM
+def _draw_panel(part: Data, ax: Axes, measure: str, scale: float) -> None:
+    random = part["x"] == _RANDOM
     for key in _KEYS:
         names = [f"{key}.{measure}{end}" for end in ("", "_low", "_high")]
-        line = {"x": array(part, "x")[~random]}
-        line |= {name: array(part, name)[~random] for name in names}
+        line = {"x": part["x"][~random]}
+        line |= {name: part[name][~random] for name in names}
         draw_line(line, ax, key, measure, scale=scale)
         if random.any():
             _, color, _, marker = LOOKS[key]
-            at = scale * array(part, names[0])[random]
+            at = scale * part[names[0]][random]
             ax.plot([_RANDOM], at, color=color, marker=marker, markersize=4.5, linestyle="")
     if random.any():
         ax.axvline((_RANDOM + 1.5) / 2, color=GREY, linewidth=0.6, linestyle=":")
@@ -160,19 +148,19 @@ def _draw_panel(part: Data, ax: "Axes", measure: str, scale: float) -> None:
 def caption(data: Data) -> str:
     def at(name: str, x: float) -> str:
         part = part_of(data, name)
-        place = int(np.argmin(np.abs(array(part, "x") - x)))
+        place = int(np.argmin(np.abs(part["x"] - x)))
         return "; ".join(
-            f"{LOOKS[key][0]} {array(part, f'{key}.served')[place]:.0%} of the tokens, "
-            f"{array(part, f'{key}.latency_p99')[place]:.2f} s, "
-            f"{array(part, f'{key}.evictions')[place]:.2g} evictions a prompt, "
-            f"peak {array(part, f'{key}.peak')[place]:.0%}"
+            f"{LOOKS[key][0]} {part[f'{key}.served'][place]:.0%} of the tokens, "
+            f"{part[f'{key}.latency_p99'][place]:.2f} s, "
+            f"{part[f'{key}.evictions'][place]:.2g} evictions a prompt, "
+            f"peak {part[f'{key}.peak'][place]:.0%}"
             for key in _KEYS
         )
 
     return (
         "The workload and memory of figure wait_policies, believed at "
         f"{float(_LOAD):.0%} of the rate that memory can carry "
-        f"({scalar(data, 'rates.capacity'):,.0f} tokens). Thresholds are for the believed rates "
+        f"({data['rates.capacity']:,.0f} tokens). Thresholds are for the believed rates "
         "and lengths; the cap needs the lengths, the watermark nothing. Types stay known to WAIT. "
         "The last segment of Nested WAIT takes what is longer than foreseen. Memory held is that "
         "of WAIT and Nested WAIT without a limit; all else is with the memory as it is, where they "

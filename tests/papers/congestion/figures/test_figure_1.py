@@ -4,7 +4,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from fluidkv.figures.figure import array, scalar
 from fluidkv.papers.congestion.figures import figure_1
 
 
@@ -19,17 +18,17 @@ def test_curves_are_equation_25_at_the_extreme_gap_vectors() -> None:
         m = 12 - level
         a, r = divmod(12, m)
         longest = 12 - m + 1
-        assert array(data, "contiguous")[level] == share(longest**2 + m - 1)
-        assert array(data, "as_evenly_spaced")[level] == share(r * (a + 1) ** 2 + (m - r) * a**2)
-    assert scalar(data, "worst_case_ratio") == array(data, "contiguous")[11] == share(144)
+        assert data["contiguous"][level] == share(longest**2 + m - 1)
+        assert data["as_evenly_spaced"][level] == share(r * (a + 1) ** 2 + (m - r) * a**2)
+    assert data["worst_case_ratio"] == data["contiguous"][11] == share(144)
 
 
 def test_every_cycle_is_there_and_between_the_curves() -> None:
     data = figure_1.data()
-    level = array(data, "cycle_level").astype(int)
+    level = data["cycle_level"].astype(int)
     assert len(level) == 351  # binary necklaces of 12 beads, less the empty one
-    assert np.all(array(data, "cycle") >= array(data, "contiguous")[level])
-    assert np.all(array(data, "cycle") <= array(data, "as_evenly_spaced")[level])
+    assert np.all(data["cycle"] >= data["contiguous"][level])
+    assert np.all(data["cycle"] <= data["as_evenly_spaced"][level])
 
 
 def test_caption_says_where_the_curves_are_furthest_apart() -> None:

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from fluidkv.figures.figure import array, scalar
 from fluidkv.papers.congestion.figures import figure_10, figure_11
 
 ROUNDING = 1e-12  # a few roundings of doubles near 1, in a cubic with coefficients up to 24
 
 
 def points(data, name):
-    return array(data, f"{name}_real") + 1j * array(data, f"{name}_imag")
+    return data[f"{name}_real"] + 1j * data[f"{name}_imag"]
 
 
 def test_roots_of_the_limits():
@@ -29,7 +28,7 @@ def test_roots_at_finite_input_solve_f():
         assert len(ends) == len(weights) - 1
         assert np.all(np.abs(np.polyval(weights, ends)) < 22 * ROUNDING)
         assert np.min(np.abs(np.subtract.outer(ends, ends) + np.eye(len(ends)))) > 0.1
-    assert f"{scalar(data, 'common_finite_modulus'):.4f}" == "1.0862"
+    assert f"{data['common_finite_modulus']:.4f}" == "1.0862"
 
 
 def test_paths_start_at_the_limit_and_end_at_the_input_length():
@@ -44,11 +43,11 @@ def test_paths_start_at_the_limit_and_end_at_the_input_length():
 
 def test_spectral_radii_are_the_closed_forms():
     data = figure_11.data()
-    l0 = array(data, "input_length")
+    l0 = data["input_length"]
     coprime = np.sqrt((l0 + 3) / (2 * (l0 + 1)))
-    assert np.allclose(array(data, "coprime_radius"), coprime, rtol=0, atol=ROUNDING)
-    assert array(data, "coprime_radius")[0] == 1  # exactly on the circle at l0 = 1
-    x = array(data, "common_radius")
+    assert np.allclose(data["coprime_radius"], coprime, rtol=0, atol=ROUNDING)
+    assert data["coprime_radius"][0] == 1  # exactly on the circle at l0 = 1
+    x = data["common_radius"]
     cubic = ((2 * (l0 + 1) * x - 2 * (l0 + 2)) * x + (l0 + 3)) * x - (l0 + 4)
     assert np.all(np.abs(cubic) < 1000 * ROUNDING)  # coefficients up to 408
     assert np.all(x > 1)

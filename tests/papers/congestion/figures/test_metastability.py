@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data
 from fluidkv.papers.congestion.figures import metastability
 
 TINY = metastability.Size(60, 1200, 3, 80, 4, 400, 4)
@@ -15,27 +15,27 @@ def data() -> Data:
 
 
 def test_bounds_are_the_exact_ones(data: Data) -> None:
-    assert scalar(data, "worst") == 1
-    assert scalar(data, "best") == 100 / 61
-    assert set(array(data, "collapsed")) <= {1.0, 531 / 511}
-    assert array(data, "collapsed_share").sum() == 1
+    assert data["worst"] == 1
+    assert data["best"] == 100 / 61
+    assert set(data["collapsed"]) <= {1.0, 531 / 511}
+    assert data["collapsed_share"].sum() == 1
 
 
 def test_survival_falls_within_its_band(data: Data) -> None:
-    for index in range(len(array(data, "survival_rate"))):
-        share, low, high = (array(data, f"survival_{n}_{index}") for n in ("share", "low", "high"))
+    for index in range(len(data["survival_rate"])):
+        share, low, high = (data[f"survival_{n}_{index}"] for n in ("share", "low", "high"))
         known = ~np.isnan(share)
         assert (np.diff(share[known]) <= 0).all()
         assert (low[known] <= share[known]).all()
         assert (share[known] <= high[known]).all()
-    assert (np.diff(array(data, "hazard")) > 0).all()  # 1.15 to 1.4: apart by factors of 3
+    assert (np.diff(data["hazard"]) > 0).all()  # 1.15 to 1.4: apart by factors of 3
 
 
 def test_lines_over_the_load_end_where_none_collapsed(data: Data) -> None:
     for capacity in metastability._CAPACITIES:
-        events = array(data, f"time_events_{capacity}")
+        events = data[f"time_events_{capacity}"]
         assert (events[:-1] > 0).all()
-        mean, least, most = (array(data, f"time_{n}_{capacity}") for n in ("mean", "least", "most"))
+        mean, least, most = (data[f"time_{n}_{capacity}"] for n in ("mean", "least", "most"))
         assert (least < mean).all()
         assert (mean[events > 0] < most[events > 0]).all()
 
@@ -43,19 +43,19 @@ def test_lines_over_the_load_end_where_none_collapsed(data: Data) -> None:
 def test_a_capped_server_stops_evicting_in_one_lifetime(data: Data) -> None:
     """The window of panel (e) is one lifetime, l1 = 40."""
     assert metastability._STEP == metastability._DECODE
-    assert scalar(data, "action_cap_last_eviction") <= 40
-    assert scalar(data, "action_sequences_evicting") == 0
-    assert scalar(data, "action_nothing_evicting") == 1
+    assert data["action_cap_last_eviction"] <= 40
+    assert data["action_sequences_evicting"] == 0
+    assert data["action_nothing_evicting"] == 1
 
 
 def test_the_caption_says_what_the_data_says(data: Data) -> None:
     text = metastability.caption(data)
     assert "the mass model 1.00, and without evictions 1.639" in text
-    for rate in array(data, "collapsed"):
+    for rate in data["collapsed"]:
         assert f"{rate:.3f} (" in text
-    dropped = 1 - scalar(data, "action_dropped_evicting")
+    dropped = 1 - data["action_dropped_evicting"]
     assert f"{dropped:.0%} of the servers stop evicting" in text
-    far = {**data, "time_least_4000": array(data, "time_least_4000") + 1e6}
+    far = {**data, "time_least_4000": data["time_least_4000"] + 1e6}
     assert "97% (M = 4,000)" in metastability.caption(far)
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.figures.figure import array
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments import keeping as keeps
 from fluidkv.papers.congestion.experiments.a100 import workload
@@ -101,9 +100,9 @@ def test_figure_has_every_curve_over_every_ratio() -> None:
     data = restart_resume.data()
     for engine in keeps.ENGINES:
         for mix in ("one", "pair"):
-            assert len(array(data, f"{engine}.{mix}.rate")) == len(keeps.INPUTS)
-    assert (array(data, "vllm.one.rate") > array(data, "restart.one.rate")).all()
-    assert (array(data, "cycle.pair") > array(data, "cycle.one")).all()
+            assert len(data[f"{engine}.{mix}.rate"]) == len(keeps.INPUTS)
+    assert (data["vllm.one.rate"] > data["restart.one.rate"]).all()
+    assert (data["cycle.pair"] > data["cycle.one"]).all()
 
 
 @pytest.mark.thorough
@@ -113,6 +112,6 @@ def test_the_page_has_the_shares_in_seconds() -> None:
     assert [ratio for ratio, _ in rows] == ["1/16", "1/4", "1", "4"]
     data = restart_resume.data()
     for ratio, cells in rows:
-        i = array(data, "ratio").tolist().index(float(Fraction(ratio)))
+        i = data["ratio"].tolist().index(float(Fraction(ratio)))
         columns = [f"{e}.seconds.{n}" for e in ("vllm", "restart") for n in (256, 1024)]
-        assert cells.split(" | ") == [f"{array(data, c)[i]:.2f}" for c in columns]
+        assert cells.split(" | ") == [f"{data[c][i]:.2f}" for c in columns]

@@ -9,7 +9,7 @@ import pytest
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.mixed.thresholds.threshold import input_threshold
 from fluidkv.exact.roots.spectrum import count_unstable
-from fluidkv.figures.figure import Data, array
+from fluidkv.figures.figure import Data
 from fluidkv.papers.congestion.figures import threshold_atlas
 
 
@@ -19,7 +19,7 @@ def data() -> Data:
 
 
 def test_the_map_has_first_stable_lengths_and_nothing_for_common_divisors(data: Data) -> None:
-    rows = zip(array(data, "first"), array(data, "second"), array(data, "l0_min"), strict=True)
+    rows = zip(data["first"], data["second"], data["l0_min"], strict=True)
     for first, second, least in rows:
         a, n = int(first), int(second)
         assert math.isnan(least) == (math.gcd(a, n) > 1)
@@ -31,25 +31,25 @@ def test_the_map_has_first_stable_lengths_and_nothing_for_common_divisors(data: 
 
 
 def test_lines_over_the_share_are_thresholds(data: Data) -> None:
-    line = array(data, "l0_min_5_9")
-    assert len(line) == len(array(data, "share"))
-    assert line[array(data, "share") == 0.5] == 65
+    line = data["l0_min_5_9"]
+    assert len(line) == len(data["share"])
+    assert line[data["share"] == 0.5] == 65
 
 
 def test_the_caption_says_what_the_data_says(data: Data) -> None:
     text = threshold_atlas.caption(data)
-    least = array(data, "l0_min")
+    least = data["l0_min"]
     assert "All 66 pairs" in text
     assert f"The largest is {np.nanmax(least):,.0f}, of 11 and 12" in text
     assert "stable at all input lengths from l0_min on" in text
-    islands = {**data, "stable_windows": array(data, "stable_windows") * 2}
+    islands = {**data, "stable_windows": data["stable_windows"] * 2}
     assert "unstable again" in threshold_atlas.caption(islands)
 
 
 def test_pairs_with_a_common_divisor_are_never_stable(data: Data) -> None:
     """The legend of the map says so."""
-    common = np.isnan(array(data, "l0_min"))
-    assert (array(data, "stable_windows")[common] == 0).all()
+    common = np.isnan(data["l0_min"])
+    assert (data["stable_windows"][common] == 0).all()
 
 
 def test_thresholds_grow_like_the_cube() -> None:

@@ -5,36 +5,33 @@ import re
 import numpy as np
 import pytest
 
-from fluidkv.figures.figure import Data, array, scalar
+from fluidkv.figures.figure import Data, Figure
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7
-from fluidkv.papers.congestion.figures import (
-    figure_5,
-    figure_22,
-    figure_23,
-    figure_24,
-    figure_31,
-    figure_32,
-)
 from fluidkv.papers.congestion.figures import vidur_runs as vidur
+from fluidkv.papers.figures import select
 
-_ALL = (figure_5, figure_22, figure_23, figure_24, figure_31, figure_32)
+AT_ONCE = vidur.TWO_PAIRS[:2]
+
+
+def paper_figure(number: int) -> Figure:
+    return select([f"congestion_figure_{number}"])[0]
 
 
 @pytest.fixture(scope="module")
 def short() -> Data:
     """Figure 24 without its arrivals on a clock."""
-    return vidur.runs(figure_24.SETTINGS[:2], None)
+    return vidur.runs(AT_ONCE, None)
 
 
 def test_a_run_is_the_one_that_the_ledger_counts(short: Data) -> None:
-    for setting in figure_24.SETTINGS[:2]:
+    for setting in AT_ONCE:
         for engine in vidur.COLORS:
             key = f"{setting.key}.{engine}"
             found = a100.totals(setting.lengths, engine)
-            evicted = array(short, f"{key}.evicted")
-            assert scalar(short, f"{key}.evictions") == found.evictions == np.nansum(evicted)
+            evicted = short[f"{key}.evicted"]
+            assert short[f"{key}.evictions"] == found.evictions == np.nansum(evicted)
             assert np.count_nonzero(~np.isnan(evicted)) == found.iterations
 
 
@@ -49,25 +46,25 @@ def test_lengths_4_and_8_keep_their_swing_and_4_and_7_do_not(short: Data) -> Non
     """The title: running requests of vidur-sarathi from iteration 60 to 110, before the end."""
     swing = {}
     for key in ("4_7_at_once", "4_8_at_once"):
-        late = array(short, f"{key}.vidur-sarathi.running")[60:110]
+        late = short[f"{key}.vidur-sarathi.running"][60:110]
         swing[key] = np.ptp(late)
     assert swing["4_8_at_once"] > 4 * swing["4_7_at_once"]
 
 
 def test_words_give_the_counts(short: Data) -> None:
-    text = vidur.told(short, figure_24.SETTINGS[:2], {"4_7_at_once": "0"})
-    one = scalar(short, "4_7_at_once.restart.evictions")
+    text = vidur.told(short, AT_ONCE, {"4_7_at_once": "0"})
+    one = short["4_7_at_once.restart.evictions"]
     assert f"{{4, 7}}, all at once: {one:.0f} restart" in text
     assert text.count("(paper: 0)") == 1
 
 
 def test_capped_at_five_evicts_nothing_in_figure_5() -> None:
-    data = figure_5.data()
-    assert scalar(data, "capped.vidur-sarathi.evictions") == 0
-    assert scalar(data, "greedy.vidur-sarathi.evictions") > 1000
-    share = re.search(r"vidur-sarathi (\d+\.\d)% of the iterations", figure_5.caption(data))
+    data = paper_figure(5).data()
+    assert data["capped.vidur-sarathi.evictions"] == 0
+    assert data["greedy.vidur-sarathi.evictions"] > 1000
+    share = re.search(r"vidur-sarathi (\d+\.\d)% of the iterations", paper_figure(5).caption(data))
     assert share is not None
-    evicted = array(data, "greedy.vidur-sarathi.evicted")
+    evicted = data["greedy.vidur-sarathi.evicted"]
     there = evicted[~np.isnan(evicted)]
     assert float(share[1]) == pytest.approx(100 * np.mean(there > 0), abs=0.051)  # one digit
 
@@ -83,16 +80,15 @@ def test_bursts_keep_the_mean_and_fit_the_run() -> None:
 
 
 def test_figure_31_says_what_its_curves_are() -> None:
-    data = figure_31.FIGURE.data()
-    assert array(data, "factor").tolist() == list(bursts.FACTORS)
-    last = array(data, "apart.greedy.vidur-sarathi")[-1]
-    assert f"{last:.1f} apart" in figure_31.FIGURE.caption(data)
-    assert (array(data, "mixed.capped.vidur-sarathi") == 0).all()
+    data = paper_figure(31).data()
+    assert data["factor"].tolist() == list(bursts.FACTORS)
+    last = data["apart.greedy.vidur-sarathi"][-1]
+    assert f"{last:.1f} apart" in paper_figure(31).caption(data)
+    assert (data["mixed.capped.vidur-sarathi"] == 0).all()
 
 
 def test_parameters_say_what_the_paper_leaves_open() -> None:
-    for module in _ALL:
-        of = module.FIGURE.parameters
+    for number in (5, 22, 23, 24, 31, 32):
+        of = paper_figure(number).parameters
         assert {"blocks", "block_size", "watermark", "batch_cap", "clock", "seed"} <= set(of)
-    for module in _ALL[:4]:
-        assert module.FIGURE.parameters["requests"] == 20_000
+        assert number > 24 or of["requests"] == 20_000

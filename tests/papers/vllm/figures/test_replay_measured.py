@@ -5,7 +5,6 @@ import pytest
 
 from fluidkv.answers.replay import replay_log
 from fluidkv.figures import MissingInput
-from fluidkv.figures.figure import array, scalar
 from fluidkv.papers.vllm.figures import replay_measured
 from fluidkv.papers.vllm.figures.replay_measured import replay_data, replay_figure
 from tests.answers.replay.logs import write_log
@@ -15,13 +14,13 @@ def test_the_measured_log_has_the_numbers_of_the_page(traces_dir) -> None:
     """docs/replay.md: 3.5 %, 12.8 % and 6.6 % of the time in the second half; the periods."""
     data = replay_measured.data()
     errors = ("main_latency_error", "plain_latency_error", "baseline_latency_error")
-    assert [round(100 * scalar(data, name), 1) for name in errors] == [1.2, 4.9, 2.6]
-    in_half = [round(100 * scalar(data, f"{name}_in_half"), 1) for name in errors]
+    assert [round(100 * data[name], 1) for name in errors] == [1.2, 4.9, 2.6]
+    in_half = [round(100 * data[f"{name}_in_half"], 1) for name in errors]
     assert in_half == [3.5, 12.8, 6.6]
-    assert round(scalar(data, "measured_period_s"), 1) == 21.2
-    assert round(scalar(data, "main_period_s"), 1) == 20.7
-    ours, theirs = array(data, "main_latency_s"), array(data, "measured_latency_s")
-    assert np.median(np.abs(ours / theirs - 1)) == scalar(data, "main_latency_error")
+    assert round(data["measured_period_s"], 1) == 21.2
+    assert round(data["main_period_s"], 1) == 20.7
+    ours, theirs = data["main_latency_s"], data["measured_latency_s"]
+    assert np.median(np.abs(ours / theirs - 1)) == data["main_latency_error"]
     caption = replay_measured.FIGURE.caption(data)
     assert "off by 3.5% of the time that they spend in that half" in caption
     assert "As a share of all of a latency, the fitted half included: 1.2%" in caption
@@ -35,7 +34,7 @@ def test_any_log_is_drawn(tmp_path, caching) -> None:
     figure = replay_figure(found)
     data = figure.data()
     assert ("plain_running" in data) is caching
-    assert array(data, "main_kv_used").max() <= 100
+    assert data["main_kv_used"].max() <= 100
     assert "60 requests" in figure.caption(data)
     from matplotlib.figure import Figure as Canvas
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.figures.figure import array, scalar
 from fluidkv.papers.vllm.claims.watermark_runs import (
     CAPACITY,
     PUBLISHED,
@@ -90,17 +89,17 @@ def test_the_page_has_the_predicted_rows() -> None:
 @pytest.mark.thorough
 def test_the_figure_says_what_its_data_says() -> None:
     data = watermark.data()
-    assert array(data, "preemptions_seed_0")[[0, 2, 4]].tolist() == [1077, 368, 253]
-    least, mean, most = (array(data, f"preemptions_{x}") for x in ("least", "mean", "most"))
+    assert data["preemptions_seed_0"][[0, 2, 4]].tolist() == [1077, 368, 253]
+    least, mean, most = (data[f"preemptions_{x}"] for x in ("least", "mean", "most"))
     assert (least <= mean).all()
     assert (mean <= most).all()
     assert least.min() > 100  # no watermark ends them
-    assert (array(data, "rate_preemptions") == 0).any()  # a rate cap does
-    assert scalar(data, "prompts") == 450
-    assert array(data, "gain_most")[0] == array(data, "gain_least")[0] == 0
+    assert (data["rate_preemptions"] == 0).any()  # a rate cap does
+    assert data["prompts"] == 450
+    assert data["gain_most"][0] == data["gain_least"][0] == 0
     for name in ("preemptions", "gain"):  # seeds 0 to 3 are among the draws on record
-        own = array(data, f"{name}_seed_0")[[0, 2, 4, 6, 7]]
+        own = data[f"{name}_seed_0"][[0, 2, 4, 6, 7]]
         # per cent; six digits of tokens/s are on record
-        assert (array(data, f"recorded_{name}_least") <= own + 1e-2).all()
-        assert (own <= array(data, f"recorded_{name}_most") + 1e-2).all()
+        assert (data[f"recorded_{name}_least"] <= own + 1e-2).all()
+        assert (own <= data[f"recorded_{name}_most"] + 1e-2).all()
     assert "no watermark here ends them" in watermark.caption(data)

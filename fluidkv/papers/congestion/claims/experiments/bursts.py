@@ -25,7 +25,7 @@ from fluidkv.verdict import Evidence, Verdict
 
 ITERATIONS, RUNS, SEED = 4000, 8, 33
 RATE = {COPRIME: 1.0, PARTIAL: 0.35}
-"""Mean requests an iteration at each node."""
+"""Mean requests per iteration at each node."""
 PERIOD, WINDOW = 200, 40
 FACTORS = (1.0, 1.5, 2.0, 3.0, 4.0)
 

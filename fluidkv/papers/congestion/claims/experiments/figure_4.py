@@ -35,7 +35,7 @@ def system() -> System:
 
 
 def worst_rate() -> Fraction:
-    """T_{l1-1}: requests an iteration on the maximal-eviction cycle."""
+    """T_{l1-1}: requests per iteration on the maximal-eviction cycle."""
     return exact.maximal_eviction_cycle(system()).throughput
 
 
@@ -48,7 +48,7 @@ def best_rate() -> Fraction:
 def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np.ndarray]":
     """Each rate `count` times; arrays of shape (rate, run, window).
 
-    Keys: completed, evicted, arrived (requests an iteration), evicting (share of the iterations),
+    Keys: completed, evicted, arrived (requests per iteration), evicting (share of the iterations),
     waiting (mean queue) and queue (at the end of the window).
     """
     import numpy as np
@@ -71,7 +71,7 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
 @CLAIMS.claim(
     "figure-4.worst-rate",
     "Figure 4, caption",
-    "With M = 2000, l0 = 10, l1 = 40 the worst cycle completes 1.00 requests an iteration.",
+    "With M = 2000, l0 = 10, l1 = 40 the worst cycle completes 1.00 requests per iteration.",
     origin=Origin.PRINTED,
     evidence=Evidence.EXACT,
 )
@@ -82,7 +82,7 @@ def _worst_rate() -> Outcome:
 @CLAIMS.claim(
     "figure-4.best-rate",
     "Figure 4, caption",
-    "There x* is 1.64 requests an iteration.",
+    "There x* is 1.64 requests per iteration.",
     origin=Origin.PRINTED,
     evidence=Evidence.EXACT,
 )
@@ -127,7 +127,7 @@ def _collapsed_inside() -> Outcome:
     return reproduced(
         None if off < 1e-9 and evicted.min() > 1 else f"rate {rate.max():.4f}",
         f"{rate.min():.4f} ... {rate.max():.4f} completed and {evicted.min():.3f} ... "
-        f"{evicted.max():.3f} evicted an iteration",
+        f"{evicted.max():.3f} evicted per iteration",
         "throughput equals the worst-cycle rate, with persistent evictions",
         f"Rate {_INSIDE}. Means over the last {WINDOW} of {ITERATIONS} iterations. In masses; "
         "whole requests settle on other cycles.",
@@ -149,7 +149,7 @@ def _queue_grows() -> Outcome:
     near = abs(drift.mean() - want) < 5 * (_INSIDE / (3 * WINDOW * _RUNS)) ** 0.5
     return reproduced(
         None if near and drift.min() > 0 else f"drift {drift.mean():.4f}",
-        f"{drift.mean():.3f} requests an iteration, {drift.min():.3f} or more in each run",
+        f"{drift.mean():.3f} requests per iteration, {drift.min():.3f} or more in each run",
         "excess arrivals accumulate",
         f"Rate {_INSIDE}, last {3 * WINDOW} iterations; {want:.2f} is the rate of arrivals less "
         "the worst-cycle rate.",
@@ -204,7 +204,7 @@ def _does_not_come_back() -> Outcome:
     served = float(found.completed.isel(iteration=-1).mean()) / WINDOW
     return reproduced(
         None if back == 0 else f"{back} of {_RUNS} runs came back",
-        f"none of {_RUNS} runs comes back; {served:.4f} completed an iteration at the end",
+        f"none of {_RUNS} runs comes back; {served:.4f} completed per iteration at the end",
         "above the worst-cycle rate the system settles around it",
         f"Rate {rate}, from the maximal-eviction cycle with 200 waiting.",
     )

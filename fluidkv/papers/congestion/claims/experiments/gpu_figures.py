@@ -180,5 +180,5 @@ def _stronger() -> Outcome:
         Evidence.BALL,
         f"{common[0]:.9f} against {coprime[1]:.9f}",
         "stronger synchronized memory pressure",
-        note="By a ten-millionth an iteration: near the equilibrium the pairs are alike.",
+        note="By a ten-millionth per iteration: near the equilibrium the pairs are alike.",
     )

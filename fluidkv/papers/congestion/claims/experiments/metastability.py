@@ -74,7 +74,7 @@ def _collapsed_rate() -> Outcome:
     others = [c for c in found if c.throughput != 1]
     return holds_for(
         f"a cycle of {others[0].period} iterations with {others[0].throughput} completions and "
-        f"{others[0].preemptions} evictions an iteration"
+        f"{others[0].preemptions} evictions per iteration"
         if others
         else None,
         ours="; ".join(
@@ -205,7 +205,7 @@ def _max_num_seqs() -> Outcome:
         shown.append(f"{most}: {rate:.3f}")
     return observed(
         bad,
-        f"completions an iteration at a load of {_LOAD}, by max_num_seqs: {'; '.join(shown)}",
+        f"completions per iteration at a load of {_LOAD}, by max_num_seqs: {'; '.join(shown)}",
         _OURS,
         f"{_STARTS} collapsed servers, 2,000 iterations: every queue still grows. The largest "
         "number that can never evict, M / (l0 + l1) = 40, completes 40 in l1 iterations: exactly "
@@ -276,7 +276,7 @@ def _capped(rate: Fraction) -> Outcome:
         f"cap {rate}: {int(late.sum())} evictions after iteration {_DECODE} in {_STARTS} runs of "
         f"3,000 at a load of {_LOAD}; {served:.1%} of the late arrivals completed",
         "after at most l1 iterations no active cohort exceeds the eviction-free profile",
-        "Admissions are whole: 1 or 2 an iteration make x* on average, and at x* itself the "
+        "Admissions are whole: 1 or 2 per iteration make x* on average, and at x* itself the "
         "average fills the memory. In masses the bound holds.",
     )
 

@@ -66,7 +66,7 @@ def _restart_has_the_cycle() -> Outcome:
 @CLAIMS.claim(
     "restart-resume.resume",
     "section 2.2; not stated there",
-    "Where the evicted keep their tokens, no output token an iteration is lost to evictions.",
+    "Where the evicted keep their tokens, no output token per iteration is lost to evictions.",
     checked=f"{_CHECKED_BOTH}; vllm and vidur-sarathi",
 )
 def _resume_loses_no_iterations() -> Outcome:
@@ -79,7 +79,7 @@ def _resume_loses_no_iterations() -> Outcome:
                     bad = bad or f"{engine}, {name}, inputs of {l0}: {kept.rate:.4f}"
     return observed(
         bad,
-        f"at least {least:.3f} of the output tokens an iteration of x*",
+        f"at least {least:.3f} of the output tokens per iteration of x*",
         "up to half is lost",
         "Memory is full and everything in it gets on: an eviction costs memory-time only where "
         "what it did is done again by decoding.",

@@ -1,7 +1,7 @@
 """Congestion, Table 8 and Figures 28 and 29: greedy and rate-limited admission, one class.
 
 The table prints M, l0, l1 and 4000 steps, and neither arrivals nor a start. One reading comes near
-its numbers: an empty server, Poisson arrivals of 5 requests an iteration, and no queue: what does
+its numbers: an empty server, Poisson arrivals of 5 requests per iteration, and no queue: what does
 not fit in the iteration in which it arrives or is evicted is gone. With the queue of section 2.2 no
 rate does. A step's mean is one over all 4000 steps, as 0.666 is in the table.
 """
@@ -99,7 +99,7 @@ def _both_numbers(blocked: Literal["wait", "lost"]) -> Outcome:
         near |= 1.325 <= done < 1.335 and abs(evicted - _EVICTIONS) < _NEAR
     return reproduced(
         None if near else "no rate of those tried",
-        "; ".join(tried) + " (rate: completed an iteration and evictions)",
+        "; ".join(tried) + " (rate: completed per iteration and evictions)",
         f"{_GREEDY} and {_EVICTIONS}",
         "Evicted and waiting requests stay in the queue, as section 2.2 says."
         if blocked == "wait"
@@ -177,8 +177,8 @@ def _no_eviction_with_the_cap() -> Outcome:
 def sweep(caps: tuple[float, ...], count: int) -> "dict[str, np.ndarray]":
     """At each cap, the same arrivals; shape (cap, run).
 
-    Completed an iteration from the first completion on, as Figure 29 draws it; evicted an iteration
-    of all.
+    Completed per iteration from the first completion on, as Figure 29 draws it; evicted per
+    iteration of all.
     """
     import numpy as np
 

@@ -28,7 +28,7 @@ from fluidkv.verdict import Evidence, Verdict
 
 ITERATIONS, RUNS, SEED = 4000, 8, 45
 RATES = {COPRIME: (1.0, 1.2, 1.3, 1.4), PARTIAL: (0.4, 0.5, 0.6)}
-"""Requests an iteration at each node, below and around what the nodes can serve."""
+"""Requests per iteration at each node, below and around what the nodes can serve."""
 
 _ENDLESS = "endless queue, 3600 iterations after the first 1800"
 
@@ -67,7 +67,7 @@ def _saturated_order(routing: Routing, table: ModelTable) -> Outcome:
     same = (first > second) == (int(one) > int(other))
     return reproduced(
         None if same else f"[{first}, {second}]",
-        f"{first:.4f} and {second:.4f} evicted an iteration",
+        f"{first:.4f} and {second:.4f} evicted per iteration",
         f"{one} > {other}" if int(one) > int(other) else f"{one} < {other}",
         "Endless queue.",
     )
@@ -95,7 +95,7 @@ def _saturated_evictions(routing: Routing, reduction: float) -> Outcome:
     less = 1 - pooled / apart
     return reproduced(
         None if abs(less - reduction) < 0.1 else f"{less:.1%} less",
-        f"{apart:.4f} an iteration on average apart, {pooled:.4f} mixed: {less:.1%} less",
+        f"{apart:.4f} per iteration on average apart, {pooled:.4f} mixed: {less:.1%} less",
         f"{reduction:.0%} fewer",
         "Endless queue; within ten percentage points would do.",
     )
@@ -121,7 +121,8 @@ def _saturated_throughput(routing: Routing, printed: str) -> Outcome:
     pooled = saturated(routing, routing.mixed)[0]
     return reproduced(
         None if pooled > apart else f"{pooled:.4f} < {apart:.4f}",
-        f"{apart:.4f} an iteration on average apart, {pooled:.4f} mixed: {pooled / apart - 1:+.1%}",
+        f"{apart:.4f} per iteration on average apart, {pooled:.4f} mixed: "
+        f"{pooled / apart - 1:+.1%}",
         printed,
         "Endless queue at every node, so that the node of short requests serves more of them "
         "than its share of the workload; requests of different work are added up.",
@@ -228,7 +229,7 @@ def _poisson(routing: Routing, what: str, rates: tuple[float, ...], more: bool) 
         bad,
         "; ".join(told),
         f"{'more' if more else 'less'} under mixed routing",
-        f"{what}, by requests an iteration at each node; {RUNS} runs of {ITERATIONS} iterations.",
+        f"{what}, by requests per iteration at each node; {RUNS} runs of {ITERATIONS} iterations.",
     )
 
 

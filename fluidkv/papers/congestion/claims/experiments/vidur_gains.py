@@ -101,12 +101,12 @@ def _theory_gain(case: Routed) -> Outcome:
     printed = case.changes[2]
     return holds_for(
         None if gain >= Fraction(printed) else f"+{printed} % > {decimal(gain, 2)} %",
-        ours=f"at most {decimal(gain, 2)} % more requests an iteration",
+        ours=f"at most {decimal(gain, 2)} % more requests per iteration",
         paper=f"+{printed} %",
         note="From the synchronized cycles of the nodes (one length: the maximal-eviction cycle; "
         "two: the pulse cycle) to the eviction-free equilibrium of the pool, as a change of the "
         "arithmetic mean of two unlike rates, which is above what both nodes could take alike. "
-        "Whatever more is gained is gained in seconds an iteration. Capacity cancels.",
+        "Whatever more is gained is gained in seconds per iteration. Capacity cancels.",
     )
 
 

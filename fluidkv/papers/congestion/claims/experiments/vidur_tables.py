@@ -142,7 +142,7 @@ def _labels() -> Outcome:
 @CLAIMS.claim(
     "table-3.cap-evicts-nothing",
     "Table 3",
-    "At most five admissions an iteration leave no eviction.",
+    "At most five admissions per iteration leave no eviction.",
     checked=f"{_AT_300}; vidur-sarathi",
     given=(_VIDUR,),
 )
@@ -299,6 +299,6 @@ def _evicts_periodically(engine: str, rate_per_s: float | None) -> Outcome:
         "{4, 8} exhibits periodic overflow and eviction",
         f"{engine}. Periodic: no {period} iterations, the longer lifetime, pass without an "
         "eviction, because a pulse comes back within a lifetime. Counted while requests wait, in "
-        "the second half. The rate is printed, the clock that turns it into arrivals an iteration "
+        "the second half. The rate is printed, the clock that turns it into arrivals per iteration "
         "is ours.",
     )

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import (
     ball_rounds_to,
     conjugate_modulus_squared,
@@ -113,16 +113,18 @@ def _smallest() -> Outcome:
 
 @CLAIMS.claim(
     "example-10.rate",
-    "Examples 10 and 11",
-    "1 - 1/C_P is about 0.907.",
+    "Examples 10 and 11, with C_P before rounding",
+    "1 - 1/C_P is 0.907 to three digits, for C_P itself and not the printed 10.8.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,
     evidence=Evidence.BALL,
 )
 def _rate() -> Outcome:
     return ball_rounds_to(
         1 - 1 / example().lyapunov.norm,
         "0.907",
-        note="1 - 1/10.8 = 0.9074 with the rounded C_P; with C_P = 10.842 it rounds to 0.908.",
+        note="From the printed C_P, about 10.8, it is 0.9074, as printed; with C_P = 10.842 it "
+        "rounds to 0.908.",
     )
 
 

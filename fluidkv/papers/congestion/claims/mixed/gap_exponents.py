@@ -264,19 +264,18 @@ def _consecutive(shares: tuple[Fraction, ...]) -> Seen | str:
     expected=Verdict.FAILS,
     evidence=Evidence.BALL,
     kind="equation",
-    checked="decode lengths (400, 401), equal shares",
+    checked="decode lengths (399, 400, 401), equal shares",
 )
 def _resonance_literal() -> Outcome:
-    """(n-1, n): u = 1 has c = -1, u = 2 has c = -2; both are resonances, one gives the gap."""
-    half = Fraction(1, 2)
-    lengths, shares = (400, 401), (half, half)
+    """(n-2, n-1, n): c = u (-2, -1) for u = 1 and 2; both are resonances, one gives the gap."""
+    lengths, shares = (399, 400, 401), (Fraction(1, 3),) * 3
     value = gap(lengths, shares) * 401**3
-    one, two = (_resonant_constant((-u,), lengths, shares) for u in (1, 2))
+    one, two = (_resonant_constant((-2 * u, -u), lengths, shares) for u in (1, 2))
     return Outcome(
         verdict(abs(value / two - 1) < 0.1),
         Evidence.BALL,
-        ours=f"(1 - rho) n^3 = {value:.4f}; c_res = {one:.4f} for u = 1, c_1 = -1, and {two:.4f} "
-        "for u = 2, c_1 = -2",
+        ours=f"(1 - rho) n^3 = {value:.4f}; c_res = {one:.4f} for u = 1, c = (-2, -1), and "
+        f"{two:.4f} for u = 2, c = (-4, -2)",
         paper="c_res, for any fixed u with bounded c_k",
         note="The hypothesis holds for each multiple of a resonance, with another c_res; the "
         "least c_res over all of them is meant.",

@@ -59,12 +59,14 @@ _LOSES = "first overflow loses support"
 @CLAIMS.over(
     _UNEQUAL,
     "lemma-a-2.first-overflow-loses-support",
-    "Lemma A.2, second sentence, as printed",
-    "From every start with G > 0 the first overflow loses a support, as the text reads.",
+    "Lemma A.2, second sentence, read for starts with empty stages too",
+    "From every start with G > 0 the first overflow loses a support.",
     ours=lambda _: f"{_UNEQUAL.share(lambda case: not _loses(case))} starts do not",
     paper=_LOSES,
-    note="With a stage empty at the start, an eviction may only trim the youngest batch.",
+    note="With a stage empty at the start, an eviction may only trim the youngest batch. The "
+    "hypothesis does not ask for full support; the proof says that it starts from there.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,
 )
 def _overflow_loses(case: Case) -> bool | str:
     first, losses = fallen(case).first_eviction, _losses(case)
@@ -157,6 +159,7 @@ def _next_level(case: Case) -> bool | str:
     'Lemma A.2, "next lower live-support level", close to the fixed point',
     "The first support loss from a start near the fixed point empties one stage.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,  # the lemma's sentence again, on starts of our choice
     checked="l0 = 1, l1 = 3, M = 9, one start within 2 % of the fixed point",
 )
 def _next_level_near() -> Outcome:

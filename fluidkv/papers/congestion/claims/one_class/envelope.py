@@ -7,7 +7,7 @@ from fractions import Fraction
 from functools import cache
 
 from fluidkv import exact
-from fluidkv.ledger.claim import Outcome
+from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import equals, holds_for, rounds_to
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.congestion.claims.one_class.families import (
@@ -183,9 +183,10 @@ def _at_level_8() -> Outcome:
 
 @CLAIMS.claim(
     "figure-1.widest",
-    "Figure 1, caption",
+    "Figure 1, caption, what widens at intermediate levels",
     "The gap between the envelopes is widest at an intermediate level, and wider at level 8 than "
     "at each level before.",
+    origin=Origin.READING,
 )
 def _widest() -> Outcome:
     widths = _widths()

@@ -207,9 +207,10 @@ def _same_after_m_blocks(case: Case) -> bool | str:
 
 @CLAIMS.claim(
     "definition.block-end.after-evictions",
-    "Appendix A.1, block-ends, and Figure 7, caption, as printed",
+    "Appendix A.1, block-ends, and Figure 7, caption, with a block of one iteration or more",
     "Every block-end follows an iteration that evicts.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,
     kind="definition",
     checked="Example 6",
 )

@@ -278,11 +278,14 @@ def _evenly_spaced(l0: int, l1: int, k: int) -> bool | str:
 @CLAIMS.over(
     _DIVISORS,
     "proposition-7.limit-cycle-every-divisor",
-    "Proposition 7 with Definition 2, as printed",
+    "Proposition 7 with Definition 2, for k = l1 too",
     "For every divisor k of l1, from 2 to l1, the evenly spaced orbit is a limit cycle.",
     ours="for k = l1 it is the fixed point; a limit cycle, of period l1/k, for k < l1",
-    paper="a limit cycle, which has period at least 2",
+    paper="an eviction-level-(l1-k) limit cycle",
+    note="Section 3.2 calls a periodic orbit with i empty stages an eviction-level-i limit cycle, "
+    "which the fixed point is at level 0; Definition 2 asks for a period of at least 2.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,
 )
 def _evenly_spaced_period(l0: int, l1: int, k: int) -> bool | str:
     cycle = exact.evenly_spaced_cycle(system_of(l0, l1), k)

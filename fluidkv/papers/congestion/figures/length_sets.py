@@ -1,33 +1,29 @@
 """Figures 16 to 18 and 21: sets of decode lengths side by side, from an empty server."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array, scalar
+from fluidkv import exact, fluid
+from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREY, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.experiments.nodes import unit_system
 
 Lengths = tuple[int, ...]
 
 
-def sets_figure(
+def _figure(
     number: int,
     title: str,
-    *sets: Lengths,
-    input_length: int,
+    sets: Sequence[Lengths],
+    *,
     iterations: int,
-    width: float,
+    input_length: int = 30,
+    width: float = 11.0,
     capacity: int | None = None,
 ) -> Figure:
     """The paper's figure of this number; `capacity` if it prints one and an endless queue."""
-
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
-        draw_runs(data, canvas, sets)
 
     def caption(data: Data) -> str:
         queue = " with an endless queue" if capacity else ""
@@ -39,7 +35,7 @@ def sets_figure(
         )
         return (
             f"Requests admitted and evicted at each iteration, from an empty server{queue}, input "
-            f"length {input_length}, equal shares. {told(data, sets)} {scale} The counts of "
+            f"length {input_length}, equal shares. {_told(data, sets)} {scale} The counts of "
             "growing modes are certified."
         )
 
@@ -58,26 +54,23 @@ def sets_figure(
             "seed": None,
         },
         size=(width, 4.2),
-        data=lambda: runs(sets, input_length, iterations),
-        draw=draw,
+        data=partial(_data, sets, input_length, iterations),
+        draw=partial(_draw, sets=sets),
         caption=caption,
     )
 
 
-def name(lengths: Lengths) -> str:
+def _name(lengths: Lengths) -> str:
     return "_".join(map(str, lengths))
 
 
-def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
+def _data(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     """Admissions and evictions of each set, and what is certified about its equilibrium.
 
     Masses are in units of x*. Keys: iteration; and for each set "NAME.admitted", "NAME.evicted",
     "NAME.growing" (roots of F outside the unit circle), "NAME.radius" (the largest modulus) and
     "NAME.completed" (an iteration, over the last quarter).
     """
-    from fluidkv import exact, fluid
-    from fluidkv.papers.congestion.experiments.nodes import unit_system
-
     data: dict[str, np.ndarray | float] = {"iteration": np.arange(1.0, iterations + 1)}
     for lengths in sets:
         chosen = unit_system(lengths, input_length)
@@ -86,7 +79,7 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
         certificate = exact.certify_spectrum(exact.survival_weights(chosen.workload))
         if certificate.outside is None:
             raise ArithmeticError(f"the roots of {lengths} were not counted")
-        key = name(lengths)
+        key = _name(lengths)
         for flow in ("admitted", "evicted"):
             data[f"{key}.{flow}"] = found[flow].values[0, :, 0]
         data[f"{key}.growing"] = float(certificate.outside)
@@ -95,51 +88,48 @@ def runs(sets: Sequence[Lengths], input_length: int, iterations: int) -> Data:
     return data
 
 
-def draw_runs(data: Data, canvas: "Canvas", sets: Sequence[Lengths]) -> None:
+def _draw(data: Data, canvas: Canvas, sets: Sequence[Lengths]) -> None:
     """One column a set: admissions above, evictions below, one dot an iteration."""
     grid = canvas.subplots(
         2, len(sets), sharex=True, sharey="row", height_ratios=[2.2, 1], squeeze=False
     )
-    n = array(data, "iteration")
+    n = data["iteration"]
     for column, lengths in enumerate(sets):
         top, bottom = grid[:, column]
-        key = name(lengths)
-        growing = int(scalar(data, f"{key}.growing"))
+        key = _name(lengths)
+        growing = int(data[f"{key}.growing"])
         color = ORANGE if growing else BLUE
         dots = {"color": color, "linestyle": "", "marker": ".", "markersize": 2.2}
-        top.plot(n, array(data, f"{key}.admitted"), **dots)
+        top.plot(n, data[f"{key}.admitted"], **dots)
         top.axhline(1, color=GREY, linewidth=0.8)
         divisor = np.gcd.reduce(lengths)
         top.set_title(f"{{{', '.join(map(str, lengths))}}}: gcd {divisor}")
         told = "no growing mode" if growing == 0 else f"growing modes: {growing}"
-        text = f"{told}\nlargest modulus {scalar(data, f'{key}.radius'):.4f}"
+        text = f"{told}\nlargest modulus {data[f'{key}.radius']:.4f}"
         top.text(0.97, 0.95, text, transform=top.transAxes, **_NOTE)
-        bottom.plot(n, array(data, f"{key}.evicted"), **dots)
-        bottom.set_xlabel("iteration n")
-        bottom.set_xlim(0, n[-1])
-        bottom.set_xticks(np.arange(0, n[-1], 100))
+        bottom.plot(n, data[f"{key}.evicted"], **dots)
+        bottom.set(xlabel="iteration n", xlim=(0, n[-1]), xticks=np.arange(0, n[-1], 100))
     # The burst into the empty server may be off the scale; all that follows is on it.
-    later = max(array(data, f"{name(s)}.admitted")[1:].max() for s in sets)
-    grid[0, 0].set_ylim(-0.1, 1.35 * later)
-    grid[0, 0].set_ylabel("admitted, in units of x*")
+    later = max(data[f"{_name(s)}.admitted"][1:].max() for s in sets)
+    grid[0, 0].set(ylim=(-0.1, 1.35 * later), ylabel="admitted, in units of x*")
     grid[1, 0].set_ylabel("evicted,\nunits of x*")
 
 
-def evicts_at_the_end(data: Data, lengths: Lengths) -> bool:
+def _evicts_at_the_end(data: Data, lengths: Lengths) -> bool:
     """Whether anything was evicted in the last quarter."""
-    evicted = array(data, f"{name(lengths)}.evicted")
+    evicted = data[f"{_name(lengths)}.evicted"]
     return bool(np.any(evicted[-len(evicted) // 4 :] > 0))
 
 
-def told(data: Data, sets: Sequence[Lengths]) -> str:
+def _told(data: Data, sets: Sequence[Lengths]) -> str:
     """A sentence on each set."""
     sentences = []
     for lengths in sets:
-        key = name(lengths)
-        off = np.abs(array(data, f"{key}.admitted")[-20:] - 1).max()
+        key = _name(lengths)
+        off = np.abs(data[f"{key}.admitted"][-20:] - 1).max()
         last = f"{{{', '.join(map(str, lengths))}}}: "
-        if evicts_at_the_end(data, lengths):
-            rate = scalar(data, f"{key}.completed")
+        if _evicts_at_the_end(data, lengths):
+            rate = data[f"{key}.completed"]
             last += f"still evicting in the end, {rate:.1%} of x* completed."
         else:
             last += (
@@ -150,3 +140,35 @@ def told(data: Data, sets: Sequence[Lengths]) -> str:
 
 
 _NOTE = {"ha": "right", "va": "top", "color": GREY, "fontsize": 8}
+
+FIGURES = (
+    _figure(
+        16,
+        "Lengths 4 and 7 damp the first burst; lengths 4 and 8 pulse and evict for good",
+        ((4, 7), (4, 8)),
+        input_length=40,
+        iterations=400,
+        width=9.0,
+    ),
+    _figure(
+        17,
+        "Three lengths without a common divisor settle at the equilibrium; with one they pulse",
+        ((2, 7, 12), (2, 9, 12), (2, 8, 12)),
+        iterations=600,
+        width=10.0,
+    ),
+    _figure(
+        18,
+        "Two nodes that pulse apart settle when their lengths are mixed",
+        ((6, 10), (9, 15), (6, 9, 10, 15)),
+        iterations=720,
+        capacity=600,
+    ),
+    _figure(
+        21,
+        "With a divisor of 5 left, the mixed node still pulses and evicts",
+        ((20, 40), (25, 50), (20, 25, 40, 50)),
+        iterations=800,
+        capacity=1000,
+    ),
+)

@@ -1,17 +1,15 @@
 """Figures 33 and 34: evictions by burst factor, routing and policy."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, GREEN, ORANGE
-from fluidkv.papers.congestion.experiments.nodes import Routing
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
+from fluidkv.papers.congestion.claims.experiments import bursts
+from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL, Routing
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
-
-FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
+_FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
     "greedy": ("greedy", ORANGE),
     "capped": ("capped at x*, a$_k$ = p$_k$a", BLUE),
@@ -19,12 +17,8 @@ _POLICIES = {
 }
 
 
-def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
+def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure:
     """The paper's figure of this number; `rate` is the mean of requests at a node."""
-
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
-        draw_sweep(data, canvas)
 
     def caption(data: Data) -> str:
         first, second = (f"{{{', '.join(map(str, of))}}}" for of in routing.segregated)
@@ -33,7 +27,7 @@ def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> F
             f"{routing.input_length}, with a queue. Poisson arrivals, {rate:g} "
             f"request{'' if rate == 1 else 's'} an iteration at each node in the mean, more by the "
             "factor in the first 40 of 200 iterations and less in between. Means of 8 runs of "
-            f"4,000 iterations. The paper prints none of these. {told(data)}"
+            f"4,000 iterations. The paper prints none of these. {_told(data)}"
         )
 
     return Figure(
@@ -48,7 +42,7 @@ def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> F
             "rate": rate,
             "period": 200,
             "window": 40,
-            "factors": list(FACTORS),
+            "factors": list(_FACTORS),
             "runs": 8,
             "iterations": 4000,
             "start": "empty",
@@ -56,49 +50,48 @@ def sweep_figure(number: int, title: str, routing: Routing, *, rate: float) -> F
             "seed": 33,
         },
         size=(9.0, 3.9),
-        data=lambda: sweep(routing),
-        draw=draw,
+        data=partial(_data, routing),
+        draw=_draw,
         caption=caption,
     )
 
 
-def sweep(routing: Routing) -> Data:
+def _data(routing: Routing) -> Data:
     """Keys "POLICY.apart" and "POLICY.mixed": requests evicted a node in a run, by factor."""
-    from fluidkv.papers.congestion.claims.experiments import bursts
-
-    data: dict[str, np.ndarray | float] = {"factor": np.array(FACTORS)}
+    data: dict[str, np.ndarray | float] = {"factor": np.array(_FACTORS)}
     for policy in _POLICIES:
         data[f"{policy}.apart"] = np.array(
-            [bursts.segregated_evictions(routing, policy, factor=f) for f in FACTORS]
+            [bursts.segregated_evictions(routing, policy, factor=f) for f in _FACTORS]
         )
         data[f"{policy}.mixed"] = np.array(
-            [bursts.mixed_evictions(routing, policy, factor=f) for f in FACTORS]
+            [bursts.mixed_evictions(routing, policy, factor=f) for f in _FACTORS]
         )
     return data
 
 
-def draw_sweep(data: Data, canvas: "Canvas") -> None:
+def _draw(data: Data, canvas: Canvas) -> None:
     """Linear up to one request, so that zero has a place, and logarithmic above."""
     ax = canvas.subplots()
-    factor = array(data, "factor")
+    factor = data["factor"]
     for policy, (text, color) in _POLICIES.items():
         for routing, style in (("apart", "--"), ("mixed", "-")):
             label = f"{text}, {'segregated' if routing == 'apart' else 'mixed'}"
             line = {"color": color, "linestyle": style, "marker": ".", "label": label}
-            evicted = array(data, f"{policy}.{routing}")
+            evicted = data[f"{policy}.{routing}"]
             ax.plot(factor, evicted, clip_on=False, **line)  # pyright: ignore[reportArgumentType]
     ax.set_yscale("symlog", linthresh=1)
-    ax.set_ylim(0, 2 * array(data, "greedy.apart").max())
-    ax.set_xlabel("rate in a burst over the mean rate")
-    ax.set_ylabel("requests evicted a node in 4,000 iterations")
+    name_axes(
+        ax, "rate in a burst over the mean rate", "requests evicted a node in 4,000 iterations"
+    )
+    ax.set_ylim(0, 2 * data["greedy.apart"].max())
     canvas.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
 
-def told(data: Data) -> str:
+def _told(data: Data) -> str:
     """What the numbers say, in sentences."""
-    saved = 1 - array(data, "greedy.mixed") / array(data, "greedy.apart")
+    saved = 1 - data["greedy.mixed"] / data["greedy.apart"]
     most, other = (
-        max(array(data, f"{policy}.{r}").max() for r in ("apart", "mixed"))
+        max(data[f"{policy}.{r}"].max() for r in ("apart", "mixed"))
         for policy in ("capped", "queued")
     )
     limit = "evicts nothing" if most == 0 else f"evicts up to {most:g}"
@@ -108,3 +101,19 @@ def told(data: Data) -> str:
         f"admitted in proportion to what waits, the same cap leaves up to {other:.1f} evictions a "
         "node: when chance fills the queue with the longer requests, x* of those is too much."
     )
+
+
+FIGURES = (
+    _figure(
+        33,
+        "Under bursts coprime mixing evicts less, and the cap x* lets none be evicted",
+        COPRIME,
+        rate=1.0,
+    ),
+    _figure(
+        34,
+        "Under bursts partial mixing evicts somewhat less, and the cap x* lets none be evicted",
+        PARTIAL,
+        rate=0.35,
+    ),
+)

@@ -1,17 +1,14 @@
 """Figures 31 and 32: evictions by burst factor on Vidur's machine, four policies, two engines."""
 
-from typing import TYPE_CHECKING
+from functools import partial
 
 import numpy as np
 
-from fluidkv.figures.figure import Data, Figure, array
-from fluidkv.figures.style import BLUE, ORANGE
+from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv.papers.congestion.experiments import a100
-from fluidkv.papers.congestion.experiments.printed_tables import Routed
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure as Canvas
+from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Routed
 
 _POLICIES = {
     "apart.greedy": (ORANGE, "-", "segregated"),
@@ -22,26 +19,22 @@ _POLICIES = {
 _ENGINES = tuple(reversed(a100.ENGINES))
 
 
-def sweep_figure(number: int, title: str, case: Routed) -> Figure:
+def _figure(number: int, title: str, case: Routed) -> Figure:
     """The paper's figure of this number."""
-
-    def draw(data: Data, canvas: "Canvas") -> None:
-        canvas.suptitle(title, x=0.01, ha="left")
-        draw_sweep(data, canvas)
 
     return Figure(
         id=f"congestion_figure_{number}",
         title=title,
         source=f"Congestion, Figure {number}",
-        parameters=parameters(case),
+        parameters=_parameters(case),
         size=(9.0, 3.9),
-        data=lambda: sweep(case),
-        draw=draw,
-        caption=lambda data: f"{open_settings(case)} {told(data)}",
+        data=partial(_data, case),
+        draw=_draw,
+        caption=lambda data: f"{_open_settings(case)} {_told(data)}",
     )
 
 
-def sweep(case: Routed) -> Data:
+def _data(case: Routed) -> Data:
     """As `bursts.evictions`: "ROUTING.ADMISSION.ENGINE" over "factor"."""
     found: dict[str, np.ndarray | float] = {"factor": np.array(bursts.FACTORS)}
     for engine in _ENGINES:
@@ -50,34 +43,35 @@ def sweep(case: Routed) -> Data:
     return found
 
 
-def draw_sweep(data: Data, canvas: "Canvas") -> None:
+def _draw(data: Data, canvas: Canvas) -> None:
     """One panel an engine; linear up to one, so that zero has a place, and logarithmic above."""
     panels = canvas.subplots(1, 2, sharey=True)
-    factor = array(data, "factor")
+    factor = data["factor"]
     for ax, engine in zip(panels, _ENGINES, strict=True):
         for name, (color, style, label) in _POLICIES.items():
             line = {"color": color, "linestyle": style, "marker": ".", "label": label}
-            values = array(data, f"{name}.{engine}")
+            values = data[f"{name}.{engine}"]
             ax.plot(factor, values, clip_on=False, **line)
         ax.set_xscale("log", base=2)
         ax.set_xticks(factor, [f"{f:g}" for f in factor])
-        ax.set_xlabel("arrivals in a burst over those between")
-        ax.set_title(engine)
+        name_axes(ax, "arrivals in a burst over those between", title=engine)
     panels[0].set_yscale("symlog", linthresh=1)
     panels[0].set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
-    panels[0].set_ylim(0, 1.5 * max(array(data, f"apart.greedy.{e}").max() for e in _ENGINES))
-    panels[0].set_ylabel("evictions for 1,000 requests")
+    panels[0].set(
+        ylim=(0, 1.5 * max(data[f"apart.greedy.{e}"].max() for e in _ENGINES)),
+        ylabel="evictions for 1,000 requests",
+    )
     canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
 
 
-def told(data: Data) -> str:
+def _told(data: Data) -> str:
     """What the engines say at the smallest and the largest factor."""
     parts = []
     for engine in _ENGINES:
-        of = {name: array(data, f"{name}.{engine}") for name in _POLICIES}
+        of = {name: data[f"{name}.{engine}"] for name in _POLICIES}
         greedy = " and ".join(
             f"{of['apart.greedy'][i]:.1f} apart, {of['mixed.greedy'][i]:.1f} mixed at factor "
-            f"{array(data, 'factor')[i]:g}"
+            f"{data['factor'][i]:g}"
             for i in (0, -1)
         )
         capped = max(of["apart.capped"].max(), of["mixed.capped"].max())
@@ -85,7 +79,7 @@ def told(data: Data) -> str:
     return "Evictions for 1,000 requests, " + ". ".join(parts) + "."
 
 
-def open_settings(case: Routed) -> str:
+def _open_settings(case: Routed) -> str:
     return (
         f"Poisson arrivals, {bursts.rate_per_s(case):.1f} a second at each node in the mean "
         f"({bursts.LOAD:.0%} of what the pool serves), more by the factor in the first fifth of "
@@ -95,7 +89,7 @@ def open_settings(case: Routed) -> str:
     )
 
 
-def parameters(case: Routed) -> dict[str, object]:
+def _parameters(case: Routed) -> dict[str, object]:
     return {
         "input_length": a100.INPUT,
         "decode_lengths": [list(lengths) for lengths in case.lengths],
@@ -113,3 +107,17 @@ def parameters(case: Routed) -> dict[str, object]:
         "clock": [a100.BASE_S, a100.PER_KV_TOKEN_S],
         "seed": bursts.SEED,
     }
+
+
+FIGURES = (
+    _figure(
+        31,
+        "Under bursts the coprime pool evicts next to nothing; capped at x*, nobody does",
+        TABLE_6,
+    ),
+    _figure(
+        32,
+        "With a divisor of 25 the pool still evicts under bursts; the cap at x* all but ends it",
+        TABLE_7,
+    ),
+)

@@ -1,0 +1,131 @@
+"""All that a sweep will run, decided and checked before anything runs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fluidkv.answers.recommend.demand import (
+    MOST_RUNS,
+    Demand,
+    check_pace,
+    horizon_of,
+    length_of,
+    requests_of_run,
+    tables_of,
+)
+from fluidkv.answers.recommend.frontier import Setting, Slo
+from fluidkv.answers.recommend.settings import (
+    CACHE,
+    check_memory,
+    check_options,
+    equilibrium_of,
+    objectives_of,
+    rules_of,
+    settings_of,
+)
+from fluidkv.errors import InputError
+from fluidkv.exact.survival import Equilibrium
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+_WINDOWS = 400  # records of each run
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Which requests are run: how many in each run, in how many runs, and from which seed on."""
+
+    requests: int | None
+    runs: int
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Fields:
+    rules, caching, limits, demand, clock, equilibrium, slos: as in `Recommendation`.
+    settings: what is tried; the first is how the server is set now.
+    tables: the requests of each run, the same in every setting.
+    horizon: iterations; None where runs go on until every request is served.
+    every: iterations of a record; warm_up: records left out at the start.
+    objectives: metrics that the frontier is about.
+    """
+
+    rules: EngineRules
+    caching: bool
+    limits: Limits
+    demand: Demand
+    clock: IterationClock
+    equilibrium: Equilibrium
+    slos: tuple[Slo, ...]
+    settings: tuple[Setting, ...]
+    tables: list[Requests]
+    horizon: int | None
+    every: int
+    warm_up: int
+    objectives: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        """Requests of a run."""
+        return len(self.tables[0])
+
+
+def planned(
+    source: Workload | Trace,
+    limits: Limits,
+    engine: str | EngineRules,
+    demand: Demand,
+    clock: IterationClock,
+    now: Setting,
+    candidates: Mapping[str, Sequence[Any]] | None,
+    slos: tuple[Slo, ...],
+    draws: Draws,
+) -> Plan:
+    """What `recommend_settings` is asked for, as a plan.
+
+    Raises:
+        InputError: as `recommend_settings`.
+    """
+    rules, caching = rules_of(engine)
+    now = replace(now, clients=demand.clients)
+    workload = source.workload() if isinstance(source, Trace) else source
+    check_options(rules, demand, caching, clock, slos, now, candidates)
+    if caching and demand.kind not in ("replay", "rate"):
+        raise InputError(
+            "engine", f"{rules.name}{CACHE}", f"{rules.name}, or a demand with a rate or a replay"
+        )
+    if demand.kind != "replay":
+        check_memory(rules, limits, workload)
+    equilibrium = equilibrium_of(workload, limits.capacity)
+    settings = settings_of(rules, limits, demand, caching, workload, equilibrium, now, candidates)
+    longest = max(c.decode_length for c in workload.classes)
+    size = requests_of_run(draws.requests, demand, equilibrium, longest)
+    tables = tables_of(source, workload, demand, clock, size, draws.runs, draws.seed)
+    size = len(tables[0])
+    if len(settings) * len(tables) > MOST_RUNS:
+        tried = f"{len(settings)} settings, {len(tables)} runs each"
+        raise InputError("runs", tried, f"{MOST_RUNS:,} runs in all")
+    check_pace(demand, clock, settings, size)
+    horizon = horizon_of(demand, equilibrium, size)
+    length = horizon or length_of(demand, clock, equilibrium, tables)
+    every = max(1, length // _WINDOWS)
+    return Plan(
+        rules=rules,
+        caching=caching,
+        limits=limits,
+        demand=demand,
+        clock=clock,
+        equilibrium=equilibrium,
+        slos=slos,
+        settings=settings,
+        tables=tables,
+        horizon=horizon,
+        every=every,
+        warm_up=0 if horizon is None else length // every // 5,
+        objectives=objectives_of(demand, clock),
+    )

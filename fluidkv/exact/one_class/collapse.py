@@ -1,0 +1,247 @@
+"""What a cascade was, as values: evictions, losses of support, where it settled.
+
+Source: Congestion, section 3.3 and Appendix A.1.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from fluidkv.exact.one_class.gaps import Gaps
+from fluidkv.exact.one_class.positions import (
+    Number,
+    is_block_end,
+    live_positions,
+    live_stages,
+    normalized_masses,
+    predecessor_gaps,
+    spread,
+)
+from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """One iteration that evicts.
+
+    Fields:
+        iteration: n, of the state after it.
+        requests: mass evicted.
+        tokens: memory that this freed, at the stages reached after execution.
+        stages: those stages, from the least progressed.
+    """
+
+    iteration: int
+    requests: Number
+    tokens: Number
+    stages: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SupportLoss:
+    """One iteration after which more stages are empty than before.
+
+    Fields:
+        iteration: n, of the state after it.
+        empty_stages: of X^n: the eviction level reached.
+        positions: labels of the relative positions that died.
+        evicted: whether the iteration evicted; a completion can also release exactly what the
+            others need to grow, so that nothing is admitted and nothing evicted.
+    """
+
+    iteration: int
+    empty_stages: int
+    positions: tuple[int, ...]
+    evicted: bool
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The balanced cycle that a trajectory has reached.
+
+    Fields:
+        attractor: its name: "fixed point", "maximal-eviction cycle", "balanced cycle (3,1)".
+        iteration: the first n from which on every recorded state is on it.
+        gaps: its predecessor gaps in canonical rotation.
+    """
+
+    attractor: str
+    iteration: int
+    gaps: Gaps
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """A trajectory of one class, analysed. Made by `cascade`.
+
+    Fields, each tuple over states with index i for the state X^{first + i}:
+        system: the class and the capacity.
+        first: n of the first recorded state.
+        states: mass by stage.
+        evictions: in order.
+        support_losses: in order.
+        settled: the cycle reached; None if the trajectory is not on one at the end.
+        throughput: completions an iteration over `window`.
+        window: (n, n'), the transitions X^n -> ... -> X^n' averaged: one round of l1 iterations
+            on the settled cycle where the record has it, otherwise the whole record.
+        tolerance: relative distance from a cycle that counts as on it; 0 for exact states.
+    """
+
+    system: System
+    first: int
+    states: tuple[tuple[Number, ...], ...]
+    evictions: tuple[Eviction, ...]
+    support_losses: tuple[SupportLoss, ...]
+    settled: Settled | None
+    throughput: Number
+    window: tuple[int, int]
+    tolerance: float
+
+    @property
+    def iterations(self) -> range:
+        """n of each state."""
+        return range(self.first, self.first + len(self.states))
+
+    @property
+    def first_eviction(self) -> int | None:
+        """n of the first iteration that evicted; None if none did."""
+        return self.evictions[0].iteration if self.evictions else None
+
+    @property
+    def level(self) -> int:
+        """Empty stages at the end."""
+        return self.levels[-1]
+
+    @cached_property
+    def levels(self) -> tuple[int, ...]:
+        """Empty stages of each state: the eviction level (section 3.2)."""
+        return tuple(sum(not x for x in state) for state in self.states)
+
+    @cached_property
+    def live(self) -> tuple[tuple[int, ...], ...]:
+        """Labels of the live positions of each state (equation (14))."""
+        return tuple(
+            live_positions(x, n) for n, x in zip(self.iterations, self.states, strict=True)
+        )
+
+    @cached_property
+    def gaps(self) -> tuple[Gaps, ...]:
+        """Predecessor gaps of each state, youngest position first."""
+        return tuple(map(predecessor_gaps, self.states))
+
+    @cached_property
+    def normalized(self) -> tuple[tuple[Number, ...], ...]:
+        """u_h of each state, youngest first (equation (17); meant for block-ends)."""
+        return tuple(map(normalized_masses, self.states))
+
+    @cached_property
+    def spreads(self) -> tuple[Number, ...]:
+        """G of each state: largest minus smallest stage (equation (5))."""
+        return tuple(map(spread, self.states))
+
+    @cached_property
+    def block_ends(self) -> tuple[int, ...]:
+        """n of the states with a live position in the last stage, about to complete."""
+        return tuple(
+            n for n, x in zip(self.iterations, self.states, strict=True) if is_block_end(x)
+        )
+
+    @cached_property
+    def block_spreads(self) -> dict[int, Number]:
+        """G^sc at each block-end: largest minus smallest normalized mass (equation (19))."""
+        return {n: spread(self.normalized[n - self.first]) for n in self.block_ends}
+
+    @cached_property
+    def eviction_blocks(self) -> tuple[tuple[int, int], ...]:
+        """(n, n') of each maximal run of iterations n ... n' that evict and complete nothing."""
+        quiet = [e.iteration for e in self.evictions if not self._completed(e.iteration)]
+        starts = [n for i, n in enumerate(quiet) if i == 0 or quiet[i - 1] != n - 1]
+        ends = [n for i, n in enumerate(quiet) if i + 1 == len(quiet) or quiet[i + 1] != n + 1]
+        return tuple(zip(starts, ends, strict=True))
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain values for JSON: the events, not the states. Fractions become floats.
+
+        `evictions` ends with the first whole round of the settled cycle, which then repeats.
+        """
+        settled = self.settled
+        last = self.window[1] if settled is not None else self.iterations[-1]
+        exact = isinstance(self.throughput, Fraction)
+        return {
+            "first_eviction": self.first_eviction,
+            "support_losses": [[s.iteration, s.empty_stages] for s in self.support_losses],
+            "settled": None
+            if settled is None
+            else {
+                "attractor": settled.attractor,
+                "iteration": settled.iteration,
+                "gaps": list(settled.gaps),
+            },
+            "throughput": float(self.throughput),
+            "throughput_exact": str(self.throughput) if exact else None,
+            "throughput_window": list(self.window),
+            "evictions": [
+                {
+                    "iteration": e.iteration,
+                    "requests": float(e.requests),
+                    "tokens": float(e.tokens),
+                    "stages": list(e.stages),
+                }
+                for e in self.evictions
+                if e.iteration <= last
+            ],
+            "level": self.level,
+            "iterations": [self.iterations[0], self.iterations[-1]],
+            "exact": exact,
+            "tolerance": self.tolerance,
+        }
+
+    def as_xarray(self) -> "xr.Dataset":
+        """Float arrays with named dimensions.
+
+        Dimensions and coordinates: `iteration`, n of the state; `position`, label r.
+        Variables: `mass` (iteration, position), requests carried by each relative position;
+        `stage` (iteration, position), where it is; `normalized` (iteration, position), u, NaN where
+        dead; `spread`, `empty_stages` (iteration); `block_spread` (iteration), NaN between
+        block-ends; `evicted_requests`, `evicted_tokens`, `completed` (iteration), by the iteration
+        that leads to n (`completed` is NaN at the first).
+        """
+        import numpy as np
+        import xarray as xr
+
+        l1, count = len(self.states[0]), len(self.states)
+        n = np.array(self.iterations)
+        stage = (np.arange(l1) + n[:, None]) % l1
+        by_stage = np.array([[float(x) for x in state] for state in self.states])
+        by_stage_u = np.full((count, l1), np.nan)
+        for i, state in enumerate(self.states):
+            by_stage_u[i, list(live_stages(state))] = [float(u) for u in self.normalized[i]]
+        flows = np.zeros((2, count))
+        for e in self.evictions:
+            flows[:, e.iteration - self.first] = float(e.requests), float(e.tokens)
+        block_spread = np.full(count, np.nan)
+        for at, value in self.block_spreads.items():
+            block_spread[at - self.first] = float(value)
+        both, one = ("iteration", "position"), ("iteration",)
+        return xr.Dataset(
+            {
+                "mass": (both, np.take_along_axis(by_stage, stage, axis=1)),
+                "stage": (both, stage),
+                "normalized": (both, np.take_along_axis(by_stage_u, stage, axis=1)),
+                "spread": (one, np.array([float(g) for g in self.spreads])),
+                "block_spread": (one, block_spread),
+                "empty_stages": (one, np.array(self.levels)),
+                "evicted_requests": (one, flows[0]),
+                "evicted_tokens": (one, flows[1]),
+                "completed": (one, np.concatenate([[np.nan], by_stage[:-1, -1]])),
+            },
+            coords={"iteration": n, "position": np.arange(l1)},
+        )
+
+    def _completed(self, iteration: int) -> Number:
+        """Requests that left in the iteration that leads to X^n."""
+        return self.states[iteration - self.first - 1][-1]

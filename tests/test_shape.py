@@ -1,0 +1,21 @@
+"""What a file and a function may be: one idea each, so that a reader takes them in whole."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import fluidkv
+
+PACKAGE = Path(fluidkv.__file__).parent
+LONGEST_FILE, LONGEST_FUNCTION = 400, 80
+MODULES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_files_and_functions_are_short(module: str) -> None:
+    text = (PACKAGE / module).read_text(encoding="utf-8")
+    assert text.count("\n") <= LONGEST_FILE
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef)]
+    lengths = {f.name: (f.end_lineno or 0) - f.lineno + 1 for f in functions}
+    assert {name: n for name, n in lengths.items() if n > LONGEST_FUNCTION} == {}
