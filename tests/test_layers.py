@@ -24,7 +24,7 @@ PUBLIC = {
 }
 """Name at the top level -> the module where it lives."""
 
-GROUND = {"text", "errors", "reading", "files", "verdict", "workload"}
+GROUND = {"text", "errors", "reading", "files", "processes", "verdict", "workload"}
 READERS = {"traces", "measured"}
 SIBLINGS = {"exact", "fluid"}
 SUBJECTS = {"wait", "prefix", "preempt", "tokenpd"}
@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "errors": {"text"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
+    "processes": {"text", "errors"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors"},
     "runs": GROUND,

@@ -105,19 +105,24 @@ def decimal(value: Number, digits: int = 4) -> str:
 
 
 def ball_rounds_to(ball: "arb", printed: str, *, note: str = "") -> Outcome:
-    """Whether all of a ball lies within half a unit of the last printed digit, or none of it."""
-    from flint import arb, fmpq
+    """Whether all of a ball lies within half a unit of the last printed digit, or none of it.
 
-    half = Fraction(1, 2 * 10 ** len(printed.partition(".")[2]))
-    low, high = (
-        arb(fmpq(x.numerator, x.denominator))
-        for x in (Fraction(printed) - half, Fraction(printed) + half)
-    )
-    if ball > low and ball < high:
-        found = Verdict.HOLDS
-    else:
-        found = Verdict.FAILS if ball < low or ball > high else Verdict.UNDECIDED
+    Decided on the ball's ends as rationals, so that no working precision has a part in it.
+    """
+    low, high = Fraction(printed) - _half_unit(printed), Fraction(printed) + _half_unit(printed)
+    found = Verdict.UNDECIDED
+    if ball.is_finite():
+        middle, radius = (_exactly(part) for part in (ball.mid(), ball.rad()))
+        if low < middle - radius and middle + radius < high:
+            found = Verdict.HOLDS
+        elif middle + radius < low or middle - radius > high:
+            found = Verdict.FAILS
     return Outcome(found, Evidence.BALL, ball.str(8, radius=False), printed, note=note)
+
+
+def _exactly(number: "arb") -> Fraction:
+    mantissa, exponent = number.man_exp()
+    return int(mantissa) * Fraction(2) ** int(exponent)
 
 
 def _values(ours: Number | Sequence[Number]) -> tuple[Fraction, ...]:

@@ -1,12 +1,12 @@
 """Running checks, on as many processes as asked for."""
 
-import multiprocessing
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from functools import partial
 from itertools import groupby
 
 from fluidkv.errors import InputError
 from fluidkv.ledger.claim import Claim, Outcome, Result
+from fluidkv.processes import cores, shared_out
 
 Found = tuple[Outcome | None, str]
 
@@ -30,12 +30,13 @@ def run_all(
 
     Args:
         claims: what to check.
-        jobs: processes. Claims of one module stay together, as they share what they compute.
+        jobs: processes, no more than there are cores. Claims of one module stay together, as they
+            share what they compute.
         lookup: finds a claim by its id, in another process; needed for more than one job.
         on_result: called with each result, in order, as soon as it and those before it are there.
 
     Raises:
-        InputError: fewer than one job.
+        InputError: fewer than one job; a process was ended from outside.
     """
     if jobs < 1:
         raise InputError("jobs", jobs, "an integer of at least 1")
@@ -51,19 +52,16 @@ def run_all(
         for claim in claims:
             take(run(claim))
         return results
-    # spawn: a process that has started JAX must not be forked
-    pool = ProcessPoolExecutor(
-        min(jobs, len(groups)), mp_context=multiprocessing.get_context("spawn")
-    )
-    try:
-        waiting: list[Future[list[Found]]] = [
-            pool.submit(_found, lookup, [claim.id for claim in group]) for group in groups
-        ]
-        for group, future in zip(groups, waiting, strict=True):
-            for claim, (outcome, error) in zip(group, future.result(), strict=True):
+    ids = [[claim.id for claim in group] for group in groups]
+    came: dict[int, list[Found]] = {}
+    told = 0
+    look = partial(_found, lookup)
+    for place, found in shared_out(look, ids, min(jobs, cores()), argument="jobs"):
+        came[place] = found
+        while told in came:
+            for claim, (outcome, error) in zip(groups[told], came[told], strict=True):
                 take(Result(claim, outcome, error))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+            told += 1
     return results
 
 

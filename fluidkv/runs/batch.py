@@ -6,7 +6,6 @@ groups go to threads; between two calls a run can be interrupted, and progress i
 of `fluidkv.serving` and `fluidkv.wait` bring the calls.
 """
 
-import os
 from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event, Lock
@@ -113,13 +112,6 @@ def filled_up(values: np.ndarray, axis: int, size: int, fill: float = 0) -> np.n
     missing = [(0, 0)] * values.ndim
     missing[axis] = (0, max(0, size - values.shape[axis]))
     return np.pad(values, missing, constant_values=fill)
-
-
-def cores() -> int:
-    """That this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def power_of_two(size: int, least: int = 1) -> int:

@@ -115,9 +115,13 @@ def test_ctrl_c_ends_what_would_not_hear_it(code: str) -> None:
     assert (run.returncode, said) == SAID[signal.SIGINT]
 
 
-def test_the_processes_of_an_atlas_end_with_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "argv", [["atlas", "--out", ".", "--workers", "2"], ["verify", "--jobs", "2"]]
+)
+def test_the_processes_of_a_command_end_with_it(tmp_path: Path, argv: list[str]) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "fluidkv", "atlas", "--out", str(tmp_path), "--workers", "2"],
+        [sys.executable, "-m", "fluidkv", *argv],
+        cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -5,10 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from flint import arb
 
 from fluidkv.errors import InputError
+from fluidkv.exact.precision import working
 from fluidkv.ledger.claim import Claim
-from fluidkv.ledger.outcomes import equals
+from fluidkv.ledger.outcomes import ball_rounds_to, equals
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.ledger.statements import Statements
 from fluidkv.ledger.verify import run, run_all
@@ -109,3 +111,22 @@ def test_other_evidence_than_recorded_is_a_surprise() -> None:
 def test_no_jobs_are_refused() -> None:
     with pytest.raises(InputError, match=r"^jobs: got 0"):
         run_all([], jobs=0)
+
+
+@pytest.mark.parametrize("bits", [10, 53, 300])
+@pytest.mark.parametrize(
+    ("printed", "verdict"),
+    [
+        ("1.414", Verdict.HOLDS),
+        ("1.415", Verdict.FAILS),
+        ("1.41421356237309505", Verdict.UNDECIDED),  # shorter than the ball is wide
+    ],
+)
+def test_whether_a_ball_rounds_to_what_is_printed_is_decided_alike_in_any_precision(
+    bits: int, printed: str, verdict: Verdict
+) -> None:
+    with working(53):
+        ball = arb(2).sqrt()
+    with working(bits):
+        assert ball_rounds_to(ball, printed).verdict is verdict
+    assert ball_rounds_to(arb.nan(), printed).verdict is Verdict.UNDECIDED

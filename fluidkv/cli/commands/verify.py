@@ -1,7 +1,6 @@
 """`fluidkv verify`: the ledger checked, and what came out beside what is on record."""
 
 import json
-import os
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -50,7 +49,7 @@ def verify(
         option(
             "--jobs N",
             read.whole_number,
-            r"Number of processes that share the work. \[default: the cores]",
+            r"Number of processes, no more than the cores. \[default: the cores]",
             RUN,
             most=256,
         ),
@@ -64,6 +63,7 @@ def verify(
     [bold]fluidkv verify congestion.example-2[/bold]
     """
     from fluidkv.papers import ledger
+    from fluidkv.processes import cores
 
     page, results = Page(), []
     with read.as_options({"id": "ID"}):
@@ -77,7 +77,7 @@ def verify(
                 with line.aside():
                     _say(page, result)
 
-        ledger.verify(ids or None, jobs=jobs or os.cpu_count() or 1, on_result=show)
+        ledger.verify(ids or None, jobs=jobs or cores(), on_result=show)
     if json_:
         print(json.dumps([r.as_dict() for r in results], indent=2, allow_nan=False))
     else:

@@ -8,7 +8,8 @@ from typing import NamedTuple
 import jax
 import numpy as np
 
-from fluidkv.runs.batch import cores, power_of_two
+from fluidkv.processes import cores
+from fluidkv.runs.batch import power_of_two
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.admit import CHUNK
 from fluidkv.serving.rules import EngineRules

@@ -4,15 +4,9 @@ Each value is certified (`threshold`); the work is shared out over processes, a 
 """
 
 import math
-import os
-import signal
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from itertools import islice
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +17,7 @@ from fluidkv.exact.mixed.thresholds.threshold import (
     ThresholdStatus,
     input_threshold,
 )
+from fluidkv.processes import cores, shared_out
 from fluidkv.verdict import Evidence
 
 if TYPE_CHECKING:
@@ -97,8 +92,8 @@ def threshold_atlas(
     }
     # the dear ones first, so that no worker is left with one of them at the end
     jobs = [(a, n, tuple(shares)) for a, n in reversed(pairs)]
-    processes = min(workers, len(jobs), _cores())
-    for done, (first, second, rows) in enumerate(_worked(jobs, processes), start=1):
+    found = shared_out(_pair, jobs, min(workers, cores()), argument="workers")
+    for done, (_, (first, second, rows)) in enumerate(found, start=1):
         for k, row in enumerate(rows):
             for name, value in row.items():
                 values[name][first - 1, second - 2, k] = value
@@ -109,74 +104,6 @@ def threshold_atlas(
 
 _Job = tuple[int, int, tuple[Fraction, ...]]
 _Rows = tuple[int, int, list[dict[str, float]]]
-
-
-def _worked(jobs: list[_Job], workers: int) -> Iterator[_Rows]:
-    if workers == 1:
-        yield from map(_pair, jobs)
-        return
-    spawn, todo = get_context("spawn"), iter(jobs)  # fresh ones, for the caller may run threads
-    open_ends: list[Any] = []
-    processes = []
-    try:
-        for job in islice(todo, workers):
-            ours, theirs = spawn.Pipe()
-            processes.append(spawn.Process(target=_work, args=(theirs,), daemon=True))
-            with _no_interrupts():
-                processes[-1].start()
-            theirs.close()
-            ours.send(job)
-            open_ends.append(ours)
-        while open_ends:
-            for end in cast(list[Connection], wait(open_ends)):
-                found = end.recv()
-                if isinstance(found, Exception):
-                    raise found
-                yield found
-                for job in islice(todo, 1):
-                    end.send(job)
-                    break
-                else:
-                    open_ends.remove(end)
-    except (EOFError, ConnectionError):
-        allowed = "fewer: a process was ended from outside, as happens where memory runs out"
-        raise InputError("workers", workers, allowed) from None
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
-def _work(end: Connection) -> None:
-    """Pair by pair, until who asks is gone."""
-    with suppress(EOFError, ConnectionError):
-        while True:
-            job = end.recv()
-            try:
-                found = _pair(job)
-            except Exception as error:  # for who asked to raise
-                found = error
-            end.send(found)
-
-
-@contextmanager
-def _no_interrupts() -> Iterator[None]:
-    """Ctrl-C reaches all processes of a terminal; those begun here never see it: the first one
-    ends them.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _cores() -> int:
-    """That this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _pair(job: _Job) -> _Rows:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from fluidkv import processes
 from fluidkv.errors import InputError
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.mixed.thresholds import atlas
@@ -66,7 +67,7 @@ def test_workers_do_not_change_the_bytes(small: xr.Dataset) -> None:
 
 
 def test_no_more_processes_than_cores(small: xr.Dataset, monkeypatch) -> None:
-    started, real = [], atlas.get_context("spawn")
+    started, real = [], processes.get_context("spawn")
 
     class Counted:
         Pipe = staticmethod(real.Pipe)
@@ -75,15 +76,15 @@ def test_no_more_processes_than_cores(small: xr.Dataset, monkeypatch) -> None:
             started.append(options)
             return real.Process(**options)
 
-    monkeypatch.setattr(atlas, "get_context", lambda _: Counted())
-    monkeypatch.setattr(atlas, "_cores", lambda: 2)
+    monkeypatch.setattr(processes, "get_context", lambda _: Counted())
+    monkeypatch.setattr(atlas, "cores", lambda: 2)
     xr.testing.assert_identical(threshold_atlas(9, SHARES, workers=256), small)
     assert len(started) == 2
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_process_that_is_ended_from_outside_is_said(monkeypatch) -> None:
-    monkeypatch.setattr(atlas, "_cores", lambda: 2)
+    monkeypatch.setattr(atlas, "cores", lambda: 2)
 
     def kill(_done: int, _all: int) -> None:
         for process in active_children():

@@ -1,0 +1,106 @@
+"""Work shared out over fresh processes: they end with this one, and none outlives its caller."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import islice
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar, cast
+
+from fluidkv.errors import InputError
+
+Job = TypeVar("Job")
+Found = TypeVar("Found")
+
+
+def cores() -> int:
+    """That this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def shared_out(
+    function: Callable[[Job], Found], jobs: Sequence[Job], workers: int, *, argument: str
+) -> Iterator[tuple[int, Found]]:
+    """The place of each job and what the function finds of it, as they come.
+
+    Args:
+        function: with what it takes and finds, something that another process can be sent.
+        jobs: handed out in their order.
+        workers: processes, each with a job at a time; with 1, or a single job, this process works.
+        argument: what the caller's user calls `workers`.
+
+    Raises:
+        InputError: a process was ended from outside.
+        Exception: what the function raises.
+    """
+    workers = min(workers, len(jobs))
+    if workers <= 1:
+        yield from ((place, function(job)) for place, job in enumerate(jobs))
+        return
+    spawn, todo = get_context("spawn"), enumerate(jobs)  # fresh ones: the caller may run threads
+    open_ends: list[Any] = []
+    processes = []
+    try:
+        for job in islice(todo, workers):
+            ours, theirs = spawn.Pipe()
+            process = spawn.Process(target=_work, args=(function, theirs), daemon=True)
+            with _no_interrupts():
+                process.start()
+            processes.append(process)
+            theirs.close()
+            ours.send(job)
+            open_ends.append(ours)
+        while open_ends:
+            for end in cast(list[Connection], wait(open_ends)):
+                place, found, error = end.recv()
+                if error is not None:
+                    raise error
+                yield place, found
+                for job in islice(todo, 1):
+                    end.send(job)
+                    break
+                else:
+                    open_ends.remove(end)
+    except (EOFError, ConnectionError):
+        allowed = "fewer: a process was ended from outside, as happens where memory runs out"
+        raise InputError(argument, workers, allowed) from None
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+
+
+def _work(function: Callable[[Any], Any], end: Connection) -> None:
+    """Job by job, until who asks is gone."""
+    with suppress(EOFError, ConnectionError):
+        while True:
+            place, job = end.recv()
+            found, failed = None, None
+            try:
+                found = function(job)
+            except Exception as error:  # for who asked to raise
+                failed = error
+            end.send((place, found, failed))
+
+
+@contextmanager
+def _no_interrupts() -> Iterator[None]:
+    """Ctrl-C reaches all processes of a terminal; those begun here never see it: the first one
+    ends them.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing import resource_tracker
+
+    # The first start of a process starts Python's tracker of resources, which lets signals in.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
