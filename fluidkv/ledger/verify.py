@@ -38,7 +38,7 @@ def run_all(
     Raises:
         InputError: fewer than one job; a process was ended from outside.
     """
-    if jobs < 1:
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise InputError("jobs", jobs, "an integer of at least 1")
     results: list[Result] = []
 

@@ -28,8 +28,8 @@ def ledger() -> tuple[Claim, ...]:
     return tuple(_by_id().values())
 
 
-def select(ids: Iterable[str] | None = None) -> tuple[Claim, ...]:
-    """The claims with these ids, in ledger order; all of them for None.
+def select(ids: str | Iterable[str] | None = None) -> tuple[Claim, ...]:
+    """The claims with this id or these, in ledger order; all of them for None.
 
     The front part of an id selects all that it leads to: "congestion.example-2" takes every claim
     about that example.
@@ -40,7 +40,7 @@ def select(ids: Iterable[str] | None = None) -> tuple[Claim, ...]:
     claims = ledger()
     if ids is None:
         return claims
-    wanted = tuple(ids)
+    wanted = (ids,) if isinstance(ids, str) else tuple(ids)
     for name in wanted:
         if not any(_leads_to(name, claim.id) for claim in claims):
             raise InputError("id", name, _near(name, claims))
@@ -48,7 +48,7 @@ def select(ids: Iterable[str] | None = None) -> tuple[Claim, ...]:
 
 
 def verify(
-    ids: Iterable[str] | None = None,
+    ids: str | Iterable[str] | None = None,
     *,
     jobs: int = 1,
     on_result: Callable[[Result], None] | None = None,

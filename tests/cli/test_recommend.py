@@ -115,7 +115,7 @@ def test_words_and_flags_within_80_columns(capsys, monkeypatch):
     text = shown(capsys, *QUICK, "--clients", "25", "--slo", "preemption_rate=0")
     assert max(len(line) for line in text.splitlines()) <= 80
     words = " ".join(text.split())
-    assert "400 KV tokens, vllm 0.33.0" in words
+    assert "400 KV tokens, rules of vllm 0.33.0" in words
     assert "--max-num-seqs 12 (vllm 0.33.0)" in words
     assert "preemption_rate <= 0 request / iteration: met, worst run 0" in words
     assert "25 clients" in words

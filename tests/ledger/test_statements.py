@@ -130,3 +130,8 @@ def test_whether_a_ball_rounds_to_what_is_printed_is_decided_alike_in_any_precis
     with working(bits):
         assert ball_rounds_to(ball, printed).verdict is verdict
     assert ball_rounds_to(arb.nan(), printed).verdict is Verdict.UNDECIDED
+
+
+def test_jobs_that_are_no_number_are_refused() -> None:
+    with pytest.raises(InputError, match=r"^jobs: got 2\.5"):
+        run_all([], jobs=2.5)  # type: ignore[arg-type]

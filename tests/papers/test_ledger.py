@@ -144,6 +144,10 @@ def test_part_of_an_id_selects_what_it_leads_to() -> None:
     assert [c.id for c in select(["congestion.equation-4"])] == ["congestion.equation-4"]
 
 
+def test_one_id_may_be_a_word() -> None:
+    assert select("congestion.example-2") == select(["congestion.example-2"])
+
+
 def test_selection_keeps_ledger_order_and_takes_each_once() -> None:
     chosen = select(["congestion.example-2.level-2.loss", "congestion.example-2"])
     assert [c.id for c in chosen] == [c.id for c in select(["congestion.example-2"])]

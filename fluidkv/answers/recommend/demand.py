@@ -10,6 +10,7 @@ from fluidkv.answers.recommend.frontier import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.arrivals import poisson, replayed, saturated
+from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
@@ -133,8 +134,7 @@ def tables_of(
     seed: int,
 ) -> list[Requests]:
     """The requests of each run: drawn with seeds from `seed` on, or parts of a trace."""
-    if isinstance(runs, bool) or not 1 <= runs <= MOST_RUNS:
-        raise InputError("runs", runs, f"an integer from 1 to {MOST_RUNS:,}")
+    runs, seed = count("runs", runs, most=MOST_RUNS), count("seed", seed, least=0)
     if demand.kind == "replay":
         return _parts(source, demand.speed, size, runs)
     seeds = range(seed, seed + runs)

@@ -39,7 +39,7 @@ def say_recommendation(
     """
     at = f"{name} at " if name else ""
     cache = ", prefix cache for preempted requests" if found.caching else ""
-    page.title(f"{at}{found.limits.capacity:,} KV tokens, {found.engine.label}{cache}")
+    page.title(f"{at}{found.limits.capacity:,} KV tokens, rules of {found.engine.label}{cache}")
     page.heading("As it is now")
     page.rows([("settings", _setting(found, 0)), *_results(found, 0)])
     _measured(page, found)

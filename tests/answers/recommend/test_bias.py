@@ -204,3 +204,9 @@ def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, neede
     (index,) = [i for i, s in enumerate(found.settings) if s.watermark]
     assert found.needs(index, version) == needed
     assert found.needs(0, version) == ()
+
+
+@pytest.mark.parametrize(("name", "value"), [("runs", 2.5), ("seed", -1), ("runs", True)])
+def test_numbers_of_another_kind_are_refused(name, value):
+    with pytest.raises(InputError, match=rf"^{name}: got {value}; allowed: an integer"):
+        recommend_settings(preset("alpaca"), 4_000, demand=Demand(clients=5), **{name: value})
