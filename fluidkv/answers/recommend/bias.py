@@ -187,12 +187,6 @@ def _part_of(
     return np.floor((times - start) / (end - start) * PARTS)
 
 
-def gain(table: xr.Dataset, metric: str, index: int) -> float:
-    """Of a setting against the first, relative, by the means over runs; below 0 for less."""
-    means = table[metric].values.mean(axis=1)
-    return float(means[index] / means[0] - 1)
-
-
 def as_dict(bias: Mapping[str, Bias]) -> dict[str, Any]:
     """Plain values for JSON, by metric."""
     return {name: one.as_dict() for name, one in bias.items()}

@@ -29,7 +29,7 @@ def cascade_figure(result: "answers.StudyResult", alike: "exact.Homogeneous") ->
     return Figure(
         id="cascade",
         title=_title(data()),
-        source="fluidkv.study: the mass model from perturbed starts",
+        source="fluidkv study: the mass model from perturbed starts",
         parameters={
             "iterations": result.simulation.iterations,
             "seed": result.simulation.seed,

@@ -31,7 +31,7 @@ def recommend_frontier(found: "answers.Recommendation") -> Figure:
     return Figure(
         id="frontier",
         title=title,
-        source="fluidkv.recommend",
+        source="fluidkv recommend",
         parameters={
             "engine": found.engine.label,
             "capacity": found.limits.capacity,

@@ -28,7 +28,7 @@ def starts_figure(result: "answers.StudyResult") -> Figure:
     return Figure(
         id="perturbed_starts",
         title=wording.swing(result.stability),
-        source="fluidkv.study: the mass model from perturbed starts",
+        source="fluidkv study: the mass model from perturbed starts",
         parameters={"iterations": simulation.iterations, "seed": simulation.seed},
         size=(9.0, 1.6 + 1.25 * len(simulation.groups)),
         data=partial(_data, result),

@@ -87,15 +87,6 @@ class Neighbourhood:
         """Whether y lies in N, L(y) < delta^2; None where balls do not tell."""
         return below(self.energy(deviation), self.delta_squared)
 
-    def admission_margin(self, deviation: Sequence[Fraction | int]) -> Fraction:
-        """M minus the memory after the shift, tokens; eviction is active if negative."""
-        weights = self.lyapunov.weights
-        after = sum(
-            (v * Fraction(y) for v, y in zip(weights.memory[1:], deviation, strict=False)),
-            Fraction(0),
-        )
-        return self.margin - after / weights.denominator
-
 
 @kinds_checked
 @working(DOUBLE)
