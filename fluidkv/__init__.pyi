@@ -3,6 +3,8 @@ from . import exact as exact
 from . import fluid as fluid
 from . import measured as measured
 from . import papers as papers
+from . import prefix as prefix
+from . import routing as routing
 from . import runs as runs
 from . import serving as serving
 from . import traces as traces

@@ -27,8 +27,8 @@ PUBLIC = {
 GROUND = {"text", "errors", "reading", "files", "processes", "verdict", "workload"}
 READERS = {"traces", "measured"}
 SIBLINGS = {"exact", "fluid"}
-SUBJECTS = {"wait", "prefix", "preempt", "tokenpd"}
-LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"runs", "serving"}
+SUBJECTS = {"wait", "routing", "preempt", "tokenpd"}
+LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -43,8 +43,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exact": GROUND,
     "fluid": GROUND | {"runs"},
     **dict.fromkeys(READERS, GROUND),
-    "serving": GROUND | SIBLINGS | {"runs"},
-    **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "serving"}),
+    # What a cache keeps is a matter of prompts alone; engines and routers have caches.
+    "prefix": GROUND | {"runs"},
+    "serving": GROUND | SIBLINGS | {"runs", "prefix"},
+    **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "prefix", "serving"}),
     "answers": LABORATORY,
     "ledger": GROUND,
     # A figure may show what an answer found; it knows no paper.
@@ -197,7 +199,8 @@ def test_imports_point_one_way(module: str) -> None:
         ("workload.py", "from fluidkv.verdict import Verdict", "workload imports verdict"),
         ("serving/new.py", "from fluidkv.traces import Trace", "serving imports traces"),
         ("runs/new.py", "from fluidkv.serving import serve", "runs imports serving"),
-        ("wait/new.py", "from fluidkv.prefix import tree", "wait imports prefix"),
+        ("prefix/new.py", "from fluidkv.serving import serve", "prefix imports serving"),
+        ("wait/new.py", "from fluidkv.routing import routers", "wait imports routing"),
         ("answers/new.py", "import matplotlib.pyplot", "answers imports matplotlib"),
         ("answers/new.py", "from fluidkv.figures import render", "answers imports figures"),
         ("papers/new.py", "from fluidkv.cli import app", "papers imports cli"),

@@ -1,0 +1,5 @@
+"""Which worker gets a request: routers, workers with caches, balance."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
