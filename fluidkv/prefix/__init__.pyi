@@ -12,3 +12,10 @@ from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
 from .trie import Trie as Trie
 from .trie import trie_of as trie_of
+from .workloads import GENERATORS as GENERATORS
+from .workloads import ORDERS as ORDERS
+from .workloads import chats as chats
+from .workloads import long_documents as long_documents
+from .workloads import loop as loop
+from .workloads import shared_prefixes as shared_prefixes
+from .workloads import zipf_prompts as zipf_prompts
