@@ -132,7 +132,7 @@ def test_a_file_that_is_no_record_is_named_as_such(capsys, tmp_path):
     assert main(["oracle", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith("fluidkv: FILE: got '")
-    assert "a record of vLLM's or Vidur's scheduler; this has no field 'engine'" in err
+    assert "a record of vLLM, SGLang or Vidur; this has no field 'engine'" in err
 
 
 @pytest.mark.parametrize("argv", [["no-such-file.json"], []])

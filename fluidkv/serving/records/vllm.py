@@ -5,18 +5,22 @@ come before a step was scheduled; `columns` and `records`, a row a step. Steps c
 """
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.records.table import COUNT, read_steps
+from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate
 
-STEP = "step"
 COLUMNS = (
     *("running_in", "running", "waiting", "used_blocks", "preempt", "admit_new", "admit_resumed"),
     *("completed", "sched_reqs", "tokens"),
@@ -58,6 +62,14 @@ class VllmRecord:
     requests: Requests
     columns: tuple[str, ...]
     rows: Int[np.ndarray, "step column"]
+    engine: ClassVar[str] = "vllm"
+    unit: ClassVar[str] = "row"
+
+    def replay(self, on_progress: Progress) -> Replay:
+        """Steps of the literal engine."""
+        engine = Engine(self.requests, self.rules, self.limits, IterationClock.iterations())
+        rows = self.rows.tolist()
+        return step_by_step(self.columns, rows, engine.step, "preempt", on_progress)
 
 
 def vllm_record(fields: Fields) -> VllmRecord:
@@ -77,11 +89,12 @@ def vllm_record(fields: Fields) -> VllmRecord:
     rules = VLLM if fields.flag("reserve_full_isl") else replace(VLLM, gate=Gate.FIRST_CHUNK)
     notes: list[str] = []
     limits = _limits(fields, notes)
-    columns, rows = _table(fields)
+    columns, rows = read_steps(fields, dict.fromkeys(COLUMNS, COUNT))
     requests = _requests(fields, limits, len(rows))
     notes += _of_version(version, rules, limits)
     notes += fields.notes(fields.unused())
-    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, rows)
+    table = np.array(rows, np.int64)
+    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, table)
 
 
 def _of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
@@ -108,31 +121,6 @@ def _limits(fields: Fields, notes: list[str]) -> Limits:
         return Limits(blocks * size, size, *caps, watermark)
     except InputError as error:
         raise fields.wrong(error.argument, error.value, error.allowed) from None
-
-
-def _table(fields: Fields) -> tuple[tuple[str, ...], np.ndarray]:
-    """Columns to compare, and their rows; the steps are looked at and go."""
-    names = fields.items("columns")
-    for place, name in enumerate(names):
-        if name not in (STEP, *COLUMNS):
-            known = ", ".join((STEP, *COLUMNS))
-            raise fields.wrong(f"columns[{place}]", name, f"one of {known}")
-        if name in names[:place]:
-            raise fields.wrong(f"columns[{place}]", f"{name} twice", "each column once")
-    compared = [place for place, name in enumerate(names) if name != STEP]
-    if not compared:
-        raise fields.wrong("columns", names, "at least one column that is counted")
-    rows = fields.items("records")
-    for step, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != len(names):
-            raise fields.wrong(f"records[{step}]", row, f"a row of {len(names)} numbers")
-        for name, value in zip(names, row, strict=True):
-            if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
-                raise fields.wrong(f"records[{step}], {name}", value, "a whole number")
-        if STEP in names and row[names.index(STEP)] != step:
-            said = f"{step}: steps count from 0, one a row"
-            raise fields.wrong(f"records[{step}], {STEP}", row[names.index(STEP)], said)
-    return tuple(names[p] for p in compared), np.array(rows, np.int64)[:, compared]
 
 
 def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import SplitBirth
 from tests.prefix.radix.calls import rows
@@ -44,5 +45,5 @@ def test_there_are_eight_oracles() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_row_is_equal(name: str, birth: SplitBirth) -> None:
     record = oracle(name)
-    tree = RadixTree(record["page_size"], record["policy"], birth)
+    tree = RadixTree(record["page_size"], Policy(record["policy"]), birth)
     assert rows(tree, record["capacity_tokens"], record["ops"]) == recorded(record, birth)

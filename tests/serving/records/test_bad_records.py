@@ -66,7 +66,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("only step", {"columns": ["step"]}, "columns: got ['step']"),
     ("unhashable", {"columns": [["step"]]}, "columns[0]: got ['step']"),
     ("no rows", {"records": []}, "records: got []"),
-    ("short row", {"records": [[0, 0]]}, "records[0]: got [0, 0]; allowed: a row of 11 numbers"),
+    ("short row", {"records": [[0, 0]]}, "records[0]: got [0, 0]; allowed: a row of 11 cells"),
     ("no row", {"records": {"a": 1}}, "records: got {'a': 1}"),
     ("cell", {"records": first_row(tokens=1.5)}, "records[0], tokens: got 1.5"),
     ("cell text", {"records": first_row(tokens="1")}, "records[0], tokens: got '1'"),
