@@ -7,7 +7,6 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.policies import Policy
 
-
 POLICIES = tuple(map(Policy, ("lru", "mru", "fifo", "filo", "lfu", "priority", "slru")))
 """Those of SGLang. Each orders leaves, no two of which are alike: equal times lie on one path."""
 
