@@ -1,3 +1,9 @@
 from .pieces import Content as Content
 from .pieces import Piece as Piece
 from .pieces import content as content
+from .policies import TOKENS as TOKENS
+from .policies import Granularity as Granularity
+from .policies import Policy as Policy
+from .prompts import Prompts as Prompts
+from .prompts import private as private
+from .prompts import prompts_of_blocks as prompts_of_blocks
