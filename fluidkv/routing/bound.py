@@ -17,6 +17,7 @@ from jaxtyping import Float, Int
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 
+
 class Offline(NamedTuple):
     """Bounds, and a schedule of the least costs.
 

@@ -92,9 +92,9 @@ def run_cluster(
     """
     if not workers:
         raise InputError("workers", 0, "at least 1")
-    if len(paths.nodes) != len(requests):
+    if len(paths.prompts) != len(requests):
         allowed = f"{len(requests)}, one for each request"
-        raise InputError("paths", f"{len(paths.nodes)} prompts", allowed)
+        raise InputError("paths", f"{len(paths.prompts)} prompts", allowed)
     run = _Run(requests, paths, workers, router, belief or Belief())
     draws = np.random.default_rng(seed).random((len(requests), 2)).tolist()
     for index in range(len(requests)):

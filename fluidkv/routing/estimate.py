@@ -61,12 +61,12 @@ class SentTree:
 
     def hits(self, request: int) -> Int[np.ndarray, " worker"]:
         """Tokens of its prompt that each worker was sent, from the beginning on."""
-        path = self.paths.nodes[request]
+        path = self.paths.prompts[request]
         there = np.logical_and.accumulate(self.last[:, path] > -np.inf, axis=1)
         return there @ self.paths.tokens[path]
 
     def send(self, request: int, worker: int, now: float) -> None:
-        path = self.paths.nodes[request]
+        path = self.paths.prompts[request]
         new = path[self.last[worker, path] == -np.inf]
         self.size[worker] += self.paths.tokens[new].sum()
         self.last[worker, path] = now
@@ -80,7 +80,7 @@ class SentTree:
         if looks > self._looked:
             self._looked = looks
             for worker in np.flatnonzero(self.size > self.belief.most):
-                self._cut(worker, self.belief.most)
+                self._cut(int(worker), self.belief.most)
 
     def _cut(self, worker: int, most: int) -> None:
         there = np.flatnonzero(self.last[worker] > -np.inf)

@@ -59,7 +59,7 @@ class LBGR:
             cache; at least 0.
         decay: rho, above 0 and at most 1 (1: no decay).
         every: Delta t, seconds, above 0.
-        rate: of the regression, above 0 and below 2.
+        rate: of the regression, above 0 and at most 1.
         step: what one step of it is (`fluidkv.routing.residual`); "none": no correction.
         error: "now": of what the model as it is when a latency is observed would have said;
             "routed": of what was said when the request was routed.
@@ -81,7 +81,7 @@ class LBGR:
     decay: float = 31 / 32
     every: float = 0.02
     rate: float = 0.992
-    step: Step = "nlms"
+    step: Step = "smooth"
     error: Literal["now", "routed"] = "now"
     release: Literal["rest", "whole"] = "rest"
     looks_at_caches: ClassVar[bool] = True
@@ -89,11 +89,10 @@ class LBGR:
     def __post_init__(self) -> None:
         for name in ("cached", "missed"):
             at_least_0(name, getattr(self, name))
-        if not 0 < real(self.decay) <= 1:
-            raise InputError("decay", self.decay, "a number above 0 and at most 1")
+        for name in ("decay", "rate"):
+            if not 0 < real(getattr(self, name)) <= 1:
+                raise InputError(name, getattr(self, name), "a number above 0 and at most 1")
         above_0("every", self.every)
-        if not 0 < real(self.rate) < 2:
-            raise InputError("rate", self.rate, "a number strictly between 0 and 2")
         for name, allowed in (
             ("step", STEPS),
             ("error", ("now", "routed")),

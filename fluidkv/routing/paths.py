@@ -1,62 +1,61 @@
-"""All prompts of a table in one tree, cut wherever two of them part: what is shared is counted once.
+"""All prompts of a table in one tree, cut wherever two of them part: what is shared counts once.
 
 A node is a stretch of tokens that nobody splits. So which tokens of a prompt are somewhere is which
 of its nodes are.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Int
 
 from fluidkv.prefix.pieces import Content, Piece
+from fluidkv.prefix.prompts import Prompts
 
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """Prompts as paths from the root.
+    """Prompts as paths from the root, and with their answers.
 
     Fields:
-        nodes: of each prompt, from the root on; shape (node of its path,).
+        prompts: nodes of each prompt, from the root on.
+        whole: nodes of each prompt and its answer; it begins with those of the prompt.
         tokens: of each node.
         depth: of each node; children of the root have 0.
     """
 
-    nodes: tuple[Int[np.ndarray, " step"], ...]
+    prompts: tuple[Int[np.ndarray, " step"], ...]
+    whole: tuple[Int[np.ndarray, " step"], ...]
     tokens: Int[np.ndarray, " node"]
     depth: Int[np.ndarray, " node"]
 
 
-def paths_of(prompts: Iterable[Content]) -> Paths:
-    """The tree of some prompts."""
-    prompts, tree = list(prompts), _Tree()
-    for prompt in prompts:
+def paths_of(prompts: Prompts) -> Paths:
+    """The tree of all prompts and answers of a table."""
+    tree, wholes = _Tree(), prompts.paths
+    for prompt, whole in zip(prompts.prompts, wholes, strict=True):
         tree.add(prompt)
-    found = tuple(np.array(tree.path(prompt), np.int64) for prompt in prompts)
-    depth = np.zeros(len(tree.edges), np.int64)
-    for path in found:
+        tree.add(whole)
+    found = tuple(np.array(tree.path(whole), np.int64) for whole in wholes)
+    tokens = np.array([sum(piece.length for piece in edge) for edge in tree.edges], np.int64)
+    depth = np.zeros(tokens.size, np.int64)
+    begins = []
+    for path, length in zip(found, prompts.input_length, strict=True):
         depth[path] = np.arange(path.size)
-    tokens = [sum(piece.length for piece in edge) for edge in tree.edges]
-    return Paths(found, np.array(tokens, np.int64), depth)
+        begins.append(path[: 1 + int(np.searchsorted(np.cumsum(tokens[path]), length))])
+    return Paths(tuple(begins), found, tokens, depth)
 
 
 def most_shared(paths: Paths) -> Int[np.ndarray, " request"]:
-    """Of each prompt, the tokens with which an earlier one begins: no cache finds more of it.
+    """Of each prompt, the tokens with which an earlier one and its answer begin.
 
-    Answers are left out, so that this is the most only where no prompt goes on behind an answer.
+    No cache finds more of it, and one that keeps everything finds as much.
     """
     seen, found = np.zeros(paths.tokens.size, bool), []
-    for path in paths.nodes:
-        found.append(int(paths.tokens[path][seen[path]].sum()))  # a node's parents are seen first
-        seen[path] = True
+    for prompt, whole in zip(paths.prompts, paths.whole, strict=True):
+        found.append(int(paths.tokens[prompt][seen[prompt]].sum()))  # a seen node has seen parents
+        seen[whole] = True
     return np.array(found, np.int64)
-
-
-class _Place(NamedTuple):
-    node: int
-    rest: Content  # of the sequence, behind it
 
 
 class _Tree:

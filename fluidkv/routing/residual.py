@@ -1,15 +1,16 @@
 """One linear regression for each worker, online: what a cost model misses of the latencies.
 
 The paper says that it minimizes the squared error online, with a learning rate of 0.992, on three
-features and a bias, all times in units of 1,000 tokens. What one step is, it does not say:
+features and a bias, times in units of 1,000 tokens. What one step is, it does not say:
 
-- `sgd`: theta + rate x error x features. Errors along the features of a request grow where
-  rate x |features|^2 > 2. A prompt of 2,000 tokens has |features|^2 >= 5, so that with a rate of
-  0.992 the regression diverges (`docs/routers.md` says how soon).
-- `nlms`: the same divided by |features|^2 (normalized least mean squares), stable for any features
-  and rates between 0 and 2. The reading that is used.
-- `rls`: recursive least squares, with the rate as the factor by which the weight of what was
-  observed before falls at each observation.
+- `sgd`: weights + rate x error x features. Errors along the features of a request grow where
+  rate x |features|^2 > 2, and a prompt of 2,000 tokens, none of them cached, has |features|^2 >= 5:
+  with a rate of 0.992 the weights diverge (docs/routers.md).
+- `nlms`: the same over |features|^2 (normalized least mean squares): bounded below a rate of 2. With
+  0.992 the weights then explain the last observation almost alone.
+- `smooth`: the same with 1 - rate in place of the rate: each observation counts for 0.8 %, as in an
+  exponential average with factor 0.992. The reading that is used.
+- `rls`: recursive least squares with the rate as factor of forgetting.
 """
 
 from typing import Literal, NamedTuple
@@ -17,12 +18,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-Step = Literal["nlms", "sgd", "rls", "none"]
-STEPS: tuple[Step, ...] = ("nlms", "sgd", "rls", "none")
+Step = Literal["smooth", "nlms", "sgd", "rls", "none"]
+STEPS: tuple[Step, ...] = ("smooth", "nlms", "sgd", "rls", "none")
 FEATURES = 4
 
 _PRIOR = 1e2  # variance of each weight before the first observation, as RLS has it
-_TINY = 1e-12
 
 
 class Residual(NamedTuple):
@@ -68,6 +68,7 @@ def updated(
             covariance[worker] = (before - np.outer(gain, spread)) / rate
             weights[worker] += gain * error
         else:
-            scale = features @ features + _TINY if step == "nlms" else 1.0
-            weights[worker] += rate * error * features / scale
+            share = 1 - rate if step == "smooth" else rate
+            scale = 1.0 if step == "sgd" else features @ features
+            weights[worker] += share * error * features / scale
     return Residual(weights, covariance)

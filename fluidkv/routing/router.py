@@ -1,6 +1,6 @@
 """What a router is: a state and what it sees go in, a choice and a state come out.
 
-Whatever chance decides is part of what it sees, so that a run is the same for the same seed, and all
+Whatever chance decides is part of what it sees: a run is the same for the same seed, and all
 routers of a comparison see the same draws.
 """
 
