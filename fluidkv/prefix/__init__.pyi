@@ -1,3 +1,16 @@
 from .pieces import Content as Content
 from .pieces import Piece as Piece
 from .pieces import content as content
+from .policies import TOKENS as TOKENS
+from .policies import Granularity as Granularity
+from .policies import Policy as Policy
+from .prompts import Prompts as Prompts
+from .prompts import private as private
+from .prompts import prompts_of_blocks as prompts_of_blocks
+from .workloads import GENERATORS as GENERATORS
+from .workloads import ORDERS as ORDERS
+from .workloads import chats as chats
+from .workloads import long_documents as long_documents
+from .workloads import loop as loop
+from .workloads import shared_prefixes as shared_prefixes
+from .workloads import zipf_prompts as zipf_prompts
