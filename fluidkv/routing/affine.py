@@ -35,6 +35,7 @@ class CacheAware:
     cache_threshold: float = 0.5
     balance_abs: int = 32
     balance_rel: float = 1.0001
+    label: ClassVar[str] = "cache-aware"
     looks_at_caches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -42,10 +43,6 @@ class CacheAware:
             raise InputError("cache_threshold", self.cache_threshold, "a share from 0 to 1")
         count("balance_abs", self.balance_abs, least=0)
         at_least_0("balance_rel", self.balance_rel)
-
-    @property
-    def label(self) -> str:
-        return "cache-aware"
 
     def start(self, workers: int) -> None:
         return None
@@ -82,15 +79,12 @@ class LinearScore:
 
     affinity: float = 3.0
     load: float = 2.0
+    label: ClassVar[str] = "linear score"
     looks_at_caches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("affinity", "load"):
             at_least_0(name, getattr(self, name))
-
-    @property
-    def label(self) -> str:
-        return "linear score"
 
     def start(self, workers: int) -> None:
         return None
@@ -124,14 +118,11 @@ class LinearCost:
     """
 
     overlap: float = 1.0
+    label: ClassVar[str] = "linear cost"
     looks_at_caches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least_0("overlap", self.overlap)
-
-    @property
-    def label(self) -> str:
-        return "linear cost"
 
     def start(self, workers: int) -> None:
         return None

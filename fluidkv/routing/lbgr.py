@@ -84,6 +84,7 @@ class LBGR:
     step: Step = "smooth"
     error: Literal["now", "routed"] = "now"
     release: Literal["rest", "whole"] = "rest"
+    label: ClassVar[str] = "LBGR"
     looks_at_caches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -100,10 +101,6 @@ class LBGR:
         ):
             if getattr(self, name) not in allowed:
                 raise InputError(name, getattr(self, name), f"one of {', '.join(allowed)}")
-
-    @property
-    def label(self) -> str:
-        return "LBGR"
 
     def start(self, workers: int) -> Known:
         return Known(np.zeros(workers), 0, no_residual(workers))

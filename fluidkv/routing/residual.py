@@ -4,12 +4,12 @@ The paper says that it minimizes the squared error online, with a learning rate 
 features and a bias, times in units of 1,000 tokens. What one step is, it does not say:
 
 - `sgd`: weights + rate x error x features. Errors along the features of a request grow where
-  rate x |features|^2 > 2, and a prompt of 2,000 tokens, none of them cached, has |features|^2 >= 5:
-  with a rate of 0.992 the weights diverge (docs/routers.md).
-- `nlms`: the same over |features|^2 (normalized least mean squares): bounded below a rate of 2. With
-  0.992 the weights then explain the last observation almost alone.
-- `smooth`: the same with 1 - rate in place of the rate: each observation counts for 0.8 %, as in an
-  exponential average with factor 0.992. The reading that is used.
+  rate x |features|^2 > 2, and a prompt of 2,000 tokens, none of them cached, has |features|^2 of
+  at least 5: with a rate of 0.992 the weights diverge (docs/routers.md).
+- `nlms`: the same over |features|^2 (normalized least mean squares), which stays bounded. With
+  0.992 the weights explain the last observation almost alone.
+- `smooth`: the same with 1 - rate in place of the rate: each observation counts for 0.8 %, as in
+  an exponential average with factor 0.992. The reading that is used.
 - `rls`: recursive least squares with the rate as factor of forgetting.
 """
 

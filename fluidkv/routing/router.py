@@ -4,7 +4,7 @@ Whatever chance decides is part of what it sees: a run is the same for the same 
 routers of a comparison see the same draws.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -44,17 +44,16 @@ class Choice(NamedTuple):
 
 
 class Router(Protocol):
-    """A rule and its parameters, as a value."""
+    """A rule and its parameters, as a value.
 
-    @property
-    def label(self) -> str:
-        """Its name, for tables."""
-        ...
+    Attributes:
+        label: its name, for tables.
+        looks_at_caches: whether it reads `hits` or `tree`; for those that do not, nobody has to
+            find them out.
+    """
 
-    @property
-    def looks_at_caches(self) -> bool:
-        """Whether it reads `hits` or `tree`; where none does, nobody has to find them out."""
-        ...
+    label: ClassVar[str]
+    looks_at_caches: ClassVar[bool]
 
     def start(self, workers: int) -> Any:
         """What it knows before the first request."""
