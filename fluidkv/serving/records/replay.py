@@ -11,11 +11,13 @@ from pathlib import Path
 from fluidkv.errors import InputError
 from fluidkv.serving.records.comparison import Difference, Progress, Record, Replay
 from fluidkv.serving.records.fields import Fields, read_object
+from fluidkv.serving.records.sglang_radix import RadixRecord, radix_record
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
 
 __all__ = [
     "Difference",
+    "RadixRecord",
     "Record",
     "Replay",
     "VidurCounts",
@@ -45,6 +47,7 @@ class Kind:
 KINDS = (
     Kind("vllm", None, vllm_record),
     Kind("vidur", None, vidur_counts),
+    Kind("sglang", "ops", radix_record),
 )
 
 
