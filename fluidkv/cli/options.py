@@ -69,8 +69,8 @@ Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
 _PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
 Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
 _FORMATS = (
-    "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, vidur, "
-    "vllm-bench."
+    "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, segments, "
+    "vidur, vllm-bench."
 )
 Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
 Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.")]

@@ -4,7 +4,8 @@
     workload = trace.workload()                    # empirical joint distribution of lengths
     print(report.summary())                        # what was kept, changed, dropped, and why
 
-Formats read: azure, burstgpt, csv, mooncake, vidur, vllm-bench. Formats written: mooncake, vidur.
+Formats read: azure, burstgpt, csv, mooncake, segments, vidur, vllm-bench. Formats
+written: mooncake, vidur.
 """
 
 from fluidkv.traces.presets import preset, preset_names

@@ -14,6 +14,7 @@ from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row, folded, listed
 from fluidkv.traces.mooncake import MOONCAKE
 from fluidkv.traces.report import LoadReport, Tally
+from fluidkv.traces.segments import SEGMENTS
 from fluidkv.traces.source import (
     csv_header,
     csv_records,
@@ -27,7 +28,7 @@ from fluidkv.traces.vidur import VIDUR
 from fluidkv.traces.vllm_bench import REQUESTS_FILE, VLLM_BENCH
 
 # Searched in this order; no file has the columns of two of them unless it was made to.
-_FORMATS = {form.name: form for form in (AZURE, BURSTGPT, MOONCAKE, VIDUR, VLLM_BENCH)}
+_FORMATS = {form.name: form for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH)}
 
 # Lines looked at to recognise JSON lines: enough to pass over a few broken ones.
 _LINES_TO_RECOGNISE = 20
@@ -188,12 +189,15 @@ def _trace(rows: list[Row], form: Format, name: str) -> Trace:
     if start is not None:
         times = tuple(elapsed(start, row.arrival_s) for row in rows if row.arrival_s is not None)
     has_blocks = any(row.prefix_blocks is not None for row in rows)
+    segments = tuple(row.prompt_segments for row in rows if row.prompt_segments is not None)
     return Trace(
         input_lengths=tuple(row.input_length for row in rows),
         decode_lengths=tuple(row.decode_length for row in rows),
         arrival_times_s=times,
         prefix_blocks=tuple(row.prefix_blocks or () for row in rows) if has_blocks else None,
         prefix_block_size=form.block_size if has_blocks else None,
+        prompt_segments=segments or None,
+        output_segments=tuple(row.output_segment for row in rows) if segments else None,
         name=name,
     )
 

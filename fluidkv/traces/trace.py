@@ -25,6 +25,10 @@ class Trace:
         prefix_blocks: ids of the prompt's blocks, one tuple a request. Equal ids stand for equal
             tokens in that block and in all blocks before it. None where the source has none.
         prefix_block_size: tokens in one prefix block; given exactly when `prefix_blocks` is.
+        prompt_segments: what each prompt says, (segment, length) pairs one after the other: token i
+            of a segment is one thing wherever it occurs. None where the source does not say.
+        output_segments: of each request the segment that its output is, None where nobody repeats
+            it; given exactly when `prompt_segments` is.
         name: shown in reports; no meaning, and no part of equality.
 
     Raises:
@@ -36,6 +40,8 @@ class Trace:
     arrival_times_s: tuple[float, ...] | None = None
     prefix_blocks: tuple[tuple[int, ...], ...] | None = None
     prefix_block_size: int | None = None
+    prompt_segments: tuple[tuple[tuple[int, int], ...], ...] | None = None
+    output_segments: tuple[int | None, ...] | None = None
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +66,23 @@ class Trace:
             size = _integer("prefix_block_size", self.prefix_block_size, 1)
             object.__setattr__(self, "prefix_blocks", blocks)
             object.__setattr__(self, "prefix_block_size", size)
+        self._check_segments()
+
+    def _check_segments(self) -> None:
+        prompts, outputs = self.prompt_segments, self.output_segments
+        if prompts is None or outputs is None:
+            if prompts is not outputs:
+                raise InputError("output_segments", outputs, "given with prompt_segments, or not")
+            return
+        _same_number("prompt_segments", prompts, len(self))
+        _same_number("output_segments", outputs, len(self))
+        prompts = tuple(_segments(pairs) for pairs in prompts)
+        for prompt, tokens in zip(prompts, self.input_lengths, strict=True):
+            if sum(size for _, size in prompt) != tokens:
+                raise InputError("prompt_segments", prompt, f"{tokens} tokens, as the input has")
+        outputs = tuple(None if s is None else _integer("output_segments", s, 0) for s in outputs)
+        object.__setattr__(self, "prompt_segments", prompts)
+        object.__setattr__(self, "output_segments", outputs)
 
     def __len__(self) -> int:
         """Number of requests."""
@@ -87,6 +110,17 @@ def _integer(argument: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < least:
         raise InputError(argument, value, f"integers of at least {least}")
     return index(value)
+
+
+def _segments(pairs: Iterable[Iterable[object]]) -> tuple[tuple[int, int], ...]:
+    found = [tuple(pair) for pair in pairs]
+    for pair in found:
+        if len(pair) != 2:
+            raise InputError("prompt_segments", pair, "pairs of a segment and a length")
+    return tuple(
+        (_integer("prompt_segments", segment, 0), _integer("prompt_segments", size, 1))
+        for segment, size in found
+    )
 
 
 def _times(values: Iterable[object]) -> tuple[float, ...]:

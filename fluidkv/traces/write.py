@@ -23,7 +23,8 @@ def write_mooncake(trace: Trace, path: Path | str) -> tuple[str, ...]:
     blocks the key `hash_ids` is left out.
 
     Returns:
-        Names of the fields of `trace` that the format cannot hold: always none.
+        Names of the fields of `trace` that the format cannot hold and that were left out:
+        `prompt_segments` and `output_segments` where the trace has them.
 
     Raises:
         InputError: no arrival times; prefix blocks of another size than 512 tokens; a path that
@@ -36,7 +37,7 @@ def write_mooncake(trace: Trace, path: Path | str) -> tuple[str, ...]:
     blocks = trace.prefix_blocks or (None,) * len(trace)
     rows = zip(times, trace.input_lengths, trace.decode_lengths, blocks, strict=True)
     _write(path, (_mooncake_line(*row) for row in rows))
-    return ()
+    return _present(trace, "prompt_segments", "output_segments")
 
 
 def write_vidur(trace: Trace, path: Path | str) -> tuple[str, ...]:
@@ -44,7 +45,8 @@ def write_vidur(trace: Trace, path: Path | str) -> tuple[str, ...]:
 
     Returns:
         Names of the fields of `trace` that the format cannot hold and that were left out:
-        `prefix_blocks` and `prefix_block_size` where the trace has them.
+        `prefix_blocks`, `prefix_block_size`, `prompt_segments` and `output_segments`, where the
+        trace has them.
 
     Raises:
         InputError: no arrival times; a path that cannot be written.
@@ -53,7 +55,12 @@ def write_vidur(trace: Trace, path: Path | str) -> tuple[str, ...]:
     rows = zip(times, trace.input_lengths, trace.decode_lengths, strict=True)
     lines = (f"{time!r},{inputs},{decodes}" for time, inputs, decodes in rows)
     _write(path, ("arrived_at,num_prefill_tokens,num_decode_tokens", *lines))
-    return () if trace.prefix_blocks is None else ("prefix_blocks", "prefix_block_size")
+    blocks = _present(trace, "prefix_blocks", "prefix_block_size")
+    return (*blocks, *_present(trace, "prompt_segments", "output_segments"))
+
+
+def _present(trace: Trace, *fields: str) -> tuple[str, ...]:
+    return tuple(name for name in fields if getattr(trace, name) is not None)
 
 
 def _required_times(trace: Trace, format: str) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.traces import LoadReport, Trace, read_trace
-from tests.traces.test_formats import AZURE, BURSTGPT, GENERIC, MOONCAKE, VIDUR, VLLM
+from tests.traces.test_formats import AZURE, BURSTGPT, GENERIC, MOONCAKE, SEGMENTS, VIDUR, VLLM
 
 GOOD = Trace((5, 6), (7, 8))
 
@@ -226,6 +226,7 @@ TIMES = {
     "burstgpt": ("45.5", BURSTGPT),
     "csv": ("101", GENERIC),
     "mooncake": ("1250.5", MOONCAKE),
+    "segments": ("4.5", SEGMENTS),
     "vidur": ("5.8926549999999995", VIDUR),
     "vllm-bench": ("1787267980.3478317", VLLM),
 }

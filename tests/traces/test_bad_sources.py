@@ -108,7 +108,7 @@ def test_needed_column_twice_is_refused_and_another_is_not(tmp_path: Path) -> No
 def test_unknown_format_is_refused(tmp_path: Path) -> None:
     error = refusal(tmp_path / "missing", format="parquet")
     assert (error.argument, error.value) == ("format", "parquet")
-    assert "azure, burstgpt, csv, mooncake, vidur, vllm-bench" in str(error)
+    assert "azure, burstgpt, csv, mooncake, segments, vidur, vllm-bench" in str(error)
 
 
 @pytest.mark.parametrize("source", [None, 3, b"t.csv", ["t.csv"]])

@@ -34,12 +34,16 @@ GENERIC = """id,prompt_tokens,completion_tokens,timestamp
 a,12,3,100.5
 b,13,4,101
 """
+SEGMENTS = """{"arrival": 3, "prompt": [[0, 1024], [1, 32]], "output": [2, 4]}
+{"arrival": 4.5, "prompt": [[0, 1024], [1, 32], [2, 4], [3, 8]], "output_length": 5}
+"""
 EXAMPLES = {
     "azure": (AZURE, (4808, 3180), (10, 8), (0.0, 0.0520001)),
     "mooncake": (MOONCAKE, (600, 512), (5, 6), (0.0, 0.2505)),
     "burstgpt": (BURSTGPT, (472, 1087), (18, 230), (0.0, 40.5)),
     "vidur": (VIDUR, (374, 396), (44, 109), (0.0, 5.8926549999999995)),
     "vllm-bench": (VLLM, (7, 8), (5, 6), (0.0, 0.2650914)),
+    "segments": (SEGMENTS, (1056, 1068), (4, 5), (0.0, 1.5)),
     "csv": (GENERIC, (12, 13), (3, 4), (0.0, 0.5)),
 }
 
@@ -69,6 +73,37 @@ def test_format_is_read_exactly_found_or_named(tmp_path: Path, name: str, named:
 
 def test_burstgpt_with_session_columns(tmp_path: Path) -> None:
     assert load(tmp_path, BURSTGPT_3)[0] == load(tmp_path, BURSTGPT)[0]
+
+
+def test_segments_say_what_prompts_share(tmp_path: Path) -> None:
+    trace, _ = load(tmp_path, SEGMENTS)
+    assert trace.prompt_segments == (
+        ((0, 1024), (1, 32)),
+        ((0, 1024), (1, 32), (2, 4), (3, 8)),
+    )
+    assert trace.output_segments == (2, None)
+    assert load(tmp_path, MOONCAKE)[0].prompt_segments is None
+
+
+@pytest.mark.parametrize(
+    ("row", "why"),
+    [
+        ('"prompt": [[0, -4]], "output_length": 4', "prompt: a length that is not from 1 to"),
+        ('"prompt": [[-1, 4]], "output_length": 4', "prompt: a segment below 0"),
+        ('"prompt": [[0, 4, 1]], "output_length": 4', "prompt: not [segment, length] in whole"),
+        ('"prompt": [[0, 0.5]], "output_length": 4', "prompt: not [segment, length] in whole"),
+        ('"prompt": [], "output_length": 4', "prompt: not a list of [segment, length]"),
+        ('"prompt": [[0, 4]]', "output_length: missing"),
+        ('"prompt": [[0, 4]], "output": [1, 0]', "output: a length that is not from 1 to"),
+        ('"prompt": [[0, 4]], "output": [1, 3], "output_length": 4', "output_length: not the"),
+    ],
+)
+def test_a_row_of_bad_segments_is_dropped_with_its_reason(
+    tmp_path: Path, row: str, why: str
+) -> None:
+    _, report = load(tmp_path, f'{SEGMENTS}{{"arrival": 5, {row}}}\n')
+    assert (report.kept, report.dropped) == (2, 1)
+    assert report.dropped_because[0].what.startswith(why)
 
 
 def test_mooncake_has_prefix_blocks_and_the_others_have_none(tmp_path: Path) -> None:

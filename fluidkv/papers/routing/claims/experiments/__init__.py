@@ -1,0 +1,8 @@
+"""Section 5 and appendix B: what is printed there, and simulations of it."""
+
+from types import ModuleType
+
+from fluidkv.papers.routing.claims.experiments import settings, table_2, table_3
+
+MODULES: tuple[ModuleType, ...] = (settings, table_2, table_3)
+"""In the order of the paper; each has its `CLAIMS`."""
