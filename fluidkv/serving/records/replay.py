@@ -13,6 +13,7 @@ from fluidkv.serving.records.comparison import Difference, Progress, Record, Rep
 from fluidkv.serving.records.fields import Fields, read_object
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
+from fluidkv.serving.records.vllm_prefix import VllmPrefixRecord, vllm_prefix_record
 
 __all__ = [
     "Difference",
@@ -20,6 +21,7 @@ __all__ = [
     "Replay",
     "VidurCounts",
     "VidurRun",
+    "VllmPrefixRecord",
     "VllmRecord",
     "read_records",
     "replay",
@@ -43,6 +45,7 @@ class Kind:
 
 
 KINDS = (
+    Kind("vllm", "prefix_caching", vllm_prefix_record),
     Kind("vllm", None, vllm_record),
     Kind("vidur", None, vidur_counts),
 )

@@ -42,7 +42,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     *((name, {name: MISSING}, f"{name}: got 'no such field'") for name in content()),
     ("engine", {"engine": "tgi"}, "engine: got 'tgi'; allowed: 'vllm' or 'vidur'"),
     ("version type", {"version": 33}, "version: got 33"),
-    ("prefix", {"prefix_caching": True}, "prefix_caching: got True; allowed: false; not modelled"),
+    ("prefix", {"prefix_caching": True}, "requests: got 'no such field'; allowed: a record has it"),
     ("async", {"async_scheduling": True}, "async_scheduling: got True; allowed: false"),
     ("policy", {"policy": "priority"}, "policy: got 'priority'; allowed: \"fcfs\"; not modelled"),
     ("gate type", {"reserve_full_isl": 1}, "reserve_full_isl: got 1; allowed: true or false"),
