@@ -51,7 +51,7 @@ def drawn(seed: int) -> Run:
     asked = [o if known or chance.random() < 0.5 else o + chance.randrange(30) for o in outputs]
     answers = [content([[1000 + row, tokens]]) for row, tokens in enumerate(outputs)]
     needed = max(
-        length(prompt) + min(most, clip) + 2 * page + 2
+        length(prompt) + (most if known else min(most, clip)) + 2 * page + 2
         for prompt, most in zip(prompts, asked, strict=True)
     )
     most = page * (1 + chance.randrange(6)) if chance.random() < 0.4 else None
