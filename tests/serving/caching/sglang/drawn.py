@@ -56,11 +56,7 @@ def drawn(seed: int) -> Run:
     )
     most = page * (1 + chance.randrange(6)) if chance.random() < 0.4 else None
     mixed = most is not None and chance.random() < 0.5
-    running = 4096
-    if most is not None and mixed:
-        running = most  # else a chunk could have no token left beside those who decode
-    elif chance.random() < 0.15:
-        running = 1 + chance.randrange(5)
+    running = 1 + chance.randrange(5) if chance.random() < 0.15 else 4096
     settings = SglangSettings(
         capacity=-(-needed // page) * page + chance.randrange(1 + int(2.5 * needed)),
         page_size=page,
