@@ -33,6 +33,7 @@ from .prefix_cache import serve_caching as serve_caching
 from .records.replay import Replay as Replay
 from .records.replay import read_records as read_records
 from .records.replay import replay as replay
+from .records.sglang_radix import RadixRecord as RadixRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
 from .rules import EngineRules as EngineRules

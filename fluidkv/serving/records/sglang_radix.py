@@ -139,17 +139,14 @@ def radix_record(fields: Fields) -> RadixRecord:
 
 
 def _call(fields: Fields, where: str, op: object) -> Call:
-    if not isinstance(op, list) or not op or op[0] not in _FORMS:
+    if not isinstance(op, list) or not op or op[0] not in tuple(_FORMS):
         raise fields.wrong(where, op, "a list that begins with one of " + ", ".join(_FORMS))
     name, *given = op
-    said = f"[{name!r}{', '.join(('', *_FORMS[name]))}]"
-    if len(given) != len(_FORMS[name]):
-        raise fields.wrong(where, op, said)
-    values = (_PARTS[part](value) for part, value in zip(_FORMS[name], given, strict=True))
-    found = tuple(values)
-    if None in found:
-        raise fields.wrong(where, op, said)
-    return Call(name, found)
+    parts = _FORMS[name]
+    values = tuple(_PARTS[part](value) for part, value in zip(parts, given, strict=False))
+    if len(given) != len(parts) or None in values:
+        raise fields.wrong(where, op, f"[{', '.join((repr(name), *parts))}]")
+    return Call(name, values)
 
 
 def _count(value: object) -> int | None:
