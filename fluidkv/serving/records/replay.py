@@ -12,6 +12,7 @@ from fluidkv.errors import InputError
 from fluidkv.serving.records.comparison import Difference, Progress, Record, Replay
 from fluidkv.serving.records.fields import Fields, read_object
 from fluidkv.serving.records.sglang_radix import RadixRecord, radix_record
+from fluidkv.serving.records.sglang_steps import SglangRecord, sglang_record
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
 from fluidkv.serving.records.vllm_prefix import VllmPrefixRecord, vllm_prefix_record
@@ -21,6 +22,7 @@ __all__ = [
     "RadixRecord",
     "Record",
     "Replay",
+    "SglangRecord",
     "VidurCounts",
     "VidurRun",
     "VllmPrefixRecord",
@@ -51,6 +53,7 @@ KINDS = (
     Kind("vllm", None, vllm_record),
     Kind("vidur", None, vidur_counts),
     Kind("sglang", "ops", radix_record),
+    Kind("sglang", "requests", sglang_record),
 )
 
 

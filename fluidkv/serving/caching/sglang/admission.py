@@ -9,7 +9,6 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 
-from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.reserved import Reserved
 from fluidkv.serving.caching.sglang.settings import SglangSettings
@@ -101,15 +100,12 @@ class Admission:
         """The next chunk of a prompt that is in memory up to its prefix.
 
         Returns: the request, if its prompt does not end with this chunk.
-
-        Raises:
-            InputError: where requests that decode beside it take more than the whole chunk.
         """
         chunk = self.chunk
-        assert chunk is not None  # somebody's prompt was cut
-        if chunk < 0:
-            allowed = f"at least the {self.decoding} requests that decode beside a chunk"
-            raise InputError("chunked_prefill_size", self.settings.chunked_prefill_size, allowed)
+        # Somebody's prompt was cut; and everybody who decodes now beside it and did not before
+        # took a token of that pass.
+        assert chunk is not None
+        assert chunk > 0
         left = min(chunk, self.reserved.left_of(self.pool.free))
         if left <= 0:
             left = chunk  # it has to get on, so that its memory is free again some day

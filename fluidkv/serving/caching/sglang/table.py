@@ -40,8 +40,8 @@ def _check(request: Request, settings: SglangSettings) -> None:
     needed = needed_alone(request, settings)
     if needed > settings.tokens:
         lengths = f"{request.input_length} input and at most {request.max_output} output tokens"
-        found = f"{settings.tokens}, where request {request.index} ({lengths}) needs {needed}"
-        raise InputError("capacity", found, "room for the largest request")
+        allowed = f"at least {needed} tokens, for request {request.index} ({lengths})"
+        raise InputError("capacity", settings.tokens, allowed)
 
 
 def needed_alone(request: Request, settings: SglangSettings) -> int:

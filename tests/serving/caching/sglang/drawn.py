@@ -51,16 +51,12 @@ def drawn(seed: int) -> Run:
     asked = [o if known or chance.random() < 0.5 else o + chance.randrange(30) for o in outputs]
     answers = [content([[1000 + row, tokens]]) for row, tokens in enumerate(outputs)]
     needed = max(
-        length(prompt) + min(most, clip) + 2 * page + 2
+        length(prompt) + (most if known else min(most, clip)) + 2 * page + 2
         for prompt, most in zip(prompts, asked, strict=True)
     )
     most = page * (1 + chance.randrange(6)) if chance.random() < 0.4 else None
     mixed = most is not None and chance.random() < 0.5
-    running = 4096
-    if most is not None and mixed:
-        running = most  # else a chunk could have no token left beside those who decode
-    elif chance.random() < 0.15:
-        running = 1 + chance.randrange(5)
+    running = 1 + chance.randrange(5) if chance.random() < 0.15 else 4096
     settings = SglangSettings(
         capacity=-(-needed // page) * page + chance.randrange(1 + int(2.5 * needed)),
         page_size=page,

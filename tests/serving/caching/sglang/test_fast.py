@@ -21,7 +21,8 @@ def both(run: Run) -> Counter[str]:
         _offer(run, literal, fast)
         counts = literal.step()
         assert fast.step() == counts
-        assert fast.row == literal.row and fast.now == literal.now
+        assert fast.row == literal.row
+        assert fast.now == literal.now
         for name in ("idle", "stuck", "done"):
             assert getattr(fast, name) == getattr(literal, name)
         assert literal.row
@@ -67,7 +68,7 @@ def _leaps(run: Run, literal: SglangEngine) -> None:
     assert fast.pool.available == literal.pool.available
 
 
-@pytest.mark.parametrize("start", range(0, 300, 100))
+@pytest.mark.parametrize("start", range(0, 200, 100))
 def test_fast_is_literal(start: int) -> None:
     happened: Counter[str] = Counter()
     for seed in range(start, start + 100):
