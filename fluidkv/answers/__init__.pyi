@@ -1,3 +1,6 @@
+from .cache.study import CacheAnswer as CacheAnswer
+from .cache.study import Curve as Curve
+from .cache.study import cache_study as cache_study
 from .mix import MixAnswer as MixAnswer
 from .mix import mix_answer as mix_answer
 from .prompted import Prompted as Prompted

@@ -52,7 +52,7 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
 
 
 COMMANDS = [
-    *("study", "recommend", "replay", "mix", "wait"),
+    *("study", "recommend", "replay", "mix", "wait", "cache"),
     *("threshold", "equilibria", "cascade", "pulse", "atlas"),
     *("verify", "table", "figure", "oracle"),
 ]
