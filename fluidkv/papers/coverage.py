@@ -12,6 +12,7 @@ from fluidkv.ledger.claim import Claim, Origin
 from fluidkv.papers.congestion import contents as congestion
 from fluidkv.papers.figures import figures
 from fluidkv.papers.ledger import ledger
+from fluidkv.papers.routing import contents as routing
 from fluidkv.papers.tables import tables
 from fluidkv.papers.wait import contents as wait
 from fluidkv.verdict import Verdict
@@ -19,7 +20,7 @@ from fluidkv.verdict import Verdict
 Item = tuple[str, str]
 """Kind and number, ("figure", "4") or ("lemma", "A.1")."""
 
-_PAPERS = {"Congestion": congestion, "WAIT": wait}
+_PAPERS = {"Congestion": congestion, "WAIT": wait, "Routing": routing}
 _JOINT = r"(?:(?: \([a-d1-4]\))?(?:,? and |, | to |-to-|-and-|-))"
 
 

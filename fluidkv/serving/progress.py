@@ -19,6 +19,8 @@ class Request:
     blocks: int = 0
     highest: int = 0  # most tokens ever computed: what lies below is computed again
     evictions: int = 0
+    hit_tokens: int = 0  # found in a prefix cache, at all admissions
+    first_hit_tokens: int = 0  # of these, at the first admission
     admitted_at: float | None = None  # first admission
     first_token_at: float | None = None
     last_token_at: float | None = None

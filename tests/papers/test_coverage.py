@@ -7,6 +7,7 @@ import pytest
 from fluidkv.papers.congestion import contents as congestion
 from fluidkv.papers.coverage import items, items_of, page
 from fluidkv.papers.ledger import ledger
+from fluidkv.papers.routing import contents as routing
 from fluidkv.papers.wait import contents as wait
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
@@ -19,7 +20,8 @@ def test_page_is_the_generated_one() -> None:
 
 
 def test_claims_speak_of_items_that_their_paper_has() -> None:
-    contents = {"congestion": congestion.CONTENTS, "wait": wait.CONTENTS}
+    papers = {"congestion": congestion, "wait": wait, "routing": routing}
+    contents = {name: paper.CONTENTS for name, paper in papers.items()}
     for claim in ledger():
         paper = claim.id.partition(".")[0]
         if paper in contents:

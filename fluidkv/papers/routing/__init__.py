@@ -1,0 +1,1 @@
+"""The paper Routing: randomized eviction of prefixes, learned routing of requests."""

@@ -1,0 +1,72 @@
+"""What an engine with a prefix cache is to whoever hands it requests: a router, or a single run.
+
+All engines of a run share one table of requests and its prompts; each serves those that it was
+offered. An engine is constructed with (requests, prompts, rules, limits, clock).
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol
+
+
+class Served(Protocol):
+    """One request and how far it is, as `serving.progress.Request`. Times: None is not yet."""
+
+    index: int
+    input_length: int
+    output_length: int
+    arrival: float
+    outputs: int
+    evictions: int
+    hit_tokens: int  # tokens found in the cache, at all its admissions
+    first_hit_tokens: int  # of these, at its first admission
+    admitted_at: float | None
+    first_token_at: float | None
+    last_token_at: float | None
+    longest_gap: float
+    finished: bool
+
+
+class Worker(Protocol):
+    """One engine. `all` has an entry for every request of the table, offered to it or not."""
+
+    @property
+    def all(self) -> Sequence[Served]: ...
+
+    @property
+    def now(self) -> float:
+        """Its clock: the end of its last iteration."""
+        ...
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        ...
+
+    @property
+    def running(self) -> Collection[Served]: ...
+
+    @property
+    def waiting(self) -> Collection[Served]: ...
+
+    def offer(self, index: int) -> None:
+        """Request `index` of the table joins the queue.
+
+        It has come: its arrival is not after `now`, or the engine is idle, whose clock then goes on
+        to that arrival.
+        """
+        ...
+
+    def found(self, index: int) -> int:
+        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        ...
+
+    def step(self) -> Mapping[str, int]:
+        """One iteration; its counts."""
+        ...
+
+    def advance(self, until: float) -> None:
+        """Iterations until the clock is at `until` or later, or the engine is idle.
+
+        The same as `step` in a loop; an engine may do it faster.
+        """
+        ...

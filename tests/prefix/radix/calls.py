@@ -1,0 +1,17 @@
+"""Calls on a tree as record files write them, and what they do."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from fluidkv.prefix.pieces import content
+from fluidkv.prefix.radix.operations import CALLS, Operations
+from fluidkv.prefix.radix.values import Tree
+
+
+def rows(tree: Tree, capacity: int, calls: Iterable[list[Any]]) -> list[list[Any]]:
+    """The row of each call, on a tree and a pool that are empty at first."""
+    on = Operations(tree, capacity)
+    return [
+        getattr(on, CALLS[name])(*(content(x) if isinstance(x, list) else x for x in given))
+        for name, *given in calls
+    ]
