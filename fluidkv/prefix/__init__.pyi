@@ -1,3 +1,6 @@
+from .cache import CacheRun as CacheRun
+from .cache import TraceCache as TraceCache
+from .cache import run_cache as run_cache
 from .pieces import Content as Content
 from .pieces import Piece as Piece
 from .pieces import content as content
@@ -7,6 +10,8 @@ from .policies import Policy as Policy
 from .prompts import Prompts as Prompts
 from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
+from .trie import Trie as Trie
+from .trie import trie_of as trie_of
 from .workloads import GENERATORS as GENERATORS
 from .workloads import ORDERS as ORDERS
 from .workloads import chats as chats

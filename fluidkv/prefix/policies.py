@@ -57,16 +57,27 @@ PROTECTED_HITS = 2
 
 
 class Stamped(Protocol):
-    """What the policies that order leaves know of one."""
+    """What the policies that order leaves know of one; any clock will do."""
 
-    used: int
-    """When it was last asked for."""
-    born: int
-    """When it was loaded."""
-    hits: int
-    """How often it was asked for since then, that time included."""
-    priority: int
-    """The highest of those who asked for it."""
+    @property
+    def used(self) -> int:
+        """When it was last asked for."""
+        ...
+
+    @property
+    def born(self) -> int:
+        """When it was loaded."""
+        ...
+
+    @property
+    def hits(self) -> int:
+        """How often it was asked for since then, that time included."""
+        ...
+
+    @property
+    def priority(self) -> int:
+        """The highest of those who asked for it."""
+        ...
 
 
 def key(policy: Policy, leaf: Stamped) -> tuple[int, ...]:
