@@ -91,7 +91,7 @@ def test_ledger_is_what_the_readme_and_its_page_say():
         assert verdicts == {Verdict.HOLDS}, name
 
 
-_CLAIM_ID = r"`(?:fluidkv verify )?((?:congestion|vllm-44594|wait(?!\.json))\.[a-z0-9.-]+)`"
+_CLAIM_ID = r"`(?:fluidkv verify )?((?:congestion|vllm-44594|wait(?!\.json)|routing)\.[a-z0-9.-]+)`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
@@ -103,9 +103,10 @@ def test_claims_that_are_named_exist(page):
 def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
-    assert sources == {"Congestion", "WAIT", "vLLM"}
+    assert sources == {"Congestion", "WAIT", "Routing", "vLLM"}
     assert "*Congestion*" in text
     assert "*WAIT*" in text
+    assert "*Routing*" in text
     assert "vLLM pull request 44594" in text
 
 

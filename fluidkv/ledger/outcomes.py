@@ -99,6 +99,12 @@ def reproduced(bad: str | None, ours: str, paper: str, note: str = "") -> Outcom
     return replace(found, verdict=Verdict.HOLDS if bad is None else Verdict.UNDECIDED)
 
 
+def span(printed: str) -> tuple[Fraction, Fraction]:
+    """All numbers that are printed so, half a unit of the last digit on both sides."""
+    half = _half_unit(printed)
+    return Fraction(printed) - half, Fraction(printed) + half
+
+
 def decimal(value: Number, digits: int = 4) -> str:
     """A rational as a rounded decimal, for display only."""
     return f"{float(value):.{digits}f}"

@@ -14,7 +14,7 @@ class Column:
     Args:
         key: name of its values.
         group: what stands over it and its neighbours: quantity and unit.
-        header: whose numbers they are: "paper", or an engine.
+        header: whose numbers they are, "paper" or an engine; or which of several, "P95".
         digits: after the point.
     """
 
@@ -44,7 +44,8 @@ class Table:
     """One table.
 
     Args:
-        number: in the paper.
+        name: what it is asked for by: its number, with its paper before it, "routing.2", unless
+            that is Congestion.
         title: one line.
         source: paper and place.
         columns: in the order of their groups.
@@ -55,7 +56,7 @@ class Table:
         InputError: two columns of one key.
     """
 
-    number: int
+    name: str
     title: str
     source: str
     columns: Sequence[Column]
@@ -70,7 +71,7 @@ class Table:
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; runs what `data` runs."""
         return {
-            "table": self.number,
+            "table": self.name,
             "title": self.title,
             "source": self.source,
             "columns": {c.key: f"{c.group}, {c.header}" for c in self.columns},

@@ -49,8 +49,9 @@ def page() -> str:
         "figures and the tables; a test holds it equal.",
         "",
         "`fluidkv verify ID` runs the claims under an id, `fluidkv figure ID` writes a figure, "
-        "`fluidkv table N` a table beside our numbers. An item that claims of several places name "
-        "stands with each. *Not reproduced*: an experiment under settings of which some are ours.",
+        "`fluidkv table NAME` a table beside our numbers. An item that claims of several places "
+        "name stands with each. *Not reproduced*: an experiment under settings of which some are "
+        "ours.",
     ]
     for paper, contents in _PAPERS.items():
         lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]
@@ -83,6 +84,9 @@ def _section(
     claims = [c for c in ledger() if c.source.startswith(f"{paper}, ")]
     about = [(claim, items_of(claim)) for claim in claims]
     drawn = [(f.id, items(f.source)) for f in figures() if f.source.startswith(f"{paper}, ")]
+    beside = [
+        (t.name, items(t.source)) for t in tables().values() if t.source.startswith(f"{paper}, ")
+    ]
     lines = []
     for kind, named in contents.items():
         lines += ["", f"| {kind} | claims | outcome | figure, table |", "|---|---|---|---|"]
@@ -90,8 +94,7 @@ def _section(
             item = (kind, number)
             chosen = [claim for claim, of in about if item in of]
             shown = [f"`figure {id}`" for id, of in drawn if item in of]
-            if paper == "Congestion" and kind == "table" and int(number) in tables():
-                shown.append(f"`table {number}`")
+            shown += [f"`table {name}`" for name, of in beside if item in of]
             label = f"({number})" if kind == "equation" else number
             none = without.get(f"{kind} {number}", "none" if shown else "none yet")
             lines.append(

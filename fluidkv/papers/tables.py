@@ -5,22 +5,26 @@ from fluidkv.ledger.table import Table
 from fluidkv.papers.congestion import tables as congestion
 
 _MODULES = (congestion,)
-"""Each has its `TABLES`."""
+"""Each has its `TABLES`, in order."""
+_ELSEWHERE = "; others are claims: fluidkv verify congestion.table-4, and so on"
 
 
-def tables() -> dict[int, Table]:
-    """Every table by its number in Congestion, in order."""
-    found = {table.number: table for module in _MODULES for table in module.TABLES}
-    return dict(sorted(found.items()))
+def tables() -> dict[str, Table]:
+    """Every table by its name, paper after paper: "7" is Congestion's, "routing.2" Routing's."""
+    return {table.name: table for module in _MODULES for table in module.TABLES}
 
 
-def table(number: int) -> Table:
+def table(name: str) -> Table:
     """One table.
 
+    Args:
+        name: as in `tables`; "congestion.7" is "7".
+
     Raises:
-        InputError: a number that no table has.
+        InputError: a name that no table has.
     """
     known = tables()
-    if number not in known:
-        raise InputError("table", number, ", ".join(map(str, known)))
-    return known[number]
+    found = known.get(name.strip().lower().removeprefix("congestion."))
+    if found is None:
+        raise InputError("table", name, f"{', '.join(known)}{_ELSEWHERE}")
+    return found

@@ -1,4 +1,4 @@
-"""`fluidkv table`: a table of the paper beside our own numbers."""
+"""`fluidkv table`: a table of a paper beside our own numbers."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -10,40 +10,36 @@ from fluidkv.cli.options import Json
 from fluidkv.cli.output import give
 from fluidkv.cli.page.page import WIDTH, Page
 from fluidkv.cli.progress import progress
-from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.ledger.table import Column, Row, Table
 
-_ELSEWHERE = "; 4, 5 and 8 are claims: fluidkv verify congestion.table-4, and so on"
-
 
 def table(
-    number: Annotated[
-        str | None, typer.Argument(metavar="[N]", help="Number of a table in Congestion.")
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[N]", help="Number in Congestion, or PAPER.N: 7, routing.2."),
     ] = None,
     json_: Json = False,
 ) -> None:
-    """A table of the paper beside our own numbers. Without N, list them.
+    """A table of a paper beside our own numbers. Without N, list them.
 
-    Runs the same workloads in our engines and sets the columns side by side.
+    Runs the same workloads in our engines and sets the numbers side by side.
 
     [bold]fluidkv table 7[/bold]
     """
-    from fluidkv.papers.tables import tables
+    from fluidkv.papers import tables
 
-    known = tables()
-    if number is None:
+    if name is None:
+        known = tables.tables()
         give(
             lambda: {n: each.title for n, each in known.items()},
-            lambda page: page.rows([(f"{n:>2}", each.title) for n, each in known.items()], width=4),
+            lambda page: page.rows([(n, each.title) for n, each in known.items()], width=11),
             as_json=json_,
         )
         return
-    if number.strip() not in map(str, known):
-        raise InputError("N", number, f"{', '.join(map(str, known))}{_ELSEWHERE}")
-    chosen = known[int(number)]
-    with progress(f"running table {int(number)}"):
+    chosen = tables.table(name)
+    with progress(f"running table {chosen.name}"):
         give(chosen.as_dict, lambda page: say_table(page, chosen), as_json=json_)
 
 
@@ -53,7 +49,7 @@ def say_table(page: Page, table: "Table") -> None:
     cells = [[_cell(row, column) for column in table.columns] for row in rows]
     label = max(len(row.label) for row in rows) + 1
     widths = _widths(table.columns, cells, WIDTH - label)
-    page.title(f"Table {table.number}. {table.title}")
+    page.title(f"{table.source}. {table.title}")
     page.line()
     page.line(" " * label + _groups(table.columns, widths))
     page.line(" " * label + _line([column.header for column in table.columns], widths))

@@ -190,7 +190,7 @@ _GPU_COLUMNS = (
 def _routing_table(number: int, title: str, *cases: Routed) -> Table:
     """A table of runs on Vidur's machine, apart and mixed."""
     return Table(
-        number,
+        str(number),
         f"Request mixing, {title}20,000 requests, inputs of {INPUT}",
         f"Congestion, Table {number}",
         _columns(),
@@ -202,7 +202,7 @@ def _routing_table(number: int, title: str, *cases: Routed) -> Table:
 TABLES: Sequence[Table] = (
     _routing_table(1, "", TABLE_1, TABLE_1_PARTIAL),
     Table(
-        2,
+        "2",
         f"Request mixing on a GPU, 60,000 requests, inputs of {GPU_INPUT}",
         "Congestion, Table 2",
         _GPU_COLUMNS,
@@ -216,7 +216,7 @@ TABLES: Sequence[Table] = (
         gpu_rows,
     ),
     Table(
-        3,
+        "3",
         f"Rate-limited admission, 20,000 requests, inputs of {INPUT}",
         "Congestion, Table 3",
         _columns(),

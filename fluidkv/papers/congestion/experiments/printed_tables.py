@@ -1,7 +1,6 @@
 """Tables 1 to 8 of Congestion as printed: numbers are text, so that digits stay."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 
 Lengths = tuple[int, ...]
 
@@ -110,9 +109,3 @@ TABLE_3_RATE_PER_S, TABLE_3_CAP, TABLE_3_CAPS = 300.0, 5, range(1, 11)
 
 FIGURE_5_SHARE = "25.2"
 FIGURE_24_RATE_PER_S = 7000.0
-
-
-def span(printed: str) -> tuple[Fraction, Fraction]:
-    """All numbers that are printed so, half a unit of the last digit on both sides."""
-    half = Fraction(1, 2 * 10 ** len(printed.partition(".")[2]))
-    return Fraction(printed) - half, Fraction(printed) + half

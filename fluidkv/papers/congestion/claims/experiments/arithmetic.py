@@ -8,7 +8,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import decimal, holds_for, rounds_to
+from fluidkv.ledger.outcomes import decimal, holds_for, rounds_to, span
 from fluidkv.papers.congestion.experiments.a100 import LLAMA_3_8B, PEAK_FLOPS, QWEN_2_5_1_5B
 from fluidkv.papers.congestion.experiments.printed_tables import (
     ROUTED,
@@ -24,7 +24,6 @@ from fluidkv.papers.congestion.experiments.printed_tables import (
     ModelTable,
     PrintedRow,
     Routed,
-    span,
 )
 from fluidkv.papers.congestion.paper import statements
 from fluidkv.verdict import Verdict

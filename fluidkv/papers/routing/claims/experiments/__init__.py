@@ -2,5 +2,7 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.papers.routing.claims.experiments import settings, table_2, table_3
+
+MODULES: tuple[ModuleType, ...] = (settings, table_2, table_3)
 """In the order of the paper; each has its `CLAIMS`."""

@@ -1,0 +1,128 @@
+"""Routing, Table 3 and what abstract, introduction and appendix B say of it."""
+
+from fractions import Fraction
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import decimal, holds_for, span
+from fluidkv.papers.routing.claims.experiments.spans import Span, agree, less, more, ratio
+from fluidkv.papers.routing.instances.printed import REQUESTS_A_GROUP, SHARED, TABLE_2, TABLE_3
+from fluidkv.papers.routing.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+LRU, RLT = TABLE_3["lru"], TABLE_3["rlt"]
+
+
+def _saved(key: str) -> Span:
+    """Per cent that RLT takes off; the row of L-LRU is the unit."""
+    low, high = span(getattr(RLT, key))
+    return 100 * (1 - high), 100 * (1 - low)
+
+
+@CLAIMS.claim(
+    "table-3.hit-rate",
+    "Table 3, abstract, appendix B",
+    "RLT has 6.92 times the hit rate of L-LRU.",
+)
+def _hit_rate() -> Outcome:
+    return agree([(ratio(RLT.hit_rate, LRU.hit_rate), "6.92")], " times")
+
+
+@CLAIMS.claim(
+    "table-3.throughput",
+    "Table 3, abstract, section 1, appendix B",
+    "RLT has 77.4 % more throughput than L-LRU.",
+    expected=Verdict.FAILS,
+)
+def _throughput() -> Outcome:
+    low, high = more(LRU.throughput, RLT.throughput)
+    found = agree([((low, high), "77.4")], " %")
+    first, second = less(TABLE_2["cache-aware+lru"].latency, TABLE_2["lbgr+lru"].latency)
+    return holds_for(
+        found.witness or None,
+        ours=f"1.0 / 0.62: {decimal(100 / Fraction(LRU.throughput) - 100, 1)} % more",
+        paper="77.4 %",
+        note=f"With every rounding {decimal(low, 1)} to {decimal(high, 1)} %: even 1.05 over 0.615 "
+        f"is less. {decimal((first + second) / 2, 1)} % is how much less median latency LBGR with "
+        "LRU has in Table 2, another experiment; 1.0 over 0.62 is what the hit rates give "
+        "(routing.table-3.throughput.from-hit-rates).",
+    )
+
+
+@CLAIMS.claim(
+    "table-3.throughput.from-hit-rates",
+    "Table 3; not stated there",
+    "The throughputs of Table 3 are to each other as the parts of prompts that are computed.",
+    origin=Origin.READING,
+)
+def _from_hit_rates() -> Outcome:
+    part = [1 - Fraction(row.hit_rate) / 100 for row in (RLT, LRU)]
+    found = part[0] / part[1]
+    low, high = span(LRU.throughput)
+    return holds_for(
+        None if low <= found <= high else decimal(found, 3),
+        ours=f"(1 - 0.4193) / (1 - 0.0606) = {decimal(found, 3)}",
+        paper=LRU.throughput,
+        note="One worker that is always busy, and time only for tokens that are computed.",
+    )
+
+
+@CLAIMS.claim(
+    "table-3.medians",
+    "Table 3, appendix B",
+    "RLT takes 45 % off the median latency and 47 % off the median TTFT.",
+    expected=Verdict.FAILS,
+    given=("latency", "ttft", "45", "47"),
+)
+@CLAIMS.claim(
+    "table-3.tails",
+    "Table 3, appendix B",
+    "RLT takes 45 % off the P95 latency and 46 % off the P95 TTFT.",
+    expected=Verdict.FAILS,
+    given=("latency_p95", "ttft_p95", "45", "46"),
+)
+def _percentiles(latency: str, ttft: str, printed: str, printed_ttft: str) -> Outcome:
+    swapped = (
+        "P95 latency and P50 TTFT are exchanged, in the text or in the columns of the table: "
+        "with them exchanged all four agree (routing.table-3.columns-exchanged)."
+    )
+    return agree([(_saved(latency), printed), (_saved(ttft), printed_ttft)], " %", note=swapped)
+
+
+@CLAIMS.claim(
+    "table-3.columns-exchanged",
+    "Table 3, appendix B; with two columns exchanged",
+    "With P95 latency and P50 TTFT exchanged, text and table agree.",
+    origin=Origin.READING,
+    checked="four numbers",
+)
+def _exchanged() -> Outcome:
+    return agree(
+        [
+            (_saved("latency"), "45"),
+            (_saved("latency_p95"), "47"),
+            (_saved("ttft"), "45"),
+            (_saved("ttft_p95"), "46"),
+        ],
+        " %",
+    )
+
+
+@CLAIMS.claim(
+    "tables-2-3.ceiling",
+    "Tables 2 and 3, with the workload of appendix A",
+    "No hit rate exceeds what an infinite cache has: 31/32 of the shared half.",
+    origin=Origin.READING,
+    checked="six hit rates",
+)
+def _ceiling() -> Outcome:
+    most = 100 * Fraction(SHARED) * Fraction(REQUESTS_A_GROUP - 1, REQUESTS_A_GROUP)
+    rates = [row.hit_rate for row in (*TABLE_2.values(), *TABLE_3.values())]
+    above = next((rate for rate in rates if span(rate)[0] > most), None)
+    return holds_for(
+        above,
+        ours=f"at most {decimal(most, 2)} %; the largest is {max(rates, key=Fraction)} %",
+        paper=", ".join(f"{rate} %" for rate in rates),
+        note="On several workers each group is computed once on each worker that it meets, so that "
+        "the ceiling there is lower.",
+    )

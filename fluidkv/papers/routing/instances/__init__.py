@@ -1,0 +1,1 @@
+"""What claims, figures and tables of Routing share: printed numbers, workloads, runs."""

@@ -1,0 +1,147 @@
+"""Routers that weigh a worker's cache against its load by rules with fixed numbers."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fluidkv.errors import InputError
+from fluidkv.routing.router import Choice, View, one_of_best
+from fluidkv.runs.checks import count, real
+
+
+@dataclass(frozen=True)
+class CacheAware:
+    """SGLang's rule: by prefix while the queues are about even, else to the shortest queue.
+
+    Queues are uneven if the longest has more than `balance_abs` requests more than the shortest,
+    and more than `balance_rel` times as many. The request then goes to the shortest (of several the
+    first). Otherwise it goes to the worker with the longest match if that is more than
+    `cache_threshold` of the prompt (which of several: drawn; in SGLang any), else to the worker
+    whose tree is smallest (of several the first).
+
+    Args:
+        cache_threshold: share of the prompt, from 0 to 1.
+        balance_abs: requests, at least 0.
+        balance_rel: at least 0.
+
+    Raises:
+        InputError: a parameter outside of this.
+
+    Source: SGLang, sgl-router, `policies/cache_aware.rs`. The defaults are those of its Python
+    binding in the time of SGLang 0.4.6 (`cache_threshold` 0.5, `balance_abs_threshold` 32,
+    `balance_rel_threshold` 1.0001, trees of at most 2^24 characters, cut back every 60 s); its
+    command line later had 0.3, 64, 1.5, 2^26 and 120 s (`CacheAware(0.3, 64, 1.5)`).
+    """
+
+    cache_threshold: float = 0.5
+    balance_abs: int = 32
+    balance_rel: float = 1.0001
+    label: ClassVar[str] = "cache-aware"
+    looks_at_caches: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= real(self.cache_threshold) <= 1:
+            raise InputError("cache_threshold", self.cache_threshold, "a share from 0 to 1")
+        count("balance_abs", self.balance_abs, least=0)
+        at_least_0("balance_rel", self.balance_rel)
+
+    def start(self, workers: int) -> None:
+        return None
+
+    def route(self, state: None, view: View) -> Choice:
+        most, least = int(view.pending.max()), int(view.pending.min())
+        if most - least > self.balance_abs and most > least * self.balance_rel:
+            return Choice(int(view.pending.argmin()), state)
+        if view.hits.max() / view.length > self.cache_threshold:
+            return Choice(one_of_best(view.hits, view.draws[0]), state)
+        return Choice(int(view.tree.argmin()), state)
+
+    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
+        return state
+
+
+@dataclass(frozen=True)
+class LinearScore:
+    """The highest of affinity x (share of the prompt in the cache) - load x (place among queues).
+
+    The place of a queue is 0 for the shortest, 1 for the longest and in proportion between them; 0
+    for all where all are equal. Which of several workers with the highest score: drawn.
+
+    Args:
+        affinity, load: weights, at least 0.
+
+    Raises:
+        InputError: a weight below 0 or not finite.
+
+    Source: the scorers of prefixes and of queues of llm-d and of the Gateway API's inference
+    extension, whose weights are often 3 and 2, the defaults here; their scorer of memory is not
+    modelled.
+    """
+
+    affinity: float = 3.0
+    load: float = 2.0
+    label: ClassVar[str] = "linear score"
+    looks_at_caches: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        for name in ("affinity", "load"):
+            at_least_0(name, getattr(self, name))
+
+    def start(self, workers: int) -> None:
+        return None
+
+    def route(self, state: None, view: View) -> Choice:
+        shortest = view.pending.min()
+        place = (view.pending - shortest) / max(1, int(view.pending.max() - shortest))
+        score = self.affinity * (view.hits / view.length) - self.load * place
+        return Choice(one_of_best(score, view.draws[0]), state)
+
+    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
+        return state
+
+
+@dataclass(frozen=True)
+class LinearCost:
+    """The lowest of overlap x (prompt tokens to compute) + (tokens of requests not finished).
+
+    To compute are those of the request that are not in the worker's cache, and those of the
+    requests before it. Which of several workers with the lowest cost: drawn.
+
+    Args:
+        overlap: weight of what is to be computed, at least 0; 0 looks at no cache.
+
+    Raises:
+        InputError: a weight below 0 or not finite.
+
+    Source: NVIDIA Dynamo's router, overlap_score_weight x potential prefill blocks + decode blocks,
+    whose default is 1, at temperature 0. Here in tokens, and what a request will emit is not
+    counted, as it is not known.
+    """
+
+    overlap: float = 1.0
+    label: ClassVar[str] = "linear cost"
+    looks_at_caches: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        at_least_0("overlap", self.overlap)
+
+    def start(self, workers: int) -> None:
+        return None
+
+    def route(self, state: None, view: View) -> Choice:
+        to_compute = view.to_compute + (view.length - view.hits)
+        return Choice(one_of_best(-(self.overlap * to_compute + view.active), view.draws[0]), state)
+
+    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
+        return state
+
+
+def at_least_0(argument: str, value: object) -> float:
+    """The value as a float.
+
+    Raises:
+        InputError: not a finite number of at least 0.
+    """
+    number = real(value)
+    if not 0 <= number < float("inf"):
+        raise InputError(argument, value, "a finite number of at least 0")
+    return number
