@@ -1,1 +1,1 @@
-"""What a prefix cache finds of a workload: hit rate by size, for every policy beside the optimum."""
+"""What a prefix cache finds: hit rate by size, for every policy beside the optimum."""
