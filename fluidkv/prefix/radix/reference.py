@@ -136,6 +136,16 @@ class RadixTree:
 
     # ------------------------------------------------------------------------------ what it holds
 
+    def found(self, content: Content) -> int:
+        """Tokens that `match` would find; looking changes nothing."""
+        node, rest, had = self._root, self._whole_pages(content), 0
+        while child := self._child(node, rest):
+            same = self._common(child.key, rest)
+            node, rest, had = child, cut(rest, same, length(rest)), had + same
+            if same < length(child.key):
+                break
+        return had
+
     def holds(self, node: Node) -> bool:
         """Whether a node that `match` returned is still there."""
         return node is self._root or any(each is node for each in self._all())

@@ -81,9 +81,11 @@ class Server(Protocol):
     pool: Pool
     ratio: NewTokens
     arrived: int
-    queue: Collection[Request]
     decoding: Batch
     chunked: Request | None
+
+    @property
+    def waiting(self) -> Collection[Request]: ...
 
 
 def counts_of(
@@ -96,7 +98,7 @@ def counts_of(
     return {
         "running_in": happened.running_in,
         "running": len(in_memory),
-        "waiting": len(server.queue),
+        "waiting": len(server.waiting),
         "used_blocks": used // server.settings.page_size,
         "preempt": len(happened.retracted),
         "admit_new": len(first) - len(happened.resumed),
@@ -108,6 +110,7 @@ def counts_of(
         "recomputed_tokens": happened.recomputed,
         "kv_tokens": sum(request.slots for request in in_memory),
         "new_outputs": 0,
+        "found_tokens": sum(request.prefix for request in first),
     }
 
 
@@ -119,7 +122,7 @@ def row_of(server: Server, batch: Batch | None, happened: Happened) -> Row:
         mode=(batch.mode if batch else Mode.IDLE).value,
         batch=len(batch.requests) if batch else 0,
         running=len(server.decoding.requests),
-        waiting=len(server.queue),
+        waiting=len(server.waiting),
         admitted=len(first),
         retracted=len(happened.retracted),
         completed=0,

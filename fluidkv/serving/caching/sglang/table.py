@@ -5,23 +5,17 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.caching.table import checked_prompts
 
 
-def checked_table(requests: Requests, prompts: Prompts, settings: SglangSettings) -> list[Request]:
+def checked_table(requests: Requests, prompts: Prompts | None, settings: SglangSettings) -> list[Request]:
     """All requests of a table, none of them offered yet.
 
     Raises:
         InputError: prompts or outputs of other lengths than the table says; a request that is not
             admitted even where nobody else is; with `ignore_eos`, one that ends early.
     """
-    for name in ("input_length", "output_length"):
-        said, meant = getattr(prompts, name), getattr(requests, name)
-        if said.shape != meant.shape:
-            raise InputError("prompts", f"{said.size} prompts", f"{meant.size}, one a request")
-        if (said != meant).any():
-            row = int((said != meant).argmax())
-            found = f"{said[row]} tokens in request {row}"
-            raise InputError("prompts", found, f"{meant[row]}, its {name}")
+    prompts = checked_prompts(requests, prompts)
     columns = (
         requests.input_length,
         requests.output_length,
