@@ -15,6 +15,8 @@ from .bound import most_shared as most_shared
 from .bound import offline_bounds as offline_bounds
 from .cluster import Routed as Routed
 from .cluster import run_cluster as run_cluster
+from .engines import ENGINES as ENGINES
+from .engines import Engine as Engine
 from .estimate import Belief as Belief
 from .fleet import Fleet as Fleet
 from .fleet import Traffic as Traffic
