@@ -10,6 +10,7 @@ from .blind import PowerOfTwo as PowerOfTwo
 from .blind import Random as Random
 from .blind import RoundRobin as RoundRobin
 from .bound import Offline as Offline
+from .bound import by_prefix as by_prefix
 from .bound import lpt as lpt
 from .bound import most_shared as most_shared
 from .bound import offline_bounds as offline_bounds
