@@ -3,8 +3,8 @@
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import run_cache
 from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.run import run_cache
 from fluidkv.prefix.stacks import every_size
 from tests.prefix.cases import case
 
