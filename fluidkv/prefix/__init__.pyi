@@ -1,5 +1,9 @@
 from .blocks import run_blocks as run_blocks
 from .cache import TraceCache as TraceCache
+from .curves import HitCurves as HitCurves
+from .curves import ceiling as ceiling
+from .curves import hit_curves as hit_curves
+from .curves import some_capacities as some_capacities
 from .nodes import NodeCache as NodeCache
 from .pieces import Content as Content
 from .pieces import Piece as Piece

@@ -13,6 +13,9 @@ from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import count
 
+Measure = Literal["tokens", "units"]
+"""What a hit rate is a share of: tokens of prompts, or units: pages, references to blocks."""
+
 
 @dataclass(frozen=True, eq=False)
 class CacheRun:
@@ -32,18 +35,17 @@ class CacheRun:
     tokens: np.ndarray
     evicted: np.ndarray
 
-    def hit_rate(self, of: Literal["tokens", "units"] = "tokens", *, first: int = 0) -> float:
+    def hit_rate(self, of: Measure = "tokens", *, first: int = 0) -> float:
         """The share of prompts that was found.
 
         Args:
-            of: tokens, or units: pages, or references to blocks.
+            of: what it is a share of.
             first: requests at the start that are left out.
 
         Raises:
             InputError: another word, or nothing left to speak of.
         """
-        if of not in ("tokens", "units"):
-            raise InputError("of", of, "'tokens' or 'units'")
+        checked_measure(of)
         hits, asked = (
             (self.hit_tokens, self.tokens) if of == "tokens" else (self.hit_units, self.units)
         )
@@ -121,3 +123,10 @@ def places(order: Iterable[int], requests: int) -> list[int]:
     if not found:
         raise InputError("order", found, "at least one request")
     return found
+
+
+def checked_measure(of: Measure) -> Measure:
+    """Raises: InputError: another word."""
+    if of not in ("tokens", "units"):
+        raise InputError("of", of, "'tokens' or 'units'")
+    return of
