@@ -8,7 +8,9 @@ from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.table import checked_prompts
 
 
-def checked_table(requests: Requests, prompts: Prompts | None, settings: SglangSettings) -> list[Request]:
+def checked_table(
+    requests: Requests, prompts: Prompts | None, settings: SglangSettings
+) -> list[Request]:
     """All requests of a table, none of them offered yet.
 
     Raises:
