@@ -14,7 +14,6 @@ With `overlap` the results are those of the pass before, so that a pass is sched
 from collections import deque
 from collections.abc import Collection
 
-from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import Tree
@@ -39,8 +38,7 @@ class SglangEngine:
     """One server. `step` does one iteration.
 
     Args:
-        requests, prompts: the table, of which it serves those that it is offered; prompts None:
-            nobody shares anything.
+        requests, prompts: the table, of which it serves those that it is offered.
         settings: the server's options.
         clock: how long a pass lasts.
         tree: the prefix tree to use, empty; None: the literal one.
@@ -53,7 +51,7 @@ class SglangEngine:
     def __init__(
         self,
         requests: Requests,
-        prompts: Prompts | None,
+        prompts: Prompts,
         settings: SglangSettings,
         clock: IterationClock,
         tree: Tree | None = None,
@@ -61,7 +59,7 @@ class SglangEngine:
         self.all = checked_table(requests, prompts, settings)
         self.settings, self.clock = settings, clock
         if settings.radix and tree is None:
-            tree = RadixTree(settings.page_size, settings.policy)
+            tree = RadixTree(settings.page_size, settings.eviction)
         self.pool = Pool(settings, tree if settings.radix else None)
         self.ratio = NewTokens(settings.conservativeness)
         self.now = 0.0
@@ -215,7 +213,7 @@ class SglangEngine:
 
     def _touch(self) -> None:
         """Now and then those who wait touch their prefixes, the head of the queue last."""
-        if not self.queue or self.settings.policy is not Policy.LRU:
+        if not self.queue or self.settings.eviction != "lru":
             return
         if self._attempts % TOUCH_EVERY == 0:
             for request in reversed(list(self.queue)[:TOUCHED]):
@@ -322,7 +320,6 @@ class SglangEngine:
 
     def _release(self, request: Request, left: int) -> None:
         """Nothing of it enters the tree. Room is made for some passes of those who are left."""
-        request.highest = max(request.highest, request.slots)
         self.pool.free_request(request)
         self.pool.make_room(left * RETRACT_STEPS)
         request.retracted, request.middle_chunks = True, 0
@@ -370,7 +367,7 @@ class SglangEngine:
     # ------------------------------------------------------------------------------------ clock
 
     def _run(self, batch: Batch | None, counts: dict[str, int]) -> None:
-        """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
+        """A pass lasts what it costs. An idle one lasts nothing, or the theory's tick."""
         if batch:
             self.now += self.clock.duration(counts["kv_tokens"], counts["prefill_tokens"])
             batch.ended_at = self.now
