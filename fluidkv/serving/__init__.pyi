@@ -39,6 +39,7 @@ from .metastability.two_starts import two_starts as two_starts
 from .records.replay import Replay as Replay
 from .records.replay import read_records as read_records
 from .records.replay import replay as replay
+from .records.sglang_radix import RadixRecord as RadixRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
 from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
