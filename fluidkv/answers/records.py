@@ -6,16 +6,10 @@ for answer in replay_records(read_files(["records/"])):
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.serving.records.replay import (
-    Replay,
-    VidurCounts,
-    VllmRecord,
-    read_records,
-    replay,
-)
+from fluidkv.serving.records.replay import Record, Replay, read_records, replay
 
 _ABSENT = "no such field"  # as the reader of records has it
 
@@ -24,20 +18,15 @@ _ABSENT = "no such field"  # as the reader of records has it
 class RecordAnswer:
     """A record and its replay."""
 
-    record: VllmRecord | VidurCounts
+    record: Record
     result: Replay
-
-    @property
-    def engine(self) -> Literal["vllm", "vidur"]:
-        """Whose record it is."""
-        return "vllm" if isinstance(self.record, VllmRecord) else "vidur"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the keys are explained in docs/engines.md."""
         record, result, difference = self.record, self.result, self.result.difference
         return {
             "file": record.source,
-            "engine": self.engine,
+            "engine": record.engine,
             "version": record.version,
             "equal": result.equal,
             "rows": result.rows,
@@ -55,7 +44,7 @@ class RecordAnswer:
         }
 
 
-def read_files(files: Iterable[str]) -> list[VllmRecord | VidurCounts]:
+def read_files(files: Iterable[str]) -> list[Record]:
     """Every record in these files and folders, in their order.
 
     Raises:
@@ -65,7 +54,7 @@ def read_files(files: Iterable[str]) -> list[VllmRecord | VidurCounts]:
 
 
 def replay_records(
-    records: Iterable[VllmRecord | VidurCounts],
+    records: Iterable[Record],
     *,
     on_progress: Callable[[str], None] | None = None,
 ) -> Iterator[RecordAnswer]:
@@ -83,12 +72,12 @@ def replay_records(
         yield RecordAnswer(record, replay(record, on_progress=show))
 
 
-def _read(file: str) -> list[VllmRecord | VidurCounts]:
+def _read(file: str) -> list[Record]:
     try:
         return read_records(file)
     except InputError as error:
         if error.value != _ABSENT:
             raise
         where, _, name = error.argument.rpartition(": ")
-        allowed = f"a record of vLLM's or Vidur's scheduler; this has no field {name!r}"
+        allowed = f"a record of vLLM, SGLang or Vidur; this has no field {name!r}"
         raise InputError("FILE", where or file, allowed) from None

@@ -15,7 +15,20 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.cache import run_cache
+from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.trie import Trie
 from fluidkv.runs.requests import Requests
+
+
+def most_shared(trie: Trie) -> Int[np.ndarray, " request"]:
+    """Of each prompt, the tokens with which an earlier one and its answer begin.
+
+    Args:
+        trie: of prompts with their answers.
+    """
+    everything = trie.total * trie.granularity.page
+    return run_cache(trie, everything, Policy.LRU).hit_tokens
 
 
 class Offline(NamedTuple):
@@ -51,7 +64,7 @@ def offline_bounds(
 
     Args:
         requests: with their times.
-        shared: most prompt tokens that each may find (`fluidkv.routing.paths.most_shared`).
+        shared: most prompt tokens that each may find (`most_shared`).
         costs: seconds of service, with that in the cache.
         workers: how many, at least 1.
         at_once: requests that a worker serves at the same time, each as fast as alone.

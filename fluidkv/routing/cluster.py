@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.trie import Trie
 from fluidkv.routing.estimate import Belief, SentTree
-from fluidkv.routing.paths import Paths
 from fluidkv.routing.plain import Event, Times
 from fluidkv.routing.router import Router, View
 from fluidkv.runs.requests import Requests
@@ -68,7 +68,7 @@ class Routed(NamedTuple):
 
 def run_cluster(
     requests: Requests,
-    paths: Paths,
+    trie: Trie,
     workers: Sequence[Worker],
     router: Router,
     *,
@@ -80,7 +80,7 @@ def run_cluster(
 
     Args:
         requests: with their times, seconds.
-        paths: of their prompts (`paths_of`).
+        trie: of their prompts (`trie_of`, without answers).
         workers: new ones, at least 1.
         router: the rule.
         belief: what it knows of the caches; None: everything that was sent.
@@ -92,10 +92,10 @@ def run_cluster(
     """
     if not workers:
         raise InputError("workers", 0, "at least 1")
-    if len(paths.prompts) != len(requests):
+    if len(trie) != len(requests):
         allowed = f"{len(requests)}, one for each request"
-        raise InputError("paths", f"{len(paths.prompts)} prompts", allowed)
-    run = _Run(requests, paths, workers, router, belief or Belief())
+        raise InputError("trie", f"{len(trie)} prompts", allowed)
+    run = _Run(requests, trie, workers, router, belief or Belief())
     draws = np.random.default_rng(seed).random((len(requests), 2)).tolist()
     for index in range(len(requests)):
         run.arrives(index, draws[index])
@@ -115,7 +115,7 @@ class _Run:
     def __init__(
         self,
         requests: Requests,
-        paths: Paths,
+        trie: Trie,
         workers: Sequence[Worker],
         router: Router,
         belief: Belief,
@@ -125,7 +125,7 @@ class _Run:
         self.state: Any = router.start(len(workers))
         self.tickets: dict[int, Any] = {}
         self.belief = belief
-        self.tree = SentTree(paths, len(workers), belief) if router.looks_at_caches else None
+        self.tree = SentTree(trie, len(workers), belief) if router.looks_at_caches else None
         self.nobody = np.zeros(len(workers), np.int64)
         self.pending, self.to_compute, self.active = (self.nobody.copy() for _ in range(3))
         self.worker: list[int] = []

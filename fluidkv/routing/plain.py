@@ -8,6 +8,7 @@ import heapq
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from fluidkv.prefix.cache import TraceCache
 from fluidkv.routing.affine import at_least_0
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
@@ -51,15 +52,28 @@ class Service:
 
 
 class Cache(Protocol):
-    """One worker's prefix cache, over the prompts and answers of a table."""
+    """One worker's prefix cache, asked by requests of a table."""
 
-    def request(self, index: int) -> int:
-        """Tokens of its prompt that are there; then prompt and answer are, and others may go."""
+    def request(self, request: int) -> int:
+        """Tokens of its prompt that are there; then all of it is, and others may go."""
         ...
 
-    def found(self, index: int) -> int:
+    def found(self, request: int) -> int:
         """Tokens of its prompt that are there; looking changes nothing."""
         ...
+
+
+class PromptTokens:
+    """A `TraceCache` whose answers are tokens of prompts."""
+
+    def __init__(self, cache: TraceCache) -> None:
+        self.cache = cache
+
+    def request(self, request: int) -> int:
+        return self.cache.trie.hit_tokens(request, self.cache.request(request))
+
+    def found(self, request: int) -> int:
+        return self.cache.trie.hit_tokens(request, self.cache.found(request))
 
 
 class Times(NamedTuple):

@@ -11,7 +11,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.measured import measure, read_timeseries
-from fluidkv.serving.records.replay import VllmRecord, read_records, replay
+from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records, replay
 from fluidkv.traces import bench_capacity, format_names, read_trace, write_mooncake, write_vidur
 from fluidkv.traces.vllm_log import read_vllm_log
 from fluidkv.traces.vllm_meta import read_vllm_server
@@ -79,7 +79,8 @@ def _a_record(folder: Path, chance: Random) -> None:
     path.write_bytes(mutated(chance.choice((_RECORD, json.dumps(COUNTS))), chance))
     for record in read_records(path):
         assert all(text.isprintable() for text in (record.source, record.version, *record.notes))
-        runs = [record] if isinstance(record, VllmRecord) else record.runs
+        assert isinstance(record, VllmRecord | VidurCounts)
+        runs = record.runs if isinstance(record, VidurCounts) else [record]
         tokens = sum(run.requests.output_length.sum() for run in runs)
         if tokens <= _WORK and sum(run.requests.input_length.sum() for run in runs) <= _WORK:
             replay(record)

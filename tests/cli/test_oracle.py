@@ -63,12 +63,12 @@ def test_files_after_one_that_differs_are_replayed_too(capsys, tmp_path):
 
 
 def test_a_bad_file_is_told_before_anything_is_replayed(capsys, tmp_path):
-    path = changed_record(tmp_path, prefix_caching=True)
+    path = changed_record(tmp_path, async_scheduling=True)
     assert main(["oracle", str(OURS), str(path)]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("fluidkv: ")
-    assert captured.err.endswith("prefix_caching: got True; allowed: false; not modelled\n")
+    assert captured.err.endswith("async_scheduling: got True; allowed: false; not modelled\n")
     assert captured.err.count("\n") == 1
 
 
@@ -132,7 +132,7 @@ def test_a_file_that_is_no_record_is_named_as_such(capsys, tmp_path):
     assert main(["oracle", str(path)]) == 2
     err = capsys.readouterr().err
     assert err.startswith("fluidkv: FILE: got '")
-    assert "a record of vLLM's or Vidur's scheduler; this has no field 'engine'" in err
+    assert "a record of vLLM, SGLang or Vidur; this has no field 'engine'" in err
 
 
 @pytest.mark.parametrize("argv", [["no-such-file.json"], []])

@@ -2,21 +2,24 @@
 
 import json
 from collections import Counter
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import Json
 from fluidkv.cli.page.numbers import counted
-from fluidkv.cli.page.page import Page
+from fluidkv.cli.page.page import WIDTH, Page
 from fluidkv.cli.progress import progress
 
 if TYPE_CHECKING:
     from fluidkv.answers.records import RecordAnswer
 
 _NAME = 32  # columns of a file's name
+_CELL = 38  # what of a cell stands beside it, in 80 columns
+_NOTHING = "nothing"
 
 
 def oracle(
@@ -27,8 +30,9 @@ def oracle(
 ) -> int:
     """Replay record files of real schedulers, and say whether every row is equal.
 
-    Takes per-step records of vLLM's scheduler and run counts of Vidur's. Exits
-    with 1 if one differs, and shows the first row that does.
+    Takes per-step records of vLLM's scheduler, calls on SGLang's prefix tree, and
+    run counts of Vidur's scheduler. Exits with 1 if one differs, and shows the
+    first row that does.
 
     [bold]fluidkv oracle records/[/bold]
     """
@@ -53,20 +57,43 @@ def oracle(
 
 def _say(page: Page, name: str, answer: "RecordAnswer") -> None:
     """The answer in words; what differs and what is to be noted below it."""
-    difference = answer.result.difference
+    record, difference = answer.record, answer.result.difference
     said = f"equal, {_counted(answer)}"
     if difference is not None:
         said = f"DIFFERS at {difference.where}"
-    page.line(f"{name:<{_NAME}} {answer.engine} {answer.record.version}: {said}")
+    page.line(f"{name:<{_NAME}} {record.engine} {record.version}: {said}")
     for column, recorded, replayed in difference.values if difference else ():
-        page.line(f"  {column:<{_NAME - 2}} recorded {recorded:,}, replayed {replayed:,}")
-    for note in answer.record.notes:
+        for line in _both(column, recorded, replayed):
+            page.line(line)
+    for note in record.notes:
         page.line(f"  note: {note}")
 
 
 def _counted(answer: "RecordAnswer") -> str:
-    result = answer.result
-    if answer.engine == "vllm":
-        return counted(result.rows, "row")
+    result, unit = answer.result, answer.record.unit
+    if unit != "run":
+        return counted(result.rows, unit)
     numbers = f"{result.evictions:,} evictions, {result.iterations:,} iterations"
-    return f"{counted(result.rows, 'run')}, {numbers}"
+    return f"{counted(result.rows, unit)}, {numbers}"
+
+
+def _both(column: str, recorded: Any, replayed: Any) -> list[str]:
+    """What a column says in both: in one line, or in two where one is too short.
+
+    Of two lists, the first places that differ.
+    """
+    if isinstance(recorded, list) and isinstance(replayed, list):
+        pairs = enumerate(zip_longest(recorded, replayed, fillvalue=_NOTHING))
+        place, (recorded, replayed) = next((i, both) for i, both in pairs if both[0] != both[1])
+        column = f"{column}[{place}]"
+    one, other = (f"recorded {_cell(recorded)}", f"replayed {_cell(replayed)}")
+    start = f"  {column:<{_NAME - 2}} "
+    line = f"{start}{one}, {other}"
+    return [line] if len(line) <= WIDTH else [start + one, " " * len(start) + other]
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    text = value if value is _NOTHING else json.dumps(value)
+    return text if len(text) <= _CELL else f"{text[: _CELL - 3]}..."

@@ -7,6 +7,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, length
 from fluidkv.prefix.radix.values import Evicted, Match, Tree
 
@@ -44,6 +45,9 @@ class Row:
 class Operations:
     """A tree, a pool, and the rows of requests. Each call returns its counts, as `COLUMNS` says.
 
+    So calls raise InputError where no server could make them: a request that nobody knows, an
+    unlock without a lock, tokens that the request does not hold.
+
     Args:
         tree: empty.
         capacity: tokens of the pool.
@@ -65,16 +69,24 @@ class Operations:
 
     def lock(self, request: int) -> list[Any]:
         """The request's node; the result is negative, as in SGLang."""
-        row = self._rows[request]
+        row = self._row(request)
+        if row.node is None or not self.tree.holds(row.node):
+            raise InputError("request", request, "one whose last match is still in the tree")
         row.locked.append(row.node)
         return self._said("L", -self.tree.lock(row.node))
 
     def unlock(self, request: int) -> list[Any]:
         """Its oldest lock."""
-        return self._said("U", self.tree.unlock(self._rows[request].locked.popleft()))
+        row = self._row(request)
+        if not row.locked:
+            raise InputError("request", request, "one that has a lock")
+        return self._said("U", self.tree.unlock(row.locked.popleft()))
 
     def allocate(self, request: int, tokens: int) -> list[Any]:
-        """Room for so many in all: what the row lacks, in whole pages; -1 where it does not fit."""
+        """Room for so many in all: what the row lacks, in whole pages; -1 where it does not fit.
+
+        What has to be evicted for it goes first, and is gone even where that is not enough.
+        """
         row, page = self._rows.setdefault(request, Row()), self.tree.page_size
         lacking = max(-(-tokens // page) * page - row.tokens, 0)
         self._evict(lacking - self.available)
@@ -86,23 +98,35 @@ class Operations:
 
     def insert(self, request: int, content: Content, priority: int, inserted: int) -> list[Any]:
         """What the tree had of it, beyond what the row shares already, goes back to the pool."""
-        row, page = self._rows[request], self.tree.page_size
+        row, page = self._row(request), self.tree.page_size
+        pages = length(content) // page * page
+        if pages > row.tokens:
+            raise InputError("sequence", f"{pages} tokens", f"the {row.tokens} of the row at most")
         had = self.tree.insert(content, priority, inserted)
+        if had < min(row.in_tree, pages):
+            said = "one whose beginning is locked: what it shared with the tree was evicted"
+            raise InputError("request", request, said)
         self.available += max(had - row.in_tree, 0)
-        row.in_tree = max(row.in_tree, length(content) // page * page)
+        row.in_tree = max(row.in_tree, pages)
         return self._said("I", had)
 
     def free(self, request: int) -> list[Any]:
-        """What the tree does not hold of the row; the request may begin again with a match."""
-        row = self._rows[request]
+        """What the tree does not hold of the row."""
+        row = self._row(request)
         given = row.tokens - row.in_tree
         row.tokens = row.in_tree
         self.available += given
         return self._said("F", given)
 
     def evict(self, tokens: int) -> list[Any]:
+        """Whole leaves, until so many tokens are free."""
         self._evict(tokens)
         return self._said("E", sum(each.length for each in self._evicted))
+
+    def _row(self, request: int) -> Row:
+        if request not in self._rows:
+            raise InputError("request", request, "one that matched or allocated before")
+        return self._rows[request]
 
     def _evict(self, tokens: int) -> None:
         self._evicted = self.tree.evict(tokens)

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from fluidkv.prefix.pieces import Content, common, cut, length
-from fluidkv.prefix.radix.values import Evicted, Match, SplitBirth, checked_page, key_of
+from fluidkv.prefix.policies import Policy, key
+from fluidkv.prefix.radix.values import Evicted, Match, SplitBirth, checked_page, checked_policy
 
 
 @dataclass(eq=False)
@@ -43,7 +44,7 @@ class RadixTree:
 
     Args:
         page_size: tokens; sequences are shared in whole pages, from their beginning.
-        policy: "lru", "mru", "fifo", "filo", "lfu", "priority" or "slru".
+        policy: one of `values.POLICIES`.
         split_birth: which of SGLang's two trees; they differ in nothing else.
 
     Raises:
@@ -51,10 +52,13 @@ class RadixTree:
     """
 
     def __init__(
-        self, page_size: int = 1, policy: str = "lru", split_birth: SplitBirth = SplitBirth.OLD
+        self,
+        page_size: int = 1,
+        policy: Policy = Policy.LRU,
+        split_birth: SplitBirth = SplitBirth.OLD,
     ) -> None:
         self.page_size = checked_page(page_size)
-        self._key = key_of(policy)
+        self.policy = checked_policy(policy)
         self._split_birth = split_birth
         self._tick = count().__next__
         self._root = Node((), None, 0, 0)
@@ -108,7 +112,7 @@ class RadixTree:
             leaves = [node for node in self._all() if node.evictable]
             if not leaves:
                 break
-            leaf = min(leaves, key=self._key)
+            leaf = min(leaves, key=lambda node: key(self.policy, node))
             first, depth = leaf.key[0], sum(length(each.key) for each in leaf.path())
             own = length(leaf.key)
             gone.append(Evicted(depth - own, own, first.segment, first.start))

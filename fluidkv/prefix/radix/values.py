@@ -1,32 +1,14 @@
-"""What both trees take and give: the order of eviction, birth times of split nodes, results."""
+"""What both trees take and give: policies, birth times of split nodes, results."""
 
-from collections.abc import Callable
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content
+from fluidkv.prefix.policies import Policy
 
-
-class Used(Protocol):
-    """What a node remembers of its use. Times are readings of the tree's clock, which counts."""
-
-    used: int
-    born: int
-    hits: int
-    priority: int
-
-
-KEYS: dict[str, Callable[[Used], tuple[int, ...]]] = {
-    "lru": lambda node: (node.used,),
-    "mru": lambda node: (-node.used,),
-    "fifo": lambda node: (node.born,),
-    "filo": lambda node: (-node.born,),
-    "lfu": lambda node: (node.hits, node.used),
-    "priority": lambda node: (node.priority, node.used),
-    "slru": lambda node: (node.hits >= 2, node.used),
-}
-"""The leaf with the lowest goes first. No two leaves are alike: equal times lie on one path."""
+POLICIES = tuple(map(Policy, ("lru", "mru", "fifo", "filo", "lfu", "priority", "slru")))
+"""Those of SGLang. Each orders leaves, no two of which are alike: equal times lie on one path."""
 
 
 class SplitBirth(Enum):
@@ -82,8 +64,9 @@ def checked_page(page_size: int) -> int:
     return page_size
 
 
-def key_of(policy: str) -> Callable[[Used], tuple[int, ...]]:
+def checked_policy(policy: Policy) -> Policy:
     """Raises: InputError: a policy that is not SGLang's."""
-    if policy not in KEYS:
-        raise InputError("policy", policy, "one of " + ", ".join(KEYS))
-    return KEYS[policy]
+    if policy not in POLICIES:
+        said = ", ".join(each.value for each in POLICIES)
+        raise InputError("policy", getattr(policy, "value", policy), f"one of {said}")
+    return policy

@@ -1,6 +1,6 @@
-"""What real schedulers did, read from record files and replayed here, integer by integer.
+"""What real schedulers and caches did, read from record files and replayed here, row by row.
 
-Two formats: per-step records of vLLM's scheduler and run counts of Vidur's (`docs/engines.md`).
+`KINDS` lists the formats, which `docs/engines.md` describes; a new one is a line there and a file.
 """
 
 import os
@@ -9,61 +9,49 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fluidkv.errors import InputError
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import VIDUR_SARATHI
-from fluidkv.serving.records.fields import read_object
+from fluidkv.serving.records.comparison import Difference, Progress, Record, Replay
+from fluidkv.serving.records.fields import Fields, read_object
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
-from fluidkv.serving.reference import Engine
+from fluidkv.serving.records.vllm_prefix import VllmPrefixRecord, vllm_prefix_record
 
 __all__ = [
     "Difference",
+    "Record",
     "Replay",
     "VidurCounts",
     "VidurRun",
+    "VllmPrefixRecord",
     "VllmRecord",
     "read_records",
     "replay",
 ]
 
-Progress = Callable[[str], None]
-_EVERY = 64  # steps between two reports of progress
-
 
 @dataclass(frozen=True)
-class Difference:
-    """The first row that differs.
+class Kind:
+    """A format.
 
     Args:
-        row: from 0: the step of vLLM, the run of Vidur.
-        where: the row in words.
-        values: (column, recorded, replayed) of each column that differs, in the file's order.
+        engine: what field `engine` says.
+        mark: the field that tells it from the engine's other kinds, by being there and not false;
+            None: what has no other mark.
+        read: from the fields to the record.
     """
 
-    row: int
-    where: str
-    values: tuple[tuple[str, int, int], ...]
+    engine: str
+    mark: str | None
+    read: Callable[[Fields], Record]
 
 
-@dataclass(frozen=True)
-class Replay:
-    """A replay, up to its end or to the first difference.
-
-    Args:
-        equal: every row is.
-        rows: how many rows are equal, from the first on: steps of vLLM, runs of Vidur.
-        evictions, iterations: of the replay, as far as it went.
-        difference: None where equal.
-    """
-
-    equal: bool
-    rows: int
-    evictions: int
-    iterations: int
-    difference: Difference | None
+KINDS = (
+    Kind("vllm", "prefix_caching", vllm_prefix_record),
+    Kind("vllm", None, vllm_record),
+    Kind("vidur", None, vidur_counts),
+)
 
 
-def read_records(path: str | Path) -> list[VllmRecord | VidurCounts]:
+def read_records(path: str | Path) -> list[Record]:
     """The record in a file; or all in a folder, by name.
 
     Raises:
@@ -79,84 +67,32 @@ def read_records(path: str | Path) -> list[VllmRecord | VidurCounts]:
     return [_record(file) for file in files]
 
 
-def _record(path: Path) -> VllmRecord | VidurCounts:
+def _record(path: Path) -> Record:
     fields = read_object(path)
-    match fields.text("engine"):
-        case "vllm":
-            return vllm_record(fields)
-        case "vidur":
-            return vidur_counts(fields)
-        case other:
-            raise fields.wrong("engine", other, "'vllm' or 'vidur'")
+    engine = fields.text("engine")
+    kinds = [kind for kind in KINDS if kind.engine == engine]
+    if not kinds:
+        known = [repr(name) for name in dict.fromkeys(kind.engine for kind in KINDS)]
+        raise fields.wrong("engine", engine, f"{', '.join(known[:-1])} or {known[-1]}")
+    marked = [kind for kind in kinds if kind.mark and _says(fields, kind.mark)]
+    plain = [kind for kind in kinds if kind.mark is None]
+    if not marked + plain:
+        marks = " or ".join(f"{kind.mark!r}" for kind in kinds)
+        raise fields.wrong("engine", engine, f"a file with field {marks}")
+    return (marked + plain)[0].read(fields)
 
 
-def replay(record: VllmRecord | VidurCounts, *, on_progress: Progress | None = None) -> Replay:
+def _says(fields: Fields, mark: str) -> bool:
+    return fields.values.get(mark, False) is not False
+
+
+def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
     """Run what the record says was run, and compare. It stops at the first row that differs.
 
     Args:
         on_progress: called now and then with where the replay is.
 
     Raises:
-        InputError: a run of Vidur's that would never end: an evicted request that has grown past
-            what the watermark lets in.
+        InputError: a run that would never end, a call that cannot be made.
     """
-    say = on_progress or (lambda _: None)
-    if isinstance(record, VllmRecord):
-        return _replay_steps(record, say)
-    return _replay_runs(record, say)
-
-
-def _replay_steps(record: VllmRecord, say: Progress) -> Replay:
-    engine = Engine(record.requests, record.rules, record.limits, IterationClock.iterations())
-    evictions = 0
-    for step, row in enumerate(record.rows.tolist()):
-        if step % _EVERY == 0:
-            say(f"step {step:,} of {len(record.rows):,}")
-        counts = engine.step()
-        evictions += counts["preempt"]
-        ours = [counts[name] for name in record.columns]
-        if ours != row:
-            difference = _difference(step, f"step {step:,}", record.columns, row, ours)
-            return Replay(False, step, evictions, step + 1, difference)
-    return Replay(True, len(record.rows), evictions, len(record.rows), None)
-
-
-def _replay_runs(record: VidurCounts, say: Progress) -> Replay:
-    all_evictions = all_iterations = 0
-    for place, run in enumerate(record.runs):
-        evictions, iterations = _to_the_end(record.source, run, say)
-        all_evictions += evictions
-        all_iterations += iterations
-        recorded = [run.evictions, run.iterations]
-        if recorded != [evictions, iterations]:
-            names, ours = ("evictions", "iterations"), [evictions, iterations]
-            where = f"run {place + 1}, {run.label}"
-            difference = _difference(place, where, names, recorded, ours)
-            return Replay(False, place, all_evictions, all_iterations, difference)
-    return Replay(True, len(record.runs), all_evictions, all_iterations, None)
-
-
-def _to_the_end(source: str, run: VidurRun, say: Progress) -> tuple[int, int]:
-    """Evictions and iterations until every request is done."""
-    engine = Engine(run.requests, VIDUR_SARATHI, run.limits, IterationClock.iterations())
-    evictions = 0
-    while engine.done < len(run.requests):
-        if engine.iteration % _EVERY == 0:
-            say(f"{run.label}: {engine.done:,} of {len(run.requests):,} requests done")
-        counts = engine.step()
-        evictions += counts["preempt"]
-        if not counts["sched_reqs"]:  # nothing runs, and the head grew past the watermark
-            length = engine.waiting[0].length
-            raise InputError(
-                f"{source}: {run.label}",
-                f"a request evicted at {length} tokens",
-                "a watermark that lets it in again",
-            )
-    return evictions, engine.iteration
-
-
-def _difference(
-    row: int, where: str, names: tuple[str, ...], recorded: list[int], ours: list[int]
-) -> Difference:
-    triples = zip(names, recorded, ours, strict=True)
-    return Difference(row, where, tuple(each for each in triples if each[1] != each[2]))
+    return record.replay(on_progress or (lambda _: None))

@@ -5,13 +5,18 @@ of its own, which go before the common ones.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VIDUR_SARATHI
 from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.records.comparison import EVERY, Progress, Replay, difference
 from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.reference import Engine
 
 MOST_REQUESTS = 10**7
 """In a run. A file names a number; a table of so many is made of it."""
@@ -38,6 +43,27 @@ class VidurCounts:
     version: str
     notes: tuple[str, ...]
     runs: tuple[VidurRun, ...]
+    engine: ClassVar[str] = "vidur"
+    unit: ClassVar[str] = "run"
+
+    def replay(self, on_progress: Progress) -> Replay:
+        """Every run to its end.
+
+        Raises:
+            InputError: a run that would never end: an evicted request that has grown past what
+                the watermark lets in.
+        """
+        all_evictions = all_iterations = 0
+        for place, run in enumerate(self.runs):
+            evictions, iterations = _to_the_end(self.source, run, on_progress)
+            all_evictions += evictions
+            all_iterations += iterations
+            recorded, ours = [run.evictions, run.iterations], [evictions, iterations]
+            if recorded != ours:
+                where = f"run {place + 1}, {run.label}"
+                differs = difference(place, where, ("evictions", "iterations"), recorded, ours)
+                return Replay(False, place, all_evictions, all_iterations, differs)
+        return Replay(True, len(self.runs), all_evictions, all_iterations, None)
 
 
 def vidur_counts(fields: Fields) -> VidurCounts:
@@ -59,6 +85,25 @@ def vidur_counts(fields: Fields) -> VidurCounts:
     if commit != VIDUR_SARATHI.version:
         notes.insert(0, f"commit {commit}: replayed under the rules of {VIDUR_SARATHI.version}")
     return VidurCounts(fields.where, commit, tuple(notes), tuple(runs))
+
+
+def _to_the_end(source: str, run: VidurRun, say: Progress) -> tuple[int, int]:
+    """Evictions and iterations until every request is done."""
+    engine = Engine(run.requests, VIDUR_SARATHI, run.limits, IterationClock.iterations())
+    evictions = 0
+    while engine.done < len(run.requests):
+        if engine.iteration % EVERY == 0:
+            say(f"{run.label}: {engine.done:,} of {len(run.requests):,} requests done")
+        counts = engine.step()
+        evictions += counts["preempt"]
+        if not counts["sched_reqs"]:  # nothing runs, and the head grew past the watermark
+            length = engine.waiting[0].length
+            raise InputError(
+                f"{source}: {run.label}",
+                f"a request evicted at {length} tokens",
+                "a watermark that lets it in again",
+            )
+    return evictions, engine.iteration
 
 
 def _run(fields: Fields) -> VidurRun:

@@ -4,38 +4,34 @@ The format: configuration; `output_lengths` in order of arrival; `arrived_by_ste
 come before a step was scheduled; `columns` and `records`, a row a step. Steps count from 0.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Int
 
-from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields
-from fluidkv.serving.rules import EngineRules, Gate
+from fluidkv.serving.records.table import COUNT, read_steps
+from fluidkv.serving.records.vllm_settings import (
+    NOT_MODELLED,
+    largest_of,
+    limits_of,
+    of_version,
+    rules_of,
+    version_of,
+)
+from fluidkv.serving.reference import Engine
+from fluidkv.serving.rules import EngineRules
 
-STEP = "step"
 COLUMNS = (
     *("running_in", "running", "waiting", "used_blocks", "preempt", "admit_new", "admit_resumed"),
     *("completed", "sched_reqs", "tokens"),
 )
 """What is compared; as in `reference.COUNTS`."""
-
-_OF_0_11 = {"watermark": 0.0, "reserve_full_isl": False}  # settings that 0.11 did not have
-_NOT_MODELLED = "not modelled"
-_ONE_VALUE = {  # scheduler settings that a file may name; their defaults are what is modelled
-    "policy": "fcfs",
-    "enable_chunked_prefill": True,
-    "long_prefill_token_threshold": 0,
-    "long_prefill_token_threshold_adaptive": False,
-    "prefill_schedule_interval": 1,
-    "num_speculative_tokens": 0,
-    "num_lookahead_tokens": 0,
-    "max_num_active_seqs": None,
-    "max_num_scheduled_tokens": None,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +54,14 @@ class VllmRecord:
     requests: Requests
     columns: tuple[str, ...]
     rows: Int[np.ndarray, "step column"]
+    engine: ClassVar[str] = "vllm"
+    unit: ClassVar[str] = "row"
+
+    def replay(self, on_progress: Progress) -> Replay:
+        """Steps of the literal engine."""
+        engine = Engine(self.requests, self.rules, self.limits, IterationClock.iterations())
+        rows = self.rows.tolist()
+        return step_by_step(self.columns, rows, engine.step, "preempt", on_progress)
 
 
 def vllm_record(fields: Fields) -> VllmRecord:
@@ -67,72 +71,16 @@ def vllm_record(fields: Fields) -> VllmRecord:
         InputError: naming file and field: missing, of another kind, not modelled, not fitting the
             others; a request that is larger than the memory.
     """
-    version = fields.text("version")
-    if version.startswith("0.11."):
-        fields.values = _OF_0_11 | fields.values
-    fields.only("prefix_caching", False, _NOT_MODELLED)
-    fields.only("async_scheduling", False, _NOT_MODELLED)
-    for name in fields.values.keys() & _ONE_VALUE.keys():
-        fields.only(name, _ONE_VALUE[name], _NOT_MODELLED)
-    rules = VLLM if fields.flag("reserve_full_isl") else replace(VLLM, gate=Gate.FIRST_CHUNK)
-    notes: list[str] = []
-    limits = _limits(fields, notes)
-    columns, rows = _table(fields)
+    version = version_of(fields)
+    fields.only("prefix_caching", False, NOT_MODELLED)
+    rules, notes = rules_of(fields), []
+    limits = limits_of(fields, notes)
+    columns, rows = read_steps(fields, dict.fromkeys(COLUMNS, COUNT))
     requests = _requests(fields, limits, len(rows))
-    notes += _of_version(version, rules, limits)
+    notes += of_version(version, rules, limits)
     notes += fields.notes(fields.unused())
-    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, rows)
-
-
-def _of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
-    if version == VLLM.version:
-        return []
-    old = rules.gate is VLLM_0_11.gate and limits.watermark == 0
-    if version.startswith("0.11.") and old:
-        return []
-    return [f"version {version}: replayed under the rules of {VLLM.version}"]
-
-
-def _limits(fields: Fields, notes: list[str]) -> Limits:
-    """`usable_blocks` is what the scheduler had; the capacity is what somebody asked for."""
-    size, blocks = fields.integer("block_size"), fields.integer("usable_blocks")
-    capacity = fields.integer("capacity_tokens")
-    if blocks != capacity // size:
-        notes.append(
-            f"usable_blocks {blocks:,}, not the {capacity // size:,} of capacity_tokens: "
-            f"replayed with {blocks:,}"
-        )
-    caps = fields.cap("max_num_seqs"), fields.cap("max_num_batched_tokens")
-    watermark = fields.any("watermark")
-    try:
-        return Limits(blocks * size, size, *caps, watermark)
-    except InputError as error:
-        raise fields.wrong(error.argument, error.value, error.allowed) from None
-
-
-def _table(fields: Fields) -> tuple[tuple[str, ...], np.ndarray]:
-    """Columns to compare, and their rows; the steps are looked at and go."""
-    names = fields.items("columns")
-    for place, name in enumerate(names):
-        if name not in (STEP, *COLUMNS):
-            known = ", ".join((STEP, *COLUMNS))
-            raise fields.wrong(f"columns[{place}]", name, f"one of {known}")
-        if name in names[:place]:
-            raise fields.wrong(f"columns[{place}]", f"{name} twice", "each column once")
-    compared = [place for place, name in enumerate(names) if name != STEP]
-    if not compared:
-        raise fields.wrong("columns", names, "at least one column that is counted")
-    rows = fields.items("records")
-    for step, row in enumerate(rows):
-        if not isinstance(row, list) or len(row) != len(names):
-            raise fields.wrong(f"records[{step}]", row, f"a row of {len(names)} numbers")
-        for name, value in zip(names, row, strict=True):
-            if isinstance(value, bool) or not isinstance(value, int) or abs(value) >= 2**63:
-                raise fields.wrong(f"records[{step}], {name}", value, "a whole number")
-        if STEP in names and row[names.index(STEP)] != step:
-            said = f"{step}: steps count from 0, one a row"
-            raise fields.wrong(f"records[{step}], {STEP}", row[names.index(STEP)], said)
-    return tuple(names[p] for p in compared), np.array(rows, np.int64)[:, compared]
+    table = np.array(rows, np.int64)
+    return VllmRecord(fields.where, version, tuple(notes), rules, limits, requests, columns, table)
 
 
 def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
@@ -145,16 +93,12 @@ def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
         if not before <= now <= outputs.size:
             said = f"from {before}, as before, to {outputs.size}, the output_lengths"
             raise fields.wrong(f"arrived_by_step[{step}]", now, said)
-    peak = [
-        limits.blocks_of(VLLM.peak_tokens(*lengths))
-        for lengths in zip(inputs.tolist(), outputs.tolist(), strict=True)
-    ]
-    if max(peak) > limits.blocks:
-        largest = int(np.argmax(peak))
+    largest, peak = largest_of(inputs, outputs, limits)
+    if peak > limits.blocks:
         raise fields.wrong(
             f"output_lengths[{largest}]",
             int(outputs[largest]),
-            f"a request that fits: with {inputs[largest]} inputs it comes to {peak[largest]} "
+            f"a request that fits: with {inputs[largest]} inputs it comes to {peak} "
             f"blocks, the memory is {limits.blocks}",
         )
     # the first step before which so many have come; one past the last for the others

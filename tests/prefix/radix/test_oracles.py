@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.reference import RadixTree
+from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.prefix.radix.values import SplitBirth
 from tests.prefix.radix.calls import rows
 
@@ -40,9 +42,12 @@ def test_there_are_eight_oracles() -> None:
     assert sorted(path.stem for path in (ORACLES / "sglang_radix").glob("*.json")) == list(NAMES)
 
 
+@pytest.mark.parametrize("tree", [RadixTree, FastRadixTree])
 @pytest.mark.parametrize("birth", SplitBirth)
 @pytest.mark.parametrize("name", NAMES)
-def test_every_row_is_equal(name: str, birth: SplitBirth) -> None:
+def test_every_row_is_equal(
+    name: str, birth: SplitBirth, tree: type[RadixTree] | type[FastRadixTree]
+) -> None:
     record = oracle(name)
-    tree = RadixTree(record["page_size"], record["policy"], birth)
-    assert rows(tree, record["capacity_tokens"], record["ops"]) == recorded(record, birth)
+    empty = tree(record["page_size"], Policy(record["policy"]), birth)
+    assert rows(empty, record["capacity_tokens"], record["ops"]) == recorded(record, birth)

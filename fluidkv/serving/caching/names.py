@@ -1,0 +1,75 @@
+"""A number for every full block of a table: what it says, and all that comes before it.
+
+Found once, before anything runs, from prompts and answers together. Blocks that lie in one piece
+one behind the other are a run, whose numbers follow each other.
+"""
+
+from itertools import chain
+
+from fluidkv.prefix.pieces import Content
+from fluidkv.prefix.prompts import Prompts
+
+_Place = tuple[int, int]
+"""(run, block in it)."""
+
+_ROOT: _Place = (-1, 0)
+
+
+class BlockNames:
+    """Numbers of the full blocks of each request; equal just where the text up to there is.
+
+    Args:
+        prompts: of a table.
+        block_size: tokens of a block.
+    """
+
+    def __init__(self, prompts: Prompts, block_size: int) -> None:
+        self.block_size = block_size
+        self._runs: dict[tuple, int] = {}  # where it comes from, and what it begins with
+        self._longest: list[int] = []  # blocks of each run
+        self._rows = [self._row(text) for text in prompts.paths]
+        self._first = [0]
+        for blocks in self._longest:
+            self._first.append(self._first[-1] + blocks)
+
+    def __len__(self) -> int:
+        """Different blocks of the table."""
+        return self._first[-1]
+
+    def of(self, index: int) -> list[int]:
+        """The numbers of a request's full blocks, from its first."""
+        first = self._first
+        spans = (range(first[run], first[run] + blocks) for run, blocks in self._rows[index])
+        return list(chain.from_iterable(spans))
+
+    def _row(self, text: Content) -> list[tuple[int, int]]:
+        """(run, how many of its blocks) one behind the other."""
+        size = self.block_size
+        row: list[tuple[int, int]] = []
+        last = _ROOT
+        pieces: tuple[tuple[int, int, int], ...] = ()  # of a block that is not full yet
+        filled = 0
+        for segment, start, length in text:
+            if filled:
+                part = min(size - filled, length)
+                pieces += ((segment, start, part),)
+                filled, start, length = filled + part, start + part, length - part
+                if filled < size:
+                    continue
+                last = self._behind(row, last, pieces, 1)
+                pieces, filled = (), 0
+            if blocks := length // size:
+                last = self._behind(row, last, (segment, start), blocks)
+            if filled := length % size:
+                pieces = ((segment, start + length - filled, filled),)
+        return row
+
+    def _behind(
+        self, row: list[tuple[int, int]], last: _Place, begins: tuple, blocks: int
+    ) -> _Place:
+        run = self._runs.setdefault((last, begins), len(self._longest))
+        if run == len(self._longest):
+            self._longest.append(0)
+        self._longest[run] = max(self._longest[run], blocks)
+        row.append((run, blocks))
+        return run, blocks - 1

@@ -1,0 +1,177 @@
+"""Who may join a prefill pass: SGLang's reservation of memory, and the tokens of the pass.
+
+A request fits if what it computes, what it may still emit and a page are *less* than what is left
+of free memory past the reservation: a share of what those who run may still emit, and all of it for
+those who were admitted in the same pass.
+"""
+
+from collections.abc import Sequence
+from enum import Enum
+
+from fluidkv.errors import InputError
+from fluidkv.serving.caching.sglang.pool import Pool
+from fluidkv.serving.caching.sglang.reserved import Reserved
+from fluidkv.serving.caching.sglang.settings import SglangSettings
+from fluidkv.serving.caching.sglang.state import Request
+
+_KEPT = 1  # tokens for each request that runs on, where all ignore the end of text
+
+
+class Verdict(Enum):
+    """What admission says of the next request in the queue."""
+
+    GO_ON = "it may be tried"
+    NO_MEMORY = "memory is short"
+    SPENT = "the tokens of this pass are spent"
+
+
+class Admission:
+    """One prefill pass while it is put together.
+
+    Args:
+        settings, pool: the server's.
+        running: the decode batch, in order.
+        reserved: for it, in a mixed pass with the tokens that it decodes.
+    """
+
+    def __init__(
+        self,
+        settings: SglangSettings,
+        pool: Pool,
+        running: Sequence[Request],
+        reserved: Reserved,
+    ) -> None:
+        self.settings, self.pool, self.running = settings, pool, running
+        self.reserved = reserved
+        beside = len(running) if settings.mixed else 0
+        self.at_once = beside  # tokens of memory that this pass itself takes
+        self.prompt_tokens = settings.max_prefill_tokens - beside
+        size = settings.chunked_prefill_size
+        self.chunk = None if size is None else size - beside
+        self.admitted: list[Request] = []
+        self.cut: Request | None = None  # admitted now, and not to its prompt's end
+        self._releases: list[tuple[int, int]] | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """On whoever comes next."""
+        free = self.pool.free
+        if not self.reserved.leaves_more_than(0, free) or free <= self.at_once:
+            return Verdict.NO_MEMORY
+        if self.prompt_tokens <= 0 or (self.chunk is not None and self.chunk <= 0):
+            return Verdict.SPENT
+        return Verdict.GO_ON
+
+    # ------------------------------------------------------------------------- one more request
+
+    def go_on(self, request: Request) -> Request | None:
+        """The next chunk of a prompt that is in memory up to its prefix.
+
+        Returns: the request, if its prompt does not end with this chunk.
+
+        Raises:
+            InputError: where requests that decode beside it take more than the whole chunk.
+        """
+        chunk = self.chunk
+        assert chunk is not None  # somebody's prompt was cut
+        if chunk < 0:
+            allowed = f"at least the {len(self.running)} requests that decode beside a chunk"
+            raise InputError("chunked_prefill_size", self.settings.chunked_prefill_size, allowed)
+        left = min(chunk, self.reserved.left_of(self.pool.free))
+        if left <= 0:
+            left = chunk  # it has to get on, so that its memory is free again some day
+        computes = request.length - request.prefix
+        ends = computes <= left
+        self._take(request, min(computes, left), request.max_output if ends else 0)
+        return None if ends else request
+
+    def add(self, request: Request) -> Verdict:
+        """Try to admit the head of the queue, whose prefix is known."""
+        if self.settings.ignore_eos and not self.settings.radix:
+            return self._add_of_known_length(request)
+        self.pool.lock(request)
+        verdict = self._select(request)
+        if verdict is not Verdict.GO_ON:
+            self.pool.unlock(request)
+            return verdict
+        return self.verdict
+
+    def _select(self, request: Request) -> Verdict:
+        settings, computes = self.settings, request.length - request.prefix
+        page, whole = settings.page_size, settings.in_pages(computes)
+        may_emit = max(request.may_emit(settings.clip), 0)
+        if not self.reserved.leaves_more_than(computes + may_emit + page, self.pool.free):
+            return Verdict.NO_MEMORY
+        if self.chunk is None:
+            if self.admitted and whole >= self.prompt_tokens:
+                return Verdict.SPENT
+        elif whole > self.chunk:
+            end = (request.prefix + self.chunk // page * page) // page * page
+            if end <= request.prefix:
+                return Verdict.SPENT
+            self.cut = request
+            self._take(request, end - request.prefix, 0)
+            return Verdict.GO_ON
+        self._take(request, computes, request.max_output)
+        return Verdict.GO_ON
+
+    def _take(self, request: Request, computes: int, asked: int) -> None:
+        """It is in the pass. Newcomers are charged all that they ask for."""
+        whole, page = self.settings.in_pages(computes), self.settings.page_size
+        request.end = request.prefix + computes
+        self.admitted.append(request)
+        self.reserved.charge(whole + page + min(asked, self.settings.clip))
+        self.at_once += whole + page
+        self.prompt_tokens -= whole
+        if self.chunk is not None:
+            self.chunk -= whole
+
+    # ----------------------------------------------------------- all lengths known, nothing kept
+
+    def _add_of_known_length(self, request: Request) -> Verdict:
+        """Where nobody ends early and no tree keeps anything: play the releases to come."""
+        computes = request.length
+        now = self.settings.in_pages(computes) + self.settings.page_size
+        free = self.pool.free
+        if now > free - self.at_once or not self.reserved.leaves_at_least(now, free):
+            return Verdict.NO_MEMORY
+        if not self._releases_in_time(request, free - self.at_once - now):
+            return Verdict.NO_MEMORY
+        if self.chunk is None or computes <= self.chunk:
+            self._take(request, computes, request.max_output)
+        elif self.chunk <= 0:
+            return Verdict.SPENT
+        else:
+            self.cut = request
+            self._take(request, self.chunk, 0)
+        return self.verdict
+
+    def _releases_in_time(self, request: Request, free: int) -> bool:
+        """Whether everybody can emit all that it may, in order of who is done first."""
+        if self._releases is None:
+            everybody = [request, *self.running, *self.admitted]
+            self._releases = sorted(
+                (self._release(each) for each in everybody if self._release(each)[0] > 0),
+                key=lambda release: release[0],
+            )
+        elif self._release(request)[0] > 0:
+            self._insert(self._release(request))
+        for place, (to_come, held) in enumerate(self._releases):
+            left = len(self._releases) - place
+            if free - to_come * left <= _KEPT * left:
+                return False
+            free += held
+        return True
+
+    def _release(self, request: Request) -> tuple[int, int]:
+        """What it may still emit, and the tokens that go then."""
+        return request.max_output - request.outputs, request.length
+
+    def _insert(self, release: tuple[int, int]) -> None:
+        """Before the first that is not done earlier; where there is none, before the last."""
+        assert self._releases is not None
+        place = 0
+        for place, (to_come, _) in enumerate(self._releases):  # noqa: B007
+            if release[0] <= to_come:
+                break
+        self._releases.insert(place, release)

@@ -1,0 +1,381 @@
+"""SGLang's scheduler, literally: requests as objects, lists, one tree. Slow on purpose.
+
+This is the meaning of `fast.FastSglang`, which equals it step by step, and the page to compare with
+SGLang's source. A step is one pass of the model, or an idle one:
+
+    schedule   who was prefilled joins the decode batch; then a prefill pass if anybody can be
+               admitted, else a decode pass, for which requests are retracted until it fits
+    run        the clock goes on
+    results    tokens are there; who is done leaves, and its tokens enter the tree
+
+With `overlap` the results are those of the pass before, so that a pass is scheduled without them.
+"""
+
+from collections import deque
+from collections.abc import Collection
+
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.radix.reference import RadixTree
+from fluidkv.prefix.radix.values import Tree
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.sglang.admission import Admission, Verdict
+from fluidkv.serving.caching.sglang.pool import Pool
+from fluidkv.serving.caching.sglang.ratio import NewTokens
+from fluidkv.serving.caching.sglang.reserved import Summed
+from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
+from fluidkv.serving.caching.sglang.settings import (
+    RETRACT_STEPS,
+    TOUCH_EVERY,
+    TOUCHED,
+    SglangSettings,
+)
+from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
+from fluidkv.serving.caching.sglang.table import checked_table
+from fluidkv.serving.clock import IterationClock
+
+
+class SglangEngine:
+    """One server. `step` does one iteration.
+
+    Args:
+        requests, prompts: the table, of which it serves those that it is offered.
+        settings: the server's options.
+        clock: how long a pass lasts.
+        tree: the prefix tree to use, empty; None: the literal one.
+
+    Raises:
+        InputError: prompts of other lengths than the requests; requests that are too long for this
+            memory; with `ignore_eos`, one that does not emit all that is asked for.
+    """
+
+    def __init__(
+        self,
+        requests: Requests,
+        prompts: Prompts,
+        settings: SglangSettings,
+        clock: IterationClock,
+        tree: Tree | None = None,
+    ) -> None:
+        self.all = checked_table(requests, prompts, settings)
+        self.settings, self.clock = settings, clock
+        if settings.radix and tree is None:
+            tree = RadixTree(settings.page_size, settings.eviction)
+        self.pool = Pool(settings, tree if settings.radix else None)
+        self.ratio = NewTokens(settings.conservativeness)
+        self.now = 0.0
+        self.arrived = self.done = 0
+        self.queue: deque[Request] = deque()
+        self.decoding = Batch([])
+        self.last: Batch | None = None
+        self.in_flight: deque[Batch] = deque()  # passes whose tokens are not known yet
+        self.chunked: Request | None = None
+        self._attempts = 0
+        self.row: Row | None = None  # of the last step
+
+    @property
+    def idle(self) -> bool:
+        """Nothing runs and nothing waits."""
+        return not (self.queue or self.chunked or self.in_flight or self.running)
+
+    @property
+    def running(self) -> list[Request]:
+        """Who has been admitted and is not done."""
+        joining = self.last.requests if self.last and self.last.mode.extends else []
+        everybody = dict.fromkeys([*self.decoding.requests, *joining])
+        return [r for r in everybody if not (r.finished or r.retracted)]
+
+    @property
+    def waiting(self) -> Collection[Request]:
+        return self.queue
+
+    def found(self, index: int) -> int:
+        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        return self.pool.found(self.all[index])
+
+    def offer(self, index: int) -> None:
+        """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
+        request = self.all[index]
+        if self.idle and request.arrival > self.now:
+            self._rest()
+            self.now = request.arrival
+        self.queue.append(request)
+        self.arrived += 1
+
+    def step(self) -> dict[str, int]:
+        """One iteration; its counts, as `reference.COUNTS`, and `row` for more of it."""
+        happened = Happened(running_in=len(self.running))
+        batch = self._schedule(happened)
+        in_memory = dict.fromkeys([*self.decoding.requests, *(batch.requests if batch else ())])
+        counts = counts_of(self, batch, happened, in_memory)
+        row = row_of(self, batch, happened)
+        self._run(batch, counts)
+        if not self.settings.overlap:
+            self.in_flight.extend([batch.copy()] if batch else [])
+            self._results_or_rest(happened, batch is None)
+        else:
+            known = self.last is not None
+            self.in_flight.extend([batch.copy()] if batch else [])
+            if known or batch is None:
+                self._results_or_rest(happened, not known)
+        self.last = batch
+        self.done += len(happened.finished) + len(happened.aborted)
+        finished = sorted(request.index for request in happened.finished)
+        self.row = row._replace(completed=len(finished), finished_ids=finished)
+        return counts | {"completed": len(finished), "new_outputs": happened.new_outputs}
+
+    def advance(self, until: float) -> None:
+        """Iterations until the clock is at `until` or later, or the engine is idle."""
+        while self.now < until and not self.idle:
+            self.step()
+
+    # --------------------------------------------------------------------------------- schedule
+
+    def _schedule(self, happened: Happened) -> Batch | None:
+        """The next pass; None: an idle one."""
+        if self.chunked and self.chunked.end > self.chunked.prefix:
+            self._keep(self.chunked)
+        if self.last and self.last.mode.extends:
+            self._join(self.last)
+        if self.decoding.keep():
+            self.decoding.full = False
+        return self._prefill(happened) or self._decode(happened)
+
+    def _join(self, last: Batch) -> None:
+        """Who was prefilled decodes from now on. The flag is that of the batch that stays."""
+        if last.keep(without=(self.chunked, last.chunked)):
+            self.decoding.full = False
+        if not last.requests:
+            return
+        if self.decoding.requests:
+            self.decoding.requests += last.requests
+        else:
+            self.decoding = last
+
+    # ---------------------------------------------------------------------------------- prefill
+
+    def _prefill(self, happened: Happened) -> Batch | None:
+        """A pass of those who can be admitted; None: there is nobody."""
+        decoding = self.decoding
+        if not decoding.requests:
+            decoding.full = False
+        if not self.chunked:
+            if decoding.full or not self.queue:
+                return None
+            if self._places() <= 0:
+                decoding.full = True
+                return None
+        self._touch()
+        happened.going_on = self.chunked
+        admitted = self._admitted()
+        if not admitted:
+            happened.going_on = None
+            return None
+        self._enter(admitted, happened)
+        batch = Batch(admitted, Mode.PREFILL, chunked=self.chunked)
+        if self.settings.mixed and decoding.requests:
+            self._mix(batch)
+        return batch
+
+    def _admitted(self) -> list[Request]:
+        """The prompt that goes on, and from the head of the queue who fits."""
+        pass_ = self._admission()
+        if self.chunked:
+            self.chunked = pass_.go_on(self.chunked)
+        while self.queue and pass_.verdict is not Verdict.SPENT:
+            if len(pass_.admitted) >= self._places():
+                self.decoding.full = True
+            if self.decoding.full:
+                break
+            request, before = self.queue[0], len(pass_.admitted)
+            self.pool.match(request)
+            verdict = pass_.add(request)
+            if len(pass_.admitted) > before:
+                self.queue.popleft()
+            if verdict is Verdict.NO_MEMORY:
+                self.decoding.full = bool(pass_.admitted or self.decoding.requests)
+            if verdict is not Verdict.GO_ON:
+                break
+        if pass_.cut:
+            self.chunked = pass_.cut
+        if self.chunked and pass_.admitted:
+            self.chunked.middle_chunks += 1
+        return pass_.admitted
+
+    def _admission(self) -> Admission:
+        settings, decoding = self.settings, self.decoding.requests
+        ratio = 1.0 if settings.ignore_eos else self.ratio.now
+        beside = len(decoding) if settings.mixed else 0
+        reserved = Summed(beside, decoding, settings.clip, ratio)
+        return Admission(settings, self.pool, decoding, reserved)
+
+    def _places(self) -> int:
+        return self.settings.max_running - len(self.decoding.requests)
+
+    def _touch(self) -> None:
+        """Now and then those who wait touch their prefixes, the head of the queue last."""
+        if not self.queue or self.settings.eviction != "lru":
+            return
+        if self._attempts % TOUCH_EVERY == 0:
+            for request in reversed(list(self.queue)[:TOUCHED]):
+                self.pool.touch(request)
+        self._attempts += 1
+
+    def _enter(self, admitted: list[Request], happened: Happened) -> None:
+        """They get their memory. In pages the source makes room for one more each."""
+        page = self.settings.page_size
+        computes = sum(request.end - request.prefix for request in admitted)
+        self.pool.make_room(computes + (len(admitted) * page if page > 1 else 0))
+        for request in admitted:
+            self.pool.grow(request, request.end)
+            happened.recomputed += max(0, min(request.end, request.highest) - request.prefix)
+            request.highest = max(request.highest, request.end)
+            if request is happened.going_on:
+                continue
+            if request.retracted:
+                happened.resumed.add(request)
+                request.retracted = False
+            if request.admitted_at is None:
+                request.admitted_at = self.now
+                request.first_hit_tokens = request.prefix
+            request.hit_tokens += request.prefix
+        happened.admitted = list(admitted)
+
+    def _mix(self, batch: Batch) -> None:
+        """Who decodes joins the pass, unless memory is short for that."""
+        decoding, ending = self.decoding, self._ending()
+        if decoding.keep(without=ending):
+            decoding.full = False
+        if decoding.requests and self._fits(decoding.requests):
+            self._next_tokens(decoding.requests)
+            batch.decoding = tuple(decoding.requests)
+            batch.requests = batch.requests + decoding.requests
+            batch.mode = Mode.MIXED
+            self.decoding = Batch([], full=decoding.full)
+
+    # ----------------------------------------------------------------------------------- decode
+
+    def _decode(self, happened: Happened) -> Batch | None:
+        """One more token of each; None: nobody decodes now."""
+        batch, before = self.decoding, len(self.decoding.requests)
+        ending = self._ending()
+        batch.keep(without=ending)
+        if not batch.requests:
+            batch.full = False
+            return None
+        fits = self._fits(batch.requests)
+        if ending and not fits:  # the memory of those who are ending is free in the next step
+            batch.full = False
+            return None
+        if fits:
+            self.ratio.sink()
+        else:
+            self._retract(happened)
+        if len(batch.requests) < before:
+            batch.full = False
+        if not batch.requests:
+            return None
+        self._next_tokens(batch.requests)
+        batch.mode = Mode.DECODE
+        return batch
+
+    def _ending(self) -> set[Request]:
+        """Who has its last token in flight, by the number that it asked for."""
+        if not (self.settings.overlap and self.in_flight):
+            return set()
+        flying = set(self.in_flight[0].requests)
+        return {r for r in self.decoding.requests if r in flying and r.outputs + 1 >= r.max_output}
+
+    def _fits(self, requests: Collection[Request]) -> bool:
+        """Whether each can get one more token; what nobody uses of the tree goes for it."""
+        page = self.settings.page_size
+        return self.pool.make_room(page * sum(r.slots % page == 0 for r in requests))
+
+    def _next_tokens(self, requests: Collection[Request]) -> None:
+        """Places for them. In pages the source makes room for a page each."""
+        self.pool.make_room(len(requests) * self.settings.page_size)
+        for request in requests:
+            self.pool.grow(request, request.slots + 1)
+
+    def _retract(self, happened: Happened) -> None:
+        """Who has emitted least goes to the tail of the queue, one at a time, until all fits.
+
+        At least one goes, and one stays: if it does not fit alone, it is aborted. Who stays is in
+        the order of retraction from now on.
+        """
+        left = sorted(
+            self.decoding.requests, key=lambda r: (r.outputs, -r.input_length), reverse=True
+        )
+        while len(left) > 1 and not (happened.retracted and self._fits(left)):
+            happened.retracted.append(left.pop())
+            self._release(happened.retracted[-1], len(left))
+        if len(left) == 1 and not self._fits(left):
+            happened.aborted.append(left.pop())
+            self._release(happened.aborted[-1], 0)
+            happened.aborted[-1].aborted = True
+        self.decoding.requests = left
+        self.ratio.estimate(left)
+        for request in happened.retracted:
+            request.evictions += 1
+        self.queue.extend(happened.retracted)
+
+    def _release(self, request: Request, left: int) -> None:
+        """Nothing of it enters the tree. Room is made for some passes of those who are left."""
+        self.pool.free_request(request)
+        self.pool.make_room(left * RETRACT_STEPS)
+        request.retracted, request.middle_chunks = True, 0
+
+    # ---------------------------------------------------------------------------------- results
+
+    def _results_or_rest(self, happened: Happened, resting: bool) -> None:
+        """The tokens of the oldest pass in flight; or nothing at all goes on."""
+        if not resting:
+            self._results(self.in_flight.popleft(), happened)
+        elif not (self.queue or self.chunked or self.in_flight or self.decoding.requests):
+            self.ratio.reset()
+
+    def _results(self, batch: Batch, happened: Happened) -> None:
+        """Who was retracted meanwhile loses its token."""
+        for request in batch.requests:
+            if request.middle_chunks:
+                request.middle_chunks -= 1
+                continue
+            if request.finished or request.retracted:
+                continue
+            self._emit(request, batch.ended_at)
+            happened.new_outputs += 1
+            if request.outputs == request.output_length:
+                request.finished = True
+                happened.finished.append(request)
+                self.pool.store(request, min(request.slots, request.length))
+                self.pool.free_request(request)
+            elif batch.mode.extends and request not in batch.decoding:
+                self._keep(request)
+
+    def _keep(self, request: Request) -> None:
+        """What it has computed enters the tree; it runs on."""
+        self.pool.store(request, request.end)
+        request.prefix = request.end
+
+    def _emit(self, request: Request, now: float) -> None:
+        request.outputs += 1
+        if request.last_token_at is None:
+            request.first_token_at = now
+        else:
+            request.longest_gap = max(request.longest_gap, now - request.last_token_at)
+        request.last_token_at = now
+
+    # ------------------------------------------------------------------------------------ clock
+
+    def _run(self, batch: Batch | None, counts: dict[str, int]) -> None:
+        """A pass lasts what it costs. An idle one lasts nothing, or a tick of the theory's clock."""
+        if batch:
+            self.now += self.clock.duration(counts["kv_tokens"], counts["prefill_tokens"])
+            batch.ended_at = self.now
+        elif not self.clock.jumps:
+            self.now += self.clock.base
+
+    def _rest(self) -> None:
+        """The steps that a server without requests makes until somebody comes."""
+        self._schedule(Happened())
+        self.last = None
+        self.ratio.reset()

@@ -1,0 +1,112 @@
+"""What an operator sets on an SGLang server, as far as its scheduler looks at it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from fluidkv.errors import InputError
+from fluidkv.prefix.radix.values import key_of
+from fluidkv.runs.checks import count, real
+from fluidkv.serving.limits import UNLIMITED, Limits
+
+VERSION = "0.5.23"
+"""Of SGLang, whose public source and recorded steps this is compared with."""
+
+FIRST_RATIO, LEAST_SHARE, DECAY_STEPS = 0.7, 0.14, 600
+"""The new-token ratio starts at 0.7 conservativeness, and sinks to 0.14 of that in 600 passes."""
+
+RETRACT_STEPS = 20
+"""Passes that a retraction makes room for, of each request that stays."""
+
+TOUCHED, TOUCH_EVERY = 128, 32
+"""Waiting requests whose prefixes are touched, and at which attempt to admit."""
+
+
+@dataclass(frozen=True)
+class SglangSettings:
+    """One server's options. First come, first served; one model on one worker.
+
+    Args:
+        capacity: KV tokens; what does not fill a page is not used.
+        page_size: tokens of a page.
+        radix: whether there is a prefix tree.
+        conservativeness: above 0, of the reservation for those who run.
+        chunked_prefill_size: most prompt tokens of a pass; None: prompts are not cut.
+        mixed_chunk: decodes run beside prefills, where prompts are cut.
+        max_prefill_tokens: of a pass; its first prompt may be longer where prompts are not cut.
+        max_running: most requests at once.
+        eviction: the tree's policy.
+        overlap: a pass is scheduled before the tokens of the pass before are known: the server's
+            default.
+        ignore_eos: clients ask for exactly their outputs.
+        clip: tokens; what a request may still emit counts as at most this many.
+
+    Raises:
+        InputError: a number outside of what is said here; a chunk below a page.
+    """
+
+    capacity: int
+    page_size: int = 1
+    radix: bool = True
+    conservativeness: float = 1.0
+    chunked_prefill_size: int | None = None
+    mixed_chunk: bool = False
+    max_prefill_tokens: int = 16384
+    max_running: int = 4096
+    eviction: str = "lru"
+    overlap: bool = True
+    ignore_eos: bool = False
+    clip: int = 4096
+
+    def __post_init__(self) -> None:
+        for name in ("capacity", "page_size", "max_prefill_tokens", "max_running", "clip"):
+            object.__setattr__(self, name, count(name, getattr(self, name), most=UNLIMITED))
+        if self.page_size > self.capacity:
+            allowed = f"at most the capacity, {self.capacity}"
+            raise InputError("page_size", self.page_size, allowed)
+        if self.chunked_prefill_size is not None:
+            chunk = count("chunked_prefill_size", self.chunked_prefill_size, least=self.page_size)
+            object.__setattr__(self, "chunked_prefill_size", chunk)
+        for name in ("radix", "mixed_chunk", "overlap", "ignore_eos"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, getattr(self, name), "True or False")
+        if not 0 < real(self.conservativeness) < float("inf"):
+            raise InputError("conservativeness", self.conservativeness, "a finite number above 0")
+        object.__setattr__(self, "conservativeness", float(self.conservativeness))
+        key_of(self.eviction)
+
+    @classmethod
+    def of(cls, limits: Limits, **others: Any) -> "SglangSettings":
+        """The options that these limits are, and others by name.
+
+        Raises:
+            InputError: a watermark or an admission rate, which SGLang does not have.
+        """
+        for name, without in (("watermark", 0.0), ("admission_rate", None)):
+            if getattr(limits, name) != without:
+                raise InputError(name, getattr(limits, name), f"{without}: SGLang has none")
+        given: dict[str, Any] = {
+            "capacity": limits.capacity,
+            "page_size": limits.block_size,
+            "chunked_prefill_size": limits.max_num_batched_tokens,
+        }
+        if limits.max_num_seqs is not None:
+            given["max_running"] = limits.max_num_seqs
+        return cls(**given | others)
+
+    @property
+    def pages(self) -> int:
+        return self.capacity // self.page_size
+
+    @property
+    def tokens(self) -> int:
+        """Of whole pages."""
+        return self.pages * self.page_size
+
+    @property
+    def mixed(self) -> bool:
+        """Whether decodes run beside prefills."""
+        return self.mixed_chunk and self.chunked_prefill_size is not None
+
+    def in_pages(self, tokens: int) -> int:
+        """Tokens of the pages that hold so many tokens of one request."""
+        return -(-tokens // self.page_size) * self.page_size

@@ -1,0 +1,100 @@
+"""One request of SGLang's scheduler, the batches that it is in."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from fluidkv.prefix.pieces import Content, cut, joined
+
+
+@dataclass(eq=False)
+class Request:
+    """One request and how far it is. Times are the run's clock; None: not yet."""
+
+    index: int
+    input_length: int
+    output_length: int
+    max_output: int  # what its client asks for; the scheduler knows no more
+    arrival: float
+    prompt: Content
+    output: Content
+
+    outputs: int = 0  # tokens emitted, as far as the scheduler knows
+    evictions: int = 0
+    hit_tokens: int = 0  # found in the tree, at all its admissions
+    first_hit_tokens: int = 0  # of these, at its first admission
+    highest: int = 0  # most tokens ever computed: what lies below is computed again
+    admitted_at: float | None = None
+    first_token_at: float | None = None
+    last_token_at: float | None = None
+    longest_gap: float = 0.0
+    finished: bool = False
+    aborted: bool = False
+
+    prefix: int = 0  # tokens that its next prefill need not compute
+    end: int = 0  # of what its latest prefill computes
+    slots: int = 0  # tokens that have a place in memory
+    shared: int = 0  # of these, in the tree and locked; whole pages
+    inserted: int = 0  # tokens that it has put into the tree
+    node: Any = None  # where its match or its lock ends
+    locked: bool = False
+    retracted: bool = False  # and not admitted again yet
+    middle_chunks: int = 0  # passes in flight that do not end its prompt
+
+    @property
+    def length(self) -> int:
+        """Tokens of its prompt and of its outputs that are known."""
+        return self.input_length + self.outputs
+
+    def content(self, tokens: int) -> Content:
+        """The first of its prompt and outputs."""
+        return cut(joined(self.prompt + self.output), 0, tokens)
+
+    def may_emit(self, clip: int) -> int:
+        """Outputs that may still come, as far as they count."""
+        return min(self.max_output - self.outputs, clip)
+
+
+class Mode(Enum):
+    """What a pass computes."""
+
+    PREFILL = "prefill"
+    MIXED = "mixed"
+    DECODE = "decode"
+    IDLE = "idle"
+
+    @property
+    def extends(self) -> bool:
+        """Whether its requests join the decode batch afterwards."""
+        return self in (Mode.PREFILL, Mode.MIXED)
+
+
+@dataclass(eq=False)
+class Batch:
+    """Requests that run together.
+
+    Args:
+        full: of the decode batch: nobody is admitted before a request leaves it.
+        chunked: of a prefill: the request whose prompt it does not end.
+        decoding: of a mixed pass: those who decode in it.
+        ended_at: when its tokens are there.
+    """
+
+    requests: list[Request]
+    mode: Mode = Mode.IDLE
+    full: bool = False
+    chunked: Request | None = None
+    decoding: Collection[Request] = ()
+    ended_at: float = 0.0
+
+    def keep(self, without: Collection[Request | None] = ()) -> bool:
+        """Who is done or named leaves. Returns: whether anybody did."""
+        before = len(self.requests)
+        self.requests = [r for r in self.requests if not (r.finished or r in without)]
+        return len(self.requests) < before
+
+    def copy(self) -> "Batch":
+        return Batch(
+            list(self.requests), self.mode, self.full, self.chunked, self.decoding, self.ended_at
+        )

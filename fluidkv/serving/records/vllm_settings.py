@@ -1,0 +1,88 @@
+"""What a record of vLLM's scheduler says of its settings, with a prefix cache or without."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.rules import EngineRules, Gate
+
+NOT_MODELLED = "not modelled"
+
+_OF_0_11 = {"watermark": 0.0, "reserve_full_isl": False}  # settings that 0.11 did not have
+_CAPACITY = "capacity_tokens"
+_ONE_VALUE = {  # scheduler settings that a file may name; their defaults are what is modelled
+    "policy": "fcfs",
+    "enable_chunked_prefill": True,
+    "chunked_prefill": True,
+    "long_prefill_token_threshold": 0,
+    "long_prefill_token_threshold_adaptive": False,
+    "prefill_schedule_interval": 1,
+    "num_speculative_tokens": 0,
+    "num_lookahead_tokens": 0,
+    "max_num_active_seqs": None,
+    "max_num_scheduled_tokens": None,
+}
+
+
+def version_of(fields: Fields) -> str:
+    """vLLM's version; a file of 0.11 need not say what came later."""
+    version = fields.text("version")
+    if version.startswith("0.11."):
+        fields.values = _OF_0_11 | fields.values
+    return version
+
+
+def of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
+    """A note where the rules were not compared with this version."""
+    if version == VLLM.version:
+        return []
+    old = rules.gate is VLLM_0_11.gate and limits.watermark == 0
+    if version.startswith("0.11.") and old:
+        return []
+    return [f"version {version}: replayed under the rules of {VLLM.version}"]
+
+
+def rules_of(fields: Fields) -> EngineRules:
+    """The rules that a file's settings ask for.
+
+    Raises:
+        InputError: a setting that is missing or not modelled.
+    """
+    fields.only("async_scheduling", False, NOT_MODELLED)
+    for name in fields.values.keys() & _ONE_VALUE.keys():
+        fields.only(name, _ONE_VALUE[name], NOT_MODELLED)
+    return VLLM if fields.flag("reserve_full_isl") else replace(VLLM, gate=Gate.FIRST_CHUNK)
+
+
+def limits_of(fields: Fields, notes: list[str], *, says_capacity: bool = True) -> Limits:
+    """`usable_blocks` is what the scheduler had; the capacity is what somebody asked for.
+
+    Args:
+        notes: gets one where the two differ.
+        says_capacity: a file has to; else it may.
+    """
+    size, blocks = fields.integer("block_size"), fields.integer("usable_blocks")
+    if says_capacity or _CAPACITY in fields.values:
+        capacity = fields.integer(_CAPACITY)
+        if blocks != capacity // size:
+            notes.append(
+                f"usable_blocks {blocks:,}, not the {capacity // size:,} of capacity_tokens: "
+                f"replayed with {blocks:,}"
+            )
+    caps = fields.cap("max_num_seqs"), fields.cap("max_num_batched_tokens")
+    watermark = fields.any("watermark")
+    try:
+        return Limits(blocks * size, size, *caps, watermark)
+    except InputError as error:
+        raise fields.wrong(error.argument, error.value, error.allowed) from None
+
+
+def largest_of(inputs: np.ndarray, outputs: np.ndarray, limits: Limits) -> tuple[int, int]:
+    """The request that comes to most blocks, and how many these are."""
+    tokens = inputs + outputs + VLLM.peak_tokens(0, 0)
+    largest = int(np.argmax(tokens))
+    return largest, limits.blocks_of(int(tokens[largest]))
