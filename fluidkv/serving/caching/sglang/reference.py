@@ -367,7 +367,7 @@ class SglangEngine:
     # ------------------------------------------------------------------------------------ clock
 
     def _run(self, batch: Batch | None, counts: dict[str, int]) -> None:
-        """A pass lasts what it costs. An idle one lasts nothing, or a tick of the theory's clock."""
+        """A pass lasts what it costs. An idle one lasts nothing, or the theory's tick."""
         if batch:
             self.now += self.clock.duration(counts["kv_tokens"], counts["prefill_tokens"])
             batch.ended_at = self.now
