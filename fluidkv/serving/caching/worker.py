@@ -15,15 +15,19 @@ class Served(Protocol):
     input_length: int
     output_length: int
     arrival: float
-    outputs: int
     evictions: int
     hit_tokens: int  # tokens found in the cache, at all its admissions
     first_hit_tokens: int  # of these, at its first admission
     admitted_at: float | None
     first_token_at: float | None
-    last_token_at: float | None
-    longest_gap: float
     finished: bool
+
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def last_token_at(self) -> float | None: ...
+    @property
+    def longest_gap(self) -> float: ...
 
 
 class Worker(Protocol):
@@ -57,7 +61,7 @@ class Worker(Protocol):
         ...
 
     def found(self, index: int) -> int:
-        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing."""
         ...
 
     def step(self) -> Mapping[str, int]:
