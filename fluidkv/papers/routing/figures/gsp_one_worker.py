@@ -8,7 +8,7 @@ from fluidkv import answers, prefix
 from fluidkv.figures.answers.cache import coinciding, curves, draw_curves, policies_of
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, NOTE
-from fluidkv.papers.routing.instances.one_worker import (
+from fluidkv.papers.routing.instances.one_cache import (
     FIRST,
     LAST,
     NODES,
@@ -53,10 +53,12 @@ def draw(data: Data, canvas: Canvas) -> None:
     titles = {TOKENS: "single leaf tokens go (the paper)", NODES: "whole leaf nodes go (SGLang)"}
     for ax, (units, title) in zip(axes, titles.items(), strict=True):
         part = _part(data, units)
-        draw_curves({**part, "capacity": part["capacity"] / 1000}, ax, log="")
-        for rate, name in ((_LRU, "L-LRU"), (_RLT, "RLT")):
+        draw_curves({**part, "capacity": part["capacity"] / 1000}, ax, log="", apart=10)
+        for rate, name, place in ((_LRU, "L-LRU", 148), (_RLT, "RLT", 112)):
             ax.axhline(rate, color=BLACK, linewidth=0.8, linestyle=(0, (1, 3)))
-            ax.annotate(f"Table 3, {name}: {rate} %", (FIRST / 1000, rate), (0, 3), **NOTE)
+            ax.annotate(f"Table 3, {name}: {rate} %", (place, rate), (0, 3), **NOTE)
+        if units == TOKENS:
+            ax.annotate("L-LRU, LFU, FIFO and SLRU:\none line", (131, 1.2), (0, 0), **NOTE)
         ax.set(title=title, xlabel="cache size, thousands of tokens")
     axes[1].set_ylabel("")
     handles, labels = axes[0].get_legend_handles_labels()
