@@ -1,9 +1,9 @@
 from .cache import CacheRun as CacheRun
 from .cache import TraceCache as TraceCache
 from .cache import run_cache as run_cache
-from .nodes import Calls as Calls
-from .nodes import calls_of as calls_of
-from .nodes import run_nodes as run_nodes
+from .drawn_nodes import Calls as Calls
+from .drawn_nodes import calls_of as calls_of
+from .drawn_nodes import run_nodes as run_nodes
 from .pieces import Content as Content
 from .pieces import Piece as Piece
 from .pieces import content as content

@@ -9,8 +9,8 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.prefix import Policy, Prompts
-from fluidkv.prefix.nodes import Calls, NodeCache, calls_of, run_nodes
-from fluidkv.prefix.nodes import Node as Drawn
+from fluidkv.prefix.drawn_nodes import Calls, NodeCache, calls_of, run_nodes
+from fluidkv.prefix.drawn_nodes import Node as Drawn
 from fluidkv.prefix.pieces import Content, Piece, joined, length
 from fluidkv.prefix.radix.reference import Node, RadixTree
 from fluidkv.prefix.radix.tree import FastRadixTree
