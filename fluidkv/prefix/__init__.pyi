@@ -1,6 +1,14 @@
-from .cache import CacheRun as CacheRun
+from .blocks import run_blocks as run_blocks
 from .cache import TraceCache as TraceCache
 from .cache import run_cache as run_cache
+from .drawn_nodes import Calls as Calls
+from .drawn_nodes import calls_of as calls_of
+from .drawn_nodes import run_nodes as run_nodes
+from .curves import HitCurves as HitCurves
+from .curves import ceiling as ceiling
+from .curves import hit_curves as hit_curves
+from .curves import some_capacities as some_capacities
+from .nodes import NodeCache as NodeCache
 from .pieces import Content as Content
 from .pieces import Piece as Piece
 from .pieces import content as content
@@ -15,6 +23,10 @@ from .radix.overshoot import overshoot as overshoot
 from .radix.reference import RadixTree as RadixTree
 from .radix.tree import FastRadixTree as FastRadixTree
 from .radix.values import SplitBirth as SplitBirth
+from .run import CacheRun as CacheRun
+from .run import run_cache as run_cache
+from .stacks import EverySize as EverySize
+from .stacks import every_size as every_size
 from .trie import Trie as Trie
 from .trie import trie_of as trie_of
 from .workloads import GENERATORS as GENERATORS

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from fluidkv.papers.routing.claims import experiments
+from fluidkv.papers.routing.claims import caches, experiments
 
-MODULES: tuple[ModuleType, ...] = (*experiments.MODULES,)
+MODULES: tuple[ModuleType, ...] = (*experiments.MODULES, caches)
 """In the order of the paper, experiments last; each has its `CLAIMS`."""
