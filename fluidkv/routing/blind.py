@@ -49,13 +49,13 @@ class LeastLoaded:
     label: ClassVar[str] = "least loaded"
     looks_at_caches: ClassVar[bool] = False
 
-    def start(self, workers: int) -> None:
-        return None
+    def start(self, workers: int) -> int:
+        return workers
 
-    def route(self, state: None, view: View) -> Choice:
+    def route(self, state: int, view: View) -> Choice:
         return Choice(int(view.pending.argmin()), state)
 
-    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
+    def finished(self, state: int, ticket: Any, *, now: float, latency: float) -> int:
         return state
 
 

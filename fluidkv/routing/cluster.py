@@ -6,15 +6,15 @@ then are told to the router in their order, the router chooses, the worker takes
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.trie import Trie
 from fluidkv.routing.estimate import Belief, SentTree
-from fluidkv.routing.paths import Paths
 from fluidkv.routing.plain import Event, Times
 from fluidkv.routing.router import Router, View
 from fluidkv.runs.requests import Requests
@@ -26,14 +26,20 @@ class Worker(Protocol):
     """A server with a cache, as the cluster sees it.
 
     Attributes:
-        times: of the requests that it was offered.
-        busy: seconds of its clock in which it worked.
-        work: seconds that its requests cost it in all, the P_i of (2).
+        busy: seconds in which it was at work, over the requests that it serves at once.
     """
 
-    times: dict[int, Times]
     busy: float
-    work: float
+
+    @property
+    def work(self) -> float:
+        """Seconds that its requests cost it in all: the P_i of (2)."""
+        ...
+
+    @property
+    def times(self) -> Mapping[int, Times]:
+        """Of the requests that it was offered."""
+        ...
 
     def offer(self, index: int) -> None:
         """It gets the request, which comes now."""
@@ -68,7 +74,7 @@ class Routed(NamedTuple):
 
 def run_cluster(
     requests: Requests,
-    paths: Paths,
+    trie: Trie,
     workers: Sequence[Worker],
     router: Router,
     *,
@@ -80,7 +86,7 @@ def run_cluster(
 
     Args:
         requests: with their times, seconds.
-        paths: of their prompts (`paths_of`).
+        trie: of their prompts (`trie_of`, without answers).
         workers: new ones, at least 1.
         router: the rule.
         belief: what it knows of the caches; None: everything that was sent.
@@ -92,20 +98,21 @@ def run_cluster(
     """
     if not workers:
         raise InputError("workers", 0, "at least 1")
-    if len(paths.prompts) != len(requests):
+    if len(trie) != len(requests):
         allowed = f"{len(requests)}, one for each request"
-        raise InputError("paths", f"{len(paths.prompts)} prompts", allowed)
-    run = _Run(requests, paths, workers, router, belief or Belief())
+        raise InputError("trie", f"{len(trie)} prompts", allowed)
+    run = _Run(requests, trie, workers, router, belief or Belief())
     draws = np.random.default_rng(seed).random((len(requests), 2)).tolist()
     for index in range(len(requests)):
         run.arrives(index, draws[index])
         if on_progress is not None and index % _EVERY_SO_OFTEN == 0:
             on_progress(index)
     run.ends()
+    times = [worker.times for worker in workers]
     return Routed(
         np.array(run.worker),
         np.array(run.believed),
-        [workers[who].times[index] for index, who in enumerate(run.worker)],
+        [times[who][index] for index, who in enumerate(run.worker)],
         np.array([worker.busy for worker in workers]),
         np.array([worker.work for worker in workers]),
     )
@@ -115,7 +122,7 @@ class _Run:
     def __init__(
         self,
         requests: Requests,
-        paths: Paths,
+        trie: Trie,
         workers: Sequence[Worker],
         router: Router,
         belief: Belief,
@@ -125,7 +132,7 @@ class _Run:
         self.state: Any = router.start(len(workers))
         self.tickets: dict[int, Any] = {}
         self.belief = belief
-        self.tree = SentTree(paths, len(workers), belief) if router.looks_at_caches else None
+        self.tree = SentTree(trie, len(workers), belief) if router.looks_at_caches else None
         self.nobody = np.zeros(len(workers), np.int64)
         self.pending, self.to_compute, self.active = (self.nobody.copy() for _ in range(3))
         self.worker: list[int] = []

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
-from fluidkv.routing.paths import Paths
+from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import above_0, count
 
 
@@ -51,24 +51,31 @@ class Belief:
 
 
 class SentTree:
-    """One tree for all workers: which nodes each was sent, and when last."""
+    """One tree for all workers: which stretches each was sent, and when last.
 
-    def __init__(self, paths: Paths, workers: int, belief: Belief) -> None:
-        self.paths, self.belief = paths, belief
-        self.last = np.full((workers, paths.tokens.size), -np.inf)
+    Args:
+        trie: of the prompts alone, as `trie_of` makes it.
+    """
+
+    def __init__(self, trie: Trie, workers: int, belief: Belief) -> None:
+        self.belief = belief
+        self.paths = [np.array(path, np.int64) for path in trie.paths]
+        self.tokens = np.array(trie.size, np.int64) * trie.granularity.page
+        self.above = np.array(trie.before, np.int64)
+        self.last = np.full((workers, self.tokens.size), -np.inf)
         self.size = np.zeros(workers, np.int64)
         self._looked = 0
 
     def hits(self, request: int) -> Int[np.ndarray, " worker"]:
         """Tokens of its prompt that each worker was sent, from the beginning on."""
-        path = self.paths.prompts[request]
+        path = self.paths[request]
         there = np.logical_and.accumulate(self.last[:, path] > -np.inf, axis=1)
-        return there @ self.paths.tokens[path]
+        return there @ self.tokens[path]
 
     def send(self, request: int, worker: int, now: float) -> None:
-        path = self.paths.prompts[request]
+        path = self.paths[request]
         new = path[self.last[worker, path] == -np.inf]
-        self.size[worker] += self.paths.tokens[new].sum()
+        self.size[worker] += self.tokens[new].sum()
         self.last[worker, path] = now
 
     def cut_back(self, now: float) -> None:
@@ -84,10 +91,10 @@ class SentTree:
 
     def _cut(self, worker: int, most: int) -> None:
         there = np.flatnonzero(self.last[worker] > -np.inf)
-        # A node was never used later than those above it: so leaves come before their parents.
-        order = np.lexsort((-self.paths.depth[there], self.last[worker, there]))
-        tokens = self.paths.tokens[there[order]]
+        # No stretch was used later than those above it: so leaves come before their parents.
+        order = np.lexsort((-self.above[there], self.last[worker, there]))
+        tokens = self.tokens[there[order]]
         left = self.size[worker] - np.cumsum(tokens)
         gone = there[order][: 1 + int(np.argmax(left <= most))]
         self.last[worker, gone] = -np.inf
-        self.size[worker] -= self.paths.tokens[gone].sum()
+        self.size[worker] -= self.tokens[gone].sum()

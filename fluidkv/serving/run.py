@@ -1,7 +1,7 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -95,24 +95,38 @@ def serve(
             not vLLM's, or with an admission rate or requests that run at the start.
     """
     rules, caching = with_cache(engine)
+    how: dict[str, Any] = {
+        "clients": clients,
+        "iterations": iterations,
+        "every": every,
+        "keep_requests": keep_requests,
+        "backend": backend,
+        "on_progress": on_progress,
+    }
+    if caching and len(start):
+        raise InputError("start", f"{len(start)} requests", "none, with a cache")
     if caching:
-        if len(start):
-            raise InputError("start", f"{len(start)} requests", "none, with a cache")
-        return serve_caching(
-            requests,
-            rules,
-            limits,
-            clock,
-            prompts,
-            clients=clients,
-            iterations=iterations,
-            every=every,
-            keep_requests=keep_requests,
-            backend=backend,
-            on_progress=on_progress,
-        )
+        return serve_caching(requests, rules, limits, clock, prompts, **how)
     if prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: 'vllm{CACHE}'")
+    return _serve(requests, rules, limits, clock, start, **how)
+
+
+def _serve(
+    requests: Requests | Sequence[Requests],
+    rules: EngineRules,
+    limits: Limits | Sequence[Limits],
+    clock: IterationClock | Sequence[IterationClock] | None,
+    start: Sequence[int],
+    *,
+    clients: int | Sequence[int | None] | None,
+    iterations: int | None,
+    every: int,
+    keep_requests: bool,
+    backend: str,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """Without a cache: all runs in one batch."""
     tables, all_limits, given_clocks, populations = one_each(
         {"requests": requests, "limits": limits, "clock": clock, "clients": clients}
     ).values()

@@ -33,12 +33,12 @@ class TokenLRU:
         self.capacity = capacity
         self.held: OrderedDict[tuple, None] = OrderedDict()
 
-    def found(self, index: int) -> int:
-        text = self.prompts[index]
+    def found(self, request: int) -> int:
+        text = self.prompts[request]
         return sum(text[:n] in self.held for n in range(1, len(text) + 1))
 
-    def request(self, index: int) -> int:
-        hits, text = self.found(index), self.wholes[index]
+    def request(self, request: int) -> int:
+        hits, text = self.found(request), self.wholes[request]
         assert len(text) <= self.capacity
         for n in range(len(text), 0, -1):  # longer ones are older: leaves go before their parents
             self.held[text[:n]] = None

@@ -30,7 +30,7 @@ def test_chance_is_the_draw(draw, worker):
 
 def test_the_shortest_queue_and_of_several_the_first():
     router = LeastLoaded()
-    assert router.route(None, view(pending=(3, 1, 1))).worker == 1
+    assert router.route(router.start(3), view(pending=(3, 1, 1))).worker == 1
 
 
 def test_two_choices_are_different_and_every_pair_is_as_likely():

@@ -8,6 +8,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.trie import trie_of
 from fluidkv.routing import (
     LBGR,
     Assigned,
@@ -23,7 +24,6 @@ from fluidkv.routing import (
     Service,
     as_dataset,
     measures,
-    paths_of,
     run_cluster,
 )
 from fluidkv.routing.reference import route_literally
@@ -48,7 +48,7 @@ SERVICE = Service(cached=5.0, missed=120.0, output=0.05)
 def played(requests, prompts, router, *, workers=3, service=SERVICE, belief=None, seed=0):
     caches = [TokenLRU(prompts, 40) for _ in range(workers)]
     servers = [PlainWorker(requests, cache, service) for cache in caches]
-    return run_cluster(requests, paths_of(prompts), servers, router, belief=belief, seed=seed)
+    return run_cluster(requests, trie_of(prompts), servers, router, belief=belief, seed=seed)
 
 
 @pytest.mark.parametrize("router", ROUTERS, ids=str)
@@ -121,11 +121,11 @@ def test_the_same_seed_is_the_same_run_and_another_is_not():
 def test_no_workers_and_prompts_of_others_are_one_line():
     requests, prompts = drawn(np.random.default_rng(0), 5)
     with pytest.raises(InputError, match="workers: got 0; allowed: at least 1"):
-        run_cluster(requests, paths_of(prompts), [], Random())
+        run_cluster(requests, trie_of(prompts), [], Random())
     fewer = Prompts(prompts.prompts[:3], prompts.outputs[:3])
     worker = PlainWorker(requests, TokenLRU(prompts, 40), SERVICE)
     with pytest.raises(InputError, match="3 prompts"):
-        run_cluster(requests, paths_of(fewer), [worker], Random())
+        run_cluster(requests, trie_of(fewer), [worker], Random())
 
 
 def test_measures_by_hand():
