@@ -46,8 +46,8 @@ class SglangRun:
 
     @property
     def done(self) -> int:
-        """Requests that were served, or aborted."""
-        return self.server.done
+        """Requests that were served."""
+        return self.server.done - self.server.aborted
 
     @property
     def all(self) -> Sequence[Request]:
@@ -55,8 +55,8 @@ class SglangRun:
 
     @property
     def stuck(self) -> bool:
-        """Whoever waits first is never admitted, and nobody goes before it."""
-        return self.server.stuck
+        """Whoever waits first is never admitted, or what is left was aborted."""
+        return self.server.stuck or self.done < self.server.done == len(self._coming)
 
     def step(self) -> dict[str, int]:
         """Who has come joins the queue; one iteration; its counts, as `seen.COUNTS`."""
@@ -70,5 +70,5 @@ class SglangRun:
     def _has_come(self, request: Request) -> bool:
         """Or is the next one, where nothing goes on and the clock need not tick until then."""
         if self.clients is not None:
-            return request.index < self.clients + self.done
+            return request.index < self.clients + self.server.done
         return request.arrival <= self.now or (self.server.idle and self.server.clock.jumps)
