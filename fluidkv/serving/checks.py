@@ -57,17 +57,26 @@ def check_runs(
         if (id(table), limits) in seen:
             continue
         seen.add((id(table), limits))
-        worst, needed, available = largest_request(rules, limits, table)
-        if needed > available:
-            lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
-            if rules.gate in (Gate.PEAK, Gate.RATIO):
-                lengths += f", at most {table.max_output[worst]},"
-            raise InputError(
-                "capacity",
-                limits.capacity,
-                f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
-                f"{limits.block_size} under {rules.label}; there are {available}",
-            )
+        check_fits(table, rules, limits)
+
+
+def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
+    """Refuse a table of which a request could never be served in this memory.
+
+    Raises:
+        InputError: naming the largest request.
+    """
+    worst, needed, available = largest_request(rules, limits, table)
+    if needed > available:
+        lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+        if rules.gate in (Gate.PEAK, Gate.RATIO):
+            lengths += f", at most {table.max_output[worst]},"
+        raise InputError(
+            "capacity",
+            limits.capacity,
+            f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
+            f"{limits.block_size} under {rules.label}; there are {available}",
+        )
 
 
 def check_values(
