@@ -100,8 +100,9 @@ class FastRadixTree:
             child = node.children.get(self._page(whole, place, offset))
             if child is None:
                 break
-            child.used, child.priority = now, max(child.priority, priority)
+            child.used = now
             node, place, offset = self._enter(child, whole, place, offset)
+            node.priority = max(node.priority, priority)
             node.hits += node.end > inserted
         self._offer(node)
         had, size = node.end, length(whole)

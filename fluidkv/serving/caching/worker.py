@@ -76,7 +76,7 @@ class Worker(Protocol):
         ...
 
     def found(self, index: int) -> int:
-        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing."""
         ...
 
     def step(self) -> Mapping[str, int]:
