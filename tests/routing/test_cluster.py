@@ -132,7 +132,7 @@ def test_measures_by_hand():
     long, short = (Piece(0, 0, 4),), (Piece(1, 0, 2),)
     prompts = Prompts([long, long, short], [(Piece(10 + j, 0, 1),) for j in range(3)])
     requests = Requests([4, 4, 2], [1, 1, 1], arrival=[1, 1, 2])
-    service = Service(missed=1000.0, output=0.0)
+    service = Service(missed=1000.0)
     run = played(requests, prompts, Assigned((0, 0, 1)), workers=2, service=service)
     found = measures(as_dataset([run], [requests], ["assigned"], [0])).isel(run=0)
     assert found.hit_rate == 4 / 10

@@ -68,6 +68,7 @@ def _ms(argument: str, text: str) -> Fraction:
 
 
 _Cached = Annotated[Fraction | None, option("--cached-ms MS", _ms, _CACHED, _PLAIN)]
+_OUTPUT_MS = Fraction(1)  # about a decode of 20 ms that 20 requests share
 _OUTPUT = r"Milliseconds for an output token. \[default: 1]"
 _Output = Annotated[Fraction | None, option("--output-ms MS", _ms, _OUTPUT, _PLAIN)]
 _AT_ONCE = r"Requests that a worker serves at once, each as fast as alone. \[default: 1]"
@@ -204,11 +205,10 @@ def _service(
         raise InputError("--engine", engine, f"one of {', '.join(_ENGINES)}")
     missed = float(prefill / 1000)
     if engine == "plain":
-        usual = Service()
         return Service(
-            cached=usual.cached if cached is None else float(cached / 1000),
+            cached=float((cached or 0) / 1000),
             missed=missed,
-            output=usual.output if output is None else float(output / 1000),
+            output=float((_OUTPUT_MS if output is None else output) / 1000),
             at_once=at_once or 1,
         )
     found = Engine("vllm" if engine == "vllm" else "sglang", block_size)

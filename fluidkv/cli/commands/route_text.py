@@ -146,6 +146,10 @@ def _words(answer: RouteAnswer) -> list[Row]:
     if len(online) > 1:
         rows.append(("best", _best(online)))
     rows += _believed(online)
+    stuck = [each.name for each in online if each.mean("unserved") > 0]
+    if stuck:
+        said = f"under {', '.join(stuck)} some requests outgrew the memory and block their worker"
+        rows.append(("unserved", said))
     if answer.bounds:
         rows.append(
             (
