@@ -1,3 +1,5 @@
+from .batch import RandomPolicy as RandomPolicy
+from .batch import batch_misses as batch_misses
 from .cache import CacheRun as CacheRun
 from .cache import TraceCache as TraceCache
 from .cache import run_cache as run_cache
