@@ -1,5 +1,11 @@
+from .cache.study import CacheAnswer as CacheAnswer
+from .cache.study import Curve as Curve
+from .cache.study import cache_study as cache_study
 from .mix import MixAnswer as MixAnswer
 from .mix import mix_answer as mix_answer
+from .prompted import Prompted as Prompted
+from .prompted import prompted_generator as prompted_generator
+from .prompted import prompted_trace as prompted_trace
 from .pulse import PulseAnswer as PulseAnswer
 from .pulse import pulse_answer as pulse_answer
 from .recommend.demand import Demand as Demand

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 import fluidkv
 from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
+from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
@@ -41,7 +42,7 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait),
+    "Your server": (study, recommend, replay, mix, wait, cache),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

@@ -12,6 +12,11 @@ from .policies import Policy as Policy
 from .prompts import Prompts as Prompts
 from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
+from .radix.overshoot import Overshoot as Overshoot
+from .radix.overshoot import overshoot as overshoot
+from .radix.reference import RadixTree as RadixTree
+from .radix.tree import FastRadixTree as FastRadixTree
+from .radix.values import SplitBirth as SplitBirth
 from .trie import Trie as Trie
 from .trie import trie_of as trie_of
 from .workloads import GENERATORS as GENERATORS

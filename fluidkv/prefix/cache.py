@@ -28,7 +28,7 @@ class TraceCache:
         policy: what goes when it is full.
         seed: of the lots, for policies that draw.
         order: for OPT: the requests that will come, in order.
-        one_by_one: `gone` says what was drawn unit by unit, in order.
+        record: keep `gone`.
 
     Raises:
         InputError: a request longer than the cache, nodes instead of units.
@@ -39,9 +39,9 @@ class TraceCache:
     policy: Policy
     seed: int = 0
     order: Sequence[int] = ()
-    one_by_one: bool = False
-    gone: list[Gone] = field(default_factory=list, init=False)
-    """What went for the last request: (stretch, its first unit that went, units)."""
+    record: bool = False
+    evicted: int = field(default=0, init=False)
+    """Units that went for the last request."""
 
     def __post_init__(self) -> None:
         self.units = capacity_units(self.trie, self.capacity)
@@ -49,15 +49,20 @@ class TraceCache:
         if self.policy.draws:
             marks = self.policy is Policy.RLT
             self._evictor: Drawn | Ordered = Drawn(
-                self._held, self.units, marks, self.seed, self.one_by_one
+                self._held, self.units, marks, self.seed, self.record
             )
         else:
-            self._evictor = Ordered(self._held, self.policy, self.order)
+            self._evictor = Ordered(self._held, self.policy, self.order, self.record)
 
     @property
     def total(self) -> int:
         """Units cached."""
         return self._held.total
+
+    @property
+    def gone(self) -> list[Gone]:
+        """What went for the last request, in order: (stretch, its first unit that went, units)."""
+        return self._evictor.gone
 
     def found(self, request: int) -> int:
         """How many of its units, from the first, are cached now."""
@@ -72,8 +77,8 @@ class TraceCache:
         if isinstance(self._evictor, Drawn):
             self._evictor.settle(path)
         hits, tip = held.found(path)
-        short = max(0, self.trie.units[request] - hits + held.total - self.units)
-        self.gone = self._evictor.make_room(path, hits, tip, short)
+        self.evicted = max(0, self.trie.units[request] - hits + held.total - self.units)
+        self._evictor.make_room(path, hits, tip, self.evicted)
         loaded = [held.load(stretch) for stretch in path]
         self._evictor.used(path, loaded, priority)
         return hits
@@ -147,7 +152,7 @@ def run_cache(
     found, evicted = [], []
     for request in asked:
         found.append(cache.request(request, 0 if priorities is None else priorities[request]))
-        evicted.append(sum(units for _, _, units in cache.gone))
+        evicted.append(cache.evicted)
     return as_run(trie, capacity, policy, asked, found, evicted)
 
 

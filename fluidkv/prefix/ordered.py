@@ -44,11 +44,17 @@ class Ordered:
 
     Args:
         order: for OPT: the requests that will come.
+        record: keep `gone`.
+
+    Fields:
+        gone: what went for the last request, in order.
     """
 
     held: Held
     policy: Policy
     order: Sequence[int] = ()
+    record: bool = False
+    gone: list[Gone] = field(default_factory=list, init=False)
     _heap: list[tuple[tuple[int, ...], int, int]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -59,18 +65,19 @@ class Ordered:
         self._loads: list[list[_Load]] = [[] for _ in range(stretches)]
         self._future = next_uses(self.held.trie, self.order) if self.policy is Policy.OPT else None
 
-    def make_room(self, path: tuple[int, ...], hits: int, tip: int, short: int) -> list[Gone]:
+    def make_room(self, path: tuple[int, ...], hits: int, tip: int, short: int) -> None:
         """Units go, as many as a request is short of; none of its path, which has `hits` units."""
         self._now += 1
         self._version[tip] += 1  # of the path, only its tip can be a leaf
-        gone, held = [], self.held
+        self.gone, held = [], self.held
         while short > 0:
             _, leaf, version = heappop(self._heap)
             if version != self._version[leaf]:
                 continue
             loads = self._loads[leaf]
             units = min(loads[-1].units, short)
-            gone.append((leaf, held.units[leaf] - units, units))
+            if self.record:
+                self.gone.append((leaf, held.units[leaf] - units, units))
             short -= units
             loads[-1].units -= units
             if loads[-1].units == 0:
@@ -80,7 +87,6 @@ class Ordered:
                 self._push(leaf)
             elif above is not None and above != tip:
                 self._push(above)
-        return gone
 
     def used(self, path: tuple[int, ...], loaded: Sequence[int], priority: int) -> None:
         """A request asked for all stretches of its path; of each, so many units were loaded."""

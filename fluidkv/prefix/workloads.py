@@ -40,7 +40,7 @@ def shared_prefixes(
     *,
     groups: int = 128,
     queries: int = 32,
-    lengths: Sequence[int] = (512, 1024, 2048, 4096, 8192),
+    lengths: int | Sequence[int] = (512, 1024, 2048, 4096, 8192),
     ratio: float = 0.5,
     output_length: int = 4,
     rate: float = 12.0,
@@ -82,7 +82,7 @@ def chats(
     rng: Generator | int,
     *,
     clients: int = 128,
-    rounds: Sequence[int] = (2, 4, 6, 8),
+    rounds: int | Sequence[int] = (2, 4, 6, 8),
     user_length: int = 1024,
     output_length: int = 4,
     rate: float = 12.0,
@@ -129,7 +129,7 @@ def long_documents(
     *,
     documents: int = 512,
     questions: int = 8,
-    lengths: Sequence[int] = (1024, 2048, 4096, 8192),
+    lengths: int | Sequence[int] = (1024, 2048, 4096, 8192),
     question_length: int = 32,
     output_length: int = 4,
     rate: float = 12.0,
@@ -173,7 +173,7 @@ def zipf_prompts(
     requests: int = 4096,
     prompts: int = 128,
     exponent: float = 1.0,
-    lengths: Sequence[int] = (512, 1024, 2048, 4096),
+    lengths: int | Sequence[int] = (512, 1024, 2048, 4096),
     user_length: int = 256,
     output_length: int = 4,
     rate: float = 12.0,
@@ -302,9 +302,10 @@ def _texts(*pairs: tuple[int, int]) -> Content:
 
 
 def _sizes(argument: str, values: Any) -> list[int]:
-    if not isinstance(values, Sequence) or isinstance(values, str) or not len(values):
+    if isinstance(values, str) or (isinstance(values, Sequence) and not values):
         raise InputError(argument, values, "one whole number of at least 1, or several")
-    return [count(argument, value) for value in values]
+    several = values if isinstance(values, Sequence) else [values]
+    return [count(argument, value) for value in several]
 
 
 def _ratio(value: float) -> float:

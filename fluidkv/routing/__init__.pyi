@@ -10,11 +10,14 @@ from .blind import PowerOfTwo as PowerOfTwo
 from .blind import Random as Random
 from .blind import RoundRobin as RoundRobin
 from .bound import Offline as Offline
+from .bound import by_prefix as by_prefix
 from .bound import lpt as lpt
 from .bound import most_shared as most_shared
 from .bound import offline_bounds as offline_bounds
 from .cluster import Routed as Routed
 from .cluster import run_cluster as run_cluster
+from .engines import ENGINES as ENGINES
+from .engines import Engine as Engine
 from .estimate import Belief as Belief
 from .fleet import Fleet as Fleet
 from .fleet import Traffic as Traffic

@@ -1,4 +1,4 @@
-"""What no router can do better, with all requests known before: bounds on makespan and on the end.
+"""What no router can do better, with all requests known before; and a schedule that knows them.
 
 A prompt finds at most what an earlier one, or its answer, begins with: whatever the caches and
 whoever is sent where. So a request costs at least what it costs with that in the cache, and the
@@ -9,6 +9,8 @@ anomalies" (1969), for LPT.
 """
 
 import heapq
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +19,10 @@ from jaxtyping import Float, Int
 from fluidkv.errors import InputError
 from fluidkv.prefix.cache import run_cache
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.trie import Trie
+from fluidkv.prefix.trie import ROOT, Trie
 from fluidkv.runs.requests import Requests
+
+_EVEN = 1.02  # the fullest worker of a schedule, over the least possible
 
 
 def most_shared(trie: Trie) -> Int[np.ndarray, " request"]:
@@ -32,24 +36,23 @@ def most_shared(trie: Trie) -> Int[np.ndarray, " request"]:
 
 
 class Offline(NamedTuple):
-    """Bounds, and a schedule of the least costs.
+    """Bounds on a fleet with plain service.
 
     Fields:
         makespan: no assignment has less on its fullest worker. The larger of the mean and the
             largest request: the linear program in which requests may be split says the same.
         end: nobody is done with all requests before this time.
         hit_rate: no prompt tokens beyond this share are found in a cache.
-        lpt: makespan of the least costs, longest first, each to the worker with the least; at most
-            4/3 of what is possible with them. With caches that forget, or where a prefix is needed
-            on several workers, it may be out of reach.
-        workers: of each request, in that schedule.
+        costs: the least that each request costs, seconds.
+        lpt: makespan of these costs, longest first, each to the worker with the least so far. At
+            most 4/3 of the least with these costs, which caches may not allow.
     """
 
     makespan: float
     end: float
     hit_rate: float
+    costs: Float[np.ndarray, " request"]
     lpt: float
-    workers: Int[np.ndarray, " request"]
 
 
 def offline_bounds(
@@ -74,16 +77,15 @@ def offline_bounds(
     """
     if workers < 1:
         raise InputError("workers", workers, "at least 1")
-    schedule = lpt(costs, workers)
-    load = np.bincount(schedule, weights=costs, minlength=workers)
+    load = np.bincount(lpt(costs, workers), weights=costs, minlength=workers)
     later = np.cumsum(costs[::-1])[::-1]  # of who comes then or later
     ends = requests.arrival + np.maximum(later / (workers * at_once), costs)
     return Offline(
         makespan=float(max(costs.sum() / workers, costs.max())),
         end=float(ends.max()),
         hit_rate=float(shared.sum() / requests.input_length.sum()),
+        costs=costs,
         lpt=float(load.max()),
-        workers=schedule,
     )
 
 
@@ -96,3 +98,70 @@ def lpt(costs: Float[np.ndarray, " request"], workers: int) -> Int[np.ndarray, "
         chosen[request] = worker
         heapq.heappush(loads, (load + float(costs[request]), worker))
     return chosen
+
+
+def by_prefix(
+    trie: Trie, costs: Float[np.ndarray, " request"], workers: int
+) -> Int[np.ndarray, " request"]:
+    """A schedule that keeps together what begins alike, as far as that leaves the work even.
+
+    A group is a stretch of the tree with all requests below it, first that of all. While groups,
+    the longest first, each to the worker with the least so far, leave the fullest more than 2 %
+    above the mean, the largest are split into what is below them.
+
+    Args:
+        trie: of the prompts.
+        costs: of each request, seconds.
+        workers: how many.
+    """
+    tree = _Below(trie)
+    groups = [_Group(float(costs.sum()), ROOT, tree.below[ROOT])]
+    best = max(float(costs.sum()) / workers, float(costs.max()))
+    limit = float(costs.sum())
+    while True:
+        owners = lpt(np.array([each.cost for each in groups]), workers)
+        load = np.bincount(owners, [each.cost for each in groups], workers)
+        if load.max() <= _EVEN * best or all(each.stretch is None for each in groups):
+            break
+        limit /= 2
+        groups = [part for each in groups for part in tree.split(each, costs, limit)]
+    chosen = np.zeros(costs.size, np.int64)
+    for each, worker in zip(groups, owners, strict=True):
+        chosen[each.requests] = worker
+    return chosen
+
+
+class _Group(NamedTuple):
+    """Requests that stay together; stretch None: a single one that ends where others go on."""
+
+    cost: float
+    stretch: int | None
+    requests: list[int]
+
+
+class _Below:
+    """Of each stretch, the requests that have it, and the stretches that follow it."""
+
+    def __init__(self, trie: Trie) -> None:
+        self.below: dict[int, list[int]] = defaultdict(list)
+        self.children: dict[int, list[int]] = defaultdict(list)
+        for request, path in enumerate(trie.paths):
+            for stretch in (ROOT, *path):
+                self.below[stretch].append(request)
+        for stretch in range(1, len(trie.parent)):
+            self.children[trie.parent[stretch]].append(stretch)
+
+    def split(self, group: _Group, costs: np.ndarray, limit: float) -> Iterator[_Group]:
+        """Its parts, each of at most `limit` seconds or a single request."""
+        if group.cost <= limit or group.stretch is None:
+            yield group
+            return
+        deeper: set[int] = set()
+        for stretch in self.children[group.stretch]:
+            requests = self.below[stretch]
+            deeper.update(requests)
+            part = _Group(float(costs[requests].sum()), stretch, requests)
+            yield from self.split(part, costs, limit)
+        for request in group.requests:
+            if request not in deeper:
+                yield _Group(float(costs[request]), None, [request])

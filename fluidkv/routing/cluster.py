@@ -6,7 +6,7 @@ then are told to the router in their order, the router chooses, the worker takes
 
 import heapq
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -26,14 +26,20 @@ class Worker(Protocol):
     """A server with a cache, as the cluster sees it.
 
     Attributes:
-        times: of the requests that it was offered.
-        busy: seconds of its clock in which it worked.
-        work: seconds that its requests cost it in all, the P_i of (2).
+        busy: seconds in which it was at work, over the requests that it serves at once.
     """
 
-    times: dict[int, Times]
     busy: float
-    work: float
+
+    @property
+    def work(self) -> float:
+        """Seconds that its requests cost it in all: the P_i of (2)."""
+        ...
+
+    @property
+    def times(self) -> Mapping[int, Times]:
+        """Of the requests that it was offered."""
+        ...
 
     def offer(self, index: int) -> None:
         """It gets the request, which comes now."""
@@ -102,10 +108,11 @@ def run_cluster(
         if on_progress is not None and index % _EVERY_SO_OFTEN == 0:
             on_progress(index)
     run.ends()
+    times = [worker.times for worker in workers]
     return Routed(
         np.array(run.worker),
         np.array(run.believed),
-        [workers[who].times[index] for index, who in enumerate(run.worker)],
+        [times[who][index] for index, who in enumerate(run.worker)],
         np.array([worker.busy for worker in workers]),
         np.array([worker.work for worker in workers]),
     )

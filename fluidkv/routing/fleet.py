@@ -13,6 +13,7 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.routing.bound import Offline, most_shared, offline_bounds
 from fluidkv.routing.cluster import Routed, run_cluster
+from fluidkv.routing.engines import ENGINES, Engine, EngineWorker
 from fluidkv.routing.estimate import Belief
 from fluidkv.routing.plain import PlainWorker, PromptTokens, Service
 from fluidkv.routing.router import Router
@@ -27,15 +28,14 @@ class Traffic:
     Args:
         requests: with their times, seconds.
         prompts: of the same requests, in the same order.
-        granularity: in which workers' caches share and evict; single units.
-
-    Raises:
+    XX
         InputError: prompts of other lengths than the table says, whole nodes.
     """
 
     requests: Requests
     prompts: Prompts
     granularity: Granularity = TOKENS
+    answers: bool = True
 
     def __post_init__(self) -> None:
         if len(self.prompts) != len(self.requests):
@@ -57,19 +57,20 @@ class Traffic:
 
     @cached_property
     def cached(self) -> Trie:
-        """Prompts and answers, in units: what a worker caches."""
-        return trie_of(self.prompts, self.granularity, answers=True)
+        """What a plain worker caches, in units."""
+        return trie_of(self.prompts, self.granularity, answers=self.answers)
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """Workers that are all alike, with plain service.
+    """Workers that are all alike.
 
     Args:
         workers: how many, at least 1.
-        capacity: tokens of each one's prefix cache.
-        policy: what goes when that is full; not OPT, which would have to know the router.
-        service: what requests cost.
+        capacity: tokens of each one's prefix cache; of an engine, of all its KV memory.
+        policy: what goes when that is full; not OPT, which would have to know the router. None: the
+            engine's own, LRU for plain service.
+        service: plain, or an engine.
         belief: what the router knows of the caches.
 
     Raises:
@@ -78,16 +79,40 @@ class Fleet:
 
     workers: int
     capacity: int
-    policy: Policy = Policy.LRU
-    service: Service = field(default_factory=Service)
+    policy: Policy | None = None
+    service: Service | Engine = field(default_factory=Service)
     belief: Belief = field(default_factory=Belief)
 
     def __post_init__(self) -> None:
         count("workers", self.workers)
         count("capacity", self.capacity)
+        if self.policy is None:
+            own = Policy.LRU
+            if isinstance(self.service, Engine):
+                own = ENGINES[self.service.name][0]
+            object.__setattr__(self, "policy", own)
         if self.policy is Policy.OPT:
             allowed = "one that does not know the future: it depends on the router"
             raise InputError("policy", self.policy.value, allowed)
+
+    def new(self, traffic: Traffic, seed: int) -> list[PlainWorker | EngineWorker]:
+        """Its workers, empty.
+
+        Args:
+            seed: of the lots of caches that draw.
+
+        Raises:
+            InputError: a request that does not fit, a policy that an engine does not have.
+        """
+        policy, capacity = self.policy or Policy.LRU, self.capacity
+        if isinstance(self.service, Engine):
+            given = traffic.requests, traffic.prompts, capacity, policy
+            return [self.service.worker(*given) for _ in range(self.workers)]
+        seeds = np.random.SeedSequence(seed).generate_state(self.workers).tolist()
+        caches = (TraceCache(traffic.cached, capacity, policy, seed=lots) for lots in seeds)
+        return [
+            PlainWorker(traffic.requests, PromptTokens(cache), self.service) for cache in caches
+        ]
 
 
 def route(
@@ -107,19 +132,10 @@ def route(
     Raises:
         InputError: a request longer than a worker's cache.
     """
-    seeds = np.random.SeedSequence(seed).generate_state(fleet.workers).tolist()
-    workers = [
-        PlainWorker(
-            traffic.requests,
-            PromptTokens(TraceCache(traffic.cached, fleet.capacity, fleet.policy, seed=lots)),
-            fleet.service,
-        )
-        for lots in seeds
-    ]
     return run_cluster(
         traffic.requests,
         traffic.sent,
-        workers,
+        fleet.new(traffic, seed),
         router,
         belief=fleet.belief,
         seed=seed,
@@ -128,7 +144,13 @@ def route(
 
 
 def bounds(traffic: Traffic, fleet: Fleet) -> Offline:
-    """What no router can do better with this fleet, and a schedule of the least costs."""
+    """What no router can do better with this fleet, and a schedule of the least costs.
+
+    Raises:
+        InputError: workers that are engines, whose requests have no cost of their own.
+    """
+    if not isinstance(fleet.service, Service):
+        raise InputError("service", fleet.service.name, "plain service")
     shared, table = most_shared(traffic.cached), traffic.requests
     rows = zip(
         shared.tolist(), table.input_length.tolist(), table.output_length.tolist(), strict=True

@@ -1,4 +1,11 @@
 from .bench import bench_requests as bench_requests
+from .caching.fast import FastEngine as FastEngine
+from .caching.names import BlockNames as BlockNames
+from .caching.run import serve_caching as serve_caching
+from .caching.vllm import VllmEngine as VllmEngine
+from .caching.worker import Worker as Worker
+from .checks import NO_HORIZON as NO_HORIZON
+from .checks import largest_request as largest_request
 from .clock import CLOCKS as CLOCKS
 from .clock import VIDUR_LLAMA3_8B_A100 as VIDUR_LLAMA3_8B_A100
 from .clock import IterationClock as IterationClock
@@ -29,13 +36,12 @@ from .metastability.times import ramp as ramp
 from .metastability.times import time_to_collapse as time_to_collapse
 from .metastability.times import time_to_return as time_to_return
 from .metastability.two_starts import two_starts as two_starts
-from .prefix_cache import serve_caching as serve_caching
 from .records.replay import Replay as Replay
 from .records.replay import read_records as read_records
 from .records.replay import replay as replay
+from .records.sglang_radix import RadixRecord as RadixRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
+from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
 from .rules import EngineRules as EngineRules
-from .run import NO_HORIZON as NO_HORIZON
-from .run import largest_request as largest_request
 from .run import serve as serve

@@ -136,3 +136,21 @@ def engine(name: str | EngineRules) -> EngineRules:
     if name not in ENGINES:
         raise InputError("engine", name, f"one of {', '.join(ENGINES)}")
     return ENGINES[name]
+
+
+CACHE = "+cache"
+"""After the name of an engine: with its prefix cache."""
+
+
+def with_cache(name: str | EngineRules) -> tuple[EngineRules, bool]:
+    """The rules of an engine, and whether it has a prefix cache.
+
+    Raises:
+        InputError: an unknown name; a cache for an engine other than vLLM.
+    """
+    if isinstance(name, EngineRules) or not name.endswith(CACHE):
+        return engine(name), False
+    rules = engine(name.removesuffix(CACHE))
+    if rules not in (VLLM, VLLM_0_11):
+        raise InputError("engine", name, f"{VLLM.name}{CACHE} or {VLLM_0_11.name}{CACHE}")
+    return rules, True

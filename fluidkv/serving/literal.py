@@ -1,6 +1,8 @@
 """The literal reference behind the interface of the fast engines."""
 
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -60,8 +62,29 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
     return engine
 
 
-def played(engine: Engine, iterations: int, watch: Watch) -> Outcome:
-    """An engine's run until all is done, it is stuck, or to the horizon."""
+class Steps(Protocol):
+    """An engine that does one iteration after the other, as `reference.Engine`."""
+
+    now: float
+    done: int
+    arrived: int
+    clients: int | None
+
+    @property
+    def all(self) -> Sequence[Any]: ...
+    @property
+    def iteration(self) -> int: ...
+    @property
+    def stuck(self) -> bool: ...
+    def step(self) -> dict[str, int]: ...
+
+
+def played(engine: Steps, iterations: int, watch: Watch, names: Sequence[str] = COUNTS) -> Outcome:
+    """An engine's run until all is done, it is stuck, or to the horizon.
+
+    Args:
+        names: of the counts of an iteration.
+    """
     rows: list[list[int]] = []
     time: list[float] = []
     stuck, told, done = False, 0, engine.done
@@ -76,5 +99,5 @@ def played(engine: Engine, iterations: int, watch: Watch) -> Outcome:
     requests = times_of(engine.all, [request.outputs for request in engine.all])
     if engine.clients:
         requests.arrival[engine.arrived :] = np.nan  # has not come
-    counts = np.array(rows, np.int64).reshape(-1, len(COUNTS))
+    counts = np.array(rows, np.int64).reshape(-1, len(names))
     return Outcome(counts, np.array(time), engine.done, stuck, requests)

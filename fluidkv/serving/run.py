@@ -1,28 +1,27 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
-from fluidkv.runs.checks import count
 from fluidkv.runs.dataset import as_dataset
 from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.arrays import RunArrays, arrays_of
+from fluidkv.serving.caching.run import serve_caching
+from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import engine as named
+from fluidkv.serving.engines import CACHE, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
-
-NO_HORIZON = 2**31 - 1
-"""Iterations of a run that goes on until every request is done."""
+from fluidkv.serving.rules import EngineRules
 
 LITERAL_STEPS = 300_000
 """Tokens of work, in all runs, up to which "auto" takes the literal engine.
@@ -38,6 +37,7 @@ def serve(
     engine: str | EngineRules,
     limits: Limits | Sequence[Limits],
     *,
+    prompts: Prompts | Sequence[Prompts | None] | None = None,
     clock: IterationClock | Sequence[IterationClock] | None = None,
     clients: int | Sequence[int | None] | None = None,
     iterations: int | None = None,
@@ -49,13 +49,17 @@ def serve(
 ) -> xr.Dataset:
     """Serve requests until all are done, or to a horizon.
 
-    `requests`, `limits`, `clock` and `clients` are one for all runs or one for each. Runs go in one
-    batch, and nothing is compiled again for other numbers.
+    `requests`, `limits`, `prompts`, `clock` and `clients` are one for all runs or one for each.
+    Runs go in one batch, and nothing is compiled again for other numbers. Engines with a prefix
+    cache run one after the other, and compile nothing.
 
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
-        engine: a name out of `ENGINES`, or rules.
+        engine: a name out of `ENGINES`, or rules. "vllm+cache" and "vllm-0.11+cache" have vLLM's
+            prefix cache.
         limits: memory and caps.
+        prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
+            another, so that a request finds only itself, after a preemption.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         clients: closed population: so many requests are in the system as long as there are any, and
             one more comes when one is done. None: they come at their arrival times.
@@ -80,22 +84,58 @@ def serve(
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
         Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
         `block_size`.
+        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, and of each
+        request the tokens that it found, `hit_tokens`, and `first_hit_tokens` of them at its first
+        admission.
 
     Raises:
         InputError: before anything runs: a request that this engine could never serve in this
-            memory, numbers of runs that differ, a horizon or window below 1.
+            memory, numbers of runs that differ, a horizon or window below 1; prompts that are not
+            those of the requests, or for an engine without a cache; a cache under rules that are
+            not vLLM's, or with an admission rate or requests that run at the start.
     """
-    rules = named(engine)
+    rules, caching = with_cache(engine)
+    how: dict[str, Any] = {
+        "clients": clients,
+        "iterations": iterations,
+        "every": every,
+        "keep_requests": keep_requests,
+        "backend": backend,
+        "on_progress": on_progress,
+    }
+    if caching and len(start):
+        raise InputError("start", f"{len(start)} requests", "none, with a cache")
+    if caching:
+        return serve_caching(requests, rules, limits, clock, prompts, **how)
+    if prompts is not None:
+        raise InputError("prompts", "given", f"None, or an engine with a cache: 'vllm{CACHE}'")
+    return _serve(requests, rules, limits, clock, start, **how)
+
+
+def _serve(
+    requests: Requests | Sequence[Requests],
+    rules: EngineRules,
+    limits: Limits | Sequence[Limits],
+    clock: IterationClock | Sequence[IterationClock] | None,
+    start: Sequence[int],
+    *,
+    clients: int | Sequence[int | None] | None,
+    iterations: int | None,
+    every: int,
+    keep_requests: bool,
+    backend: str,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """Without a cache: all runs in one batch."""
     tables, all_limits, given_clocks, populations = one_each(
         {"requests": requests, "limits": limits, "clock": clock, "clients": clients}
     ).values()
     clocks = [each or IterationClock.iterations() for each in given_clocks]
-    _check(tables, rules, all_limits, clocks, populations)
-    _check_horizon(iterations, every, rules)
+    check_runs(tables, rules, all_limits, clocks, populations)
+    horizon = check_horizon(iterations, every, rules)
     running = _checked_start(start, tables, rules, all_limits)
     arrays = arrays_of(tables, all_limits, clocks, populations, running)
     jumps, unit = clocks[0].jumps, clocks[0].unit
-    horizon = NO_HORIZON if iterations is None else iterations
     records = _backend(backend, rules, arrays, jumps, horizon)(
         rules,
         arrays,
@@ -107,77 +147,6 @@ def serve(
     )
     memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
     return as_dataset(records, COUNTS, tables, **memory, every=every, label=rules.label, unit=unit)
-
-
-def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
-    """The request that needs most memory to be served alone, under an engine's rule.
-
-    Returns:
-        Its index, the blocks that it needs, and the blocks that there are for it.
-    """
-    outputs = requests.max_output if rules.gate is Gate.PEAK else requests.output_length
-    tokens = requests.input_length + rules.peak_tokens(0, 0) + outputs
-    available = limits.blocks
-    if rules.guard is Guard.ALWAYS:  # it may have to be admitted again at its longest
-        available -= limits.watermark_blocks
-    if rules.gate is Gate.RATIO:
-        # Its length in whole blocks and the outputs that may still come, as far as they count:
-        # most of all where it comes back with all but one of its outputs.
-        counted = np.minimum(requests.max_output, requests.output_length - 1 + rules.ratio.clip)
-        tokens = requests.input_length + counted + limits.block_size - 1
-    needed = -(-tokens // limits.block_size)
-    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
-        reserve = limits.blocks - available
-        needed = needed + np.where(requests.output_length > 1, max(0, 1 - reserve), 0)
-    worst = int(np.argmax(needed))
-    return worst, int(needed[worst]), available
-
-
-def _check(
-    tables: list[Requests],
-    rules: EngineRules,
-    all_limits: list[Limits],
-    clocks: list[IterationClock],
-    populations: list[int | None],
-) -> None:
-    for name, values, kind in (
-        ("requests", tables, Requests),
-        ("limits", all_limits, Limits),
-        ("clock", clocks, IterationClock),
-    ):
-        for value in values:
-            if not isinstance(value, kind):
-                raise InputError(name, value, f"{kind.__name__} objects")
-    if len({clock.unit for clock in clocks}) > 1:
-        raise InputError("clock", "several units", "one unit for all runs")
-    for population in populations:
-        if population is not None:
-            count("clients", population)
-    seen: set[tuple[int, Limits]] = set()
-    for table, limits in zip(tables, all_limits, strict=True):
-        if (id(table), limits) in seen:
-            continue
-        seen.add((id(table), limits))
-        worst, needed, available = largest_request(rules, limits, table)
-        if needed > available:
-            lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
-            if rules.gate in (Gate.PEAK, Gate.RATIO):
-                lengths += f", at most {table.max_output[worst]},"
-            raise InputError(
-                "capacity",
-                limits.capacity,
-                f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
-                f"{limits.block_size} under {rules.label}; there are {available}",
-            )
-
-
-def _check_horizon(iterations: int | None, every: int, rules: EngineRules) -> None:
-    if iterations is None and rules.newcomers_first:
-        allowed = f"a horizon: under {rules.label} a run need not end"
-        raise InputError("iterations", iterations, allowed)
-    for name, value in (("iterations", iterations), ("every", every)):
-        if value is not None:
-            count(name, value, most=NO_HORIZON)
 
 
 def _checked_start(

@@ -16,7 +16,7 @@ from fluidkv.traces import bench_capacity, format_names, read_trace, write_moonc
 from fluidkv.traces.vllm_log import read_vllm_log
 from fluidkv.traces.vllm_meta import read_vllm_server
 from tests.attacks.mutations import mutated
-from tests.serving.records.record_copies import COUNTS, content
+from tests.serving.records.record_copies import CALLS, COUNTS, content
 from tests.traces.test_formats import AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM
 from tests.traces.test_vllm_log import HEADER, ROWS, TICKS, row_of
 
@@ -86,6 +86,14 @@ def _a_record(folder: Path, chance: Random) -> None:
             replay(record)
 
 
+def _calls_on_a_tree(folder: Path, chance: Random) -> None:
+    path = folder / "calls.json"
+    path.write_bytes(mutated(json.dumps(CALLS), chance))
+    for record in read_records(path):
+        result = replay(record)
+        assert result.equal == (result.difference is None)
+
+
 def _a_manifest(folder: Path, chance: Random) -> None:
     path = folder / "manifest.json"
     given = mutated(_MANIFEST, chance)
@@ -100,7 +108,7 @@ def _a_manifest(folder: Path, chance: Random) -> None:
     assert isinstance(json.loads(path.read_text())["figures"], dict)
 
 
-KINDS = (_a_trace, _a_trace, _a_log, _a_series, _a_record, _a_manifest)
+KINDS = (_a_trace, _a_trace, _a_log, _a_series, _a_record, _calls_on_a_tree, _a_manifest)
 
 
 def attack(kind: Callable[[Path, Random], None], folder: Path, seed: str) -> None:

@@ -30,7 +30,7 @@ def held_alike(of: Case, policy: Policy, seed: int) -> None:
     """Both caches through a case."""
     trie, meant = of.trie, prefixes(of.trie)
     said = [units(content, trie.granularity) for content in trie.contents]
-    fast = TraceCache(trie, of.capacity, policy, seed, of.order, one_by_one=True)
+    fast = TraceCache(trie, of.capacity, policy, seed, of.order, record=True)
     told: list[Prefix] = []
 
     def draw(candidates: Sequence[Prefix]) -> Prefix:

@@ -1,5 +1,7 @@
 """Fleets with the caches of `prefix`: equal to literal ones; processes, seeds, what is refused."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy, Prompts, shared_prefixes
 from fluidkv.routing import (
     LBGR,
+    Assigned,
     CacheAware,
     Fleet,
     Job,
@@ -16,6 +19,7 @@ from fluidkv.routing import (
     Service,
     Traffic,
     bounds,
+    by_prefix,
     measured,
     route,
     route_many,
@@ -109,3 +113,34 @@ def test_what_makes_no_fleet_is_one_line(make, argument):
         make()
     assert caught.value.argument == argument
     assert "\n" not in str(caught.value)
+
+
+def test_bounds_and_a_schedule_hold_the_exact_optimum_of_small_instances():
+    """Every assignment of 7 requests to 2 workers, played with the caches that there are."""
+    gaps = []
+    for seed in range(6):
+        requests, prompts = drawn(np.random.default_rng(seed), 7)
+        traffic, fleet = Traffic(requests, prompts), Fleet(2, 40, service=SERVICE)
+        limit = bounds(traffic, fleet)
+        spans = [
+            route(traffic, fleet, Assigned(each)).work.max() for each in product((0, 1), repeat=7)
+        ]
+        schedule = by_prefix(traffic.cached, limit.costs, 2)
+        ours = route(traffic, fleet, Assigned(tuple(schedule.tolist()))).work.max()
+        assert limit.makespan <= min(spans) + 1e-9
+        assert min(spans) <= ours + 1e-9
+        assert ours <= 1.6 * min(spans)
+        gaps.append(min(spans) / limit.makespan)
+    assert min(gaps) < 1.1
+
+
+def test_a_schedule_by_prefix_keeps_groups_together():
+    traffic = gsp(rate=40.0)
+    fleet = Fleet(3, 10**9)
+    limit = bounds(traffic, fleet)
+    chosen = by_prefix(traffic.cached, limit.costs, 3)
+    for group in range(12):
+        assert len(set(chosen[traffic.requests.class_index == group].tolist())) == 1
+    run = route(traffic, fleet, Assigned(tuple(chosen.tolist())))
+    hits = sum(each.hits for each in run.times)
+    assert hits == limit.hit_rate * traffic.requests.input_length.sum()

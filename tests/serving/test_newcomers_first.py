@@ -7,11 +7,11 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.compiled.engine import LONGEST, run_engine
 from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.prefix_cache import CachingEngine
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
 from fluidkv.serving.run import serve
@@ -197,7 +197,7 @@ def test_rules_that_do_not_go_together_are_refused(argument, changes):
 def test_a_prefix_cache_does_not_go_with_it():
     rules = replace(FCFS_NEW_FIRST, keeps=Keeps.OUTPUTS)
     with pytest.raises(InputError, match=r"^engine: "):
-        CachingEngine(Requests([1], [2]), rules, Limits(12), IterationClock.iterations())
+        VllmEngine(Requests([1], [2]), None, rules, Limits(12), IterationClock.iterations())
 
 
 def test_the_compiled_engine_takes_no_memory_whose_sums_could_overflow():

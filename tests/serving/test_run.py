@@ -9,11 +9,12 @@ from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson, saturated
 from fluidkv.runs.dataset import KNOWN_COUNTS, RunStatus
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import ENGINES, VIDUR_SARATHI, engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.run import largest_request, serve
+from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
 
 ONE = Workload((RequestClass(10, 40),))

@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 
 from fluidkv.answers.recommend.demand import Demand
 from fluidkv.answers.recommend.frontier import Setting
-from fluidkv.answers.recommend.settings import CACHE
 from fluidkv.answers.replay.replay import rules_of_server
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
+from fluidkv.serving.engines import CACHE
 from fluidkv.traces import bench_capacity
 from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, log_folder, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server

@@ -15,18 +15,17 @@ from fluidkv.answers.recommend.demand import (
 )
 from fluidkv.answers.recommend.frontier import Setting, Slo
 from fluidkv.answers.recommend.settings import (
-    CACHE,
     check_memory,
     check_options,
     equilibrium_of,
     objectives_of,
-    rules_of,
     settings_of,
 )
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import CACHE, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
@@ -91,7 +90,7 @@ def planned(
     Raises:
         InputError: as `recommend_settings`.
     """
-    rules, caching = rules_of(engine)
+    rules, caching = with_cache(engine)
     now = replace(now, clients=demand.clients)
     workload = source.workload() if isinstance(source, Trace) else source
     check_options(rules, demand, caching, clock, slos, now, candidates)

@@ -12,12 +12,11 @@ from fluidkv.answers.recommend.frontier import Setting, Slo, sweep
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import VLLM, VLLM_0_11
-from fluidkv.serving.engines import engine as named
+from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.run import largest_request
 from fluidkv.workload import System, Workload
 
 BLOCK_SIZES: Mapping[str, int] = MappingProxyType(
@@ -37,24 +36,6 @@ _RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
 _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
 
 TIMED = ("ttft", "latency")  # metrics that need arrival times
-
-
-CACHE = "+cache"
-"""After the name of an engine: with vLLM's prefix cache for requests that were preempted."""
-
-
-def rules_of(engine: str | EngineRules) -> tuple[EngineRules, bool]:
-    """The rules of an engine, and whether it has a prefix cache.
-
-    Raises:
-        InputError: an unknown name; a cache for an engine other than vLLM.
-    """
-    if isinstance(engine, EngineRules) or not engine.endswith(CACHE):
-        return named(engine), False
-    rules = named(engine.removesuffix(CACHE))
-    if rules not in (VLLM, VLLM_0_11):
-        raise InputError("engine", engine, f"{VLLM.name}{CACHE} or {VLLM_0_11.name}{CACHE}")
-    return rules, True
 
 
 def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:

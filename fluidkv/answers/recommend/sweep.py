@@ -23,14 +23,15 @@ from fluidkv.answers.recommend.frontier import (
 )
 from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Recommendation
-from fluidkv.answers.recommend.settings import BLOCK_SIZES, TIMED, limits_of, rules_of
+from fluidkv.answers.recommend.settings import BLOCK_SIZES, TIMED, limits_of
 from fluidkv.errors import InputError
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.prefix_cache import serve_caching
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
@@ -100,7 +101,7 @@ def recommend_settings(
         source,
         Limits(
             capacity,
-            block_size or BLOCK_SIZES.get(rules_of(engine)[0].name, 1),
+            block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1),
             max_num_batched_tokens=max_num_batched_tokens,
         ),
         engine,
@@ -189,7 +190,7 @@ def _serve_caching(
     clock: IterationClock,
     on_progress: Callable[[int, int], None] | None,
 ) -> xr.Dataset:
-    """Metrics of runs with a prefix cache, one after the other: that engine is literal."""
+    """Metrics of runs with a prefix cache, one after the other: one at a time is in memory."""
     found = []
     for number, (requests, memory) in enumerate(zip(tables, limits, strict=True), 1):
         found.append(metrics(serve_caching(requests, rules, memory, clock)))

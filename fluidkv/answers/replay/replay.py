@@ -25,12 +25,12 @@ from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_e
 from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
-from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.engines import CACHE, VLLM, VLLM_0_11
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.prefix_cache import serve_caching
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces.format import BadRow
@@ -168,7 +168,7 @@ def replay_log(
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
 
     def predict(rules: EngineRules, caching: bool) -> Prediction:
-        name = rules.name + "+cache" * caching
+        name = rules.name + CACHE * caching
         if on_run is not None:
             on_run(name)
         run = _run(requests, rules, limits, clock_fit, caching)
@@ -184,7 +184,7 @@ def replay_log(
             swing_predicted=swing_of(account, log, alone.window_s),
             preemptions=int(run.preempt.sum()),
             recomputed_tokens=int(run.recomputed_tokens.sum()),
-            reused_tokens=int(run.reused_tokens.sum()) if caching else 0,
+            reused_tokens=int(run.found_tokens.sum()) if caching else 0,
             duration_s=float(run.time.max()),
         )
 

@@ -26,8 +26,9 @@ from fluidkv.runs.measuring import (
     total,
 )
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.checks import NO_HORIZON, largest_request
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.run import NO_HORIZON, largest_request, serve
+from fluidkv.serving.run import serve
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.policy import Policy
 from fluidkv.wait.runs.arrivals import poisson_prompts

@@ -89,11 +89,12 @@ class RadixTree:
         Returns: the tokens that the tree had.
         """
         now, node, rest, had = self._tick(), self._root, self._whole_pages(content), 0
-        node.used, node.priority = now, max(node.priority, priority)
+        node.used = now
         while child := self._child(node, rest):
-            child.used, child.priority = now, max(child.priority, priority)
+            child.used = now
             node, rest = self._enter(child, rest)
             had += length(node.key)
+            node.priority = max(node.priority, priority)
             node.hits += had > inserted
         if rest:
             leaf = Node(rest, node, self._tick(), self._tick(), priority)
@@ -135,6 +136,16 @@ class RadixTree:
         return before - self.protected
 
     # ------------------------------------------------------------------------------ what it holds
+
+    def found(self, content: Content) -> int:
+        """Tokens that `match` would find; looking changes nothing."""
+        node, rest, had = self._root, self._whole_pages(content), 0
+        while child := self._child(node, rest):
+            same = self._common(child.key, rest)
+            node, rest, had = child, cut(rest, same, length(rest)), had + same
+            if same < length(child.key):
+                break
+        return had
 
     def holds(self, node: Node) -> bool:
         """Whether a node that `match` returned is still there."""

@@ -64,6 +64,19 @@ class FastRadixTree:
         """Whether a node that `match` returned is still there."""
         return node is self._root or node.parent is not None
 
+    def found(self, content: Content) -> int:
+        """Tokens that `match` would find; looking changes nothing."""
+        node, whole, place, offset = self._root, self._whole_pages(content), 0, 0
+        while place < len(whole):
+            child = node.children.get(self._page(whole, place, offset))
+            if child is None:
+                break
+            same, place, offset = _along(child.key, whole, place, offset)
+            if same < child.size:
+                return node.end + same - same % self.page_size
+            node = child
+        return node.end
+
     def match(self, content: Content) -> Match:
         """Go down as far as the sequence leads; a node that it ends in is split there."""
         now, node, whole = self._tick(), self._root, self._whole_pages(content)
@@ -87,8 +100,9 @@ class FastRadixTree:
             child = node.children.get(self._page(whole, place, offset))
             if child is None:
                 break
-            child.used, child.priority = now, max(child.priority, priority)
+            child.used = now
             node, place, offset = self._enter(child, whole, place, offset)
+            node.priority = max(node.priority, priority)
             node.hits += node.end > inserted
         self._offer(node)
         had, size = node.end, length(whole)
@@ -153,21 +167,8 @@ class FastRadixTree:
 
         Behind a split the sequence leads to no other child.
         """
-        own, same, done, at = child.key, 0, 0, 0
-        while at < len(own) and place < len(whole):
-            mine, other = own[at], whole[place]
-            if not done and not offset and mine == other:
-                same, at, place = same + mine.length, at + 1, place + 1
-                continue
-            if mine.segment != other.segment or mine.start + done != other.start + offset:
-                break
-            step = min(mine.length - done, other.length - offset)
-            same, done, offset = same + step, done + step, offset + step
-            if done == mine.length:
-                at, done = at + 1, 0
-            if offset == other.length:
-                place, offset = place + 1, 0
-        if at == len(own):
+        same, place, offset = _along(child.key, whole, place, offset)
+        if same == child.size:
             return child, place, offset
         return self._split(child, same - same % self.page_size), len(whole), 0
 
@@ -243,3 +244,22 @@ class FastRadixTree:
             if self._is_due(entry):
                 return entry[2]
         return None
+
+
+def _along(own: Content, whole: Content, place: int, offset: int) -> tuple[int, int, int]:
+    """How many tokens of `own` a sequence goes on with, and where the sequence is then."""
+    same, done, at = 0, 0, 0
+    while at < len(own) and place < len(whole):
+        mine, other = own[at], whole[place]
+        if not done and not offset and mine == other:
+            same, at, place = same + mine.length, at + 1, place + 1
+            continue
+        if mine.segment != other.segment or mine.start + done != other.start + offset:
+            break
+        step = min(mine.length - done, other.length - offset)
+        same, done, offset = same + step, done + step, offset + step
+        if done == mine.length:
+            at, done = at + 1, 0
+        if offset == other.length:
+            place, offset = place + 1, 0
+    return same, place, offset

@@ -6,7 +6,6 @@ counts and times are those of `vllm`, iteration by iteration and bit by bit.
 """
 
 from collections import deque
-from itertools import islice
 
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
@@ -68,7 +67,7 @@ class FastEngine:
     @property
     def iteration(self) -> int:
         """Iterations done."""
-        return len(self.decodes.times)
+        return len(self.decodes.gaps)
 
     @property
     def idle(self) -> bool:
@@ -88,7 +87,7 @@ class FastEngine:
         self.waiting.append(request)
 
     def found(self, index: int) -> int:
-        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing."""
         request = self.all[index]
         names = request.names or self.names.of(index)
         size = self.limits.block_size
@@ -107,10 +106,9 @@ class FastEngine:
         self.admissions, self.preempted, self.finished = [], [], []
         running_in, forgotten = len(self.running), pool.forgotten
         self._arrive()
-        if len(self.running) > budget:
-            self._stall(budget)
         done = self._grow()
-        decodes = min(len(self.running) - (self._prefilling is not None), budget)
+        # The budget is never short of decodes: who runs had a token of it when it was admitted.
+        decodes = len(self.running) - (self._prefilling is not None)
         computing = self._prefill_on(budget - decodes)
         left = budget - decodes - sum(tokens for _, tokens in computing)
         admitted = [] if self.preempted else self._admit(left)
@@ -151,14 +149,6 @@ class FastEngine:
 
     # --------------------------------------------------------------------------------------- decode
 
-    def _stall(self, budget: int) -> None:
-        """Who decodes behind the first so many gets no turn: all that it is due for comes later."""
-        for request in islice(self.running, budget, None):
-            if request is not self._prefilling:
-                request.settle(self.now)
-                request.since = self.iteration + 1
-                self._look_at(request, request.due + 1)
-
     def _look_at(self, request: FastRequest, iteration: int) -> None:
         request.due = iteration
         self._due.setdefault(iteration, []).append(request)
@@ -177,7 +167,7 @@ class FastEngine:
         if len(due) > 1:
             due.sort(key=lambda request: request.order)
         for request in due:
-            if request.due != now:  # it left, or gets no turn
+            if request.due != now:  # it left
                 continue
             computed = request.computed
             if computed % size == 0:

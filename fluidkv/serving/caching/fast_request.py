@@ -11,15 +11,15 @@ class Decodes:
     """The iterations so far: what requests that decode in all of them need to know.
 
     Args:
-        times: the clock at the end of each.
-        gaps: from the end of the one before.
+        now: the clock at the end of the last one.
+        gaps: the end of each, from the end of the one before.
     """
 
-    times: list[float] = field(default_factory=list)
+    now: float = 0.0
     gaps: list[float] = field(default_factory=list)
 
     def ends(self, now: float, gap: float) -> None:
-        self.times.append(now)
+        self.now = now
         self.gaps.append(gap)
 
 
@@ -70,7 +70,7 @@ class FastRequest:
         """Tokens of its stretch so far."""
         if self.since == GONE:
             return 0
-        return max(0, len(self.decodes.times) - self.since)
+        return max(0, len(self.decodes.gaps) - self.since)
 
     @property
     def outputs(self) -> int:
@@ -95,16 +95,14 @@ class FastRequest:
     @property
     def last_token_at(self) -> float | None:
         """None: not yet."""
-        return self.decodes.times[-1] if self._decoded else self._last
+        return self.decodes.now if self._decoded else self._last
 
     @property
     def longest_gap(self) -> float:
         """Between two tokens that its client sees."""
-        if not self._decoded or self._last is None:
+        if not self._decoded:
             return self._longest
-        # The first gap reaches back to the token before, past iterations without a turn.
-        first = self.decodes.times[self.since] - self._last
-        return max(self._longest, first, *self.decodes.gaps[self.since + 1 :])
+        return max(self._longest, *self.decodes.gaps[self.since :])
 
     # --------------------------------------------------------------------------------- what it does
 

@@ -85,7 +85,7 @@ class VllmEngine(Engine):
         self.waiting.append(request)
 
     def found(self, index: int) -> int:
-        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing."""
         return len(self._lookup(self.all[index])) * self.limits.block_size
 
     def advance(self, until: float) -> None:

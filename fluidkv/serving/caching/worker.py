@@ -11,19 +11,38 @@ from typing import Protocol
 class Served(Protocol):
     """One request and how far it is, as `serving.progress.Request`. Times: None is not yet."""
 
-    index: int
-    input_length: int
-    output_length: int
-    arrival: float
-    outputs: int
-    evictions: int
-    hit_tokens: int  # tokens found in the cache, at all its admissions
-    first_hit_tokens: int  # of these, at its first admission
-    admitted_at: float | None
-    first_token_at: float | None
-    last_token_at: float | None
-    longest_gap: float
-    finished: bool
+    @property
+    def index(self) -> int: ...
+    @property
+    def input_length(self) -> int: ...
+    @property
+    def output_length(self) -> int: ...
+    @property
+    def arrival(self) -> float: ...
+    @property
+    def outputs(self) -> int: ...
+    @property
+    def evictions(self) -> int: ...
+    @property
+    def hit_tokens(self) -> int:
+        """Tokens found in the cache, at all its admissions."""
+        ...
+
+    @property
+    def first_hit_tokens(self) -> int:
+        """Of these, at its first admission."""
+        ...
+
+    @property
+    def admitted_at(self) -> float | None: ...
+    @property
+    def first_token_at(self) -> float | None: ...
+    @property
+    def last_token_at(self) -> float | None: ...
+    @property
+    def longest_gap(self) -> float: ...
+    @property
+    def finished(self) -> bool: ...
 
 
 class Worker(Protocol):
@@ -57,7 +76,7 @@ class Worker(Protocol):
         ...
 
     def found(self, index: int) -> int:
-        """Tokens of a request's prompt that it would find now; looking changes nothing."""
+        """Tokens that a request would find, were it admitted now; looking changes nothing."""
         ...
 
     def step(self) -> Mapping[str, int]:

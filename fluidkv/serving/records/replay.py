@@ -11,14 +11,18 @@ from pathlib import Path
 from fluidkv.errors import InputError
 from fluidkv.serving.records.comparison import Difference, Progress, Record, Replay
 from fluidkv.serving.records.fields import Fields, read_object
+from fluidkv.serving.records.sglang_radix import RadixRecord, radix_record
+from fluidkv.serving.records.sglang_steps import SglangRecord, sglang_record
 from fluidkv.serving.records.vidur import VidurCounts, VidurRun, vidur_counts
 from fluidkv.serving.records.vllm import VllmRecord, vllm_record
 from fluidkv.serving.records.vllm_prefix import VllmPrefixRecord, vllm_prefix_record
 
 __all__ = [
     "Difference",
+    "RadixRecord",
     "Record",
     "Replay",
+    "SglangRecord",
     "VidurCounts",
     "VidurRun",
     "VllmPrefixRecord",
@@ -48,6 +52,8 @@ KINDS = (
     Kind("vllm", "prefix_caching", vllm_prefix_record),
     Kind("vllm", None, vllm_record),
     Kind("vidur", None, vidur_counts),
+    Kind("sglang", "ops", radix_record),
+    Kind("sglang", "requests", sglang_record),
 )
 
 

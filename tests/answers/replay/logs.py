@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.prefix_cache import serve_caching
 from fluidkv.serving.run import serve
 
 CLOCK = IterationClock(0.02, 2e-6, 1e-4)

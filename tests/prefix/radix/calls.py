@@ -8,9 +8,11 @@ from fluidkv.prefix.radix.operations import CALLS, Operations
 from fluidkv.prefix.radix.values import Tree
 
 
-def rows(tree: Tree, capacity: int, calls: Iterable[list[Any]]) -> list[list[Any]]:
+def rows(
+    tree: Tree, capacity: int, calls: Iterable[list[Any]], pool: type[Operations] = Operations
+) -> list[list[Any]]:
     """The row of each call, on a tree and a pool that are empty at first."""
-    on = Operations(tree, capacity)
+    on = pool(tree, capacity)
     return [
         getattr(on, CALLS[name])(*(content(x) if isinstance(x, list) else x for x in given))
         for name, *given in calls

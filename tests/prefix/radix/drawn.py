@@ -43,9 +43,11 @@ class BothTrees:
         assert self.one.tree.evictable == 0
 
     def _call(self, name: str, *given: Any) -> int:
+        looked = [each.tree.found(given[1]) for each in (self.one, self.other) if name == "M"]
         row = getattr(self.one, CALLS[name])(*given)
         same = getattr(self.other, CALLS[name])(*given)
         assert row == same, f"call {self.calls}: {name} {given}"
+        assert looked in ([], 2 * [row[1]])
         self.calls += 1
         return row[1]
 

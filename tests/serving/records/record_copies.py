@@ -22,6 +22,10 @@ def changed_counts(folder: Path, **fields: Any) -> Path:
     return _written(folder / "counts.json", COUNTS | fields)
 
 
+def changed_calls(folder: Path, **fields: Any) -> Path:
+    return _written(folder / "calls.json", CALLS | fields)
+
+
 def run_with(**fields: Any) -> list[dict[str, Any]]:
     """The run of `COUNTS`, changed."""
     return [COUNTS["runs"][0] | fields]
@@ -62,3 +66,39 @@ iteration (who runs, blocks held). Requests 0 and 2 emit 3 tokens, 1 and 3 emit 
     10  3 takes its third block
     11  3 is done with token 5
 """
+
+_TWO_LEAVES = [
+    ["A", 4, 0, 0, 0, 0, 0, 16, 0, 0],
+    ["I", 0, 0, 0, 4, 4, 0, 16, 1, 1],
+    ["A", 2, 0, 0, 4, 4, 0, 14, 1, 1],
+    ["I", 0, 0, 0, 6, 6, 0, 14, 2, 2],
+    ["M", 2, 0, 0, 6, 6, 0, 14, 3, 2],
+]
+CALLS: dict[str, Any] = {
+    "engine": "sglang",
+    "version": "0.5.23",
+    "what": "two leaves, of which one is split: the tail of it is the oldest, then its head or not",
+    "page_size": 1,
+    "policy": "fifo",
+    "capacity_tokens": 20,
+    "ops": [
+        ["A", 0, 4],
+        ["I", 0, [[1, 4]], 0, 0],
+        ["A", 1, 2],
+        ["I", 1, [[2, 2]], 0, 0],
+        ["M", 2, [[1, 2]]],
+        ["E", 3],
+    ],
+    "columns": [
+        *("op", "result", "evicted_tokens", "evicted_nodes", "total", "evictable", "protected"),
+        *("available", "nodes", "leaves", "evicted_list"),
+    ],
+    "rows": [
+        *_TWO_LEAVES,
+        ["E", 4, 4, 2, 2, 2, 0, 18, 1, 1, [[2, 2, 1, 2], [0, 2, 2, 0]]],
+    ],
+    "unified_tree": "differs",
+    "rows_unified": [[5, ["E", 4, 4, 2, 2, 2, 0, 18, 1, 1, [[2, 2, 1, 2], [0, 2, 1, 0]]]]],
+}
+"""Calls on SGLang's trees, by hand. In RadixCache the head of the split leaf is born with the split
+and outlives the other leaf; in the unified tree it is as old as what it was split from."""

@@ -40,7 +40,7 @@ def first_row(**cells: Any) -> list[list[Any]]:
 
 BAD: list[tuple[str, dict[str, Any], str]] = [
     *((name, {name: MISSING}, f"{name}: got 'no such field'") for name in content()),
-    ("engine", {"engine": "tgi"}, "engine: got 'tgi'; allowed: 'vllm' or 'vidur'"),
+    ("engine", {"engine": "tgi"}, "engine: got 'tgi'; allowed: 'vllm', 'vidur' or 'sglang'"),
     ("version type", {"version": 33}, "version: got 33"),
     ("prefix", {"prefix_caching": True}, "requests: got 'no such field'; allowed: a record has it"),
     ("async", {"async_scheduling": True}, "async_scheduling: got True; allowed: false"),

@@ -5,10 +5,10 @@ of free memory past the reservation: a share of what those who run may still emi
 those who were admitted in the same pass.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Iterable
 from enum import Enum
 
-from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.reserved import Reserved
 from fluidkv.serving.caching.sglang.settings import SglangSettings
@@ -30,20 +30,22 @@ class Admission:
 
     Args:
         settings, pool: the server's.
-        running: the decode batch, in order.
-        reserved: for it, in a mixed pass with the tokens that it decodes.
+        reserved: for the decode batch, in a mixed pass with the tokens that it decodes.
+        decoding: how many it is.
+        running: who it is, in order.
     """
 
     def __init__(
         self,
         settings: SglangSettings,
         pool: Pool,
-        running: Sequence[Request],
         reserved: Reserved,
+        decoding: int,
+        running: Callable[[], Iterable[Request]],
     ) -> None:
-        self.settings, self.pool, self.running = settings, pool, running
-        self.reserved = reserved
-        beside = len(running) if settings.mixed else 0
+        self.settings, self.pool, self.reserved = settings, pool, reserved
+        self.decoding, self._running = decoding, running
+        beside = decoding if settings.mixed else 0
         self.at_once = beside  # tokens of memory that this pass itself takes
         self.prompt_tokens = settings.max_prefill_tokens - beside
         size = settings.chunked_prefill_size
@@ -62,21 +64,48 @@ class Admission:
             return Verdict.SPENT
         return Verdict.GO_ON
 
+    def fill(
+        self, waiting: deque[Request], chunked: Request | None, full: bool
+    ) -> tuple[Request | None, bool]:
+        """The prompt that goes on, and from the head of the queue who fits; these leave it.
+
+        Args:
+            chunked, full: the prompt that is in memory in part; whether nobody else may be tried.
+
+        Returns: the two after this pass.
+        """
+        if chunked:
+            chunked = self.go_on(chunked)
+        while waiting and self.verdict is not Verdict.SPENT:
+            full = full or len(self.admitted) >= self.settings.max_running - self.decoding
+            if full:
+                break
+            request, before = waiting[0], len(self.admitted)
+            self.pool.match(request)
+            verdict = self.add(request)
+            if len(self.admitted) > before:
+                waiting.popleft()
+            if verdict is Verdict.NO_MEMORY:
+                full = bool(self.admitted or self.decoding)
+            if verdict is not Verdict.GO_ON:
+                break
+        chunked = self.cut or chunked
+        if chunked and self.admitted:
+            chunked.middle_chunks += 1
+        return chunked, full
+
     # ------------------------------------------------------------------------- one more request
 
     def go_on(self, request: Request) -> Request | None:
         """The next chunk of a prompt that is in memory up to its prefix.
 
         Returns: the request, if its prompt does not end with this chunk.
-
-        Raises:
-            InputError: where requests that decode beside it take more than the whole chunk.
         """
         chunk = self.chunk
-        assert chunk is not None  # somebody's prompt was cut
-        if chunk < 0:
-            allowed = f"at least the {len(self.running)} requests that decode beside a chunk"
-            raise InputError("chunked_prefill_size", self.settings.chunked_prefill_size, allowed)
+        # Somebody's prompt was cut; and everybody who decodes now beside it and did not before
+        # took a token of that pass.
+        assert chunk is not None
+        assert chunk > 0
         left = min(chunk, self.reserved.left_of(self.pool.free))
         if left <= 0:
             left = chunk  # it has to get on, so that its memory is free again some day
@@ -149,7 +178,7 @@ class Admission:
     def _releases_in_time(self, request: Request, free: int) -> bool:
         """Whether everybody can emit all that it may, in order of who is done first."""
         if self._releases is None:
-            everybody = [request, *self.running, *self.admitted]
+            everybody = [request, *self._running(), *self.admitted]
             self._releases = sorted(
                 (self._release(each) for each in everybody if self._release(each)[0] > 0),
                 key=lambda release: release[0],

@@ -65,6 +65,10 @@ class Pool:
             request.shared = request.prefix
         request.slots = request.shared
 
+    def found(self, request: Request) -> int:
+        """Tokens that its match would find now; looking changes nothing."""
+        return self.tree.found(request.content(request.length - 1)) if self.tree else 0
+
     def touch(self, request: Request) -> None:
         """It waits; what it would find counts as used."""
         if self.tree:

@@ -18,19 +18,15 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import Tree
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.admission import Admission, Verdict
+from fluidkv.serving.caching.sglang.admission import Admission
+from fluidkv.serving.caching.sglang.entering import Touches, enter
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
-from fluidkv.serving.caching.sglang.settings import (
-    RETRACT_STEPS,
-    TOUCH_EVERY,
-    TOUCHED,
-    SglangSettings,
-)
+from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
-from fluidkv.serving.caching.sglang.table import checked_table
+from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
 from fluidkv.serving.clock import IterationClock
 
 
@@ -38,7 +34,8 @@ class SglangEngine:
     """One server. `step` does one iteration.
 
     Args:
-        requests, prompts: the table, of which it serves those that it is offered.
+        requests, prompts: the table, of which it serves those that it is offered; prompts None:
+            nobody shares anything.
         settings: the server's options.
         clock: how long a pass lasts.
         tree: the prefix tree to use, empty; None: the literal one.
@@ -51,7 +48,7 @@ class SglangEngine:
     def __init__(
         self,
         requests: Requests,
-        prompts: Prompts,
+        prompts: Prompts | None,
         settings: SglangSettings,
         clock: IterationClock,
         tree: Tree | None = None,
@@ -59,23 +56,23 @@ class SglangEngine:
         self.all = checked_table(requests, prompts, settings)
         self.settings, self.clock = settings, clock
         if settings.radix and tree is None:
-            tree = RadixTree(settings.page_size, settings.eviction)
+            tree = RadixTree(settings.page_size, settings.policy)
         self.pool = Pool(settings, tree if settings.radix else None)
         self.ratio = NewTokens(settings.conservativeness)
         self.now = 0.0
         self.arrived = self.done = 0
-        self.queue: deque[Request] = deque()
+        self.waiting: deque[Request] = deque()
         self.decoding = Batch([])
         self.last: Batch | None = None
         self.in_flight: deque[Batch] = deque()  # passes whose tokens are not known yet
         self.chunked: Request | None = None
-        self._attempts = 0
+        self._touches = Touches(self.pool)
         self.row: Row | None = None  # of the last step
 
     @property
     def idle(self) -> bool:
         """Nothing runs and nothing waits."""
-        return not (self.queue or self.chunked or self.in_flight or self.running)
+        return not (self.waiting or self.chunked or self.in_flight or self.running)
 
     @property
     def running(self) -> list[Request]:
@@ -85,8 +82,11 @@ class SglangEngine:
         return [r for r in everybody if not (r.finished or r.retracted)]
 
     @property
-    def waiting(self) -> Collection[Request]:
-        return self.queue
+    def stuck(self) -> bool:
+        """Nothing runs, and whoever waits first has grown past what is ever admitted."""
+        if not self.waiting or self.running:
+            return False
+        return needed_alone(self.waiting[0], self.settings) > self.settings.tokens
 
     def found(self, index: int) -> int:
         """Tokens of a request's prompt that it would find now; looking changes nothing."""
@@ -98,7 +98,7 @@ class SglangEngine:
         if self.idle and request.arrival > self.now:
             self._rest()
             self.now = request.arrival
-        self.queue.append(request)
+        self.waiting.append(request)
         self.arrived += 1
 
     def step(self) -> dict[str, int]:
@@ -106,8 +106,11 @@ class SglangEngine:
         happened = Happened(running_in=len(self.running))
         batch = self._schedule(happened)
         in_memory = dict.fromkeys([*self.decoding.requests, *(batch.requests if batch else ())])
-        counts = counts_of(self, batch, happened, in_memory)
-        row = row_of(self, batch, happened)
+        size = len(batch.requests) if batch else 0
+        held = sum(request.slots for request in in_memory)
+        counts = counts_of(self, happened, size, len(in_memory), held)
+        mode, decoding = (batch.mode if batch else Mode.IDLE), self.decoding
+        row = row_of(self, happened, mode, size, len(decoding.requests), decoding.full)
         self._run(batch, counts)
         if not self.settings.overlap:
             self.in_flight.extend([batch.copy()] if batch else [])
@@ -124,8 +127,8 @@ class SglangEngine:
         return counts | {"completed": len(finished), "new_outputs": happened.new_outputs}
 
     def advance(self, until: float) -> None:
-        """Iterations until the clock is at `until` or later, or the engine is idle."""
-        while self.now < until and not self.idle:
+        """Iterations until the clock is at `until` or later, or the engine is idle or stuck."""
+        while self.now < until and not (self.idle or self.stuck):
             self.step()
 
     # --------------------------------------------------------------------------------- schedule
@@ -159,86 +162,33 @@ class SglangEngine:
         if not decoding.requests:
             decoding.full = False
         if not self.chunked:
-            if decoding.full or not self.queue:
+            if decoding.full or not self.waiting:
                 return None
             if self._places() <= 0:
                 decoding.full = True
                 return None
-        self._touch()
-        happened.going_on = self.chunked
-        admitted = self._admitted()
+        self._touches.attempt(self.waiting)
+        going_on, admission = self.chunked, self._admission()
+        self.chunked, decoding.full = admission.fill(self.waiting, going_on, decoding.full)
+        admitted = admission.admitted
         if not admitted:
-            happened.going_on = None
             return None
-        self._enter(admitted, happened)
+        happened.going_on = going_on
+        enter(self.pool, admitted, happened, self.now)
         batch = Batch(admitted, Mode.PREFILL, chunked=self.chunked)
         if self.settings.mixed and decoding.requests:
             self._mix(batch)
         return batch
-
-    def _admitted(self) -> list[Request]:
-        """The prompt that goes on, and from the head of the queue who fits."""
-        pass_ = self._admission()
-        if self.chunked:
-            self.chunked = pass_.go_on(self.chunked)
-        while self.queue and pass_.verdict is not Verdict.SPENT:
-            if len(pass_.admitted) >= self._places():
-                self.decoding.full = True
-            if self.decoding.full:
-                break
-            request, before = self.queue[0], len(pass_.admitted)
-            self.pool.match(request)
-            verdict = pass_.add(request)
-            if len(pass_.admitted) > before:
-                self.queue.popleft()
-            if verdict is Verdict.NO_MEMORY:
-                self.decoding.full = bool(pass_.admitted or self.decoding.requests)
-            if verdict is not Verdict.GO_ON:
-                break
-        if pass_.cut:
-            self.chunked = pass_.cut
-        if self.chunked and pass_.admitted:
-            self.chunked.middle_chunks += 1
-        return pass_.admitted
 
     def _admission(self) -> Admission:
         settings, decoding = self.settings, self.decoding.requests
         ratio = 1.0 if settings.ignore_eos else self.ratio.now
         beside = len(decoding) if settings.mixed else 0
         reserved = Summed(beside, decoding, settings.clip, ratio)
-        return Admission(settings, self.pool, decoding, reserved)
+        return Admission(settings, self.pool, reserved, len(decoding), lambda: decoding)
 
     def _places(self) -> int:
         return self.settings.max_running - len(self.decoding.requests)
-
-    def _touch(self) -> None:
-        """Now and then those who wait touch their prefixes, the head of the queue last."""
-        if not self.queue or self.settings.eviction != "lru":
-            return
-        if self._attempts % TOUCH_EVERY == 0:
-            for request in reversed(list(self.queue)[:TOUCHED]):
-                self.pool.touch(request)
-        self._attempts += 1
-
-    def _enter(self, admitted: list[Request], happened: Happened) -> None:
-        """They get their memory. In pages the source makes room for one more each."""
-        page = self.settings.page_size
-        computes = sum(request.end - request.prefix for request in admitted)
-        self.pool.make_room(computes + (len(admitted) * page if page > 1 else 0))
-        for request in admitted:
-            self.pool.grow(request, request.end)
-            happened.recomputed += max(0, min(request.end, request.highest) - request.prefix)
-            request.highest = max(request.highest, request.end)
-            if request is happened.going_on:
-                continue
-            if request.retracted:
-                happened.resumed.add(request)
-                request.retracted = False
-            if request.admitted_at is None:
-                request.admitted_at = self.now
-                request.first_hit_tokens = request.prefix
-            request.hit_tokens += request.prefix
-        happened.admitted = list(admitted)
 
     def _mix(self, batch: Batch) -> None:
         """Who decodes joins the pass, unless memory is short for that."""
@@ -316,10 +266,11 @@ class SglangEngine:
         self.ratio.estimate(left)
         for request in happened.retracted:
             request.evictions += 1
-        self.queue.extend(happened.retracted)
+        self.waiting.extend(happened.retracted)
 
     def _release(self, request: Request, left: int) -> None:
         """Nothing of it enters the tree. Room is made for some passes of those who are left."""
+        request.highest = max(request.highest, request.slots)
         self.pool.free_request(request)
         self.pool.make_room(left * RETRACT_STEPS)
         request.retracted, request.middle_chunks = True, 0
@@ -330,7 +281,7 @@ class SglangEngine:
         """The tokens of the oldest pass in flight; or nothing at all goes on."""
         if not resting:
             self._results(self.in_flight.popleft(), happened)
-        elif not (self.queue or self.chunked or self.in_flight or self.decoding.requests):
+        elif not (self.waiting or self.chunked or self.in_flight or self.decoding.requests):
             self.ratio.reset()
 
     def _results(self, batch: Batch, happened: Happened) -> None:
@@ -367,7 +318,7 @@ class SglangEngine:
     # ------------------------------------------------------------------------------------ clock
 
     def _run(self, batch: Batch | None, counts: dict[str, int]) -> None:
-        """A pass lasts what it costs. An idle one lasts nothing, or the theory's tick."""
+        """A pass lasts what it costs; an idle one nothing, or a tick of the theory's clock."""
         if batch:
             self.now += self.clock.duration(counts["kv_tokens"], counts["prefill_tokens"])
             batch.ended_at = self.now

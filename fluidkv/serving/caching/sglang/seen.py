@@ -7,7 +7,14 @@ from typing import NamedTuple, Protocol
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.settings import SglangSettings
-from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
+from fluidkv.serving.caching.sglang.state import Mode, Request
+from fluidkv.serving.reference import COUNTS as COUNTS_WITHOUT
+
+COUNTS = (
+    *COUNTS_WITHOUT,
+    "found_tokens",  # tokens of admitted requests that were found and not computed
+)
+"""What an iteration counts, in this order; `used_blocks` are those that requests use."""
 
 
 class Row(NamedTuple):
@@ -81,45 +88,59 @@ class Server(Protocol):
     pool: Pool
     ratio: NewTokens
     arrived: int
-    queue: Collection[Request]
-    decoding: Batch
     chunked: Request | None
+
+    @property
+    def waiting(self) -> Collection[Request]: ...
 
 
 def counts_of(
-    server: Server, batch: Batch | None, happened: Happened, in_memory: Collection[Request]
+    server: Server, happened: Happened, batch: int, in_memory: int, kv_tokens: int
 ) -> dict[str, int]:
-    """The counts of a step, keyed and ordered as `reference.COUNTS`, before its results."""
+    """The counts of a step, keyed and ordered as `COUNTS`, before its results.
+
+    Args:
+        batch: requests in the pass.
+        in_memory: requests in memory.
+        kv_tokens: that these hold.
+    """
     prefill, first = happened.prefill_tokens, happened.first_passes
-    computing = len(batch.requests) if batch else 0
     used = server.settings.tokens - server.pool.free
     return {
         "running_in": happened.running_in,
-        "running": len(in_memory),
-        "waiting": len(server.queue),
+        "running": in_memory,
+        "waiting": len(server.waiting),
         "used_blocks": used // server.settings.page_size,
         "preempt": len(happened.retracted),
         "admit_new": len(first) - len(happened.resumed),
         "admit_resumed": len(happened.resumed),
         "completed": 0,
-        "sched_reqs": computing,
-        "tokens": prefill + computing - len(happened.admitted),
+        "sched_reqs": batch,
+        "tokens": prefill + batch - len(happened.admitted),
         "prefill_tokens": prefill,
         "recomputed_tokens": happened.recomputed,
-        "kv_tokens": sum(request.slots for request in in_memory),
+        "kv_tokens": kv_tokens,
         "new_outputs": 0,
+        "found_tokens": sum(request.prefix for request in first),
     }
 
 
-def row_of(server: Server, batch: Batch | None, happened: Happened) -> Row:
-    """What the records show of a step, before its results."""
+def row_of(
+    server: Server, happened: Happened, mode: Mode, batch: int, running: int, full: bool
+) -> Row:
+    """What the records show of a step, before its results.
+
+    Args:
+        mode, batch: of the pass.
+        running, full: of the decode batch.
+    """
     pool, first = server.pool, happened.first_passes
     return Row(
         arrived=server.arrived,
-        mode=(batch.mode if batch else Mode.IDLE).value,
-        batch=len(batch.requests) if batch else 0,
-        running=len(server.decoding.requests),
-        waiting=len(server.queue),
+        mode=mode.value,
+        batch=batch,
+        running=running,
+        waiting=len(server.waiting),
         admitted=len(first),
         retracted=len(happened.retracted),
         completed=0,
@@ -130,7 +151,7 @@ def row_of(server: Server, batch: Batch | None, happened: Happened) -> Row:
         evictable=pool.evictable,
         protected=pool.protected,
         new_token_ratio=server.ratio.now,
-        batch_is_full=int(server.decoding.full),
+        batch_is_full=int(full),
         chunked=server.chunked.index if server.chunked else -1,
         admissions=[[r.index, r.prefix, r.end - r.prefix] for r in happened.admitted],
         retracted_ids=[request.index for request in happened.retracted],

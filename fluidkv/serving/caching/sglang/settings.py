@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.radix.values import key_of
+from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.limits import UNLIMITED, Limits
 
@@ -34,7 +35,7 @@ class SglangSettings:
         mixed_chunk: decodes run beside prefills, where prompts are cut.
         max_prefill_tokens: of a pass; its first prompt may be longer where prompts are not cut.
         max_running: most requests at once.
-        eviction: the tree's policy.
+        eviction: the tree's policy, one of `prefix.radix.values.POLICIES`, or its name.
         overlap: a pass is scheduled before the tokens of the pass before are known: the server's
             default.
         ignore_eos: clients ask for exactly their outputs.
@@ -52,7 +53,7 @@ class SglangSettings:
     mixed_chunk: bool = False
     max_prefill_tokens: int = 16384
     max_running: int = 4096
-    eviction: str = "lru"
+    eviction: Policy | str = Policy.LRU
     overlap: bool = True
     ignore_eos: bool = False
     clip: int = 4096
@@ -72,7 +73,10 @@ class SglangSettings:
         if not 0 < real(self.conservativeness) < float("inf"):
             raise InputError("conservativeness", self.conservativeness, "a finite number above 0")
         object.__setattr__(self, "conservativeness", float(self.conservativeness))
-        key_of(self.eviction)
+        if self.eviction not in (*POLICIES, *(policy.value for policy in POLICIES)):
+            said = ", ".join(policy.value for policy in POLICIES)
+            raise InputError("eviction", getattr(self.eviction, "value", self.eviction), said)
+        object.__setattr__(self, "eviction", Policy(self.eviction))
 
     @classmethod
     def of(cls, limits: Limits, **others: Any) -> "SglangSettings":
@@ -92,6 +96,11 @@ class SglangSettings:
         if limits.max_num_seqs is not None:
             given["max_running"] = limits.max_num_seqs
         return cls(**given | others)
+
+    @property
+    def policy(self) -> Policy:
+        """The tree's."""
+        return Policy(self.eviction)
 
     @property
     def pages(self) -> int:

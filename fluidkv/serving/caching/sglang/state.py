@@ -7,6 +7,8 @@ from typing import Any
 
 from fluidkv.prefix.pieces import Content, cut, joined
 
+NOT_YET = -1
+
 
 @dataclass(eq=False)
 class Request:
@@ -19,6 +21,7 @@ class Request:
     arrival: float
     prompt: Content
     output: Content
+    whole: Content | None = None  # prompt and output, once they were asked for
 
     outputs: int = 0  # tokens emitted, as far as the scheduler knows
     evictions: int = 0
@@ -42,6 +45,12 @@ class Request:
     retracted: bool = False  # and not admitted again yet
     middle_chunks: int = 0  # passes in flight that do not end its prompt
 
+    # Of the fast scheduler alone; see `lockstep`.
+    known_since: int = NOT_YET
+    launched_since: int = NOT_YET
+    due: int = NOT_YET
+    place: int = NOT_YET
+
     @property
     def length(self) -> int:
         """Tokens of its prompt and of its outputs that are known."""
@@ -49,7 +58,9 @@ class Request:
 
     def content(self, tokens: int) -> Content:
         """The first of its prompt and outputs."""
-        return cut(joined(self.prompt + self.output), 0, tokens)
+        if self.whole is None:
+            self.whole = joined(self.prompt + self.output)
+        return cut(self.whole, 0, tokens)
 
     def may_emit(self, clip: int) -> int:
         """Outputs that may still come, as far as they count."""

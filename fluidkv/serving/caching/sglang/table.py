@@ -5,23 +5,19 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.caching.table import checked_prompts
 
 
-def checked_table(requests: Requests, prompts: Prompts, settings: SglangSettings) -> list[Request]:
+def checked_table(
+    requests: Requests, prompts: Prompts | None, settings: SglangSettings
+) -> list[Request]:
     """All requests of a table, none of them offered yet.
 
     Raises:
         InputError: prompts or outputs of other lengths than the table says; a request that is not
             admitted even where nobody else is; with `ignore_eos`, one that ends early.
     """
-    for name in ("input_length", "output_length"):
-        said, meant = getattr(prompts, name), getattr(requests, name)
-        if said.shape != meant.shape:
-            raise InputError("prompts", f"{said.size} prompts", f"{meant.size}, one a request")
-        if (said != meant).any():
-            row = int((said != meant).argmax())
-            found = f"{said[row]} tokens in request {row}"
-            raise InputError("prompts", found, f"{meant[row]}, its {name}")
+    prompts = checked_prompts(requests, prompts)
     columns = (
         requests.input_length,
         requests.output_length,
@@ -41,21 +37,21 @@ def _check(request: Request, settings: SglangSettings) -> None:
     if settings.ignore_eos and request.output_length != request.max_output:
         given = f"{request.output_length} of {request.max_output} in request {request.index}"
         raise InputError("output_length", given, "all that is asked for, with ignore_eos")
-    needed = _needed(request, settings)
+    needed = needed_alone(request, settings)
     if needed > settings.tokens:
         lengths = f"{request.input_length} input and at most {request.max_output} output tokens"
-        found = f"{settings.tokens}, where request {request.index} ({lengths}) needs {needed}"
-        raise InputError("capacity", found, "room for the largest request")
+        allowed = f"at least {needed} tokens, for request {request.index} ({lengths})"
+        raise InputError("capacity", settings.tokens, allowed)
 
 
-def _needed(request: Request, settings: SglangSettings) -> int:
-    """Tokens of memory in which it is admitted if nobody else is there, at its longest, too."""
-    page, most = settings.page_size, request.max_output
+def needed_alone(request: Request, settings: SglangSettings) -> int:
+    """Tokens of memory in which it is admitted as it is, if nobody else is there."""
+    page = settings.page_size
     if settings.ignore_eos and not settings.radix:
+        # Also after any number of its outputs: with these its pages may be filled less well.
         rounded = max(
             settings.in_pages(request.input_length + emitted) - emitted
             for emitted in range(min(request.output_length, page))
         )
-        return rounded + most + page + 2
-    counted = min(most, request.output_length - 1 + settings.clip)
-    return request.input_length + counted + page + 1
+        return rounded + request.max_output + page + 2
+    return request.length + max(request.may_emit(settings.clip), 0) + page + 1

@@ -1,0 +1,216 @@
+"""Hit rate by cache size, for every policy beside OPT, on one workload.
+
+Requests come one after the other; each finds the longest cached beginning of its prompt, and then
+all of it is cached. No engine runs and nothing is locked but the path of the request itself: what
+an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fluidkv.answers.cache.sizes import sizes_between
+from fluidkv.answers.prompted import Prompted
+from fluidkv.errors import InputError
+from fluidkv.prefix.cache import CacheRun, run_cache
+from fluidkv.prefix.nodes import calls_of, run_nodes
+from fluidkv.prefix.policies import Granularity, Policy
+from fluidkv.prefix.trie import trie_of
+from fluidkv.runs.checks import count
+
+POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
+"""Those that differ where requests come one by one and all have one priority."""
+
+CONFIDENCE = 0.95
+"""Of the intervals over seeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What one policy finds, by cache size.
+
+    Fields:
+        policy: what goes when the cache is full.
+        tokens: (capacity, seed), share of prompt tokens found; one seed where nothing is drawn.
+        units: (capacity, seed), share of whole units (pages, blocks) of prompts found.
+    """
+
+    policy: Policy
+    tokens: Float[np.ndarray, "capacity seed"]
+    units: Float[np.ndarray, "capacity seed"]
+
+    @property
+    def hit_rate(self) -> Float[np.ndarray, " capacity"]:
+        """Share of prompt tokens found, the mean over seeds."""
+        return self.tokens.mean(axis=1)
+
+    @property
+    def margin(self) -> Float[np.ndarray, " capacity"]:
+        """Half of the interval that holds the mean over all seeds, 95 % (Student); 0 of one run."""
+        return half_width(self.tokens)
+
+
+@dataclass(frozen=True, eq=False)
+class CacheAnswer:
+    """What `fluidkv cache` reports.
+
+    Fields:
+        prompted: requests and prompts, and where they came from.
+        granularity: what is evicted at once; OPT evicts single units also where others evict nodes,
+            so that none of them can find more.
+        answers: whether answers are cached behind their prompts.
+        capacities: tokens, ascending.
+        ceiling: share of prompt tokens that an infinite cache finds; `ceiling_units`: of units.
+        whole: tokens of a cache that never evicts.
+        longest: tokens of the smallest cache that holds every request.
+        curves: of the policies, in the order asked for; OPT is first if it was asked for.
+    """
+
+    prompted: Prompted
+    granularity: Granularity
+    answers: bool
+    capacities: tuple[int, ...]
+    ceiling: float
+    ceiling_units: float
+    whole: int
+    longest: int
+    curves: tuple[Curve, ...]
+
+    def curve(self, policy: Policy) -> Curve | None:
+        """That of a policy; None if it was not asked for."""
+        return next((curve for curve in self.curves if curve.policy is policy), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; docs/routing.md lists the keys."""
+        granularity = self.granularity
+        return {
+            "source": self.prompted.name,
+            "generator": self.prompted.parameters,
+            "requests": len(self.prompted.requests),
+            "prompt_tokens": int(self.prompted.requests.input_length.sum()),
+            "page": granularity.page,
+            "nodes": granularity.nodes,
+            "answers_cached": self.answers,
+            "ceiling": self.ceiling,
+            "ceiling_units": self.ceiling_units,
+            "longest_request": self.longest,
+            "never_evicts": self.whole,
+            "capacities": list(self.capacities),
+            "confidence": CONFIDENCE,
+            "policies": [
+                {
+                    "name": curve.policy.value,
+                    "seeds": curve.tokens.shape[1],
+                    "hit_rate": curve.hit_rate.tolist(),
+                    "margin": curve.margin.tolist(),
+                    "hit_rate_units": curve.units.mean(axis=1).tolist(),
+                }
+                for curve in self.curves
+            ],
+        }
+
+
+def cache_study(
+    prompted: Prompted,
+    capacities: Sequence[int] | None = None,
+    *,
+    policies: Iterable[Policy] | None = None,
+    granularity: Granularity | None = None,
+    answers: bool | None = None,
+    seeds: int = 5,
+    on_progress: Callable[[str], None] | None = None,
+) -> CacheAnswer:
+    """Every policy at every size, on the same requests.
+
+    Args:
+        prompted: requests that say what their prompts share.
+        capacities: tokens; None: ten sizes from the longest request to a cache that never evicts.
+        policies: None: all that differ here (`POLICIES`).
+        granularity: None: the blocks that the prompts are known by, or single tokens.
+        answers: whether answers are cached behind their prompts; None: unless the prompts are known
+            by blocks alone, which say nothing of answers.
+        seeds: runs of a policy that draws.
+        on_progress: called with a line before each policy.
+
+    Raises:
+        InputError: a request longer than a cache, fewer than 1 seed, no capacity or policy, answers
+            where blocks are counted.
+    """
+    chosen = _granularity(prompted, granularity)
+    counted = chosen.last == "counted"
+    if answers and counted:
+        raise InputError("answers", answers, "False: blocks of prompts say nothing of answers")
+    keeps = not counted and prompted.block is None if answers is None else answers
+    seeds = count("seeds", seeds)
+    trie = trie_of(prompted.prompts, replace(chosen, nodes=False), answers=keeps)
+    play = partial(run_cache, trie)
+    if chosen.nodes:
+        play = partial(run_nodes, calls_of(prompted.prompts, chosen.page, answers=keeps))
+    longest, whole = trie.longest * chosen.page, trie.total * chosen.page
+    sizes = _capacities(capacities, longest, whole)
+    order = tuple(dict.fromkeys(POLICIES if policies is None else policies))
+    if not order:
+        raise InputError("policies", order, "at least one")
+    ceiling = run_cache(trie, whole, Policy.LRU)
+    curves = []
+    for policy in sorted(order, key=lambda each: each is not Policy.OPT):
+        if on_progress is not None:
+            on_progress(f"{policy.value}, {len(sizes)} sizes")
+        run = partial(run_cache, trie) if policy is Policy.OPT else play
+        curves.append(_curve(run, sizes, policy, range(seeds if policy.draws else 1)))
+    return CacheAnswer(
+        prompted,
+        chosen,
+        keeps,
+        sizes,
+        ceiling.hit_rate(),
+        ceiling.hit_rate("units"),
+        whole,
+        longest,
+        tuple(curves),
+    )
+
+
+def half_width(values: Float[np.ndarray, "... seed"]) -> Float[np.ndarray, "..."]:
+    """Half of the interval of the mean over the last axis, 95 % (Student); 0 of one value."""
+    from scipy.stats import t
+
+    seeds = values.shape[-1]
+    if seeds == 1:
+        return np.zeros(values.shape[:-1])
+    quantile = float(t.ppf((1 + CONFIDENCE) / 2, seeds - 1))
+    return quantile * values.std(axis=-1, ddof=1) / np.sqrt(seeds)
+
+
+def _curve(
+    run: Callable[..., CacheRun], sizes: Sequence[int], policy: Policy, seeds: Sequence[int]
+) -> Curve:
+    runs = [[run(size, policy, seed=seed) for seed in seeds] for size in sizes]
+    return Curve(
+        policy,
+        np.array([[run.hit_rate() for run in row] for row in runs]),
+        np.array([[run.hit_rate("units") for run in row] for row in runs]),
+    )
+
+
+def _granularity(prompted: Prompted, given: Granularity | None) -> Granularity:
+    if given is not None:
+        return given
+    if prompted.block is None:
+        return Granularity()
+    return Granularity(prompted.block, "counted")
+
+
+def _capacities(given: Sequence[int] | None, longest: int, whole: int) -> tuple[int, ...]:
+    if given is None:
+        return sizes_between(longest, whole)
+    found = sorted({count("capacity", size) for size in given})
+    if not found:
+        raise InputError("capacities", given, "at least one size in tokens")
+    if found[0] < longest:
+        raise InputError("capacity", found[0], f"at least {longest} tokens: the longest request")
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""The answer of `fluidkv cache`, as a person reads it."""
+
+import numpy as np
+
+from fluidkv.answers.cache.study import CacheAnswer, Curve
+from fluidkv.cli.page.numbers import counted, short
+from fluidkv.cli.page.page import Page, Row
+from fluidkv.prefix.policies import Policy
+
+
+def say_cache(page: Page, answer: CacheAnswer) -> None:
+    """What could be found at all, what each policy finds, and what RLT is worth."""
+    requests = answer.prompted.requests
+    page.title(f"{answer.prompted.name}: {counted(len(requests), 'request')}")
+    page.rows([*_workload(answer), *_rules(answer)])
+    page.heading("Prompt tokens found in the cache, in percent")
+    page.table(
+        ["capacity", *(curve.policy.value for curve in answer.curves)],
+        [
+            [f"{size:,}", *(_percent(curve.hit_rate[place]) for curve in answer.curves)]
+            for place, size in enumerate(answer.capacities)
+        ],
+    )
+    page.line()
+    page.rows(_compared(answer))
+
+
+def _workload(answer: CacheAnswer) -> list[Row]:
+    requests, read = answer.prompted.requests, answer.prompted.read
+    total = int(requests.input_length.sum())
+    rows = [("read", read)] if read else []
+    if answer.prompted.parameters:
+        given = ", ".join(f"{name} {_said(v)}" for name, v in answer.prompted.parameters.items())
+        rows.append(("generated", given))
+    return [
+        *rows,
+        ("prompts", f"{total:,} tokens, the longest request {answer.longest:,}"),
+        (
+            "infinite",
+            f"a cache that never evicts finds {_percent(answer.ceiling)}% of them, with "
+            f"{answer.whole:,} tokens",
+        ),
+    ]
+
+
+def _said(value: object) -> str:
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _rules(answer: CacheAnswer) -> list[Row]:
+    granularity = answer.granularity
+    units = "single tokens go"
+    if granularity.nodes:
+        units = "whole nodes of a radix tree go, as in SGLang (of OPT single tokens)"
+    elif granularity.page > 1:
+        units = f"blocks of {granularity.page:,} tokens go"
+    kept = "prompts and answers" if answer.answers else "prompts alone"
+    return [("cached", f"{kept}; {units}, leaves first; requests come one by one")]
+
+
+def _compared(answer: CacheAnswer) -> list[Row]:
+    rows: list[Row] = []
+    best = answer.curve(Policy.OPT)
+    others = [curve for curve in answer.curves if curve.policy is not Policy.OPT]
+    if best is not None and others:
+        rates = np.array([curve.hit_rate for curve in others])
+        ahead = best.hit_rate - rates.max(axis=0)
+        place = int(ahead.argmax())
+        name = others[int(rates[:, place].argmax())].policy.value
+        rows.append(
+            (
+                "to OPT",
+                f"it finds up to {_points(ahead[place])} points more than the best of the others "
+                f"({name}, at {answer.capacities[place]:,} tokens); it knows the future",
+            )
+        )
+    rows += _rlt(answer)
+    drawn = [curve for curve in answer.curves if curve.tokens.shape[1] > 1]
+    if drawn:
+        names = " and ".join(curve.policy.value for curve in drawn)
+        widest = max(float(curve.margin.max()) for curve in drawn)
+        seeds = drawn[0].tokens.shape[1]
+        rows.append(
+            (
+                "chance",
+                f"{names}: means of {seeds} seeds, ± {_points(widest)} points or less (95 % for "
+                "the mean over all seeds; the requests stay the same)",
+            )
+        )
+    return rows
+
+
+def _rlt(answer: CacheAnswer) -> list[Row]:
+    lru, rlt = answer.curve(Policy.LRU), answer.curve(Policy.RLT)
+    if lru is None or rlt is None:
+        return []
+    found = []
+    for place, size in enumerate(answer.capacities):
+        gain, margin = rlt.hit_rate[place] - lru.hit_rate[place], rlt.margin[place]
+        found.append(f"{_signed(gain)} ± {_points(margin)} at {size:,}")
+    return [("rlt - lru", f"points: {'; '.join(found)}; {_verdict(lru, rlt)}")]
+
+
+def _verdict(lru: Curve, rlt: Curve) -> str:
+    """At how many sizes chance does not explain the difference."""
+    gain, margin = rlt.hit_rate - lru.hit_rate, rlt.margin
+    better, worse = int((gain > margin).sum()), int((gain < -margin).sum())
+    return f"better at {better}, worse at {worse} of {counted(len(gain), 'size')}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f}"
+
+
+def _points(share: float) -> str:
+    return short(round(100 * share, 2) + 0.0, 3)
+
+
+def _signed(share: float) -> str:
+    return f"{100 * share:+.2f}"

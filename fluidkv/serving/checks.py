@@ -1,0 +1,95 @@
+"""What is refused before anything runs: first of all a request that no memory here could hold."""
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
+
+NO_HORIZON = 2**31 - 1
+"""Iterations of a run that goes on until every request is done."""
+
+
+def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
+    """The request that needs most memory to be served alone, under an engine's rule.
+
+    Returns:
+        Its index, the blocks that it needs, and the blocks that there are for it.
+    """
+    outputs = requests.max_output if rules.gate is Gate.PEAK else requests.output_length
+    tokens = requests.input_length + rules.peak_tokens(0, 0) + outputs
+    available = limits.blocks
+    if rules.guard is Guard.ALWAYS:  # it may have to be admitted again at its longest
+        available -= limits.watermark_blocks
+    if rules.gate is Gate.RATIO:
+        # Its length in whole blocks and the outputs that may still come, as far as they count:
+        # most of all where it comes back with all but one of its outputs.
+        counted = np.minimum(requests.max_output, requests.output_length - 1 + rules.ratio.clip)
+        tokens = requests.input_length + counted + limits.block_size - 1
+    needed = -(-tokens // limits.block_size)
+    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
+        reserve = limits.blocks - available
+        needed = needed + np.where(requests.output_length > 1, max(0, 1 - reserve), 0)
+    worst = int(np.argmax(needed))
+    return worst, int(needed[worst]), available
+
+
+def check_runs(
+    tables: list[Requests],
+    rules: EngineRules,
+    all_limits: list[Limits],
+    clocks: list[IterationClock],
+    populations: list[int | None],
+) -> None:
+    """Refuse values of another kind, clocks of several units, and requests that never fit.
+
+    Raises:
+        InputError: naming the argument, or the request that is larger than the memory.
+    """
+    for name, values, kind in (
+        ("requests", tables, Requests),
+        ("limits", all_limits, Limits),
+        ("clock", clocks, IterationClock),
+    ):
+        for value in values:
+            if not isinstance(value, kind):
+                raise InputError(name, value, f"{kind.__name__} objects")
+    if len({clock.unit for clock in clocks}) > 1:
+        raise InputError("clock", "several units", "one unit for all runs")
+    for population in populations:
+        if population is not None:
+            count("clients", population)
+    seen: set[tuple[int, Limits]] = set()
+    for table, limits in zip(tables, all_limits, strict=True):
+        if (id(table), limits) in seen:
+            continue
+        seen.add((id(table), limits))
+        worst, needed, available = largest_request(rules, limits, table)
+        if needed > available:
+            lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+            if rules.gate in (Gate.PEAK, Gate.RATIO):
+                lengths += f", at most {table.max_output[worst]},"
+            raise InputError(
+                "capacity",
+                limits.capacity,
+                f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
+                f"{limits.block_size} under {rules.label}; there are {available}",
+            )
+
+
+def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int:
+    """The iterations after which a run ends, whatever is done by then.
+
+    Raises:
+        InputError: a horizon or window below 1; none where a run need not end.
+    """
+    if iterations is None and rules.newcomers_first:
+        allowed = f"a horizon: under {rules.label} a run need not end"
+        raise InputError("iterations", iterations, allowed)
+    for name, value in (("iterations", iterations), ("every", every)):
+        if value is not None:
+            count(name, value, most=NO_HORIZON)
+    return NO_HORIZON if iterations is None else iterations

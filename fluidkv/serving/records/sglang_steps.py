@@ -1,0 +1,146 @@
+"""Records of SGLang's own scheduler: each step, who was admitted in it, and what the tree holds.
+
+The format: the server's options; `requests`, which say what they say and what their clients ask
+for; `columns` and `records`, a row a step, taken after scheduling and before the tokens of its
+pass. Requests are called by their place in the file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from fluidkv.errors import InputError
+from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.settings import VERSION, SglangSettings
+from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.caching.sglang.table import needed_alone
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
+from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
+from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.records.table import COUNT, COUNTS, NUMBER, WORD, lists_of, read_steps
+
+RATIO, DIGITS = "new_token_ratio", 10
+"""The column that is no whole number, and the digits behind its point that are recorded."""
+
+_COUNTED = (
+    *("arrived", "batch", "running", "waiting", "admitted", "retracted", "completed"),
+    *("prefill_tokens", "hit_tokens", "used", "available", "evictable", "protected"),
+    *("batch_is_full", "chunked"),
+)
+_IDS = ("retracted_ids", "finished_ids", "aborted_ids")
+
+COLUMNS = {
+    **dict.fromkeys(_COUNTED, COUNT),
+    "mode": WORD,
+    RATIO: NUMBER,
+    "admissions": lists_of(3),
+    **dict.fromkeys(_IDS, COUNTS),
+}
+"""What is compared, and what its cells hold; as in `caching.sglang.seen.Row`."""
+
+_SAID = ("engine", "what", "summary")  # for a reader of the file; sums of its rows
+
+
+@dataclass(frozen=True, eq=False)
+class SglangRecord:
+    """One run of SGLang's scheduler.
+
+    Args:
+        source, version: the file; SGLang's version as it says.
+        notes: what a reader of the replay must know.
+        settings, arrivals: the run.
+        columns: names out of `COLUMNS`, in the file's order.
+        rows: a row a step.
+    """
+
+    source: str
+    version: str
+    notes: tuple[str, ...]
+    settings: SglangSettings
+    arrivals: Arrivals
+    columns: tuple[str, ...]
+    rows: list[list[Any]]
+    engine: ClassVar[str] = "sglang"
+    unit: ClassVar[str] = "row"
+
+    def replay(
+        self,
+        on_progress: Progress,
+        *,
+        engine: Callable[..., SglangEngine | FastSglang] = SglangEngine,
+    ) -> Replay:
+        """Steps of the literal engine, or of another one."""
+        arrivals, clock = self.arrivals, IterationClock.iterations()
+        run = engine(arrivals.requests, arrivals.prompts, self.settings, clock)
+        comes, places = arrivals.requests.arrival.tolist(), arrivals.places.tolist()
+
+        def step() -> dict[str, Any]:
+            while run.arrived < len(comes) and comes[run.arrived] <= run.now:
+                run.offer(run.arrived)
+            run.step()
+            assert run.row is not None
+            row = run.row._asdict()
+            for name in _IDS:
+                row[name] = [places[index] for index in row[name]]
+            return row | {
+                RATIO: round(row[RATIO], DIGITS),
+                "chunked": places[row["chunked"]] if row["chunked"] >= 0 else -1,
+                "admissions": [[places[index], *tokens] for index, *tokens in row["admissions"]],
+                "finished_ids": sorted(row["finished_ids"]),
+            }
+
+        return step_by_step(self.columns, self.rows, step, "retracted", on_progress)
+
+
+def sglang_record(fields: Fields) -> SglangRecord:
+    """The record in a file.
+
+    Raises:
+        InputError: naming file and field: missing, of another kind, not modelled, not fitting the
+            others; a request that this server would never admit.
+    """
+    version = fields.text("version")
+    fields.only("policy", "fcfs", "not modelled")
+    settings = _settings(fields)
+    arrivals = read_arrivals(fields, with_max_output=True)
+    _check_fit(fields, arrivals, settings)
+    columns, rows = read_steps(fields, COLUMNS)
+    notes = (
+        [] if version == VERSION else [f"version {version}: replayed under the rules of {VERSION}"]
+    )
+    notes += fields.notes(fields.unused(_SAID))
+    return SglangRecord(fields.where, version, tuple(notes), settings, arrivals, columns, rows)
+
+
+def _settings(fields: Fields) -> SglangSettings:
+    flags = {name: fields.flag(name) for name in ("radix", "mixed_chunk", "overlap", "ignore_eos")}
+    try:
+        return SglangSettings(
+            capacity=fields.integer("capacity_tokens"),
+            page_size=fields.integer("page_size"),
+            conservativeness=fields.any("conservativeness"),
+            chunked_prefill_size=fields.cap("chunked_prefill_size"),
+            max_prefill_tokens=fields.integer("max_prefill_tokens"),
+            max_running=fields.integer("max_running"),
+            eviction=fields.text("eviction"),
+            **flags,
+        )
+    except InputError as error:
+        if error.argument.startswith(fields.where):
+            raise
+        raise fields.wrong(error.argument, error.value, error.allowed) from None
+
+
+def _check_fit(fields: Fields, arrivals: Arrivals, settings: SglangSettings) -> None:
+    requests = arrivals.requests
+    lengths = zip(requests.input_length, requests.output_length, requests.max_output, strict=True)
+    for index, (inputs, outputs, most) in enumerate(lengths):
+        name = f"requests[{arrivals.places[index]}]"
+        if settings.ignore_eos and outputs != most:
+            raise fields.wrong(name, f"{outputs} outputs", f"all {most}, with ignore_eos")
+        needed = needed_alone(Request(index, inputs, outputs, most, 0.0, (), ()), settings)
+        if needed > settings.tokens:
+            allowed = f"a request that fits: it needs {needed}, the memory is {settings.tokens}"
+            raise fields.wrong(name, f"{inputs} + {most} tokens", allowed)

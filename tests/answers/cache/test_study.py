@@ -1,0 +1,107 @@
+"""Curves of hit rates: what follows from the caches that they are made of, and what is refused."""
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from fluidkv.answers import prompted_generator, prompted_trace
+from fluidkv.answers.cache.sizes import sizes_between
+from fluidkv.answers.cache.study import POLICIES, CacheAnswer, cache_study, half_width
+from fluidkv.answers.prompted import Prompted
+from fluidkv.errors import InputError
+from fluidkv.prefix import Granularity, Policy
+from fluidkv.prefix.cache import run_cache
+from fluidkv.prefix.trie import trie_of
+from fluidkv.traces import Trace
+
+GSP = prompted_generator(
+    "gsp", parameters={"groups": 6, "queries": 8, "lengths": (10, 20), "order": "round-robin"}
+)
+
+
+def _blocks() -> Prompted:
+    """A, AB, AC, A: one block of four tokens comes back three times, once in part."""
+    trace = Trace(
+        input_lengths=(4, 8, 7, 4),
+        decode_lengths=(1, 1, 1, 1),
+        arrival_times_s=(0.0, 1.0, 2.0, 3.0),
+        prefix_blocks=((0,), (0, 1), (0, 2), (0,)),
+        prefix_block_size=4,
+    )
+    return prompted_trace(trace)
+
+
+@pytest.fixture(scope="module")
+def gsp() -> CacheAnswer:
+    return cache_study(GSP, (40, 60, 90, 200), seeds=3)
+
+
+def test_an_infinite_cache_finds_what_came_before() -> None:
+    found = cache_study(_blocks())
+    assert (found.ceiling, found.ceiling_units) == (12 / 23, 3 / 6)
+    assert (found.granularity.page, found.granularity.last) == (4, "counted")
+    assert not found.answers
+    assert (found.longest, found.whole) == (8, 12)
+
+
+def test_curves_are_runs_of_caches(gsp: CacheAnswer) -> None:
+    trie = trie_of(GSP.prompts, Granularity(), answers=True)
+    for curve in gsp.curves:
+        for place, size in enumerate(gsp.capacities):
+            for seed in range(curve.tokens.shape[1]):
+                run = run_cache(trie, size, curve.policy, seed=seed)
+                assert curve.tokens[place, seed] == run.hit_rate()
+
+
+def test_nobody_is_above_opt_or_the_ceiling(gsp: CacheAnswer) -> None:
+    best = gsp.curves[0]
+    assert best.policy is Policy.OPT
+    for curve in gsp.curves:
+        assert (curve.tokens <= best.tokens + 1e-12).all()
+    assert (np.diff(best.hit_rate) >= 0).all()
+    assert best.hit_rate[-1] <= gsp.ceiling == 0.5 * 7 / 8
+
+
+def test_only_policies_that_draw_have_a_margin(gsp: CacheAnswer) -> None:
+    for curve in gsp.curves:
+        assert curve.tokens.shape[1] == (3 if curve.policy.draws else 1)
+        assert (curve.margin[:-1] > 0).any() == curve.policy.draws
+
+
+def test_margins_are_students() -> None:
+    values = np.array([0.1, 0.2, 0.4])
+    expected = t.ppf(0.975, 2) * values.std(ddof=1) / np.sqrt(3)
+    assert half_width(values) == pytest.approx(expected, rel=1e-12)  # another order of rounding
+
+
+def test_policies_that_are_left_out_are_l_lru_here() -> None:
+    left_out = [policy for policy in Policy if policy not in POLICIES]
+    found = cache_study(GSP, (40, 60), policies=[Policy.LRU, *left_out])
+    lru = found.curve(Policy.LRU)
+    assert lru is not None
+    assert len(found.curves) == 3
+    assert all((curve.tokens == lru.tokens).all() for curve in found.curves)
+
+
+@pytest.mark.parametrize(("longest", "whole"), [(1, 1), (5, 6), (126_464, 93_588_480)])
+def test_sizes_lie_between_the_longest_request_and_all_of_it(longest: int, whole: int) -> None:
+    sizes = sizes_between(longest, whole)
+    assert (sizes[0], sizes[-1]) == (longest, whole)
+    assert list(sizes) == sorted(set(sizes))
+    assert len(sizes) == min(10, whole - longest + 1)
+    if whole > 100 * longest:  # two digits move a size by a tenth at most
+        ratios = np.diff(np.log(sizes))
+        assert ratios == pytest.approx(np.log(whole / longest) / 9, abs=np.log(1.1))
+
+
+def test_bad_input_is_one_line() -> None:
+    with pytest.raises(InputError, match="at least 24 tokens: the longest request"):
+        cache_study(GSP, [23])
+    with pytest.raises(InputError, match="capacity: got 0; allowed: an integer of at least 1"):
+        cache_study(GSP, [0])
+    with pytest.raises(InputError, match="seeds: got 0"):
+        cache_study(GSP, seeds=0)
+    with pytest.raises(InputError, match="answers: got True; allowed: False: blocks"):
+        cache_study(_blocks(), answers=True)
+    with pytest.raises(InputError, match="policies: got "):
+        cache_study(GSP, policies=[])

@@ -1,0 +1,99 @@
+"""Drawn servers and requests: small memories, shared prompts, every option."""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from fluidkv.prefix.pieces import Content, content, cut, joined, length
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.radix.values import POLICIES
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.sglang.settings import SglangSettings
+from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.clock import IterationClock
+
+SEEN_OF_REQUESTS = (
+    *("outputs", "evictions", "hit_tokens", "first_hit_tokens", "highest", "slots", "shared"),
+    *("admitted_at", "first_token_at", "last_token_at", "longest_gap", "finished", "aborted"),
+)
+"""What two engines say of each request."""
+
+CLOCKS = (
+    IterationClock.iterations(),
+    IterationClock(0.7, 0.013, 0.11),
+    IterationClock(1.0),
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one seed stands for."""
+
+    requests: Requests
+    prompts: Prompts
+    settings: SglangSettings
+    clock: IterationClock
+
+    def given(self) -> tuple[Any, ...]:
+        return self.requests, self.prompts, self.settings, self.clock
+
+
+def drawn(seed: int) -> Run:
+    """Memory holds the largest request and a little more, so that retractions are common."""
+    chance = Random(seed)
+    page = chance.choice((1, 1, 1, 2, 4, 16))
+    size = chance.randrange(4, 40)
+    known = chance.random() < 0.15  # nobody ends early
+    longest = chance.choice((3, 12, 40))
+    clip = chance.choice((4096, 4096, 4096, 6))
+    prompts = _prompts(chance, size, 2 + 3 * page)
+    outputs = [1 + chance.randrange(longest) for _ in range(size)]
+    asked = [o if known or chance.random() < 0.5 else o + chance.randrange(30) for o in outputs]
+    answers = [content([[1000 + row, tokens]]) for row, tokens in enumerate(outputs)]
+    needed = max(
+        length(prompt) + (most if known else min(most, clip)) + 2 * page + 2
+        for prompt, most in zip(prompts, asked, strict=True)
+    )
+    most = page * (1 + chance.randrange(6)) if chance.random() < 0.4 else None
+    mixed = most is not None and chance.random() < 0.5
+    running = 1 + chance.randrange(5) if chance.random() < 0.15 else 4096
+    settings = SglangSettings(
+        capacity=-(-needed // page) * page + chance.randrange(1 + int(2.5 * needed)),
+        page_size=page,
+        radix=chance.random() < (0.4 if known else 0.9),
+        conservativeness=chance.choice((0.01, 0.1, 0.3, 1.0, 1.0, 1.6)),
+        chunked_prefill_size=most,
+        mixed_chunk=mixed,
+        max_prefill_tokens=chance.choice((16384, 16384, 10)),
+        max_running=running,
+        eviction=chance.choice((*POLICIES, *5 * ("lru",))),
+        overlap=chance.random() < 0.5,
+        ignore_eos=known,
+        clip=clip,
+    )
+    rate = chance.choice((0.0, 0.5, 3.0))
+    arrival, now = [], 0.0
+    for _ in range(size):
+        now += chance.expovariate(1) * rate
+        arrival.append(now)
+    requests = Requests(
+        [length(prompt) for prompt in prompts], outputs, arrival=arrival, max_output=asked
+    )
+    return Run(requests, Prompts(prompts, answers), settings, chance.choice(CLOCKS))
+
+
+def _prompts(chance: Random, size: int, most: int) -> list[Content]:
+    """New; or what goes on after the beginning of one that came before."""
+    found: list[Content] = []
+    for row in range(size):
+        own = content([[2000 + row, 1 + chance.randrange(most)]])
+        if found and chance.random() < 0.7:
+            old = chance.choice(found)
+            own = joined(cut(old, 0, 1 + chance.randrange(length(old))) + own)
+            own = cut(own, 0, 5 * most)
+        found.append(own)
+    return found
+
+
+def seen(request: Request) -> tuple[Any, ...]:
+    return tuple(getattr(request, name) for name in SEEN_OF_REQUESTS)

@@ -1,0 +1,84 @@
+"""The fast scheduler is the literal one, step by step, on drawn servers and requests."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.reference import SglangEngine
+from tests.serving.caching.sglang.drawn import Run, drawn, seen
+
+MOST_STEPS = 5_000
+
+
+def both(run: Run) -> Counter[str]:
+    """Both engines on one run; what happened in it."""
+    literal, fast = SglangEngine(*run.given()), FastSglang(*run.given())
+    happened: Counter[str] = Counter()
+    while literal.done < len(run.requests) and not literal.stuck:
+        assert happened["steps"] < MOST_STEPS
+        _offer(run, literal, fast)
+        counts = literal.step()
+        assert fast.step() == counts
+        assert fast.row == literal.row
+        assert fast.now == literal.now
+        for name in ("idle", "stuck", "done"):
+            assert getattr(fast, name) == getattr(literal, name)
+        assert literal.row
+        happened.update(
+            steps=1,
+            retracted=literal.row.retracted,
+            aborted=len(literal.row.aborted_ids),
+            mixed=literal.row.mode == "mixed",
+            chunked=literal.row.chunked >= 0,
+            hits=literal.row.hit_tokens > 0,
+            idle=literal.row.mode == "idle",
+        )
+        if happened["steps"] % 17 == 0:
+            assert list(map(seen, fast.all)) == list(map(seen, literal.all))
+    assert list(map(seen, fast.all)) == list(map(seen, literal.all))
+    if run.clock.jumps and not literal.stuck:
+        _leaps(run, literal)
+    happened["stuck"] += literal.stuck
+    return happened
+
+
+def _offer(run: Run, *engines: Any) -> None:
+    """Who has come; on a clock that jumps, the next one where nothing goes on."""
+    first = engines[0]
+    while first.arrived < len(run.requests):
+        index = first.arrived
+        due = run.requests.arrival[index] <= first.now
+        if not due and not (first.idle and run.clock.jumps):
+            return
+        for engine in engines:
+            engine.offer(index)
+
+
+def _leaps(run: Run, literal: SglangEngine) -> None:
+    """From one arrival to the next in one go."""
+    fast = FastSglang(*run.given())
+    for index, arrival in enumerate(run.requests.arrival.tolist()):
+        fast.advance(arrival)
+        fast.offer(index)
+    fast.advance(float("inf"))
+    assert list(map(seen, fast.all)) == list(map(seen, literal.all))
+    assert (fast.now, fast.ratio.now) == (literal.now, literal.ratio.now)
+    assert fast.pool.available == literal.pool.available
+
+
+@pytest.mark.parametrize("start", range(0, 200, 100))
+def test_fast_is_literal(start: int) -> None:
+    happened: Counter[str] = Counter()
+    for seed in range(start, start + 100):
+        happened += both(drawn(seed))
+    for what in ("retracted", "aborted", "mixed", "chunked", "hits", "idle"):
+        assert happened[what] > 0, what
+
+
+@pytest.mark.thorough  # minutes
+@pytest.mark.parametrize("start", range(0, 10_000, 1_000))
+def test_fast_is_literal_on_10_000_drawn_runs(start: int) -> None:
+    for seed in range(start, start + 1_000):
+        both(drawn(seed))

@@ -1,0 +1,82 @@
+"""The fast engine is the literal one, iteration by iteration and bit by bit."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from fluidkv.serving.caching.fast import FastEngine
+from fluidkv.serving.caching.names import BlockNames
+from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
+from tests.serving.caching.cases import drawn
+
+OF_REQUESTS = (
+    *("index", "outputs", "computed", "evictions", "hit_tokens", "first_hit_tokens"),
+    *("arrival", "admitted_at", "first_token_at", "last_token_at", "longest_gap", "finished"),
+)
+
+
+def state(engine: VllmEngine | FastEngine) -> dict[str, Any]:
+    """What both know after an iteration."""
+    return {
+        "now": engine.now,
+        "done": engine.done,
+        "idle": engine.idle,
+        "admissions": engine.admissions,
+        "preempted": engine.preempted,
+        "finished": engine.finished,
+        "running": [request.index for request in engine.running],
+        "waiting": [request.index for request in engine.waiting],
+        "found": [engine.found(request.index) for request in engine.waiting],
+        "requests": [[getattr(r, name) for name in OF_REQUESTS] for r in engine.all],
+    }
+
+
+def compare(seed: int) -> Counter[str]:
+    """Both to the end; what happened on the way."""
+    case, seen = drawn(seed), Counter[str]()
+    literal, fast = VllmEngine(*case.given), FastEngine(*case.given)
+    while literal.done < len(literal.all):
+        counts = literal.step()
+        assert (seed, fast.step()) == (seed, counts)
+        assert tuple(counts) == COUNTS
+        assert (seed, state(fast)) == (seed, state(literal))
+        line = [literal.pool.texts[block] is None for block in literal.pool.free]
+        assert line == [fast.pool.names[block] < 0 for block in fast.pool.line]
+        seen.update({name: counts[name] for name in ("preempt", "evicted_blocks", "found_tokens")})
+        seen["copies"] += counts["cached_blocks"] - counts["distinct_blocks"]
+        assert counts["sched_reqs"] == counts["running"]  # the budget is never short of decodes
+        seen["blocked"] += bool(counts["waiting"])
+        assert literal.iteration < 20_000
+    return seen
+
+
+def test_fast_is_literal_on_drawn_runs() -> None:
+    seen = sum((compare(seed) for seed in range(250)), Counter[str]())
+    assert len(seen) == 5
+    assert min(seen.values()) > 100
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("thousand", range(10))
+def test_fast_is_literal_on_ten_thousand_runs(thousand: int) -> None:
+    for seed in range(1000 * thousand, 1000 * (thousand + 1)):
+        compare(seed)
+
+
+def test_blocks_have_one_name_just_where_the_text_up_to_there_is_one() -> None:
+    from fluidkv.prefix.pieces import cut, length
+
+    for seed in range(60):
+        prompts = drawn(seed).prompts
+        for size in (1, 3, 4):
+            names = BlockNames(prompts, size)
+            said: dict[int, Any] = {}
+            for index, text in enumerate(prompts.paths):
+                row = names.of(index)
+                assert len(row) == length(text) // size
+                for place, name in enumerate(row):
+                    assert said.setdefault(name, cut(text, 0, (place + 1) * size)) == cut(
+                        text, 0, (place + 1) * size
+                    )
+            assert len(set(said.values())) == len(said) == len(names)

@@ -1,0 +1,131 @@
+"""Runs with a prefix cache as users ask for them: one call, a dataset."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.prefix.pieces import content
+from fluidkv.prefix.prompts import Prompts, private
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import serve_caching
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import RESTART, VLLM
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
+from tests.serving.caching.cases import drawn
+
+CLOCK = IterationClock(1.0, 0.0, 0.1)
+ADDED = ["cached_blocks", "distinct_blocks", "evicted_blocks", "found_tokens"]
+OF_REQUESTS = ["hit_tokens", "first_hit_tokens"]
+
+
+def test_prompts_that_begin_alike_are_found() -> None:
+    """Three requests, two of which say the same: ten tokens, two blocks of four are found."""
+    prompts = Prompts([content([[1, 10]])] * 2 + [content([[2, 10]])], [content([[3, 2]])] * 3)
+    requests = Requests([10] * 3, [2] * 3, arrival=[0, 1, 1])
+    run = serve(requests, "vllm+cache", Limits(100, 4), prompts=prompts, every=2)
+    assert run.hit_tokens.values.tolist() == run.first_hit_tokens.values.tolist() == [[0, 8, 0]]
+    assert run.found_tokens.values.tolist() == [[8, 0]]  # in two windows of two iterations
+    assert run.tokens.sum() == 3 * 11 - 8
+    assert (run.hit_tokens.dims, run.cached_blocks.dims) == (("run", "request"), ("run", "window"))
+    alone = serve(requests, "vllm+cache", Limits(100, 4))
+    assert alone.hit_tokens.sum() == 0
+
+
+def test_backends_agree_on_all_of_a_dataset() -> None:
+    """Several runs with requests, prompts, limits and clocks of their own, in windows."""
+    cases = [case for case in map(drawn, range(60)) if case.rules is VLLM]
+    cases = [case for case in cases if case.clock.unit == "s" and case.clients is None]
+    given: dict[str, Any] = {
+        name: [getattr(case, name) for case in cases] for name in ("limits", "clock", "prompts")
+    }
+    tables = [case.requests for case in cases]
+    fast, literal = (
+        serve(tables, "vllm+cache", **given, every=7, backend=backend)
+        for backend in ("auto", "reference")
+    )
+    assert len(cases) > 10
+    assert literal.hit_tokens.sum() > 0
+    assert fast.identical(literal)
+    one = serve(tables[3], "vllm+cache", **{name: given[name][3] for name in given}, every=7)
+    assert (one.time.values[0] == fast.time.values[3, : one.sizes["window"]]).all()
+
+
+def test_ample_memory_and_nobody_alike_is_no_cache() -> None:
+    rng = np.random.default_rng(0)
+    for size in (1, 3, 16):
+        requests = Requests(rng.integers(1, 20, 12), rng.integers(1, 20, 12))
+        limits = Limits(size * 12 * 40, size)
+        cached = serve(requests, "vllm+cache", limits, clock=CLOCK)
+        plain = serve(requests, "vllm", limits, clock=CLOCK, backend="reference")
+        assert cached.hit_tokens.sum() == 0
+        assert cached.drop_vars(ADDED + OF_REQUESTS).equals(plain)
+
+
+def test_private_prompts_are_what_no_prompts_mean() -> None:
+    for seed in range(20):
+        case = drawn(seed)
+        given = (case.requests, case.rules, case.limits, CLOCK)
+        assert serve_caching(*given).identical(serve_caching(*given, private(case.requests)))
+
+
+def test_a_token_is_computed_once_or_found_or_computed_again() -> None:
+    """Each request needs its input and all outputs but the last, and again what it lost."""
+    for seed in range(40):
+        case = drawn(seed)
+        run = serve_caching(case.requests, case.rules, case.limits, CLOCK)
+        needed = int((case.requests.input_length + case.requests.output_length - 1).sum())
+        assert int(run.tokens.sum()) == needed + int(run.recomputed_tokens.sum())
+        assert int(run.found_tokens.sum()) == int(run.hit_tokens.sum())
+
+
+def test_a_horizon_and_clients() -> None:
+    requests = Requests([5] * 6, [4] * 6)
+    short = serve(requests, "vllm+cache", Limits(40, 2), iterations=3)
+    assert (short.status.item(), short.iterations.item()) == ("HORIZON", 3)
+    two = serve(requests, "vllm+cache", Limits(40, 2), clients=2)
+    assert two.running.max() == 2
+    assert serve(requests, "vllm+cache", Limits(40, 2), keep_requests=False).sizes.keys() == {
+        "run",
+        "window",
+    }
+
+
+@pytest.mark.parametrize(
+    ("engine", "fields", "said"),
+    [
+        ("vllm", {"prompts": True}, "prompts: got 'given'; allowed: None, or an engine with a"),
+        ("vllm+cache", {"prompts": 3}, "prompts: got 3; allowed: a Prompts object"),
+        ("vllm+cache", {"prompts": "fewer"}, "prompts: got '1 prompts'; allowed: the 2 requests"),
+        ("vllm+cache", {"prompts": "longer"}, "prompts: got 'input_length 6 in request 1'; allow"),
+        ("sglang+cache", {}, "engine: got 'sglang+cache'"),
+        ("vllm+cache", {"start": [1]}, "start: got '1 requests'; allowed: none, with a cache"),
+        ("vllm+cache", {"backend": "jax"}, "backend: got 'jax'; allowed: 'auto' or 'reference'"),
+        ("vllm+cache", {"iterations": 0}, "iterations: got 0"),
+        (
+            "vllm+cache",
+            {"limits": Limits(40, admission_rate=1)},
+            "admission_rate: got Fraction",
+        ),
+        ("vllm+cache", {"limits": Limits(4)}, "capacity: got 4; allowed: memory for request 0"),
+    ],
+)
+def test_what_is_not_modelled_is_refused(engine, fields, said) -> None:
+    requests = Requests([5, 5], [4, 4])
+    other = {
+        True: private(requests),
+        "fewer": private(Requests([5], [4])),
+        "longer": private(Requests([5, 6], [4, 4])),
+    }
+    given = {"limits": Limits(40, 2)} | fields
+    given |= {"prompts": other.get(given.get("prompts"), given.get("prompts"))}
+    with pytest.raises(InputError) as caught:
+        serve(requests, engine, **given)
+    assert str(caught.value).startswith(said)
+
+
+def test_rules_of_other_engines_have_no_cache() -> None:
+    with pytest.raises(InputError, match=r"^engine: .*one of vLLM's rules, for a prefix cache"):
+        serve_caching(Requests([2], [2]), RESTART, Limits(20), CLOCK)

@@ -1,0 +1,209 @@
+"""Records of SGLang's prefix trees: equal, literal and fast; what differs is named; bad ones."""
+
+import copy
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.errors import InputError
+from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.radix.tree import FastRadixTree
+from fluidkv.serving.records.replay import RadixRecord, read_records, replay
+from tests.serving.records.record_copies import CALLS, MISSING, changed_calls
+
+ORACLES = Path(
+    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
+)
+ROWS = {
+    "api_ps16_fifo": 720,
+    "multiturn_ps16_lru": 1468,
+    "priority_ps16_priority": 2094,
+    "scan_lower_bound_ps1_lru": 2660,
+    "shared_prompts_ps1_lfu": 2250,
+    "shared_prompts_ps1_lru": 2250,
+    "tight_ps16_slru": 2245,
+    "tree_ps1_lru": 2400,
+}
+
+
+def radix(path: Path) -> RadixRecord:
+    [record] = read_records(path)
+    assert isinstance(record, RadixRecord)
+    return record
+
+
+def with_rows(place: int, **cells: Any) -> dict[str, Any]:
+    rows = copy.deepcopy(CALLS["rows"])
+    for name, value in cells.items():
+        rows[place][CALLS["columns"].index(name)] = value
+    return {"rows": rows}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_every_row_of_the_oracles_is_equal(name: str) -> None:
+    path = ORACLES / "sglang_radix" / f"{name}.json"
+    if not path.is_file():
+        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {path.name}")
+    record = radix(path)
+    literal = replay(record)
+    assert (literal.equal, literal.rows, literal.difference) == (True, ROWS[name], None)
+    assert literal == replay(replace(record, tree=FastRadixTree))
+    summary = json.loads(path.read_text(encoding="utf-8"))["summary"]
+    assert literal.evictions == summary["evicted_nodes"] > 0
+    assert record.notes == ()
+
+
+def test_calls_by_hand_are_equal(tmp_path: Path) -> None:
+    record = radix(changed_calls(tmp_path))
+    result = replay(record)
+    assert (result.equal, result.rows, result.evictions, result.iterations) == (True, 6, 2, 6)
+    assert result == replay(replace(record, tree=FastRadixTree))
+    assert (record.engine, record.version, record.notes) == ("sglang", "0.5.23", ())
+
+
+@pytest.mark.parametrize(
+    ("fields", "tree"),
+    [
+        ({"unified_tree": "equal", "rows_unified": MISSING}, "the unified tree"),
+        ({"rows": [*CALLS["rows"][:5], CALLS["rows_unified"][0][1]]}, "RadixCache"),
+    ],
+)
+def test_both_trees_are_replayed(fields: dict[str, Any], tree: str, tmp_path: Path) -> None:
+    result = replay(radix(changed_calls(tmp_path, **fields)))
+    assert not result.equal
+    assert result.difference is not None
+    assert (result.difference.row, result.difference.where) == (5, f"call 5, {tree}")
+    [(column, recorded, replayed)] = result.difference.values
+    assert column == "evicted_list"
+    assert recorded[0] == replayed[0]
+    assert {recorded[1][2], replayed[1][2]} == {1, 2}
+
+
+@pytest.mark.parametrize("column", CALLS["columns"])
+def test_every_column_is_compared(column: str, tmp_path: Path) -> None:
+    was = CALLS["rows"][5][CALLS["columns"].index(column)]
+    other = {"op": "F", "evicted_list": [[2, 2, 1, 2]]}.get(column, was)
+    path = changed_calls(tmp_path, **with_rows(5, **{column: other if other != was else was + 1}))
+    result = replay(radix(path))
+    assert result.difference is not None
+    assert [name for name, *_ in result.difference.values] == [column]
+
+
+def test_another_policy_differs(tmp_path: Path) -> None:
+    record = radix(changed_calls(tmp_path))
+    assert not replay(replace(record, policy=Policy.MRU)).equal
+
+
+def test_columns_may_come_in_any_order_and_fewer(tmp_path: Path) -> None:
+    names = ["total", "op", "evicted_list"]
+    places = [CALLS["columns"].index(name) for name in names]
+    rows = [[row[p] for p in places if p < len(row)] for row in CALLS["rows"]]
+    fields = {"columns": names, "rows": rows, "unified_tree": "equal", "rows_unified": MISSING}
+    result = replay(radix(changed_calls(tmp_path, **fields)))
+    assert result.difference is not None  # only what evicted_list says of the unified tree
+    assert (result.rows, result.difference.where) == (5, "call 5, the unified tree")
+
+
+def test_another_version_and_unknown_fields_are_noted(tmp_path: Path) -> None:
+    record = radix(changed_calls(tmp_path, version="0.4.6", hicache=True))
+    assert record.notes == (
+        "version 0.4.6: replayed under the rules of 0.5.23",
+        "hicache: not known, not used",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        *(
+            ({name: MISSING}, f"{name}: got 'no such field'")
+            for name in CALLS
+            if name not in ("engine", "what", "ops")
+        ),
+        ({"ops": MISSING}, "engine: got 'sglang'; allowed: a file with field"),
+        ({"ops": []}, "ops: got []"),
+        ({"ops": [["X", 1]]}, "ops[0]: got ['X', 1]; allowed: a list that begins with one of M"),
+        ({"ops": [[["M"], 1]]}, "ops[0]: got [['M'], 1]; allowed: a list that begins"),
+        ({"ops": [["M", 1]]}, "ops[0]: got ['M', 1]; allowed: ['M', request, sequence]"),
+        ({"ops": [["M", -1, []]]}, "ops[0]: got ['M', -1, []]; allowed: ['M', request"),
+        ({"ops": [["M", 1, [[1, 0]]]]}, "ops[0]: got ['M', 1, [[1, 0]]]; allowed: ['M'"),
+        ({"ops": [["M", 1, [7]]]}, "ops[0]: got ['M', 1, [7]]; allowed: ['M', request, s"),
+        ({"ops": [["E", True]]}, "ops[0]: got ['E', True]; allowed: ['E', tokens]"),
+        ({"policy": "opt"}, "policy: got 'opt'; allowed: lru, mru, fifo, filo, lfu, priority"),
+        ({"page_size": 0}, "page_size: got 0"),
+        ({"capacity_tokens": 1.5}, "capacity_tokens: got 1.5"),
+        ({"columns": ["op", "speed"]}, "columns[1]: got 'speed'; allowed: one of op, result"),
+        ({"columns": ["evicted_list", "op"]}, "columns: got 'evicted_list'; allowed: at the end"),
+        ({"rows": CALLS["rows"][:2]}, "rows: got '2 rows'; allowed: 6, one for each of ops"),
+        (with_rows(2, total="4"), "rows[2], total: got '4'; allowed: a whole number"),
+        (with_rows(5, evicted_list=[[1, 2]]), "rows[5], evicted_list: got [[1, 2]]; allowed: a l"),
+        ({"unified_tree": "close"}, "unified_tree: got 'close'; allowed: 'equal' or 'differs'"),
+        ({"rows_unified": [[6, []]]}, "rows_unified[0]: got [6, []]; allowed: [which of 6 ops"),
+        ({"rows_unified": [[0, []]]}, "rows_unified[0]: got []; allowed: a row of 11 cells"),
+    ],
+    ids=str,
+)
+def test_a_bad_record_gets_one_line_with_file_and_field(
+    fields: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    path = changed_calls(tmp_path, **fields)
+    with pytest.raises(InputError) as caught:
+        read_records(path)
+    assert str(caught.value).startswith(f"{path}: {said}")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_call_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    path = changed_calls(tmp_path, ops=[*CALLS["ops"][:5], ["U", 0]])
+    with pytest.raises(InputError) as caught:
+        replay(radix(path))
+    assert str(caught.value).startswith(f"{path}: ops[5], request: got 0; allowed: one that has a")
+
+
+def test_progress_is_reported(tmp_path: Path) -> None:
+    said: list[str] = []
+    replay(radix(changed_calls(tmp_path)), on_progress=said.append)
+    assert said == ["call 0 of 6"]
+
+
+def test_the_command_shows_lists_in_80_columns(capsys, tmp_path: Path) -> None:
+    fields = with_rows(5, result=5, evicted_list=[[2, 2, 1, 2], [1000, 2000, 1_000_000, 99999]])
+    fields["rows"][4][1] = 2
+    assert main(["oracle", str(changed_calls(tmp_path, **fields))]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "calls.json                       sglang 0.5.23: DIFFERS at call 5, RadixCache",
+        "  result                         recorded 5, replayed 4",
+        "  evicted_list[1]                recorded [1000, 2000, 1000000, 99999]",
+        "                                 replayed [0, 2, 2, 0]",
+    ]
+
+
+def test_a_list_that_is_shorter_says_nothing_there(capsys, tmp_path: Path) -> None:
+    path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
+    assert main(["oracle", str(path)]) == 1
+    out = capsys.readouterr().out
+    assert "  evicted_list[1]                recorded nothing, replayed [0, 2, 2, 0]\n" in out
+
+
+def test_json_of_a_list_that_differs(capsys, tmp_path: Path) -> None:
+    path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
+    assert main(["oracle", str(path), "--json"]) == 1
+    [answer] = json.loads(capsys.readouterr().out)
+    assert answer["difference"]["columns"] == [
+        {
+            "name": "evicted_list",
+            "recorded": [[2, 2, 1, 2]],
+            "replayed": [[2, 2, 1, 2], [0, 2, 2, 0]],
+        }
+    ]
+
+
+def test_equal_calls_are_counted(capsys, tmp_path: Path) -> None:
+    assert main(["oracle", str(changed_calls(tmp_path))]) == 0
+    out = capsys.readouterr().out
+    assert out == "calls.json                       sglang 0.5.23: equal, 6 calls\n"

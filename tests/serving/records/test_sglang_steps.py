@@ -1,0 +1,208 @@
+"""Records of SGLang's scheduler: every row is equal, wrong rules are seen, bad files are named."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.serving.caching.sglang.admission import Admission
+from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.state import Batch, Request
+from fluidkv.serving.records.replay import SglangRecord, read_records, replay
+from tests.serving.caching.sglang.by_hand import engine, rows
+from tests.serving.records.test_replay import oracle
+
+STEPS = {
+    "closed_20_21_conservative03": 192,
+    "closed_20_ps1": 168,
+    "closed_4_7_chunked64": 199,
+    "closed_many_prompts": 236,
+    "overlap_closed_20_conservative03": 177,
+    "poisson_shared_prompts": 847,
+    "tight_long_outputs_conservative01": 1500,
+}
+
+
+def recorded(name: str) -> SglangRecord:
+    [record] = read_records(oracle(f"sglang_sched/{name}.json"))
+    assert isinstance(record, SglangRecord)
+    return record
+
+
+# --------------------------------------------------------------------------------------- replayed
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_row_of_the_oracles_is_equal(name):
+    record = recorded(name)
+    assert record.notes == ()
+    assert len(record.columns) == 21
+    for scheduler in (SglangEngine, FastSglang):
+        result = record.replay(lambda _: None, engine=scheduler)
+        assert (result.equal, result.rows, result.difference) == (True, STEPS[name], None)
+
+
+def nothing(*_: Any) -> None:
+    """In the place of a rule."""
+
+
+def forgetful(batch: Batch, without: Any = ()) -> bool:
+    KEEP(batch, without)
+    return False
+
+
+def untiring(admission: Admission, *given: Any) -> tuple[Request | None, bool]:
+    return FILL(admission, *given)[0], False
+
+
+KEEP, FILL = Batch.keep, Admission.fill
+SGLANG = "fluidkv.serving.caching.sglang"
+WRONG = {
+    "nothing is reserved": ("reserved.shares", lambda *_: 0.0),
+    "newcomers are charged nothing": ("reserved.Summed.charge", nothing),
+    "the ratio starts again": ("ratio.NewTokens.estimate", lambda ratio, _: ratio.reset()),
+    "the estimate looks at now": ("ratio.RETRACT_STEPS", 0),
+    "the ratio stands still": ("ratio.NewTokens.sink", nothing),
+    "the ratio stays when idle": ("ratio.NewTokens.reset", nothing),
+    "nobody touches": ("entering.Touches.attempt", nothing),
+    "all touch each time": ("entering.TOUCH_EVERY", 1),
+    "no room for later passes": ("reference.RETRACT_STEPS", 0),
+    "the last admitted goes": ("reference.sorted", lambda batch, **_: list(batch)),
+    "tried in spite of the flag": ("admission.Admission.fill", untiring),
+    "leaving does not count": ("state.Batch.keep", forgetful),
+    "prefills do not enter the tree": ("reference.SglangEngine._keep", nothing),
+}
+"""A rule -> where it is, and what is there instead."""
+
+
+def differs() -> bool:
+    return not all(replay(recorded(name)).equal for name in STEPS)
+
+
+@pytest.mark.parametrize("rule", WRONG)
+def test_a_wrong_rule_is_seen(rule, monkeypatch):
+    where, instead = WRONG[rule]
+    monkeypatch.setattr(f"{SGLANG}.{where}", instead, raising=False)
+    assert differs()
+
+
+@pytest.mark.parametrize(
+    ("name", "setting"),
+    [
+        ("overlap_closed_20_conservative03", {"overlap": False}),
+        ("closed_20_ps1", {"conservativeness": 0.9}),
+        ("closed_20_ps1", {"page_size": 2}),
+        ("closed_20_ps1", {"max_running": 27}),
+        ("closed_20_ps1", {"max_prefill_tokens": 479}),
+        ("closed_4_7_chunked64", {"chunked_prefill_size": None}),
+        ("closed_4_7_chunked64", {"mixed_chunk": True}),
+        ("closed_many_prompts", {"eviction": "fifo"}),
+        ("closed_many_prompts", {"radix": False}),
+        ("tight_long_outputs_conservative01", {"clip": 150}),
+    ],
+)
+def test_a_wrong_setting_is_seen(name, setting):
+    record = recorded(name)
+    assert not replay(replace(record, settings=replace(record.settings, **setting))).equal
+
+
+# ---------------------------------------------------------------------------------------- in files
+
+
+@pytest.fixture
+def fields() -> dict[str, Any]:
+    """A record in our own hand: two requests, the second begins like the first."""
+    requests = [[0, [[1, 4]], [9, 3], 5], [1, [[1, 3], [2, 2]], [8, 2], 2]]
+    run = engine([(0, [[1, 4]], 3, 5), (1, [[1, 3], [2, 2]], 2, 2)], 30)
+    found = [row._asdict() for row in rows(run, 5)]
+    for row in found:
+        row["new_token_ratio"] = round(row["new_token_ratio"], 10)
+    return {
+        "engine": "sglang",
+        "version": "0.5.23",
+        "what": "by hand",
+        "capacity_tokens": 30,
+        "page_size": 1,
+        "radix": True,
+        "conservativeness": 1.0,
+        "chunked_prefill_size": None,
+        "mixed_chunk": False,
+        "max_prefill_tokens": 16384,
+        "max_running": 4096,
+        "policy": "fcfs",
+        "eviction": "lru",
+        "overlap": False,
+        "ignore_eos": False,
+        "requests": requests,
+        "columns": ["step", *found[0]],
+        "records": [[step, *row.values()] for step, row in enumerate(found)],
+    }
+
+
+def written(folder: Path, fields: dict[str, Any]) -> Path:
+    path = folder / "record.json"
+    path.write_text(json.dumps(fields))
+    return path
+
+
+def test_rows_may_have_some_columns_in_any_order(fields, tmp_path):
+    kept = [fields["columns"].index(name) for name in ("admissions", "mode", "used")]
+    fields["columns"] = [fields["columns"][place] for place in kept]
+    fields["records"] = [[row[place] for place in kept] for row in fields["records"]]
+    [record] = read_records(written(tmp_path, fields))
+    assert record.notes == ()
+    assert replay(record).equal
+
+
+def test_another_version_and_unknown_fields_are_noted(fields, tmp_path):
+    [record] = read_records(written(tmp_path, fields | {"version": "0.5.18", "moon": 1}))
+    versions = "version 0.5.18: replayed under the rules of 0.5.23"
+    assert record.notes == (versions, "moon: not known, not used")
+    assert replay(record).equal
+
+
+def test_the_first_row_that_differs_is_shown(fields, tmp_path):
+    fields["records"][2][fields["columns"].index("mode")] = "mixed"
+    [record] = read_records(written(tmp_path, fields))
+    result = replay(record)
+    assert result.difference is not None
+    assert (result.rows, result.difference.values) == (2, (("mode", "mixed", "decode"),))
+
+
+def test_requests_are_called_by_their_place_in_the_file(fields, tmp_path):
+    fields["requests"].reverse()
+    names = ("admissions", "finished_ids")
+    places = [fields["columns"].index(name) for name in names]
+    for row in fields["records"]:
+        row[places[0]] = [[1 - index, *tokens] for index, *tokens in row[places[0]]]
+        row[places[1]] = [1 - index for index in row[places[1]]]
+    [record] = read_records(written(tmp_path, fields))
+    assert replay(record).equal
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"policy": "lpm"}, "policy: got 'lpm'; allowed: \"fcfs\"; not modelled"),
+        ({"overlap": 1}, "overlap: got 1; allowed: true or false"),
+        ({"conservativeness": -1}, "conservativeness: got -1"),
+        ({"conservativeness": "1"}, "conservativeness: got '1'"),
+        ({"page_size": 0}, "page_size: got 0"),
+        ({"page_size": 31}, "page_size: got 31; allowed: at most the capacity, 30"),
+        ({"eviction": "rlt"}, "eviction: got 'rlt'"),
+        ({"capacity_tokens": 9}, "requests[0]: got '4 + 5 tokens'; allowed: a request that fits"),
+        ({"ignore_eos": True}, "requests[0]: got '3 outputs'; allowed: all 5, with ignore_eos"),
+        ({"requests": [[0, [[1, 4]], [9, 3]]]}, "requests[0]: got [0, [[1, 4]], [9, 3]]"),
+        ({"columns": ["moon"]}, "columns[0]: got 'moon'"),
+        ({"records": [[0]]}, "records[0]: got [0]; allowed: a row of 22 cells"),
+    ],
+)
+def test_bad_files_are_one_line(changed, said, fields, tmp_path):
+    with pytest.raises(InputError) as caught:
+        read_records(written(tmp_path, fields | changed))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
