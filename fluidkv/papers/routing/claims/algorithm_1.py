@@ -157,6 +157,6 @@ def _load_where_full(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | s
     cached: set[Token] = set()
     for token in (path[: i + 1] for path in paths for i in range(len(path))):
         if token not in cached and len(cached) == capacity:
-            cached.discard(leaves(cached)[0])
+            cached.difference_update(leaves(cached)[:1])
             cached.add(token)
     return set(paths) <= cached or f"B = {capacity}, path {_name(paths[0])}: nothing is cached"

@@ -104,8 +104,8 @@ def _equation_7() -> Outcome:
 
 
 @CLAIMS.over(
-    Range(f"{_EVERY} forests of 4 tokens with B = 2, 3, of 5 with B = 4, L = 2, 3, 4",
-          lambda: (*universes((2, 4), (3, 4)), *universes((4, 5), shortest=2))),
+    Range(f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
+          lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2))),
     "lemma-2.whole-phases",
     "Lemma 2, with whole phases",
     "If a phase that starts within a path has the whole front of that path, Leaf-LRU misses at "
@@ -132,8 +132,8 @@ def _whole_phases(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bo
 
 
 @CLAIMS.over(
-    Range(f"{_EVERY} forests of 4 tokens with B = 2, 3, of 5 with B = 4, L = 2, 3, 4",
-          lambda: (*universes((2, 4), (3, 4)), *universes((4, 5), shortest=2))),
+    Range(f"{_EVERY} forests of 5 tokens with B = 2, 4 with B = 3, 5 with B = 4 and L > 1",
+          lambda: (*universes((2, 5), (3, 4)), *universes((4, 5), shortest=2))),
     "lemma-3",
     "Lemma 3",
     "Under Leaf-LRU no token is accessed, evicted and accessed again in one phase.",
