@@ -111,6 +111,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "wait.equation-13.concurrently",
         "routing.figure-7.percentage",
         "routing.table-2.up-to",
+        "routing.table-2.simulated.every-residual",
         "routing.table-3.throughput",
         "routing.table-3.medians",
         "routing.table-3.tails",

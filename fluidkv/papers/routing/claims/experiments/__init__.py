@@ -2,7 +2,19 @@
 
 from types import ModuleType
 
-from fluidkv.papers.routing.claims.experiments import settings, table_2, table_3
+from fluidkv.papers.routing.claims.experiments import (
+    one_worker,
+    settings,
+    simulated,
+    table_2,
+    table_3,
+)
 
-MODULES: tuple[ModuleType, ...] = (settings, table_2, table_3)
+MODULES: tuple[ModuleType, ...] = (
+    settings,
+    table_2,
+    table_3,
+    one_worker,
+    simulated,
+)
 """In the order of the paper; each has its `CLAIMS`."""
