@@ -1,4 +1,7 @@
 from .blocks import run_blocks as run_blocks
+from .batch import RandomPolicy as RandomPolicy
+from .batch import batch_misses as batch_misses
+from .cache import CacheRun as CacheRun
 from .cache import TraceCache as TraceCache
 from .cache import run_cache as run_cache
 from .drawn_nodes import Calls as Calls
