@@ -30,9 +30,9 @@ def oracle(
 ) -> int:
     """Replay record files of real schedulers, and say whether every row is equal.
 
-    Takes per-step records of vLLM's scheduler, calls on SGLang's prefix tree, and
-    run counts of Vidur's scheduler. Exits with 1 if one differs, and shows the
-    first row that does.
+    Takes per-step records of vLLM's and SGLang's schedulers, calls on SGLang's
+    prefix tree, and run counts of Vidur's scheduler. Exits with 1 if one differs,
+    and shows the first row that does.
 
     [bold]fluidkv oracle records/[/bold]
     """
