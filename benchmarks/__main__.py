@@ -13,6 +13,7 @@ from benchmarks import (
     convergence,
     engine,
     enumeration,
+    paging,
     serving,
     study,
     wait,
@@ -36,7 +37,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, study, wait),
+        *(serving, study, wait, paging),
     ):
         section = module.report() + "\n"
         print(section, flush=True)
