@@ -56,7 +56,8 @@ def serve(
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
         engine: a name out of `ENGINES`, or rules. "vllm+cache" and "vllm-0.11+cache" have vLLM's
-            prefix cache.
+            prefix cache; "sglang+cache" is SGLang's own scheduler and tree, of which "sglang" is a
+            short form.
         limits: memory and caps.
         prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
             another, so that a request finds only itself, after a preemption.
@@ -84,15 +85,15 @@ def serve(
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
         Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
         `block_size`.
-        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, and of each
-        request the tokens that it found, `hit_tokens`, and `first_hit_tokens` of them at its first
-        admission.
+        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, of SGLang
+        `fluidkv.serving.caching.sglang.seen.COUNTS`; and of each request the tokens that it found,
+        `hit_tokens`, and `first_hit_tokens` of them at its first admission.
 
     Raises:
         InputError: before anything runs: a request that this engine could never serve in this
             memory, numbers of runs that differ, a horizon or window below 1; prompts that are not
             those of the requests, or for an engine without a cache; a cache under rules that are
-            not vLLM's, or with an admission rate or requests that run at the start.
+            not vLLM's or SGLang's, or with an admission rate or requests that run at the start.
     """
     rules, caching = with_cache(engine)
     how: dict[str, Any] = {

@@ -112,7 +112,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "routing.algorithm-1.leaf-without-mark",
         "routing.algorithm-1.keeps-its-path",
         "routing.algorithm-1.load-where-full",
-        "routing.section-3-2.optimum.without-a-lock",
+        "routing.section-3-2.without-a-lock",
         "routing.lemma-2",
         "routing.equation-7",
         "routing.theorem-4.whole-nodes.cost",

@@ -4,6 +4,7 @@ from types import ModuleType
 
 from fluidkv.papers.routing.claims import (
     algorithm_1,
+    caches,
     experiments,
     lemmas,
     random_requests,
@@ -18,5 +19,6 @@ MODULES: tuple[ModuleType, ...] = (
     ratios_of_rlt,
     random_requests,
     *experiments.MODULES,
+    caches,
 )
 """In the order of the paper, experiments last; each has its `CLAIMS`."""

@@ -119,7 +119,7 @@ def _optimum(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str | See
 
 @CLAIMS.over(
     _SEQUENCES,
-    "section-3-2.optimum.without-a-lock",
+    "section-3-2.without-a-lock",
     "section 3.2",
     "Read literally, OPT keeps the path that it is loading.",
     ours="it may evict the parent of the token loaded",

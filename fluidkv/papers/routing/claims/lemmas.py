@@ -53,7 +53,7 @@ _SEQUENCES = Range(
 @CLAIMS.over(
     _SEQUENCES,
     "lemma-2",
-    "Lemma 2, (8)",
+    "Lemma 2, equation (8)",
     "Leaf-LRU misses at most B - L + c tokens in a phase with c clean ones, if nothing evicted "
     "in it comes back.",
     ours="a phase that starts and ends within paths may have more",
@@ -78,7 +78,7 @@ def _lemma_2(capacity: int, shortest: int, paths: tuple[Path, ...]) -> bool | st
 
 @CLAIMS.claim(
     "equation-7",
-    "(7) in the proof of Lemma 2",
+    "equation (7), in the proof of Lemma 2",
     "Where the path behind the first clean tokens is cut off by the end of the phase, at most "
     "B - z - (w + c_1) tokens of its front were evicted to load them.",
     expected=Verdict.FAILS,
