@@ -59,7 +59,7 @@ _SEQUENCES = Range(
     ours="a phase that starts and ends within paths may have more",
     paper="at most B - L + c",
     note="A phase may start within a path, whose front is then no part of it but in the cache, and "
-    "end within one. Theorem 4 stands all the same. *Holds* with phases that have the whole path "
+    "end within one. Theorem 4 stands all the same. It holds with phases that have the whole path "
     "that they start in (routing.lemma-2.whole-phases).",
     expected=Verdict.FAILS,
 )
