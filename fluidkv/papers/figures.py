@@ -20,11 +20,12 @@ _NUMBERED = (
         "bursts capped_admission cascades example_11 length_sets two_nodes vidur_bursts vidur_runs",
     ),
     ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
-    ("routing", ""),
+    ("routing", "decay figure_2 other_orders parameters servers"),
 )
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),
     ("congestion", "threshold_atlas gap_exponents local_global"),
+    ("routing", "one_worker"),
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
     ("vllm", "watermark"),

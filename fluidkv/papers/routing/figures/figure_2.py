@@ -8,16 +8,19 @@ from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import name_axes
 from fluidkv.papers.routing.figures import sweeps
 from fluidkv.papers.routing.figures.sweeps import LOOKS, factor, listed, names_of, plain_numbers
-from fluidkv.papers.routing.instances.setting import Setting, document_lengths
+from fluidkv.papers.routing.instances.setting import (
+    Setting,
+    half,
+    half_chats,
+    half_documents,
+)
 
-SEEDS = tuple(range(8))
+SEEDS = sweeps.SEEDS
 WORKLOADS: dict[str, Setting] = {
-    "generated\nprefixes": Setting(),
-    "conver-\nsations": Setting("chats"),
-    "documents": Setting("documents", (("lengths", document_lengths()),)),
-    "documents,\n6 requests/s": Setting(
-        "documents", (("rate", 6), ("lengths", document_lengths()))
-    ),
+    "generated\nprefixes": half(),
+    "conver-\nsations": half_chats(),
+    "documents": half_documents(),
+    "documents,\n6 requests/s": half_documents(rate=6),
 }
 _TITLES = {
     "latency_p50": "median latency, s",
@@ -87,7 +90,8 @@ def caption(data: Data) -> str:
         "Generated prefixes as appendix A states them; conversations (ShareGPT, UltraChat) and "
         "documents (Loogle) with the structure that it gives them, without their texts: 8 "
         "questions of 32 tokens for each document, in random order, are ours. 12 requests/s, 4 "
-        f"workers of 200,000 tokens. {sweeps.told(SEEDS)} Latency of Cache-Aware + LRU over that "
+        "workers. Half of each: 64 groups, 64 clients, 256 documents, 100,000 tokens a worker. "
+        f"{sweeps.told(SEEDS)} Latency of Cache-Aware + LRU over that "
         f"of LBGR + RLT, median and P95: {rows}. The paper's averages over four workloads: 11.96 "
         "and 2.03; over Random + LRU 30.9. Documents at 12 requests/s are more than our servers "
         "can compute under any of these methods; LBGR's load, which decays within a second, does "
