@@ -9,6 +9,7 @@ from benchmarks import (
     atlas,
     basins,
     blocks,
+    caching,
     certificate,
     convergence,
     engine,
@@ -36,7 +37,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, study, wait),
+        *(serving, caching, study, wait),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

@@ -35,6 +35,11 @@ from .replay.replay import replay_log as replay_log
 from .replay.report import as_dataset as as_dataset
 from .replay.report import as_dict as as_dict
 from .replay.report import tables as tables
+from .route.result import RouteAnswer as RouteAnswer
+from .route.result import Routing as Routing
+from .route.rules import ROUTERS as ROUTERS
+from .route.rules import router_of as router_of
+from .route.study import route_study as route_study
 from .study import Simulation as Simulation
 from .study import StartGroup as StartGroup
 from .study import StudyResult as StudyResult

@@ -22,6 +22,7 @@ from fluidkv.cli.commands.oracle import oracle
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend import recommend
 from fluidkv.cli.commands.replay import replay
+from fluidkv.cli.commands.route import route
 from fluidkv.cli.commands.study import study
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
@@ -42,7 +43,7 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache),
+    "Your server": (study, recommend, replay, mix, wait, cache, route),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

@@ -30,6 +30,7 @@ _OURS = (
     ("congestion", "metastability"),
     ("vllm", "watermark"),
     ("congestion", "restart_resume"),
+    ("routing", "gsp_one_worker mooncake_hit_rate"),
 )
 
 

@@ -1,6 +1,10 @@
+from .affine import SGLANG as SGLANG
+from .affine import SGLANG_0_4_6 as SGLANG_0_4_6
 from .affine import CacheAware as CacheAware
 from .affine import LinearCost as LinearCost
 from .affine import LinearScore as LinearScore
+from .affinity import affinity_thresholds as affinity_thresholds
+from .affinity import affinity_weights as affinity_weights
 from .batch import Job as Job
 from .batch import measured as measured
 from .batch import route_many as route_many

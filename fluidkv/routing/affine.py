@@ -8,6 +8,18 @@ from fluidkv.routing.router import Choice, View, one_of_best
 from fluidkv.runs.checks import count, real
 
 
+def at_least_0(argument: str, value: object) -> float:
+    """The value as a float.
+
+    Raises:
+        InputError: not a finite number of at least 0.
+    """
+    number = real(value)
+    if not 0 <= number < float("inf"):
+        raise InputError(argument, value, "a finite number of at least 0")
+    return number
+
+
 @dataclass(frozen=True)
 class CacheAware:
     """SGLang's rule: by prefix while the queues are about even, else to the shortest queue.
@@ -26,10 +38,7 @@ class CacheAware:
     Raises:
         InputError: a parameter outside of this.
 
-    Source: SGLang, sgl-router, `policies/cache_aware.rs`. The defaults are those of its Python
-    binding in the time of SGLang 0.4.6 (`cache_threshold` 0.5, `balance_abs_threshold` 32,
-    `balance_rel_threshold` 1.0001, trees of at most 2^24 characters, cut back every 60 s); its
-    command line later had 0.3, 64, 1.5, 2^26 and 120 s (`CacheAware(0.3, 64, 1.5)`).
+    Source: SGLang, sgl-router, `policies/cache_aware.rs`. The defaults are `SGLANG_0_4_6`.
     """
 
     cache_threshold: float = 0.5
@@ -37,6 +46,7 @@ class CacheAware:
     balance_rel: float = 1.0001
     label: ClassVar[str] = "cache-aware"
     looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= real(self.cache_threshold) <= 1:
@@ -57,6 +67,14 @@ class CacheAware:
 
     def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
         return state
+
+
+SGLANG_0_4_6 = CacheAware(0.5, 32, 1.0001)
+"""The defaults of its Python binding in the time of SGLang 0.4.6, with trees of at most 2^24
+characters that are cut back every 60 s: those that Routing compares with, as far as it says."""
+
+SGLANG = CacheAware(0.3, 64, 1.5)
+"""The defaults of its command line later in 2025, with 2^26 characters and 120 s."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +99,7 @@ class LinearScore:
     load: float = 2.0
     label: ClassVar[str] = "linear score"
     looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("affinity", "load"):
@@ -120,6 +139,7 @@ class LinearCost:
     overlap: float = 1.0
     label: ClassVar[str] = "linear cost"
     looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         at_least_0("overlap", self.overlap)
@@ -133,15 +153,3 @@ class LinearCost:
 
     def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
         return state
-
-
-def at_least_0(argument: str, value: object) -> float:
-    """The value as a float.
-
-    Raises:
-        InputError: not a finite number of at least 0.
-    """
-    number = real(value)
-    if not 0 <= number < float("inf"):
-        raise InputError(argument, value, "a finite number of at least 0")
-    return number

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 
 from fluidkv.errors import InputError
 from fluidkv.routing.affine import CacheAware, LinearScore
-from fluidkv.routing.router import Router
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 8.0, 16.0, 64.0)
 """Affinity over load, in the linear score."""
@@ -17,7 +16,7 @@ THRESHOLDS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Shares of a prompt, in SGLang's rule."""
 
 
-def affinity_weights(weights: Sequence[float] = WEIGHTS) -> list[Router]:
+def affinity_weights(weights: Sequence[float] = WEIGHTS) -> list[LinearScore]:
     """The linear score with affinity of these weights and load of weight 1.
 
     Raises:
@@ -30,7 +29,7 @@ def affinity_weights(weights: Sequence[float] = WEIGHTS) -> list[Router]:
 
 def affinity_thresholds(
     thresholds: Sequence[float] = THRESHOLDS, *, balance_abs: int = 32, balance_rel: float = 1.0001
-) -> list[Router]:
+) -> list[CacheAware]:
     """SGLang's rule with these thresholds.
 
     Raises:

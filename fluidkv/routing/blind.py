@@ -14,6 +14,7 @@ class Random:
 
     label: ClassVar[str] = "random"
     looks_at_caches: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
     def start(self, workers: int) -> int:
         return workers
@@ -31,6 +32,7 @@ class RoundRobin:
 
     label: ClassVar[str] = "round-robin"
     looks_at_caches: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> int:
         return 0
@@ -48,6 +50,7 @@ class LeastLoaded:
 
     label: ClassVar[str] = "least loaded"
     looks_at_caches: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> int:
         return workers
@@ -69,6 +72,7 @@ class PowerOfTwo:
 
     label: ClassVar[str] = "two choices"
     looks_at_caches: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
     def start(self, workers: int) -> int:
         return workers
@@ -96,6 +100,7 @@ class Assigned:
     workers: tuple[int, ...]
     label: ClassVar[str] = "assigned"
     looks_at_caches: ClassVar[bool] = False
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         workers = tuple(count("workers", each, least=0) for each in self.workers)

@@ -42,6 +42,7 @@ class Offline(NamedTuple):
         makespan: no assignment has less on its fullest worker. The larger of the mean and the
             largest request: the linear program in which requests may be split says the same.
         end: nobody is done with all requests before this time.
+        throughput: requests, over the time from the first arrival to that end.
         hit_rate: no prompt tokens beyond this share are found in a cache.
         costs: the least that each request costs, seconds.
         lpt: makespan of these costs, longest first, each to the worker with the least so far. At
@@ -50,6 +51,7 @@ class Offline(NamedTuple):
 
     makespan: float
     end: float
+    throughput: float
     hit_rate: float
     costs: Float[np.ndarray, " request"]
     lpt: float
@@ -80,9 +82,11 @@ def offline_bounds(
     load = np.bincount(lpt(costs, workers), weights=costs, minlength=workers)
     later = np.cumsum(costs[::-1])[::-1]  # of who comes then or later
     ends = requests.arrival + np.maximum(later / (workers * at_once), costs)
+    end = float(ends.max())
     return Offline(
         makespan=float(max(costs.sum() / workers, costs.max())),
-        end=float(ends.max()),
+        end=end,
+        throughput=len(requests) / (end - float(requests.arrival[0])),
         hit_rate=float(shared.sum() / requests.input_length.sum()),
         costs=costs,
         lpt=float(load.max()),

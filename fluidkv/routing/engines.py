@@ -12,14 +12,13 @@ from typing import Literal
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.routing.plain import Event, Times
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.worker import Served, Worker
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
@@ -87,8 +86,7 @@ class Engine:
             settings = SglangSettings.of(
                 limits, chunked_prefill_size=self.batch_tokens, eviction=policy
             )
-            tree = FastRadixTree(settings.page_size, settings.policy)
-            return EngineWorker(SglangEngine(requests, prompts, settings, self.clock, tree))
+            return EngineWorker(FastSglang(requests, prompts, settings, self.clock))
         limits = Limits(capacity, limits.block_size, self.requests, self.batch_tokens)
         names = _names(prompts, limits.block_size)
         _check_fits(requests, limits)

@@ -86,6 +86,7 @@ class LBGR:
     release: Literal["rest", "whole"] = "rest"
     label: ClassVar[str] = "LBGR"
     looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for name in ("cached", "missed"):

@@ -29,13 +29,12 @@ class Service:
         InputError: a time below 0 or not finite, or fewer than 1 at once.
 
     The defaults are ours; the paper gives none for its servers, only the router's. `missed` is
-    about what one NVIDIA L40 takes for prompts of an 8B model; `output` a decode of 20 ms that 20
-    requests share.
+    about what one NVIDIA L40 takes for prompts of an 8B model.
     """
 
     cached: float = 0.0
     missed: float = 0.15
-    output: float = 0.001
+    output: float = 0.0
     at_once: int = 1
 
     def __post_init__(self) -> None:

@@ -27,7 +27,11 @@ MEASURES: dict[str, tuple[str, str]] = {
     },
     "hit_rate": ("prompt tokens found in the cache of the worker, of all", "1"),
     "believed_rate": ("prompt tokens that the router believed there, of all", "1"),
-    "throughput": ("requests, over the time from the first arrival to the last token", "1 / s"),
+    "throughput": (
+        "requests served, over the time from the first arrival to the last token",
+        "1 / s",
+    ),
+    "unserved": ("requests that an engine can never admit, or that wait behind one", "1"),
     "duration": ("from the first arrival to the last token", "s"),
     "makespan": ("seconds of service on the worker with the most", "s"),
     "service": ("seconds of service on all workers", "s"),
@@ -70,7 +74,7 @@ def as_dataset(
     ):
         unit = {"hit_tokens": "token", "evictions": "1"}.get(name, "s")
         columns[name] = np.array([row[place] for row in rows]), title, unit
-    columns["finished"] = ~np.isnan(columns["last_token"][0].astype(float)), "served", "1"
+    columns["finished"] = ~np.isnan(columns["last_token"][0]), "served", "1"
     for name, unit in (
         ("arrival", "s"),
         ("input_length", "token"),
@@ -111,7 +115,8 @@ def measures(run: xr.Dataset) -> xr.Dataset:
     found |= {
         "hit_rate": run.hit_tokens.sum("request") / prompts,
         "believed_rate": (run.believed_tokens.sum("request") / prompts).where(looked),
-        "throughput": run.sizes["request"] / duration,
+        "throughput": run.finished.sum("request") / duration,
+        "unserved": (~run.finished).sum("request"),
         "duration": duration,
         "makespan": run.work.max("worker"),
         "service": run.work.sum("worker"),

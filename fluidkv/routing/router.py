@@ -50,10 +50,12 @@ class Router(Protocol):
         label: its name, for tables.
         looks_at_caches: whether it reads `hits` or `tree`; for those that do not, nobody has to
             find them out.
+        draws: whether it reads `draws`, be it among equals only.
     """
 
     label: ClassVar[str]
     looks_at_caches: ClassVar[bool]
+    draws: ClassVar[bool]
 
     def start(self, workers: int) -> Any:
         """What it knows before the first request."""

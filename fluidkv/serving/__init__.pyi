@@ -2,6 +2,10 @@ from .bench import bench_requests as bench_requests
 from .caching.fast import FastEngine as FastEngine
 from .caching.names import BlockNames as BlockNames
 from .caching.run import serve_caching as serve_caching
+from .caching.run import serve_sglang as serve_sglang
+from .caching.sglang.fast import FastSglang as FastSglang
+from .caching.sglang.reference import SglangEngine as SglangEngine
+from .caching.sglang.settings import SglangSettings as SglangSettings
 from .caching.vllm import VllmEngine as VllmEngine
 from .caching.worker import Worker as Worker
 from .checks import NO_HORIZON as NO_HORIZON
@@ -40,6 +44,7 @@ from .records.replay import Replay as Replay
 from .records.replay import read_records as read_records
 from .records.replay import replay as replay
 from .records.sglang_radix import RadixRecord as RadixRecord
+from .records.sglang_steps import SglangRecord as SglangRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
 from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord

@@ -1,5 +1,7 @@
 """What is refused before anything runs: first of all a request that no memory here could hold."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from fluidkv.errors import InputError
@@ -49,35 +51,64 @@ def check_runs(
     Raises:
         InputError: naming the argument, or the request that is larger than the memory.
     """
-    for name, values, kind in (
-        ("requests", tables, Requests),
-        ("limits", all_limits, Limits),
-        ("clock", clocks, IterationClock),
-    ):
-        for value in values:
-            if not isinstance(value, kind):
-                raise InputError(name, value, f"{kind.__name__} objects")
-    if len({clock.unit for clock in clocks}) > 1:
-        raise InputError("clock", "several units", "one unit for all runs")
-    for population in populations:
-        if population is not None:
-            count("clients", population)
+    check_values("limits", all_limits, Limits, tables, clocks, populations)
     seen: set[tuple[int, Limits]] = set()
     for table, limits in zip(tables, all_limits, strict=True):
         if (id(table), limits) in seen:
             continue
         seen.add((id(table), limits))
-        worst, needed, available = largest_request(rules, limits, table)
-        if needed > available:
-            lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
-            if rules.gate in (Gate.PEAK, Gate.RATIO):
-                lengths += f", at most {table.max_output[worst]},"
-            raise InputError(
-                "capacity",
-                limits.capacity,
-                f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
-                f"{limits.block_size} under {rules.label}; there are {available}",
-            )
+        check_fits(table, rules, limits)
+
+
+def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
+    """Refuse a table of which a request could never be served in this memory.
+
+    Raises:
+        InputError: naming the largest request.
+    """
+    worst, needed, available = largest_request(rules, limits, table)
+    if needed > available:
+        lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+        if rules.gate in (Gate.PEAK, Gate.RATIO):
+            lengths += f", at most {table.max_output[worst]},"
+        raise InputError(
+            "capacity",
+            limits.capacity,
+            f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
+            f"{limits.block_size} under {rules.label}; there are {available}",
+        )
+
+
+def check_values(
+    name: str,
+    memories: Sequence[object],
+    kind: type,
+    tables: Sequence[Requests],
+    clocks: Sequence[IterationClock],
+    populations: Sequence[int | None],
+) -> None:
+    """Refuse values of another kind, and clocks of several units.
+
+    Args:
+        name, memories, kind: of what says how much memory there is: the argument, its values, and
+            what they have to be.
+
+    Raises:
+        InputError: naming the argument.
+    """
+    for argument, values, wanted in (
+        ("requests", tables, Requests),
+        (name, memories, kind),
+        ("clock", clocks, IterationClock),
+    ):
+        for value in values:
+            if not isinstance(value, wanted):
+                raise InputError(argument, value, f"{wanted.__name__} objects")
+    if len({clock.unit for clock in clocks}) > 1:
+        raise InputError("clock", "several units", "one unit for all runs")
+    for population in populations:
+        if population is not None:
+            count("clients", population)
 
 
 def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int:

@@ -146,11 +146,13 @@ def with_cache(name: str | EngineRules) -> tuple[EngineRules, bool]:
     """The rules of an engine, and whether it has a prefix cache.
 
     Raises:
-        InputError: an unknown name; a cache for an engine other than vLLM.
+        InputError: an unknown name; a cache for an engine other than vLLM and SGLang.
     """
     if isinstance(name, EngineRules) or not name.endswith(CACHE):
         return engine(name), False
     rules = engine(name.removesuffix(CACHE))
-    if rules not in (VLLM, VLLM_0_11):
-        raise InputError("engine", name, f"{VLLM.name}{CACHE} or {VLLM_0_11.name}{CACHE}")
+    known = (VLLM, VLLM_0_11, SGLANG)
+    if rules not in known:
+        names = [f"{each.name}{CACHE}" for each in known]
+        raise InputError("engine", name, f"{', '.join(names[:-1])} or {names[-1]}")
     return rules, True

@@ -65,11 +65,14 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
 class Steps(Protocol):
     """An engine that does one iteration after the other, as `reference.Engine`."""
 
-    now: float
-    done: int
-    arrived: int
-    clients: int | None
-
+    @property
+    def now(self) -> float: ...
+    @property
+    def done(self) -> int: ...
+    @property
+    def arrived(self) -> int: ...
+    @property
+    def clients(self) -> int | None: ...
     @property
     def all(self) -> Sequence[Any]: ...
     @property
@@ -87,8 +90,8 @@ def played(engine: Steps, iterations: int, watch: Watch, names: Sequence[str] = 
     """
     rows: list[list[int]] = []
     time: list[float] = []
-    stuck, told, done = False, 0, engine.done
-    while engine.iteration < iterations and engine.done < len(engine.all) and not stuck:
+    stuck, told, done, size = False, 0, engine.done, len(engine.all)
+    while engine.iteration < iterations and engine.done < size and not stuck:
         rows.append(list(engine.step().values()))
         time.append(engine.now)
         stuck = engine.stuck

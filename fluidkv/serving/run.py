@@ -1,7 +1,7 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -56,7 +56,8 @@ def serve(
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
         engine: a name out of `ENGINES`, or rules. "vllm+cache" and "vllm-0.11+cache" have vLLM's
-            prefix cache.
+            prefix cache; "sglang+cache" is SGLang's own scheduler and tree, of which "sglang" is a
+            short form.
         limits: memory and caps.
         prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
             another, so that a request finds only itself, after a preemption.
@@ -84,35 +85,49 @@ def serve(
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
         Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
         `block_size`.
-        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, and of each
-        request the tokens that it found, `hit_tokens`, and `first_hit_tokens` of them at its first
-        admission.
+        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, of SGLang
+        `fluidkv.serving.caching.sglang.seen.COUNTS`; and of each request the tokens that it found,
+        `hit_tokens`, and `first_hit_tokens` of them at its first admission.
 
     Raises:
         InputError: before anything runs: a request that this engine could never serve in this
             memory, numbers of runs that differ, a horizon or window below 1; prompts that are not
             those of the requests, or for an engine without a cache; a cache under rules that are
-            not vLLM's, or with an admission rate or requests that run at the start.
+            not vLLM's or SGLang's, or with an admission rate or requests that run at the start.
     """
     rules, caching = with_cache(engine)
+    how: dict[str, Any] = {
+        "clients": clients,
+        "iterations": iterations,
+        "every": every,
+        "keep_requests": keep_requests,
+        "backend": backend,
+        "on_progress": on_progress,
+    }
+    if caching and len(start):
+        raise InputError("start", f"{len(start)} requests", "none, with a cache")
     if caching:
-        if len(start):
-            raise InputError("start", f"{len(start)} requests", "none, with a cache")
-        return serve_caching(
-            requests,
-            rules,
-            limits,
-            clock,
-            prompts,
-            clients=clients,
-            iterations=iterations,
-            every=every,
-            keep_requests=keep_requests,
-            backend=backend,
-            on_progress=on_progress,
-        )
+        return serve_caching(requests, rules, limits, clock, prompts, **how)
     if prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: 'vllm{CACHE}'")
+    return _serve(requests, rules, limits, clock, start, **how)
+
+
+def _serve(
+    requests: Requests | Sequence[Requests],
+    rules: EngineRules,
+    limits: Limits | Sequence[Limits],
+    clock: IterationClock | Sequence[IterationClock] | None,
+    start: Sequence[int],
+    *,
+    clients: int | Sequence[int | None] | None,
+    iterations: int | None,
+    every: int,
+    keep_requests: bool,
+    backend: str,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """Without a cache: all runs in one batch."""
     tables, all_limits, given_clocks, populations = one_each(
         {"requests": requests, "limits": limits, "clock": clock, "clients": clients}
     ).values()

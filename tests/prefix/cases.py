@@ -38,13 +38,13 @@ def prompts(random: np.random.Generator, requests: int, longest: int) -> Prompts
     return Prompts(*zip(*found, strict=True))
 
 
-def case(seed: int, *, requests: int = 25, longest: int = 8) -> Case:
+def case(seed: int, *, requests: int = 25, longest: int = 8, nodes: bool = False) -> Case:
     """One of them, by number."""
     random = np.random.default_rng(seed)
     answers = bool(random.random() < 0.3)
     page = int(random.choice([1, 1, 2, 3]))
-    last = "counted" if page > 1 and random.random() < 0.5 else "left out"
-    granularity = Granularity(page, last)
+    last = "counted" if page > 1 and random.random() < 0.5 and not nodes else "left out"
+    granularity = Granularity(page, last, nodes)
     size = int(random.integers(2, requests + 1))
     trie = trie_of(prompts(random, size, longest), granularity, answers=answers)
     least = max(trie.longest, 1)

@@ -116,6 +116,7 @@ class _Spy:
     told: list[tuple[str, float, float]]
     label: ClassVar[str] = "spy"
     looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = False
 
     def start(self, workers: int) -> None:
         return None

@@ -69,7 +69,8 @@ def recommend_settings(
         source: a workload, or a trace, which has one.
         capacity: M, KV tokens.
         engine: a name out of `fluidkv.serving.engines.ENGINES`, or rules. "vllm+cache" and
-            "vllm-0.11+cache" have vLLM's prefix cache, as far as a preempted request finds itself.
+            "vllm-0.11+cache" have vLLM's prefix cache, as far as a preempted request finds itself;
+            "sglang+cache" is SGLang's own scheduler.
         demand: who asks; None: requests that all wait from the start.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.

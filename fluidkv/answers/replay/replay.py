@@ -28,8 +28,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
-from fluidkv.serving.engines import CACHE, VLLM, VLLM_0_11
-from fluidkv.serving.engines import engine as named
+from fluidkv.serving.engines import CACHE, VLLM, VLLM_0_11, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
@@ -144,7 +143,7 @@ def replay_log(
         source: a folder as `read_vllm_log` reads it.
         fit: the half of the run, by time, that the clock is fitted on.
         engine: None takes `vllm`, or `vllm-0.11` where meta.json says that admission looks at the
-            first chunk only.
+            first chunk only. With "+cache" there is a cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.
         on_run: called with the name of each prediction before it is made.
@@ -283,7 +282,8 @@ def _ways(
 ) -> tuple[tuple[EngineRules, bool], ...]:
     """Rules, and whether there is a cache: as the server was set; without; by the other version."""
     logged, caching = rules_of_server(server)
-    rules = logged if engine is None else named(engine)
+    rules, asked = (logged, False) if engine is None else with_cache(engine)
+    caching = caching or asked
     if rules not in (VLLM, VLLM_0_11):
         return ((rules, False),)
     other = VLLM_0_11 if rules is VLLM else VLLM

@@ -51,7 +51,7 @@ def _rules(answer: CacheAnswer) -> list[Row]:
     granularity = answer.granularity
     units = "single tokens go"
     if granularity.nodes:
-        units = "whole nodes of a radix tree go, as in SGLang"
+        units = "whole nodes of a radix tree go, as in SGLang (of OPT single tokens)"
     elif granularity.page > 1:
         units = f"blocks of {granularity.page:,} tokens go"
     kept = "prompts and answers" if answer.answers else "prompts alone"

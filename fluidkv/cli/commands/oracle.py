@@ -30,9 +30,9 @@ def oracle(
 ) -> int:
     """Replay record files of real schedulers, and say whether every row is equal.
 
-    Takes per-step records of vLLM's scheduler, calls on SGLang's prefix tree, and
-    run counts of Vidur's scheduler. Exits with 1 if one differs, and shows the
-    first row that does.
+    Takes per-step records of vLLM's and SGLang's schedulers, calls on SGLang's
+    prefix tree, and run counts of Vidur's scheduler. Exits with 1 if one differs,
+    and shows the first row that does.
 
     [bold]fluidkv oracle records/[/bold]
     """
@@ -58,10 +58,14 @@ def oracle(
 def _say(page: Page, name: str, answer: "RecordAnswer") -> None:
     """The answer in words; what differs and what is to be noted below it."""
     record, difference = answer.record, answer.result.difference
-    said = f"equal, {_counted(answer)}"
-    if difference is not None:
-        said = f"DIFFERS at {difference.where}"
-    page.line(f"{name:<{_NAME}} {record.engine} {record.version}: {said}")
+    lines = [f"{name:<{_NAME}} {record.engine} {record.version}: "]
+    said = f"DIFFERS at {difference.where}" if difference else f"equal, {_counted(answer)}"
+    if difference and len(name) <= _NAME and len(lines[0] + said) > WIDTH:
+        lines.append(f"  {said}")
+    else:
+        lines[0] += said
+    for line in lines:
+        page.line(line)
     for column, recorded, replayed in difference.values if difference else ():
         for line in _both(column, recorded, replayed):
             page.line(line)

@@ -69,7 +69,8 @@ _Capacity = Annotated[
 _ENGINES = (
     "Engine whose rules are run: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
     "trtllm-no-evict, vidur-sarathi, restart; vllm+cache and vllm-0.11+cache with the prefix "
-    r"cache of preempted requests. \[default: what a log folder asks for, else vllm]"
+    "cache of preempted requests, sglang+cache for SGLang's own scheduler and tree. "
+    r"\[default: what a log folder asks for, else vllm]"
 )
 _Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
 _CLOCK = (

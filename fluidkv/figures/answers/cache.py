@@ -77,15 +77,22 @@ def draw_figure(data: Data, canvas: Canvas) -> None:
     canvas.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
 
 
-def draw_curves(data: Data, ax: Axes, *, log: str = "x") -> None:
-    """Lines with their margins as bands, and the ceiling."""
+def draw_curves(data: Data, ax: Axes, *, log: str = "x", apart: float = 0) -> None:
+    """Lines with their margins as bands, and the ceiling.
+
+    Args:
+        log: as in `name_axes`.
+        apart: markers stand at multiples of this size alone; 0: at every size.
+    """
     x = data["capacity"]
+    marked = np.flatnonzero(x % apart == 0).tolist() if apart else None
     ax.axhline(100 * data["ceiling"], color=GREY, linewidth=0.8, linestyle="--", label="infinite")
     for name in policies_of(data):
         colour, line, marker = LOOKS[name]
         rate, margin = data[f"{name}.hit_rate"], data[f"{name}.margin"]
         label = NAMES.get(name, name.upper())
         style: dict[str, Any] = {"color": colour, "linestyle": line, "marker": marker}
+        style["markevery"] = marked
         ax.plot(x, 100 * rate, markersize=4, fillstyle="none", label=label, **style)
         if margin.any():
             low, high = 100 * (rate - margin), 100 * (rate + margin)
@@ -107,7 +114,8 @@ def coinciding(data: Data, policies: Sequence[str] | None = None) -> str:
         ]
         left = [name for name in left if name not in same]
         if same:
-            groups.append(" and ".join(NAMES.get(n, n.upper()) for n in (first, *same)))
+            *front, last = (NAMES.get(name, name.upper()) for name in (first, *same))
+            groups.append(f"{', '.join(front)} and {last}")
     return "".join(f" {group} lie on each other." for group in groups)
 
 

@@ -5,6 +5,7 @@ holds is counted as it changes, and leaves that may go lie in a heap. A leaf tha
 a new entry there; old entries are passed over when they come up.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -85,29 +86,14 @@ class FastRadixTree:
 
     def match(self, content: Content) -> Match:
         """Go down as far as the sequence leads; a node that it ends in is split there."""
-        now, node, whole = self._tick(), self._root, self._whole_pages(content)
-        node.used = now
-        place, offset = 0, 0
-        while place < len(whole):
-            child = node.children.get(self._page(whole, place, offset))
-            if child is None:
-                break
-            child.used = now
-            node, place, offset = self._enter(child, whole, place, offset)
+        *_, node = self._root, *self._down(self._whole_pages(content))
         self._offer(node)
         return Match(node, node.end)
 
     def insert(self, content: Content, priority: int = 0, inserted: int = 0) -> int:
         """Keep a sequence; what the tree lacks of it becomes one leaf. Returns what it had."""
-        now, node, whole = self._tick(), self._root, self._whole_pages(content)
-        node.used = now
-        place, offset = 0, 0
-        while place < len(whole):
-            child = node.children.get(self._page(whole, place, offset))
-            if child is None:
-                break
-            child.used = now
-            node, place, offset = self._enter(child, whole, place, offset)
+        node, whole = self._root, self._whole_pages(content)
+        for node in self._down(whole):
             node.priority = max(node.priority, priority)
             node.hits += node.end > inserted
         self._offer(node)
@@ -168,15 +154,24 @@ class FastRadixTree:
             missing, place, offset = missing - taken, place + 1, 0
         return tuple(found)
 
-    def _enter(self, child: Node, whole: Content, place: int, offset: int) -> tuple[Node, int, int]:
-        """The part of a child that the sequence goes through, and where the sequence is then.
+    def _down(self, whole: Content) -> Iterator[Node]:
+        """The nodes that a sequence goes through, all stamped with one time, from the root on.
 
-        Behind a split the sequence leads to no other child.
+        Of a node that the sequence ends in comes the upper part, which is split off. The last one
+        is not offered yet.
         """
-        same, place, offset = _along(child.key, whole, place, offset)
-        if same == child.size:
-            return child, place, offset
-        return self._split(child, same - same % self.page_size), len(whole), 0
+        now, node, place, offset = self._tick(), self._root, 0, 0
+        while place < len(whole):
+            child = node.children.get(self._page(whole, place, offset))
+            if child is None:
+                return
+            child.used = now
+            same, place, offset = _along(child.key, whole, place, offset)
+            if same < child.size:
+                yield self._split(child, same - same % self.page_size)
+                return
+            yield child
+            node = child
 
     # --------------------------------------------------------------------------------- the nodes
 

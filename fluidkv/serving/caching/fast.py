@@ -13,6 +13,7 @@ from fluidkv.serving.caching.fast_pool import FastPool
 from fluidkv.serving.caching.fast_request import GONE, Decodes, FastRequest
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate
@@ -34,6 +35,7 @@ class FastEngine:
         names: BlockNames | None = None,
     ) -> None:
         check_modelled(rules, limits)
+        check_fits(requests, rules, limits)
         if names is None:
             names = BlockNames(checked_prompts(requests, prompts), limits.block_size)
         self.requests, self.rules, self.limits, self.clock = requests, rules, limits, clock

@@ -1,32 +1,29 @@
-"""Runs of an engine with its prefix cache, as `serve` returns them."""
+"""Runs of engines with their prefix caches, as `serve` returns them."""
 
 from collections.abc import Sequence
 
-import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.runs.batch import Progress, Watch, filled_up
-from fluidkv.runs.dataset import as_dataset, labelled
-from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.batch import Progress
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
+from fluidkv.serving.caching.recorded import recorded
+from fluidkv.serving.caching.sglang.run import SglangRun
+from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
+from fluidkv.serving.caching.sglang.settings import SglangSettings
+from fluidkv.serving.caching.sglang.table import checked_table
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
-from fluidkv.serving.checks import check_horizon, check_runs
+from fluidkv.serving.checks import check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.engines import engine as named
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import played
 from fluidkv.serving.rules import EngineRules
-
-_FOUND = {
-    "hit_tokens": "tokens found in the cache, at all admissions",
-    "first_hit_tokens": "tokens found in the cache at the first admission",
-}
 
 
 def serve_caching(
@@ -43,17 +40,30 @@ def serve_caching(
     backend: str = "auto",
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
-    """Serve requests by an engine with vLLM's prefix cache, until all are done or to a horizon.
+    """Serve requests by vLLM or SGLang with its prefix cache, until all are done or to a horizon.
 
     As `serve`, for rules instead of a name with "+cache". "auto" takes the fast engine,
-    "reference" the literal one; they agree.
+    "reference" the literal one; they agree. SGLang's rules stand for its own scheduler here, with
+    the options that `SglangSettings` has by default; `serve_sglang` takes others.
 
     Raises:
         InputError: as `serve`.
     """
     rules = named(engine)
-    if backend not in ("auto", "reference"):
-        raise InputError("backend", backend, "'auto' or 'reference', with a cache")
+    if rules == SGLANG:
+        several = one_each({"limits": limits})["limits"]
+        return serve_sglang(
+            requests,
+            [SglangSettings.of(each) for each in several],
+            clock,
+            prompts,
+            clients=clients,
+            iterations=iterations,
+            every=every,
+            keep_requests=keep_requests,
+            backend=backend,
+            on_progress=on_progress,
+        )
     tables, all_limits, given_clocks, populations, said = one_each(
         {
             "requests": requests,
@@ -66,36 +76,91 @@ def serve_caching(
     clocks = [each or IterationClock.iterations() for each in given_clocks]
     check_runs(tables, rules, all_limits, clocks, populations)
     horizon = check_horizon(iterations, every, rules)
+    literally = _literally(backend)
     for each in all_limits:
         check_modelled(rules, each)
-    texts = _texts(tables, said)
-    watch, names = Watch(on_progress), _Names()
-    found: list[np.ndarray] = []
+    texts, names = _texts(tables, said), _Names()
 
-    def outcome(run: int) -> Outcome:
+    def started(run: int) -> VllmEngine | FastEngine:
         memory = all_limits[run]
         given = (tables[run], texts[run], rules, memory, clocks[run], populations[run])
-        if backend == "reference":
-            engine = VllmEngine(*given)
-        else:
-            engine = FastEngine(*given, names=names.of(texts[run], memory.block_size))
-        ended = played(engine, horizon, watch, COUNTS)
-        found.append(np.array([[getattr(r, name) for name in _FOUND] for r in engine.all]).T)
-        return ended if keep_requests else ended._replace(requests=None)
+        if literally:
+            return VllmEngine(*given)
+        return FastEngine(*given, names=names.of(texts[run], memory.block_size))
 
-    size = max(map(len, tables))
-    records = in_windows((outcome(run) for run in range(len(tables))), every, requests=size)
-    dataset = as_dataset(
-        records,
+    return recorded(
+        map(started, range(len(tables))),
         COUNTS,
         tables,
+        horizon=horizon,
+        every=every,
+        keep_requests=keep_requests,
         blocks=[each.blocks for each in all_limits],
         block_size=[each.block_size for each in all_limits],
-        every=every,
         label=rules.label,
         unit=clocks[0].unit,
+        on_progress=on_progress,
     )
-    return dataset.assign(_found(found, size)) if keep_requests else dataset
+
+
+def serve_sglang(
+    requests: Requests | Sequence[Requests],
+    settings: SglangSettings | Sequence[SglangSettings],
+    clock: IterationClock | Sequence[IterationClock] | None = None,
+    prompts: Prompts | Sequence[Prompts | None] | None = None,
+    *,
+    clients: int | Sequence[int | None] | None = None,
+    iterations: int | None = None,
+    every: int = 1,
+    keep_requests: bool = True,
+    backend: str = "auto",
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Serve requests by SGLang's own scheduler and tree, under a server's options.
+
+    As `serve_caching`, with options instead of limits. Blocks are pages, and `used_blocks` those
+    that requests hold or share; what nobody uses of the tree counts as free. A request that is
+    aborted has not finished.
+
+    Raises:
+        InputError: as `serve`.
+    """
+    tables, options, given_clocks, populations, said = one_each(
+        {
+            "requests": requests,
+            "settings": settings,
+            "clock": clock,
+            "clients": clients,
+            "prompts": prompts,
+        }
+    ).values()
+    clocks = [each or IterationClock.iterations() for each in given_clocks]
+    check_values("settings", options, SglangSettings, tables, clocks, populations)
+    horizon = check_horizon(iterations, every, SGLANG)
+    literally = _literally(backend)
+    texts = _texts(tables, said)
+    given = list(zip(tables, texts, options, clocks, populations, strict=True))
+    for table, text, option, *_ in given:
+        checked_table(table, text, option)  # before the first one runs
+    return recorded(
+        (SglangRun(*each, literally=literally) for each in given),
+        SGLANG_COUNTS,
+        tables,
+        horizon=horizon,
+        every=every,
+        keep_requests=keep_requests,
+        blocks=[each.pages for each in options],
+        block_size=[each.page_size for each in options],
+        label=f"{SGLANG.label} with its tree",
+        unit=clocks[0].unit,
+        on_progress=on_progress,
+    )
+
+
+def _literally(backend: str) -> bool:
+    if backend not in ("auto", "reference"):
+        raise InputError("backend", backend, "'auto' or 'reference', with a cache")
+    return backend == "reference"
 
 
 def _texts(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:
@@ -121,14 +186,3 @@ class _Names:
                 return names
         self._last = (prompts, BlockNames(prompts, block_size))
         return self._last[1]
-
-
-def _found(found: list[np.ndarray], size: int) -> dict[str, tuple]:
-    columns = np.stack([filled_up(each, 1, size, 0) for each in found])
-    return labelled(
-        ("run", "request"),
-        {
-            name: (columns[:, place], title, "token")
-            for place, (name, title) in enumerate(_FOUND.items())
-        },
-    )

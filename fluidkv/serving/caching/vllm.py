@@ -12,6 +12,7 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.pool import BlockPool
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
@@ -44,8 +45,8 @@ class VllmEngine(Engine):
         preempted, finished: of the last iteration: who.
 
     Raises:
-        InputError: prompts of other lengths than the requests; rules that are not vLLM's; an
-            admission rate: not modelled with a cache.
+        InputError: prompts of other lengths than the requests; a request that does not fit; rules
+            that are not vLLM's; an admission rate: not modelled with a cache.
     """
 
     def __init__(
@@ -60,6 +61,7 @@ class VllmEngine(Engine):
         offered: bool = False,
     ) -> None:
         check_modelled(rules, limits)
+        check_fits(requests, rules, limits)
         super().__init__(requests, rules, limits, clock, clients)
         self.texts = checked_prompts(requests, prompts).paths
         self.pool = BlockPool(limits.blocks)

@@ -243,6 +243,15 @@ def test_options_stand_above_meta_json(tmp_path) -> None:
     assert replay_log(tmp_path, block_size=16, capacity=2560).limits.blocks == 160
 
 
+def test_a_cache_by_name_is_there_whatever_the_log_says(tmp_path) -> None:
+    write_log(tmp_path, caching=False)
+    names = [each.name for each in replay_log(tmp_path, engine="vllm+cache").predictions]
+    assert names == ["vllm+cache", "vllm", "vllm-0.11+cache"]
+    assert replay_log(tmp_path, engine="vllm").main.name == "vllm"
+    with pytest.raises(InputError, match=r"^engine: got 'restart\+cache'; allowed: vllm\+cache or"):
+        replay_log(tmp_path, engine="restart+cache")
+
+
 def test_other_engines_have_no_cache(tmp_path) -> None:
     write_log(tmp_path, caching=True)
     found = replay_log(tmp_path, engine="trtllm-no-evict")

@@ -100,7 +100,7 @@ def test_a_horizon_and_clients() -> None:
         ("vllm+cache", {"prompts": 3}, "prompts: got 3; allowed: a Prompts object"),
         ("vllm+cache", {"prompts": "fewer"}, "prompts: got '1 prompts'; allowed: the 2 requests"),
         ("vllm+cache", {"prompts": "longer"}, "prompts: got 'input_length 6 in request 1'; allow"),
-        ("sglang+cache", {}, "engine: got 'sglang+cache'"),
+        ("restart+cache", {}, "engine: got 'restart+cache'"),
         ("vllm+cache", {"start": [1]}, "start: got '1 requests'; allowed: none, with a cache"),
         ("vllm+cache", {"backend": "jax"}, "backend: got 'jax'; allowed: 'auto' or 'reference'"),
         ("vllm+cache", {"iterations": 0}, "iterations: got 0"),

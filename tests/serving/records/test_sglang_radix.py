@@ -183,6 +183,17 @@ def test_the_command_shows_lists_in_80_columns(capsys, tmp_path: Path) -> None:
     ]
 
 
+def test_what_does_not_fit_beside_a_long_name_stands_below_it(capsys, tmp_path: Path) -> None:
+    fields = {"unified_tree": "equal", "rows_unified": MISSING}
+    path = changed_calls(tmp_path, **fields).rename(tmp_path / "calls_by_hand_on_both_trees.json")
+    assert main(["oracle", str(path)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "calls_by_hand_on_both_trees.json sglang 0.5.23:",
+        "  DIFFERS at call 5, the unified tree",
+        "  evicted_list[1]                recorded [0, 2, 2, 0], replayed [0, 2, 1, 0]",
+    ]
+
+
 def test_a_list_that_is_shorter_says_nothing_there(capsys, tmp_path: Path) -> None:
     path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
     assert main(["oracle", str(path)]) == 1

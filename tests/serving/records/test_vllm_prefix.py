@@ -15,7 +15,7 @@ from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.records.replay import VllmPrefixRecord, read_records, replay
 from tests.serving.records.record_copies import MISSING
 from tests.serving.records.test_replay import oracle
-from tests.serving.records.wrong_caches import ENGINES, POOLS
+from tests.serving.records.wrong_caches import ENGINES, POOLS, Renewing
 
 NAMES = (
     *("burst_same_prompt_bs16_chunked", "multiturn_bs16", "scan_loop_bs16"),
@@ -114,6 +114,12 @@ def test_one_wrong_rule_is_seen_in_the_records(wrong):
     engine = with_pool(wrong) if issubclass(wrong, BlockPool) else wrong
     found = (recorded(name).replay(lambda _: None, engine=engine) for name in NAMES)
     assert not all(result.equal for result in found)
+
+
+def test_the_records_do_not_tell_whether_a_lookup_in_vain_renews_what_it_found():
+    """So rule 9 rests on the source alone; docs/engines.md says so."""
+    for name in NAMES:
+        assert recorded(name).replay(lambda _: None, engine=with_pool(Renewing)).equal
 
 
 # ---------------------------------------------------------------------------- what files may say

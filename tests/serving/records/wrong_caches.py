@@ -61,6 +61,18 @@ class NothingKept(BlockPool):
                 self._forget(block)
 
 
+class Renewing(BlockPool):
+    """A lookup moves what it found to the end of the line, whether or not admission follows."""
+
+    def lookup(self, texts: Iterable[Content]) -> list[int]:
+        found = super().lookup(texts)
+        for block in reversed(found):
+            if block in self.free:
+                self.free.remove(block)
+                self.free.append(block)
+        return found
+
+
 class PromptsOnly(VllmEngine):
     """Outputs are not cached."""
 

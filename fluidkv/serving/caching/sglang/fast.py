@@ -61,7 +61,7 @@ class FastSglang:
         self.pool = Pool(settings, tree)
         self.ratio = NewTokens(settings.conservativeness)
         self.now = 0.0
-        self.arrived = self.done = 0
+        self.arrived = self.done = self.aborted = 0  # an aborted request is done, too
         self.waiting: deque[Request] = deque()
         self.decoding = Lockstep(settings.page_size, settings.clip)
         self.full = False  # nobody is admitted before a request leaves those who decode
@@ -151,6 +151,7 @@ class FastSglang:
             self.ratio.reset()
         self.last = pass_
         self.done += len(happened.finished) + len(happened.aborted)
+        self.aborted += len(happened.aborted)
         finished = sorted(request.index for request in happened.finished)
         self.row = row._replace(completed=len(finished), finished_ids=finished)
         return counts | {"completed": len(finished), "new_outputs": happened.new_outputs}

@@ -60,7 +60,7 @@ class SglangEngine:
         self.pool = Pool(settings, tree if settings.radix else None)
         self.ratio = NewTokens(settings.conservativeness)
         self.now = 0.0
-        self.arrived = self.done = 0
+        self.arrived = self.done = self.aborted = 0  # an aborted request is done, too
         self.waiting: deque[Request] = deque()
         self.decoding = Batch([])
         self.last: Batch | None = None
@@ -122,6 +122,7 @@ class SglangEngine:
                 self._results_or_rest(happened, not known)
         self.last = batch
         self.done += len(happened.finished) + len(happened.aborted)
+        self.aborted += len(happened.aborted)
         finished = sorted(request.index for request in happened.finished)
         self.row = row._replace(completed=len(finished), finished_ids=finished)
         return counts | {"completed": len(finished), "new_outputs": happened.new_outputs}

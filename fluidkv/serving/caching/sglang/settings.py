@@ -85,6 +85,8 @@ class SglangSettings:
         Raises:
             InputError: a watermark or an admission rate, which SGLang does not have.
         """
+        if not isinstance(limits, Limits):
+            raise InputError("limits", limits, "Limits objects")
         for name, without in (("watermark", 0.0), ("admission_rate", None)):
             if getattr(limits, name) != without:
                 raise InputError(name, getattr(limits, name), f"{without}: SGLang has none")

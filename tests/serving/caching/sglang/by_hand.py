@@ -26,10 +26,11 @@ def engine(requests: Sequence[Asked], capacity: int, **options: Any) -> SglangEn
     said = list(map(content, prompts))
     answers = [content([[1000 + row, tokens]]) for row, tokens in enumerate(outputs)]
     table = Prompts(said, answers)
+    without: dict[str, Any] = {"overlap": False}
     return SglangEngine(
         Requests(table.input_length, outputs, arrival=arrival, max_output=asked),
         table,
-        SglangSettings(capacity, **({"overlap": False} | options)),
+        SglangSettings(capacity, **(without | options)),
         IterationClock.iterations(),
     )
 

@@ -170,9 +170,9 @@ def test_after_a_retraction_the_ratio_is_an_estimate_until_the_server_is_idle():
     assert column(found, "retracted") == [0] * 57 + [1]
     assert found[-1].new_token_ratio == (56 + 20) / (100 + 1)
     while run.done < 2:
-        [row] = rows(run, 1)
-    assert row.new_token_ratio > 0.5
-    assert [row.new_token_ratio for row in rows(run, 2)] == [row.new_token_ratio, run.ratio.first]
+        found = rows(run, 1)
+    assert found[0].new_token_ratio > 0.5
+    assert column(rows(run, 2), "new_token_ratio") == [found[0].new_token_ratio, run.ratio.first]
 
 
 # ---------------------------------------------------------------------------------------- 8: chunks

@@ -1,0 +1,1 @@
+"""Which router, and how much affinity: a workload, a fleet, every rule."""

@@ -1,0 +1,117 @@
+"""What `fluidkv route` reports."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, is_dataclass
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from fluidkv.answers.cache.study import CONFIDENCE, half_width
+from fluidkv.answers.prompted import Prompted
+from fluidkv.routing import Fleet, Offline, Router
+from fluidkv.serving.clock import IterationClock
+
+
+@dataclass(frozen=True, eq=False)
+class Routing:
+    """What one router achieved.
+
+    Fields:
+        name: how users write it, or "offline": the schedule that knows all requests.
+        router: the rule.
+        found: measure of `fluidkv.routing.MEASURES` -> (seed,).
+    """
+
+    name: str
+    router: Router
+    found: Mapping[str, Float[np.ndarray, " seed"]]
+
+    def mean(self, measure: str) -> float:
+        """Over seeds; NaN where the measure is not of this router."""
+        return float(self.found[measure].mean())
+
+    def margin(self, measure: str) -> float:
+        """Half of the interval that holds the mean over all seeds, 95 % (Student); 0 of one run."""
+        return float(half_width(self.found[measure]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        parameters = asdict(self.router) if is_dataclass(self.router) else {}
+        return {
+            "name": self.name,
+            "parameters": {} if self.name == "offline" else parameters,
+            "seeds": len(self.found["hit_rate"]),
+            "measures": {
+                measure: None
+                if np.isnan(values).any()
+                else {"mean": float(values.mean()), "margin": float(half_width(values))}
+                for measure, values in self.found.items()
+            },
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RouteAnswer:
+    """Routers on one workload and one fleet.
+
+    Fields:
+        prompted: requests and prompts of the first seed, and where they came from.
+        fleet: who serves them.
+        rate: requests per second of Poisson arrivals; None: as they came.
+        seeds: of the runs. Where nothing is drawn, as with a trace's own times, a router that draws
+            nothing has one run.
+        routers: in the order asked for; behind them, with plain service, "offline".
+        bounds: with plain service, of each seed's requests; else empty.
+        sweep: the linear score by its weight of affinity (load has weight 1), where asked for.
+    """
+
+    prompted: Prompted
+    fleet: Fleet
+    rate: float | None
+    seeds: tuple[int, ...]
+    routers: tuple[Routing, ...]
+    bounds: tuple[Offline, ...]
+    sweep: tuple[Routing, ...] = ()
+
+    @property
+    def online(self) -> tuple[Routing, ...]:
+        """Those that do not know what will come."""
+        return tuple(each for each in self.routers if each.name != "offline")
+
+    def bound(self, name: str) -> float:
+        """A field of `Offline`, the mean over seeds."""
+        return float(np.mean([getattr(each, name) for each in self.bounds]))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; docs/routers.md lists the keys."""
+        fleet, table = self.fleet, self.prompted.requests
+        service = asdict(fleet.service)
+        if isinstance(service.get("clock"), IterationClock):
+            service["clock"] = asdict(service["clock"])
+        policy = fleet.policy
+        return {
+            "source": self.prompted.name,
+            "generator": self.prompted.parameters,
+            "requests": len(table),
+            "prompt_tokens": int(table.input_length.sum()),
+            "rate": self.rate,
+            "seeds": list(self.seeds),
+            "workers": fleet.workers,
+            "capacity": fleet.capacity,
+            "policy": None if policy is None else policy.value,
+            "engine": service.pop("name", "plain"),
+            "service": service,
+            "belief": asdict(fleet.belief),
+            "confidence": CONFIDENCE,
+            "routers": [each.as_dict() for each in self.routers],
+            "bounds": {
+                "makespan": self.bound("makespan"),
+                "lpt": self.bound("lpt"),
+                "hit_rate": self.bound("hit_rate"),
+                "throughput": self.bound("throughput"),
+            }
+            if self.bounds
+            else None,
+            "sweep": [each.as_dict() for each in self.sweep],
+        }

@@ -1,0 +1,202 @@
+"""The answer of `fluidkv route`, as a person reads it."""
+
+import math
+from collections.abc import Sequence
+
+from fluidkv.answers.route.result import RouteAnswer, Routing
+from fluidkv.cli.page.numbers import counted, percent, short
+from fluidkv.cli.page.page import Page, Row
+from fluidkv.routing import Service
+
+_COLUMNS = (
+    ("p50", "latency_p50"),
+    ("p95", "latency_p95"),
+    ("ttft p50", "ttft_p50"),
+    ("p95", "ttft_p95"),
+    ("hits %", "hit_rate"),
+    ("req/s", "throughput"),
+    ("work", "makespan"),
+    ("uneven", "most_to_mean"),
+)
+_SWEEP = (
+    ("p50", "latency_p50"),
+    ("p95", "latency_p95"),
+    ("hits %", "hit_rate"),
+    ("work", "makespan"),
+    ("uneven", "most_to_mean"),
+    ("requests", "most_requests"),
+)
+_MIN_GAIN = 0.01  # of a median latency: what is less is no difference to speak of
+
+
+def say_route(page: Page, answer: RouteAnswer) -> None:
+    """Who serves whom, every router, what no router can do better, and what follows."""
+    requests, fleet = answer.prompted.requests, answer.fleet
+    page.title(
+        f"{answer.prompted.name}: {counted(len(requests), 'request')}, "
+        f"{counted(fleet.workers, 'worker')} of {fleet.capacity:,} tokens"
+    )
+    page.rows([*_workload(answer), *_server(answer)])
+    page.heading("Seconds of latency and to the first token, and how even the work is")
+    page.table(
+        ["router", *(title for title, _ in _COLUMNS)],
+        [*(_cells(each, _COLUMNS) for each in answer.routers), *_bound(answer)],
+    )
+    if len(answer.seeds) > 1 and any(len(r.found["hit_rate"]) > 1 for r in answer.routers):
+        page.heading("Half of the interval of the mean over all seeds, 95 %")
+        page.table(
+            ["router", *(title for title, _ in _COLUMNS)],
+            [_margins(each) for each in answer.routers if len(each.found["hit_rate"]) > 1],
+        )
+    if answer.sweep:
+        page.heading("The linear score, by its weight of affinity (load has weight 1)")
+        page.table(
+            ["affinity", *(title for title, _ in _SWEEP)],
+            [_cells(each, _SWEEP, each.name.removeprefix("affinity ")) for each in answer.sweep],
+        )
+    page.line()
+    page.rows(_words(answer))
+
+
+def _workload(answer: RouteAnswer) -> list[Row]:
+    prompted = answer.prompted
+    rows: list[Row] = [("read", prompted.read)] if prompted.read else []
+    if prompted.parameters:
+        hidden = ("seed",) if answer.rate is None else ("seed", "rate")
+        given = {name: value for name, value in prompted.parameters.items() if name not in hidden}
+        said = ", ".join(f"{name} {_value(value)}" for name, value in given.items())
+        rows.append(("generated", said))
+    if answer.rate is not None:
+        rows.append(("arrivals", f"Poisson, {short(answer.rate)} requests per second"))
+    first, last = answer.seeds[0], answer.seeds[-1]
+    return [*rows, ("seeds", f"{first} to {last}" if last > first else str(first))]
+
+
+def _value(value: object) -> str:
+    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _server(answer: RouteAnswer) -> list[Row]:
+    service, policy = answer.fleet.service, answer.fleet.policy
+    evicts = "" if policy is None else f"; a full cache evicts by {policy.value}"
+    if isinstance(service, Service):
+        served = (
+            f"one request after the other: {_ms(service.missed)} ms for 1,000 prompt tokens, "
+            f"{_ms(service.cached)} ms if cached, {_ms(service.output)} ms for an output token"
+        )
+        if service.at_once > 1:
+            served = served.replace("one request after the other", f"{service.at_once} at once")
+    else:
+        clock = service.clock
+        served = (
+            f"{service.name}'s scheduler and cache, blocks of {service.block_size}; an iteration "
+            f"takes {_ms(clock.base)} ms, and {_ms(1000 * clock.per_prefill_token)} ms for 1,000 "
+            "prompt tokens computed"
+        )
+    belief = answer.fleet.belief
+    knows = "what is in the caches"
+    if belief.of == "sent":
+        latest = "all" if belief.most is None else f"the latest {belief.most:,} tokens of what"
+        knows = f"{latest} that it sent to each worker, not what that has evicted"
+    return [("a worker", served + evicts), ("a router", f"knows {knows}")]
+
+
+def _ms(seconds: float) -> str:
+    return short(round(1000 * seconds, 6))
+
+
+def _cells(each: Routing, columns: Sequence[tuple[str, str]], name: str | None = None) -> list[str]:
+    return [_short(name or each.name), *(_cell(m, each.mean(m)) for _, m in columns)]
+
+
+def _cell(measure: str, value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{100 * value:.1f}" if measure == "hit_rate" else short(value, 3)
+
+
+def _short(name: str) -> str:
+    """A name with parameters is cut to what a table takes."""
+    return name if len(name) <= 24 else f"{name[:21]}..."
+
+
+def _margins(each: Routing) -> list[str]:
+    cells = (f"{_cell(m, each.margin(m))}" for _, m in _COLUMNS)
+    return [_short(each.name), *cells]
+
+
+def _bound(answer: RouteAnswer) -> list[list[str]]:
+    if not answer.bounds:
+        return []
+    hits, work = answer.bound("hit_rate"), answer.bound("makespan")
+    speed = answer.bound("throughput")
+    cells = [_cell("hit_rate", hits), short(speed, 3), short(work, 3), "1"]
+    return [["no router", "-", "-", "-", "-", *cells]]
+
+
+def _words(answer: RouteAnswer) -> list[Row]:
+    rows: list[Row] = [
+        (
+            "columns",
+            "latency p50 and p95, time to the first token p50 and p95; prompt tokens found in the "
+            "cache; seconds of work on the busiest worker, and that over the mean",
+        )
+    ]
+    online = answer.online
+    if len(online) > 1:
+        rows.append(("best", _best(online)))
+    rows += _believed(online)
+    stuck = [each.name for each in online if each.mean("unserved") > 0]
+    if stuck:
+        said = f"under {', '.join(stuck)} some requests outgrew the memory and block their worker"
+        rows.append(("unserved", said))
+    if answer.bounds:
+        rows.append(
+            (
+                "no router",
+                f"finds more, is faster to the end or has less work on its busiest worker; "
+                f"{_offline(answer)}",
+            )
+        )
+    return rows
+
+
+def _best(routers: Sequence[Routing]) -> str:
+    fast = min(routers, key=lambda each: each.mean("latency_p50"))
+    close = [
+        each.name
+        for each in routers
+        if each is not fast
+        and each.mean("latency_p50") - each.margin("latency_p50")
+        <= (1 + _MIN_GAIN) * fast.mean("latency_p50") + fast.margin("latency_p50")
+    ]
+    finds = max(routers, key=lambda each: each.mean("hit_rate"))
+    even = min(routers, key=lambda each: each.mean("most_to_mean"))
+    beside = f" (not told from {', '.join(close)})" if close else ""
+    return (
+        f"{fast.name} has the least median latency{beside}; {finds.name} finds most, "
+        f"{percent(finds.mean('hit_rate'))}; {even.name} is the most even, the busiest "
+        f"{short(even.mean('most_to_mean'), 3)} times the mean"
+    )
+
+
+def _believed(routers: Sequence[Routing]) -> list[Row]:
+    found = [
+        f"{each.name} {100 * each.mean('believed_rate'):.1f}, {100 * each.mean('hit_rate'):.1f}"
+        for each in routers
+        if not math.isnan(each.mean("believed_rate"))
+    ]
+    return (
+        [("believed", f"percent of prompt tokens, and found: {'; '.join(found)}")] if found else []
+    )
+
+
+def _offline(answer: RouteAnswer) -> str:
+    ours = next((each for each in answer.routers if each.name == "offline"), None)
+    if ours is None:
+        return ""
+    over = ours.mean("makespan") / answer.bound("makespan") - 1
+    return (
+        f"offline knows all requests, keeps together what begins alike, and comes within "
+        f"{percent(over)} of that work"
+    )

@@ -1,0 +1,1 @@
+"""Caches of single tokens, written out literally: small enough that every state is looked at."""

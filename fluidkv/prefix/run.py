@@ -1,0 +1,132 @@
+"""The requests of a trace ask a cache one after the other; no engine and no clock."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.nodes import NodeCache
+from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.trie import Trie
+from fluidkv.runs.checks import count
+
+Measure = Literal["tokens", "units"]
+"""What a hit rate is a share of: tokens of prompts, or units: pages, references to blocks."""
+
+
+@dataclass(frozen=True, eq=False)
+class CacheRun:
+    """What a cache found for the requests of a trace.
+
+    Fields:
+        hit_units, hit_tokens: (request,), of its prompt, found.
+        units, tokens: (request,), of its prompt.
+        evicted: (request,), units that went for it.
+    """
+
+    policy: Policy
+    capacity: int
+    hit_units: np.ndarray
+    hit_tokens: np.ndarray
+    units: np.ndarray
+    tokens: np.ndarray
+    evicted: np.ndarray
+
+    def hit_rate(self, of: Measure = "tokens", *, first: int = 0) -> float:
+        """The share of prompts that was found.
+
+        Args:
+            of: what it is a share of.
+            first: requests at the start that are left out.
+
+        Raises:
+            InputError: another word, or nothing left to speak of.
+        """
+        checked_measure(of)
+        hits, asked = (
+            (self.hit_tokens, self.tokens) if of == "tokens" else (self.hit_units, self.units)
+        )
+        first = count("first", first, least=0, most=len(asked) - 1)
+        if asked[first:].sum() == 0:
+            raise InputError("of", of, "'tokens', where no prompt fills a page")
+        return float(hits[first:].sum() / asked[first:].sum())
+
+
+def run_cache(
+    trie: Trie,
+    capacity: int,
+    policy: Policy,
+    *,
+    seed: int = 0,
+    order: Iterable[int] | None = None,
+    priorities: Sequence[int] | None = None,
+) -> CacheRun:
+    """A cache, empty at first, asked by all requests.
+
+    Args:
+        trie: from `trie_of`.
+        capacity: tokens.
+        policy: what goes when it is full.
+        seed: for policies that draw.
+        order: requests, by their place in the table; any of them again and again. None: each once.
+        priorities: one for each request of the table; None: all alike.
+
+    Raises:
+        InputError: a request longer than the cache, a place that the table does not have; a policy
+            that SGLang's tree does not have, where whole nodes go.
+    """
+    asked = list(range(len(trie))) if order is None else places(order, len(trie))
+    if priorities is not None and len(priorities) != len(trie):
+        raise InputError("priorities", f"{len(priorities)} entries", f"{len(trie)}, one a request")
+    if trie.granularity.nodes:
+        cache: NodeCache | TraceCache = NodeCache(trie, capacity, policy)
+    else:
+        cache = TraceCache(trie, capacity, policy, seed, asked)
+    found, evicted = [], []
+    for request in asked:
+        found.append(cache.request(request, 0 if priorities is None else priorities[request]))
+        evicted.append(cache.evicted)
+    return as_run(trie, capacity, policy, asked, found, evicted)
+
+
+def as_run(
+    trie: Trie,
+    capacity: int,
+    policy: Policy,
+    order: Sequence[int],
+    found: Sequence[int],
+    evicted: Sequence[int],
+) -> CacheRun:
+    """Units found and evicted for each request of an order, as a record."""
+    hits = [min(units, trie.asked_units[r]) for r, units in zip(order, found, strict=True)]
+    return CacheRun(
+        policy,
+        capacity,
+        np.array(hits, np.int64),
+        np.array([trie.hit_tokens(r, h) for r, h in zip(order, found, strict=True)], np.int64),
+        np.array([trie.asked_units[r] for r in order], np.int64),
+        np.array([trie.asked_tokens[r] for r in order], np.int64),
+        np.array(evicted, np.int64),
+    )
+
+
+def places(order: Iterable[int], requests: int) -> list[int]:
+    """Requests by their place in a table of so many.
+
+    Raises:
+        InputError: none, or a place that the table does not have.
+    """
+    found = [count("order", place, least=0, most=requests - 1) for place in order]
+    if not found:
+        raise InputError("order", found, "at least one request")
+    return found
+
+
+def checked_measure(of: Measure) -> Measure:
+    """Raises: InputError: another word."""
+    if of not in ("tokens", "units"):
+        raise InputError("of", of, "'tokens' or 'units'")
+    return of

@@ -1,0 +1,73 @@
+"""Runs of engines with a prefix cache, one after the other, as a dataset."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike
+
+from fluidkv.runs.batch import Progress, Watch, filled_up
+from fluidkv.runs.dataset import as_dataset, labelled
+from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.literal import Steps, played
+
+_FOUND = {
+    "hit_tokens": "tokens found in the cache, at all admissions",
+    "first_hit_tokens": "tokens found in the cache at the first admission",
+}
+
+
+def recorded(
+    engines: Iterable[Steps],
+    names: Sequence[str],
+    tables: Sequence[Requests],
+    *,
+    horizon: int,
+    every: int,
+    keep_requests: bool,
+    blocks: ArrayLike,
+    block_size: ArrayLike,
+    label: str,
+    unit: str,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """Play each engine to its end, or to the horizon.
+
+    Args:
+        engines: one a run, looked at one by one.
+        names: of their counts.
+        horizon, every, keep_requests, on_progress: as `serve`.
+        tables, blocks, block_size, label, unit: as `as_dataset`.
+    """
+    watch = Watch(on_progress)
+    found: list[np.ndarray] = []
+
+    def outcome(engine: Steps) -> Outcome:
+        ended = played(engine, horizon, watch, names)
+        found.append(np.array([[getattr(r, name) for name in _FOUND] for r in engine.all]).T)
+        return ended if keep_requests else ended._replace(requests=None)
+
+    size = max(map(len, tables))
+    dataset = as_dataset(
+        in_windows(map(outcome, engines), every, requests=size),
+        names,
+        tables,
+        blocks=blocks,
+        block_size=block_size,
+        every=every,
+        label=label,
+        unit=unit,
+    )
+    return dataset.assign(_found(found, size)) if keep_requests else dataset
+
+
+def _found(found: list[np.ndarray], size: int) -> dict[str, tuple]:
+    columns = np.stack([filled_up(each, 1, size, 0) for each in found])
+    return labelled(
+        ("run", "request"),
+        {
+            name: (columns[:, place], title, "token")
+            for place, (name, title) in enumerate(_FOUND.items())
+        },
+    )

@@ -1,0 +1,111 @@
+"""Routers side by side: what is drawn again by seed, what is not, and what the answer says."""
+
+import json
+
+import numpy as np
+import pytest
+
+from fluidkv.answers import ROUTERS, Prompted, prompted_generator, route_study, router_of
+from fluidkv.errors import InputError
+from fluidkv.prefix import Policy
+from fluidkv.routing import LBGR, CacheAware, Engine, Fleet, LinearScore, Random, RoundRobin
+
+SMALL = prompted_generator("gsp", parameters={"groups": 6, "queries": 5, "lengths": (40, 80)})
+FLEET = Fleet(2, 400)
+
+
+def as_trace(prompted: Prompted) -> Prompted:
+    """The same requests, as if they had been observed."""
+    return Prompted(prompted.requests, prompted.prompts, "observed")
+
+
+def test_every_router_and_the_schedule_that_knows_all():
+    answer = route_study(SMALL, FLEET, seeds=2)
+    assert [each.name for each in answer.routers] == [*ROUTERS, "offline"]
+    assert len(answer.bounds) == 2
+    for each in answer.routers:
+        assert each.found["hit_rate"].shape == (2,)
+        assert (each.found["hit_rate"] <= [b.hit_rate + 1e-12 for b in answer.bounds]).all()
+        assert (each.found["makespan"] >= [b.makespan - 1e-12 for b in answer.bounds]).all()
+        assert (each.found["throughput"] <= [b.throughput + 1e-9 for b in answer.bounds]).all()
+
+
+def test_of_a_trace_only_what_draws_runs_again():
+    names = ("random", "round-robin", "lbgr")
+    routers = {name: ROUTERS[name] for name in names}
+    answer = route_study(as_trace(SMALL), FLEET, routers, seeds=3)
+    runs = {each.name: len(each.found["hit_rate"]) for each in answer.routers}
+    assert runs == {"random": 3, "round-robin": 1, "lbgr": 1, "offline": 1}
+    drawn = Fleet(2, 400, Policy.RLT)
+    answer = route_study(as_trace(SMALL), drawn, routers, seeds=3)
+    assert {len(each.found["hit_rate"]) for each in answer.routers} == {3}
+
+
+def test_a_rate_gives_new_times_to_the_same_order():
+    slow = route_study(as_trace(SMALL), FLEET, {"lbgr": LBGR()}, rate=1e-3, seeds=2)
+    (lbgr, _) = slow.routers
+    assert lbgr.found["wait_p99"].tolist() == [0, 0]  # nobody ever waits
+    assert lbgr.found["duration"][0] != lbgr.found["duration"][1]
+
+
+def test_seeds_are_those_that_were_asked_for():
+    both = route_study(SMALL, FLEET, {"random": Random()}, seeds=2)
+    given = {"groups": 6, "queries": 5, "lengths": (40, 80)}
+    second = prompted_generator("gsp", seed=1, parameters=given)
+    alone = route_study(second, FLEET, {"random": Random()}, seeds=1, first_seed=1)
+    assert alone.seeds == (1,)
+    assert both.routers[0].found["latency_p50"][1] == alone.routers[0].found["latency_p50"][0]
+
+
+def test_affinity_finds_more_and_the_sweep_is_the_linear_score():
+    answer = route_study(SMALL, FLEET, {"score": LinearScore(2.0, 1.0)}, affinity=(0.0, 2.0))
+    assert [each.name for each in answer.sweep] == ["affinity 0", "affinity 2"]
+    assert (
+        answer.sweep[1].found["hit_rate"].tolist() == answer.routers[0].found["hit_rate"].tolist()
+    )
+    assert answer.sweep[1].mean("hit_rate") > answer.sweep[0].mean("hit_rate")
+
+
+def test_engines_have_no_bounds_and_no_schedule():
+    answer = route_study(SMALL, Fleet(2, 800, service=Engine("sglang")), {"r": RoundRobin()})
+    assert [each.name for each in answer.routers] == ["r"]
+    assert answer.bounds == ()
+    assert answer.as_dict()["bounds"] is None
+
+
+def test_json_is_plain_and_without_numbers_that_json_lacks():
+    answer = route_study(SMALL, FLEET, {"r": RoundRobin()}, seeds=2, affinity=(1.0,))
+    found = json.loads(json.dumps(answer.as_dict(), allow_nan=False))
+    assert found["routers"][0]["measures"]["believed_rate"] is None
+    values = answer.routers[0].found["latency_p50"]
+    half = 12.706204736 * np.std(values, ddof=1) / np.sqrt(2)  # Student, one degree of freedom
+    assert found["routers"][0]["measures"]["latency_p50"] == {
+        "mean": values.mean(),
+        "margin": pytest.approx(half),
+    }
+    assert found["sweep"][0]["parameters"] == {"affinity": 1.0, "load": 1.0}
+
+
+def test_routers_by_name():
+    assert router_of("cache-aware-0.4.6") == CacheAware(0.5, 32, 1.0001)
+    assert router_of("cache-aware:cache_threshold=0.2,balance_abs=8") == CacheAware(0.2, 8, 1.5)
+    assert router_of("lbgr:step=nlms,rate=0.5") == LBGR(step="nlms", rate=0.5)
+    for wrong in ("fastest", "cache-aware:balance_abs", "random:x=1", "lbgr:step"):
+        with pytest.raises(InputError) as caught:
+            router_of(wrong)
+        assert caught.value.argument == "router"
+    with pytest.raises(InputError, match="decay: got 2"):
+        router_of("lbgr:decay=2")
+
+
+def test_refused_before_anything_is_run():
+    said: list[str] = []
+    with pytest.raises(InputError, match="capacity"):
+        route_study(SMALL, Fleet(2, 50), on_progress=said.append)
+    with pytest.raises(InputError, match="rate"):
+        route_study(SMALL, FLEET, rate=0.0, on_progress=said.append)
+    with pytest.raises(InputError, match="routers"):
+        route_study(SMALL, FLEET, {}, on_progress=said.append)
+    with pytest.raises(InputError, match="seeds"):
+        route_study(SMALL, FLEET, seeds=0, on_progress=said.append)
+    assert said == []

@@ -1,0 +1,58 @@
+"""A trace through SGLang's tree: the fast one as the literal one, and beside single tokens."""
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.nodes import NodeCache
+from fluidkv.prefix.pieces import Piece
+from fluidkv.prefix.policies import Granularity, Policy
+from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.radix.reference import RadixTree
+from fluidkv.prefix.radix.values import POLICIES
+from fluidkv.prefix.run import run_cache
+from fluidkv.prefix.trie import trie_of
+from tests.prefix.cases import case
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_trace_through_the_fast_tree_is_one_through_the_literal_tree(policy: Policy) -> None:
+    went = 0
+    for seed in range(60):
+        of = case(seed, nodes=True)
+        page = of.trie.granularity.page
+        fast = NodeCache(of.trie, of.capacity, policy)
+        slow = NodeCache(of.trie, of.capacity, policy, RadixTree(page, policy))
+        for request in of.order:
+            assert fast.found(request) == slow.found(request)
+            hits = fast.request(request, of.priorities[request])
+            assert hits == slow.request(request, of.priorities[request])
+            assert fast.evicted == slow.evicted
+            assert fast.total == slow.total <= fast.units
+            assert fast.found(request) == of.trie.units[request]
+            went += fast.evicted
+    assert went > 500
+
+
+def test_leaves_of_one_token_go_as_tokens_do() -> None:
+    """The loop that defeats LRU: a shared beginning, then one token each, one more than fit."""
+    said = [(Piece(0, 0, 2), Piece(leaf, 0, 1)) for leaf in range(1, 6)]
+    prompts = Prompts(said, [(Piece(9, 0, 1),)] * 5)
+    order = list(range(5)) * 6
+    nodes = run_cache(trie_of(prompts, Granularity(nodes=True)), 6, Policy.LRU, order=order)
+    tokens = run_cache(trie_of(prompts), 6, Policy.LRU, order=order)
+    assert nodes.hit_units.tolist() == tokens.hit_units.tolist() == [0] + [2] * 29
+    assert nodes.evicted.tolist() == tokens.evicted.tolist()
+
+
+def test_policies_that_the_tree_does_not_have_are_refused() -> None:
+    trie = trie_of(Prompts([(Piece(0, 0, 2),)], [(Piece(1, 0, 1),)]), Granularity(nodes=True))
+    for policy in (Policy.OPT, Policy.RLT):
+        with pytest.raises(InputError, match="policy"):
+            run_cache(trie, 10, policy)
+    with pytest.raises(InputError, match="capacity"):
+        run_cache(trie, 1, Policy.LRU)
+    with pytest.raises(InputError, match="granularity"):
+        TraceCache(trie, 10, Policy.LRU)
+    with pytest.raises(InputError, match="granularity"):
+        NodeCache(case(0).trie, 10, Policy.LRU)
