@@ -25,7 +25,6 @@ _NUMBERED = (
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),
     ("congestion", "threshold_atlas gap_exponents local_global"),
-    ("routing", "one_worker"),
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
     ("vllm", "watermark"),

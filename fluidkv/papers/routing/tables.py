@@ -16,7 +16,7 @@ from fluidkv.papers.routing.instances.setting import SERVER_REQUESTS, Setting, m
 from fluidkv.processes import cores, shared_out
 
 SEEDS = (0, 1, 2, 3)
-SIZES = (191_240, 195_000, 200_000)
+SIZES = (one_worker.THERE, 195_000, 200_000)
 """KV tokens of one worker: where L-LRU has the printed hit rate, above it, and as printed."""
 
 _KEYS: tuple[str, ...] = (
@@ -148,7 +148,7 @@ TABLES: Sequence[Table] = (
             "64 groups of 32 requests, 12 a second, plain service as in routing.2. Latencies and "
             "throughput are over the larger of both policies.",
             "A round of all groups is 198,400 tokens: below 190,200 L-LRU finds nothing, and all "
-            "that there is from 198,400 on. `fluidkv figure routing_one_worker` draws it.",
+            "that there is from 198,400 on. `fluidkv figure gsp_one_worker` draws it.",
         ),
         table_3_rows,
     ),
