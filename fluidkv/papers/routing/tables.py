@@ -5,7 +5,7 @@ Table 2 is about as fast (`instances/setting.py`). Rows stand below each other a
 be equal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -32,9 +32,11 @@ _WITH_OTHER = (*TABLE_2, "cache-aware-0.3+lru")
 Job = tuple[Setting, str, int]
 
 
-def table_2_rows(seeds: Sequence[int] = SEEDS) -> list[Row]:
+KINDS = {"plain": Setting(), "SGLang": Setting(server=SERVER_REQUESTS)}
+
+
+def table_2_rows(kinds: Mapping[str, Setting] = KINDS, seeds: Sequence[int] = SEEDS) -> list[Row]:
     """Each method as printed, with plain workers, and with SGLang's servers."""
-    kinds = {"plain": Setting(), "SGLang": Setting(server=SERVER_REQUESTS)}
     jobs = [(of, name, seed) for of in kinds.values() for name in _WITH_OTHER for seed in seeds]
     found = _means(jobs, len(seeds))
     rows = []

@@ -4,7 +4,8 @@ from fluidkv.papers.routing.instances.printed import ONE_WORKER_GROUPS
 from fluidkv.papers.routing.instances.setting import Setting
 
 THERE = 191_240
-"""KV tokens where L-LRU on single tokens has the printed 6.06 % (`routing.table-3.caches.tokens`)."""
+"""KV tokens where L-LRU on single tokens has the printed 6.06 %
+(`routing.table-3.caches.tokens`)."""
 
 
 def setting(capacity: int) -> Setting:
