@@ -15,9 +15,10 @@ from heapq import heappop, heappush
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import CacheRun, as_run, capacity_units
+from fluidkv.prefix.cache import capacity_units
 from fluidkv.prefix.policies import Granularity, Policy, key
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.prefix.run import CacheRun, as_run
 from fluidkv.prefix.trie import Trie, trie_of
 
 

@@ -16,9 +16,9 @@ from jaxtyping import Float
 from fluidkv.answers.cache.sizes import sizes_between
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import CacheRun, run_cache
 from fluidkv.prefix.drawn_nodes import calls_of, run_nodes
 from fluidkv.prefix.policies import Granularity, Policy
+from fluidkv.prefix.run import CacheRun, run_cache
 from fluidkv.prefix.trie import trie_of
 from fluidkv.runs.checks import count
 
