@@ -1,14 +1,12 @@
+from .blocks import run_blocks as run_blocks
 from .batch import RandomPolicy as RandomPolicy
 from .batch import batch_misses as batch_misses
-from .blocks import run_blocks as run_blocks
+from .cache import CacheRun as CacheRun
 from .cache import TraceCache as TraceCache
 from .curves import HitCurves as HitCurves
 from .curves import ceiling as ceiling
 from .curves import hit_curves as hit_curves
 from .curves import some_capacities as some_capacities
-from .drawn_nodes import Calls as Calls
-from .drawn_nodes import calls_of as calls_of
-from .drawn_nodes import run_nodes as run_nodes
 from .nodes import NodeCache as NodeCache
 from .pieces import Content as Content
 from .pieces import Piece as Piece
@@ -19,6 +17,7 @@ from .policies import Policy as Policy
 from .prompts import Prompts as Prompts
 from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
+from .radix.lots import Lots as Lots
 from .radix.overshoot import Overshoot as Overshoot
 from .radix.overshoot import overshoot as overshoot
 from .radix.reference import RadixTree as RadixTree
