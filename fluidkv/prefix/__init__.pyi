@@ -16,6 +16,7 @@ from .policies import Policy as Policy
 from .prompts import Prompts as Prompts
 from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
+from .radix.lots import Lots as Lots
 from .radix.overshoot import Overshoot as Overshoot
 from .radix.overshoot import overshoot as overshoot
 from .radix.reference import RadixTree as RadixTree

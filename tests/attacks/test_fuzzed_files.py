@@ -11,12 +11,18 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
 from fluidkv.measured import measure, read_timeseries
-from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records, replay
+from fluidkv.serving.records.replay import (
+    SglangRecord,
+    VidurCounts,
+    VllmRecord,
+    read_records,
+    replay,
+)
 from fluidkv.traces import bench_capacity, format_names, read_trace, write_mooncake, write_vidur
 from fluidkv.traces.vllm_log import read_vllm_log
 from fluidkv.traces.vllm_meta import read_vllm_server
 from tests.attacks.mutations import mutated
-from tests.serving.records.record_copies import CALLS, COUNTS, content
+from tests.serving.records.record_copies import CALLS, COUNTS, STEPS, content
 from tests.traces.test_formats import AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM
 from tests.traces.test_vllm_log import HEADER, ROWS, TICKS, row_of
 
@@ -94,6 +100,17 @@ def _calls_on_a_tree(folder: Path, chance: Random) -> None:
         assert result.equal == (result.difference is None)
 
 
+def _steps_with_a_tree(folder: Path, chance: Random) -> None:
+    path = folder / "steps.json"
+    path.write_bytes(mutated(json.dumps(STEPS), chance))
+    for record in read_records(path):
+        assert isinstance(record, SglangRecord)
+        requests = record.arrivals.requests
+        if requests.output_length.sum() <= _WORK and requests.input_length.sum() <= _WORK:
+            result = replay(record)
+            assert result.equal == (result.difference is None)
+
+
 def _a_manifest(folder: Path, chance: Random) -> None:
     path = folder / "manifest.json"
     given = mutated(_MANIFEST, chance)
@@ -108,7 +125,10 @@ def _a_manifest(folder: Path, chance: Random) -> None:
     assert isinstance(json.loads(path.read_text())["figures"], dict)
 
 
-KINDS = (_a_trace, _a_trace, _a_log, _a_series, _a_record, _calls_on_a_tree, _a_manifest)
+KINDS = (
+    *(_a_trace, _a_trace, _a_log, _a_series, _a_record, _calls_on_a_tree, _steps_with_a_tree),
+    _a_manifest,
+)
 
 
 def attack(kind: Callable[[Path, Random], None], folder: Path, seed: str) -> None:

@@ -26,6 +26,10 @@ def changed_calls(folder: Path, **fields: Any) -> Path:
     return _written(folder / "calls.json", CALLS | fields)
 
 
+def changed_steps(folder: Path, **fields: Any) -> Path:
+    return _written(folder / "steps.json", STEPS | fields)
+
+
 def run_with(**fields: Any) -> list[dict[str, Any]]:
     """The run of `COUNTS`, changed."""
     return [COUNTS["runs"][0] | fields]
@@ -102,3 +106,39 @@ CALLS: dict[str, Any] = {
 }
 """Calls on SGLang's trees, by hand. In RadixCache the head of the split leaf is born with the split
 and outlives the other leaf; in the unified tree it is as old as what it was split from."""
+
+STEPS: dict[str, Any] = {
+    "engine": "sglang",
+    "version": "0.5.23",
+    "what": "two requests, the second begins like the first",
+    "capacity_tokens": 30,
+    "page_size": 1,
+    "radix": True,
+    "conservativeness": 1.0,
+    "chunked_prefill_size": None,
+    "mixed_chunk": False,
+    "max_prefill_tokens": 16384,
+    "max_running": 4096,
+    "policy": "fcfs",
+    "eviction": "lru",
+    "overlap": False,
+    "ignore_eos": False,
+    "requests": [[0, [[1, 4]], [9, 3], 5], [1, [[1, 3], [2, 2]], [8, 2], 2]],
+    "columns": [
+        *("step", "arrived", "mode", "batch", "running", "waiting", "admitted", "retracted"),
+        *("completed", "prefill_tokens", "hit_tokens", "used", "available", "evictable"),
+        *("protected", "new_token_ratio", "batch_is_full", "chunked", "admissions"),
+        *("retracted_ids", "finished_ids", "aborted_ids"),
+    ],
+    "records": [
+        [0, 1, "prefill", 1, 0, 0, 1, 0, 0, 4, 0, 4, 26, 0, 0, 0.7, 0, -1, [[0, 0, 4]], [], [], []],
+        [1, 2, "prefill", 1, 1, 0, 1, 0, 0, 2, 3, 6, 24, 0, 4, 0.7, 0, -1, [[1, 3, 2]], [], [], []],
+        [2, 2, "decode", 2, 2, 0, 0, 0, 1, 0, 0, 8, 22, 0, 6, 0.6989966667, 0, -1, [], [], [1], []],
+        [3, 2, "decode", 1, 1, 0, 0, 0, 1, 0, 0, 9, 21, 3, 4, 0.6979933333, 0, -1, [], [], [0], []],
+        [4, 2, "idle", 0, 0, 0, 0, 0, 0, 0, 0, 9, 21, 9, 0, 0.6979933333, 0, -1, [], [], [], []],
+    ],
+}
+"""A scheduler's steps, by hand. Request 1 finds three of its five tokens, which splits the prompt
+of request 0, and computes two. It is done with its second output and leaves two tokens and one
+output to the tree; request 0, which asked for five, ends with its third and leaves two outputs.
+"""

@@ -1,6 +1,6 @@
 """Records of SGLang's scheduler: every row is equal, wrong rules are seen, bad files are named."""
 
-import json
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,10 +13,10 @@ from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
 from fluidkv.serving.caching.sglang.state import Batch, Request
 from fluidkv.serving.records.replay import SglangRecord, read_records, replay
-from tests.serving.caching.sglang.by_hand import engine, rows
+from tests.serving.records.record_copies import STEPS, changed_steps
 from tests.serving.records.test_replay import oracle
 
-STEPS = {
+RECORDED = {
     "closed_20_21_conservative03": 192,
     "closed_20_ps1": 168,
     "closed_4_7_chunked64": 199,
@@ -36,14 +36,14 @@ def recorded(name: str) -> SglangRecord:
 # --------------------------------------------------------------------------------------- replayed
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", RECORDED)
 def test_every_row_of_the_oracles_is_equal(name):
     record = recorded(name)
     assert record.notes == ()
     assert len(record.columns) == 21
     for scheduler in (SglangEngine, FastSglang):
         result = record.replay(lambda _: None, engine=scheduler)
-        assert (result.equal, result.rows, result.difference) == (True, STEPS[name], None)
+        assert (result.equal, result.rows, result.difference) == (True, RECORDED[name], None)
 
 
 def nothing(*_: Any) -> None:
@@ -80,7 +80,7 @@ WRONG = {
 
 
 def differs() -> bool:
-    return not all(replay(recorded(name)).equal for name in STEPS)
+    return not all(replay(recorded(name)).equal for name in RECORDED)
 
 
 @pytest.mark.parametrize("rule", WRONG)
@@ -115,38 +115,17 @@ def test_a_wrong_setting_is_seen(name, setting):
 
 @pytest.fixture
 def fields() -> dict[str, Any]:
-    """A record in our own hand: two requests, the second begins like the first."""
-    requests = [[0, [[1, 4]], [9, 3], 5], [1, [[1, 3], [2, 2]], [8, 2], 2]]
-    run = engine([(0, [[1, 4]], 3, 5), (1, [[1, 3], [2, 2]], 2, 2)], 30)
-    found = [row._asdict() for row in rows(run, 5)]
-    for row in found:
-        row["new_token_ratio"] = round(row["new_token_ratio"], 10)
-    return {
-        "engine": "sglang",
-        "version": "0.5.23",
-        "what": "by hand",
-        "capacity_tokens": 30,
-        "page_size": 1,
-        "radix": True,
-        "conservativeness": 1.0,
-        "chunked_prefill_size": None,
-        "mixed_chunk": False,
-        "max_prefill_tokens": 16384,
-        "max_running": 4096,
-        "policy": "fcfs",
-        "eviction": "lru",
-        "overlap": False,
-        "ignore_eos": False,
-        "requests": requests,
-        "columns": ["step", *found[0]],
-        "records": [[step, *row.values()] for step, row in enumerate(found)],
-    }
+    """A record in our own hand, to change."""
+    return deepcopy(STEPS)
 
 
 def written(folder: Path, fields: dict[str, Any]) -> Path:
-    path = folder / "record.json"
-    path.write_text(json.dumps(fields))
-    return path
+    return changed_steps(folder, **fields)
+
+
+def test_our_own_record_is_equal(fields, tmp_path):
+    [record] = read_records(written(tmp_path, fields))
+    assert replay(record).equal
 
 
 def test_rows_may_have_some_columns_in_any_order(fields, tmp_path):

@@ -31,7 +31,7 @@ class Lockstep:
         self._known_members = 0  # without those whose first token is in flight
         self._sinking = 0  # members of whose `may_emit` each known pass takes one
         self._turns: Counter[int] = Counter()  # known passes -> how many more sink from then on
-        self._phases = [0] * page  # members by (tokens - launched) modulo a page
+        self._phases: Counter[int] = Counter()  # members by (tokens - launched) modulo a page
         self._due: dict[int, list[Request]] = {}  # known passes -> who may be done with that one
         self._first = self._places = 0  # of the running order; the next ones
         self._in_flight = NOT_YET  # the pass whose `_due` is in order already

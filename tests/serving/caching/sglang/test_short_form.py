@@ -9,7 +9,7 @@ from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
-from tests.serving.records.test_sglang_steps import STEPS, recorded
+from tests.serving.records.test_sglang_steps import RECORDED, recorded
 
 PAGE = Path(__file__).parents[4] / "docs" / "engines.md"
 
@@ -37,6 +37,6 @@ def row(name: str) -> str:
     return f"| `{name}` | {' | '.join(pairs)} | {' / '.join(rates)} |"
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", RECORDED)
 def test_the_table_is_what_comes_out(name):
     assert row(name) in PAGE.read_text(encoding="utf-8").splitlines()
