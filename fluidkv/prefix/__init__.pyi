@@ -6,9 +6,6 @@ from .curves import HitCurves as HitCurves
 from .curves import ceiling as ceiling
 from .curves import hit_curves as hit_curves
 from .curves import some_capacities as some_capacities
-from .drawn_nodes import Calls as Calls
-from .drawn_nodes import calls_of as calls_of
-from .drawn_nodes import run_nodes as run_nodes
 from .nodes import NodeCache as NodeCache
 from .pieces import Content as Content
 from .pieces import Piece as Piece
