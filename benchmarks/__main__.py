@@ -14,6 +14,7 @@ from benchmarks import (
     convergence,
     engine,
     enumeration,
+    paging,
     serving,
     study,
     wait,
@@ -37,7 +38,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, caching, study, wait),
+        *(serving, caching, paging, study, wait),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

@@ -20,7 +20,7 @@ _NUMBERED = (
         "bursts capped_admission cascades example_11 length_sets two_nodes vidur_bursts vidur_runs",
     ),
     ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
-    ("routing", ""),
+    ("routing", "decay figure_2 other_orders parameters servers"),
 )
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),

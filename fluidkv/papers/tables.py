@@ -3,8 +3,9 @@
 from fluidkv.errors import InputError
 from fluidkv.ledger.table import Table
 from fluidkv.papers.congestion import tables as congestion
+from fluidkv.papers.routing import tables as routing
 
-_MODULES = (congestion,)
+_MODULES = (congestion, routing)
 """Each has its `TABLES`, in order."""
 _ELSEWHERE = "; others are claims: fluidkv verify congestion.table-4, and so on"
 

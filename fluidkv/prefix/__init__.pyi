@@ -3,10 +3,6 @@ from .batch import RandomPolicy as RandomPolicy
 from .batch import batch_misses as batch_misses
 from .cache import CacheRun as CacheRun
 from .cache import TraceCache as TraceCache
-from .cache import run_cache as run_cache
-from .drawn_nodes import Calls as Calls
-from .drawn_nodes import calls_of as calls_of
-from .drawn_nodes import run_nodes as run_nodes
 from .curves import HitCurves as HitCurves
 from .curves import ceiling as ceiling
 from .curves import hit_curves as hit_curves
@@ -21,6 +17,7 @@ from .policies import Policy as Policy
 from .prompts import Prompts as Prompts
 from .prompts import private as private
 from .prompts import prompts_of_blocks as prompts_of_blocks
+from .radix.lots import Lots as Lots
 from .radix.overshoot import Overshoot as Overshoot
 from .radix.overshoot import overshoot as overshoot
 from .radix.reference import RadixTree as RadixTree

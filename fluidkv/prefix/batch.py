@@ -1,8 +1,8 @@
 """Thousands of runs of an eviction at random, of one sequence of requests, at once.
 
 Which tokens are marked depends on the requests alone, so it is found once, literally; what differs
-between runs is what is cached. Each access is looked at in all runs together, and where all of them
-hit, as in a common prefix, that is all that there is to do.
+between runs is what is cached, a set of tokens in a few words of bits. Each access is looked at in
+all runs together, and where all of them hit, as in a common prefix, nothing else is to do.
 
 Equal to the literal run (`fluidkv.prefix.paging.marking`) access by access, given the same numbers.
 """
@@ -10,12 +10,12 @@ Equal to the literal run (`fluidkv.prefix.paging.marking`) access by access, giv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt32
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.paging.marking import Access, marking, path_locked
@@ -34,12 +34,16 @@ class Plan:
     Args:
         token: the number of each that is accessed; shape (accesses,).
         parent: of each token its parent's number, or the number of tokens where it has none.
-        kept: whether a token may not go at an access; shape (accesses, tokens).
+        kept: tokens that may not go at an access, as bits of words, the first token lowest; shape
+            (accesses, words).
+        children: of each token the tokens below it, likewise, and a last column for roots; shape
+            (words, tokens + 1).
     """
 
     token: Int[np.ndarray, " accesses"]
     parent: Int[np.ndarray, " tokens"]
-    kept: Bool[np.ndarray, "accesses tokens"]
+    kept: UInt32[np.ndarray, "accesses words"]
+    children: UInt32[np.ndarray, "words tokens_and_root"]
 
 
 def batch_misses(
@@ -67,7 +71,7 @@ def batch_misses(
     count("runs", runs, least=1, most=MOST_RUNS)
     plan = plan_of(chosen, capacity, policy)
     keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(np.arange(runs))
-    return np.asarray(_run(plan.token, plan.parent, plan.kept, keys, capacity)).T
+    return np.asarray(_run(plan.token, plan.parent, plan.kept, plan.children, keys, capacity)).T
 
 
 def plan_of(requests: tuple[Request, ...], capacity: int, policy: RandomPolicy = "rlt") -> Plan:
@@ -75,14 +79,22 @@ def plan_of(requests: tuple[Request, ...], capacity: int, policy: RandomPolicy =
     accesses = accesses_of(requests, capacity, policy)
     tokens = sorted({access.token for access in accesses})
     number = {token: at for at, token in enumerate(tokens)}
+    parent = np.array([number.get(token[:-1], len(tokens)) for token in tokens], np.int32)
     kept = np.zeros((len(accesses), len(tokens)), bool)
     for row, access in zip(kept, accesses, strict=True):
         row[[number[token] for token in access.marked]] = True
     return Plan(
         np.array([number[access.token] for access in accesses], np.int32),
-        np.array([number.get(token[:-1], len(tokens)) for token in tokens], np.int32),
-        kept,
+        parent,
+        _words(kept),
+        _words(np.arange(len(tokens) + 1)[:, None] == parent[None, :]).T,
     )
+
+
+def _words(sets: Bool[np.ndarray, "sets tokens"]) -> UInt32[np.ndarray, "sets words"]:
+    """Bits of 32 tokens together."""
+    padded = np.pad(sets, ((0, 0), (0, -sets.shape[1] % 32)))
+    return np.packbits(padded, axis=1, bitorder="little").view("<u4")
 
 
 def accesses_of(requests: tuple[Request, ...], capacity: int, policy: RandomPolicy) -> list[Access]:
@@ -105,46 +117,81 @@ def place(uniform: np.float32, among: int) -> int:
     return min(int(np.float32(uniform) * np.float32(among)), among - 1)
 
 
-_Cache = tuple[Bool[Array, "run tokens"], Int[Array, "run tokens"]]
-"""What is cached; how many children of each token are cached, and in a last column of the roots."""
+_Words = UInt32[Array, "words run"]
+"""A set of tokens in each run, 32 to a word, the first token in the lowest bit."""
+
+
+class _Cache(NamedTuple):
+    """What is cached in each run, which of it has no child in the cache, and how much it is."""
+
+    cached: _Words
+    leaves: _Words
+    size: Int[Array, " run"]
 
 
 @partial(jax.jit, static_argnames=("capacity",))
 def _run(
     token: Int[Array, " accesses"],
     parent: Int[Array, " tokens"],
-    kept: Bool[Array, "accesses tokens"],
+    kept: UInt32[Array, "accesses words"],
+    children: UInt32[Array, "words tokens_and_root"],
     keys: Array,
     capacity: int,
 ) -> Bool[Array, "accesses run"]:
-    runs, tokens = keys.shape[0], parent.shape[0]
-    order = jnp.arange(tokens)
+    runs, words = keys.shape[0], kept.shape[1]
+    numbers = jax.vmap(
+        lambda key, at: jax.random.uniform(jax.random.fold_in(key, at), dtype=jnp.float32),
+        in_axes=(0, None),
+    )
 
-    def load(cache: _Cache, at: Array, asked: Array, row: Array, missed: Array) -> _Cache:
-        cached, children = cache
-        free = cached & (children[:, :tokens] == 0) & ~row[None, :]
-        rank = jnp.cumsum(free, axis=1, dtype=jnp.int32)
-        drawn = jax.vmap(
-            lambda key: jax.random.uniform(jax.random.fold_in(key, at), dtype=jnp.float32)
-        )(keys)
-        most = rank[:, -1]
-        chosen = jnp.minimum((drawn * most.astype(jnp.float32)).astype(jnp.int32), most - 1)
-        gone = jnp.argmax(rank > chosen[:, None], axis=1).astype(jnp.int32)
-        evicts = missed & (cached.sum(axis=1) == capacity)
-        cached &= ~((order[None, :] == gone[:, None]) & evicts[:, None])
-        cached |= (order == asked)[None, :] & missed[:, None]
-        run = jnp.arange(runs)
-        children = children.at[run, parent[gone]].add(-evicts.astype(jnp.int32))
-        return cached, children.at[:, parent[asked]].add(missed.astype(jnp.int32))
+    def bit(at: Int[Array, " run"], chosen: Bool[Array, " run"]) -> _Words:
+        """The set of one token, or nothing in runs that are not chosen; nor where it is a root."""
+        one = jnp.where(chosen, jnp.uint32(1) << (at % 32).astype(jnp.uint32), jnp.uint32(0))
+        return jnp.where(jnp.arange(words)[:, None] == at[None, :] // 32, one[None, :], 0)
+
+    def load(
+        cache: _Cache, at: Array, asked: Array, row: Array, missed: Bool[Array, " run"]
+    ) -> _Cache:
+        cached, leaves, size = cache
+        gone = _drawn(leaves & ~row[:, None], numbers(keys, at))
+        evicts = missed & (size == capacity)
+        cached, leaves = (held & ~bit(gone, evicts) for held in (cached, leaves))
+        above = parent[gone]
+        alone = evicts & (above < parent.shape[0]) & ~(cached & children[:, above]).any(axis=0)
+        leaves |= bit(above, alone)
+        new, under = (jnp.full(runs, number) for number in (asked, parent[asked]))
+        leaves &= ~bit(under, missed & (under < parent.shape[0]))
+        size += missed.astype(jnp.int32) - evicts.astype(jnp.int32)
+        return _Cache(cached | bit(new, missed), leaves | bit(new, missed), size)
 
     def step(cache: _Cache, access: tuple[Array, Array, Array]) -> tuple[_Cache, Array]:
         at, asked, row = access
-        missed = ~cache[0][:, asked]
+        missed = (cache.cached[asked // 32] >> (asked % 32).astype(jnp.uint32)) & 1 == 0
         cache = jax.lax.cond(
             missed.any(), lambda held: load(held, at, asked, row, missed), lambda held: held, cache
         )
         return cache, missed
 
-    empty = (jnp.zeros((runs, tokens), bool), jnp.zeros((runs, tokens + 1), jnp.int32))
+    none = jnp.zeros((words, runs), jnp.uint32)
+    empty = _Cache(none, none, jnp.zeros(runs, jnp.int32))
     _, missed = jax.lax.scan(step, empty, (jnp.arange(token.shape[0]), token, kept))
     return missed
+
+
+def _drawn(free: _Words, uniform: Float[Array, " run"]) -> Int[Array, " run"]:
+    """In each run the token of a set at the place that a number means; token 0 of an empty one."""
+    counts = jax.lax.population_count(free).astype(jnp.int32)
+    upto = jnp.cumsum(counts, axis=0)
+    among = upto[-1]
+    left = jnp.minimum((uniform * among.astype(jnp.float32)).astype(jnp.int32), among - 1)
+    word = jnp.argmax(upto > left[None, :], axis=0).astype(jnp.int32)
+    within = jnp.take_along_axis(free, word[None, :], axis=0)[0]
+    left -= jnp.take_along_axis(upto - counts, word[None, :], axis=0)[0]
+    place_in = jnp.zeros_like(word)
+    for width in (16, 8, 4, 2, 1):  # which half of what is left of the word
+        low = jax.lax.population_count(within & jnp.uint32(2**width - 1)).astype(jnp.int32)
+        higher = left >= low
+        left -= jnp.where(higher, low, 0)
+        within = jnp.where(higher, within >> jnp.uint32(width), within)
+        place_in += jnp.where(higher, width, 0)
+    return jnp.where(among > 0, 32 * word + place_in, 0)

@@ -66,7 +66,7 @@ def hit_curves(
         InputError: as `run_cache`; no capacity, no policy.
     """
     sizes = sorted({count("capacity", capacity) for capacity in capacities})
-    every = POLICIES if trie.granularity.nodes else tuple(Policy)
+    every = (*POLICIES, Policy.RLT, Policy.RANDOM) if trie.granularity.nodes else tuple(Policy)
     chosen = tuple(dict.fromkeys(every if policies is None else policies))
     if not sizes or not chosen:
         raise InputError("capacities", sizes, "at least one, and at least one policy")

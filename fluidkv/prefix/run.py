@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.drawn_nodes import DrawnNodes
 from fluidkv.prefix.nodes import NodeCache
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.trie import Trie
@@ -75,14 +76,17 @@ def run_cache(
         priorities: one for each request of the table; None: all alike.
 
     Raises:
-        InputError: a request longer than the cache, a place that the table does not have; a policy
-            that SGLang's tree does not have, where whole nodes go.
+        InputError: a request longer than the cache, a place that the table does not have; OPT or
+            RELEASED, where whole nodes go.
     """
     asked = list(range(len(trie))) if order is None else places(order, len(trie))
     if priorities is not None and len(priorities) != len(trie):
         raise InputError("priorities", f"{len(priorities)} entries", f"{len(trie)}, one a request")
-    if trie.granularity.nodes:
-        cache: NodeCache | TraceCache = NodeCache(trie, capacity, policy)
+    cache: DrawnNodes | NodeCache | TraceCache
+    if trie.granularity.nodes and policy.draws:
+        cache = DrawnNodes(trie, capacity, policy, seed)
+    elif trie.granularity.nodes:
+        cache = NodeCache(trie, capacity, policy)
     else:
         cache = TraceCache(trie, capacity, policy, seed, asked)
     found, evicted = [], []

@@ -220,13 +220,11 @@ def _place(found: list[_Part], carried: list[_Part], room: int) -> int:
 
 
 def _append(stack: list[_Part], part: _Part) -> None:
-    """Parts that go on from each other are one; what nobody asks for again is all alike."""
+    """Neighbours of one stretch go on from each other: one part. So do those nobody asks for."""
     use, first, stretch, size = part
     if use == NEVER:
         first, stretch = 0, DEAD
-    if stack:
-        _, first_above, stretch_above, size_above = stack[-1]
-        if stretch == stretch_above and (use == NEVER or first_above + size_above == first):
-            first, size = first_above, size_above + size
-            stack.pop()
+    if stack and stack[-1][2] == stretch:
+        _, first, _, above = stack.pop()
+        size += above
     stack.append((use, first, stretch, size))

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import run_cache
 from fluidkv.prefix.policies import Policy
+from fluidkv.prefix.run import run_cache
 from fluidkv.prefix.trie import ROOT, Trie
 from fluidkv.runs.requests import Requests
 

@@ -47,7 +47,7 @@ def test_leaves_of_one_token_go_as_tokens_do() -> None:
 
 def test_policies_that_the_tree_does_not_have_are_refused() -> None:
     trie = trie_of(Prompts([(Piece(0, 0, 2),)], [(Piece(1, 0, 1),)]), Granularity(nodes=True))
-    for policy in (Policy.OPT, Policy.RLT):
+    for policy in (Policy.OPT, Policy.RELEASED):
         with pytest.raises(InputError, match="policy"):
             run_cache(trie, 10, policy)
     with pytest.raises(InputError, match="capacity"):

@@ -55,26 +55,31 @@ def played(requests, prompts, router, *, workers=3, service=SERVICE, belief=None
 @pytest.mark.parametrize("truth", [False, True])
 def test_equal_to_the_literal_loop(router, truth):
     for seed in range(4):
-        rng = np.random.default_rng(seed)
-        requests, prompts = drawn(rng, 40)
-        service = Service(cached=5.0, missed=120.0, output=0.05, at_once=1 + seed % 2)
-        run = played(
-            requests,
-            prompts,
-            router,
-            service=service,
-            belief=Belief("cache" if truth else "sent"),
-            seed=seed,
+        check_equal(router, truth, seed, workers=3, requests=40)
+
+
+@pytest.mark.thorough  # minutes
+def test_equal_to_the_literal_loop_on_thousands_of_tables():
+    for seed in range(2_000):
+        rng = np.random.default_rng(10_000 + seed)
+        workers, requests = int(rng.integers(1, 6)), int(rng.integers(1, 50))
+        check_equal(
+            ROUTERS[seed % len(ROUTERS)], bool(seed % 3), seed, workers=workers, requests=requests
         )
-        caches = [TokenLRU(prompts, 40) for _ in range(3)]
-        rows = route_literally(
-            requests, prompts, caches, service, router, seed=seed, true_caches=truth
-        )
-        assert run.worker.tolist() == [row.worker for row in rows]
-        assert run.believed.tolist() == [row.believed for row in rows]
-        assert [tuple(each[:4]) for each in run.times] == [
-            (row.began, row.first_token, row.last_token, row.hits) for row in rows
-        ]
+
+
+def check_equal(router, truth: bool, seed: int, *, workers: int, requests: int) -> None:
+    table, prompts = drawn(np.random.default_rng(seed), requests)
+    service = Service(cached=5.0, missed=120.0, output=0.05, at_once=1 + seed % 2)
+    belief = Belief("cache" if truth else "sent")
+    run = played(table, prompts, router, workers=workers, service=service, belief=belief, seed=seed)
+    caches = [TokenLRU(prompts, 40) for _ in range(workers)]
+    rows = route_literally(table, prompts, caches, service, router, seed=seed, true_caches=truth)
+    assert run.worker.tolist() == [row.worker for row in rows]
+    assert run.believed.tolist() == [row.believed for row in rows]
+    assert [tuple(each[:4]) for each in run.times] == [
+        (row.began, row.first_token, row.last_token, row.hits) for row in rows
+    ]
 
 
 def test_every_request_is_served_once_in_the_order_of_its_worker():

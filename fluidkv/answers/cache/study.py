@@ -7,7 +7,6 @@ an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,9 @@ from jaxtyping import Float
 from fluidkv.answers.cache.sizes import sizes_between
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import CacheRun, run_cache
-from fluidkv.prefix.drawn_nodes import calls_of, run_nodes
 from fluidkv.prefix.policies import Granularity, Policy
-from fluidkv.prefix.trie import trie_of
+from fluidkv.prefix.run import run_cache
+from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.runs.checks import count
 
 POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
@@ -146,22 +144,20 @@ def cache_study(
         raise InputError("answers", answers, "False: blocks of prompts say nothing of answers")
     keeps = not counted and prompted.block is None if answers is None else answers
     seeds = count("seeds", seeds)
-    trie = trie_of(prompted.prompts, replace(chosen, nodes=False), answers=keeps)
-    play = partial(run_cache, trie)
-    if chosen.nodes:
-        play = partial(run_nodes, calls_of(prompted.prompts, chosen.page, answers=keeps))
+    trie = trie_of(prompted.prompts, chosen, answers=keeps)
+    single = replace(trie, granularity=replace(chosen, nodes=False))
     longest, whole = trie.longest * chosen.page, trie.total * chosen.page
     sizes = _capacities(capacities, longest, whole)
     order = tuple(dict.fromkeys(POLICIES if policies is None else policies))
     if not order:
         raise InputError("policies", order, "at least one")
-    ceiling = run_cache(trie, whole, Policy.LRU)
+    ceiling = run_cache(single, whole, Policy.LRU)
     curves = []
     for policy in sorted(order, key=lambda each: each is not Policy.OPT):
         if on_progress is not None:
             on_progress(f"{policy.value}, {len(sizes)} sizes")
-        run = partial(run_cache, trie) if policy is Policy.OPT else play
-        curves.append(_curve(run, sizes, policy, range(seeds if policy.draws else 1)))
+        played = single if policy is Policy.OPT else trie
+        curves.append(_curve(played, sizes, policy, range(seeds if policy.draws else 1)))
     return CacheAnswer(
         prompted,
         chosen,
@@ -186,10 +182,8 @@ def half_width(values: Float[np.ndarray, "... seed"]) -> Float[np.ndarray, "..."
     return quantile * values.std(axis=-1, ddof=1) / np.sqrt(seeds)
 
 
-def _curve(
-    run: Callable[..., CacheRun], sizes: Sequence[int], policy: Policy, seeds: Sequence[int]
-) -> Curve:
-    runs = [[run(size, policy, seed=seed) for seed in seeds] for size in sizes]
+def _curve(trie: Trie, sizes: Sequence[int], policy: Policy, seeds: Sequence[int]) -> Curve:
+    runs = [[run_cache(trie, size, policy, seed=seed) for seed in seeds] for size in sizes]
     return Curve(
         policy,
         np.array([[run.hit_rate() for run in row] for row in runs]),

@@ -21,6 +21,7 @@ _OPTIONS = {  # of the function -> of the command line
     "capacity": "--capacity",
     "granularity": "--granularity",
     "page": "--granularity",
+    "policy": "--policy",
     "seeds": "--seeds",
 }
 _CAPACITY = r"Size of the cache; repeatable. \[default: ten sizes of the workload's own]"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fluidkv.answers.cache.study import CacheAnswer, Curve
+from fluidkv.answers.cache.study import CacheAnswer
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.prefix.policies import Policy
@@ -22,7 +22,10 @@ def say_cache(page: Page, answer: CacheAnswer) -> None:
         ],
     )
     page.line()
-    page.rows(_compared(answer))
+    page.rows(_notes(answer))
+    if _rlt(answer):
+        page.heading("What RLT finds more than L-LRU, in points of prompt tokens")
+        page.table(["capacity", "rlt - lru", "+-", ""], _rlt(answer))
 
 
 def _workload(answer: CacheAnswer) -> list[Row]:
@@ -58,7 +61,8 @@ def _rules(answer: CacheAnswer) -> list[Row]:
     return [("cached", f"{kept}; {units}, leaves first; requests come one by one")]
 
 
-def _compared(answer: CacheAnswer) -> list[Row]:
+def _notes(answer: CacheAnswer) -> list[Row]:
+    """How far the optimum is, and what chance does."""
     rows: list[Row] = []
     best = answer.curve(Policy.OPT)
     others = [curve for curve in answer.curves if curve.policy is not Policy.OPT]
@@ -74,7 +78,6 @@ def _compared(answer: CacheAnswer) -> list[Row]:
                 f"({name}, at {answer.capacities[place]:,} tokens); it knows the future",
             )
         )
-    rows += _rlt(answer)
     drawn = [curve for curve in answer.curves if curve.tokens.shape[1] > 1]
     if drawn:
         names = " and ".join(curve.policy.value for curve in drawn)
@@ -90,22 +93,18 @@ def _compared(answer: CacheAnswer) -> list[Row]:
     return rows
 
 
-def _rlt(answer: CacheAnswer) -> list[Row]:
+def _rlt(answer: CacheAnswer) -> list[list[str]]:
+    """A row for each size, where both were asked for; chance explains what is within the margin."""
     lru, rlt = answer.curve(Policy.LRU), answer.curve(Policy.RLT)
     if lru is None or rlt is None:
         return []
-    found = []
-    for place, size in enumerate(answer.capacities):
-        gain, margin = rlt.hit_rate[place] - lru.hit_rate[place], rlt.margin[place]
-        found.append(f"{_signed(gain)} ± {_points(margin)} at {size:,}")
-    return [("rlt - lru", f"points: {'; '.join(found)}; {_verdict(lru, rlt)}")]
-
-
-def _verdict(lru: Curve, rlt: Curve) -> str:
-    """At how many sizes chance does not explain the difference."""
-    gain, margin = rlt.hit_rate - lru.hit_rate, rlt.margin
-    better, worse = int((gain > margin).sum()), int((gain < -margin).sum())
-    return f"better at {better}, worse at {worse} of {counted(len(gain), 'size')}"
+    rows = []
+    for size, gain, margin in zip(
+        answer.capacities, rlt.hit_rate - lru.hit_rate, rlt.margin, strict=True
+    ):
+        word = "more" if gain > margin else "less" if gain < -margin else "alike"
+        rows.append([f"{size:,}", _signed(gain), f"{100 * margin:.2f}", word])
+    return rows
 
 
 def _percent(share: float) -> str:

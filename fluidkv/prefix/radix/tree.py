@@ -13,6 +13,7 @@ from typing import Any
 
 from fluidkv.prefix.pieces import Content, cut, length
 from fluidkv.prefix.policies import Policy, key
+from fluidkv.prefix.radix.lots import Lots
 from fluidkv.prefix.radix.values import Evicted, Match, SplitBirth, checked_page, checked_policy
 
 _FEW = 64  # entries of a heap that are not worth clearing up
@@ -39,17 +40,22 @@ class Node:
 
 
 class FastRadixTree:
-    """As `reference.RadixTree`, call by call."""
+    """As `reference.RadixTree`, call by call.
+
+    Args:
+        lots: leaves go by lot (RLT), whatever the policy.
+    """
 
     def __init__(
         self,
         page_size: int = 1,
         policy: Policy = Policy.LRU,
         split_birth: SplitBirth = SplitBirth.OLD,
+        lots: Lots | None = None,
     ) -> None:
         self.page_size = checked_page(page_size)
         self.policy = checked_policy(policy)
-        self._split_birth = split_birth
+        self._split_birth, self._lots = split_birth, lots
         self._tick = count().__next__
         self._root = Node((), 0, 0, None, 0, 0)
         self._heap: list[Entry] = []
@@ -210,6 +216,9 @@ class FastRadixTree:
         """A leaf that may go gets an entry of its key; nothing happens to other nodes."""
         if node.children or node.locks or node.parent is None:
             return
+        if self._lots:
+            self._lots.offer(node)
+            return
         order = key(self.policy, node)
         if node.entry is not None and node.entry[0] == order:
             return
@@ -234,6 +243,8 @@ class FastRadixTree:
 
     def _lowest(self) -> Node | None:
         """The leaf that goes next."""
+        if self._lots:
+            return self._lots.draw(self._tick())
         while self._heap:
             entry = heappop(self._heap)
             if self._is_due(entry):

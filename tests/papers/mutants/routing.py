@@ -7,7 +7,7 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.algorithm-1.keeps-its-path", "capacity):", "capacity, lock=True):"),
     Mutant("routing.algorithm-1.repaired", ", repaired=True", ""),
     Mutant("routing.section-3-2.optimum", "taken = furthest_misses(", "taken = 1 + fewest_misses("),
-    Mutant("routing.section-3-2.optimum.without-a-lock", "loaded[: len(gone)]", "loaded"),
+    Mutant("routing.section-3-2.without-a-lock", "loaded[: len(gone)]", "loaded"),
     Mutant("routing.algorithm-1.load-where-full", "== capacity", ">= 0", "def _load"),
     Mutant("routing.lemma-1", "ratio <= 1", "ratio < 1"),
     Mutant("routing.lemma-2", "number > 1", "number > 3"),

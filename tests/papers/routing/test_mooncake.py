@@ -16,7 +16,7 @@ from fluidkv.papers.routing.instances.mooncake import (
     totals,
 )
 from fluidkv.prefix import Granularity, Policy
-from fluidkv.prefix.cache import run_cache
+from fluidkv.prefix.run import run_cache
 from fluidkv.prefix.trie import trie_of
 
 # Six digits are on record.

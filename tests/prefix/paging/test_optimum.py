@@ -5,8 +5,10 @@ import pytest
 from fluidkv.prefix.paging.cases import sequences
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.optimum import (
+    EMPTY,
     fewest_misses,
     furthest_misses,
+    served,
     unlocked_furthest,
 )
 from fluidkv.prefix.paging.tokens import singles
@@ -53,3 +55,12 @@ def test_batches_hold_all_their_paths_at_once() -> None:
 
 def test_without_a_lock_the_rule_evicts_the_parent_of_what_it_loads() -> None:
     assert list(unlocked_furthest(((0,), (1, 0), (0,)), 2)) == [((1, 0), (1,))]
+
+
+def test_a_phase_by_itself_may_cost_the_optimum_nothing() -> None:
+    # Phases {0, 1}, {2, 1}, {0, 1} in two slots: the best is 4 with or without a miss in the last.
+    requests = singles([(0,), (1,), (2,), (1,), (0,), (1,)])
+    costs = EMPTY
+    for request in requests[:4]:
+        costs = served(costs, request, 2)
+    assert costs[frozenset({(0,), (1,)})] == fewest_misses(requests, 2) == 4

@@ -42,7 +42,7 @@ def _said(capacity: int, paths: tuple[Path, ...], found: Eviction) -> str:
     paper="RLT evicts an unmarked leaf token uniformly at random",
     note="Line 9 takes the marks of the path in process, up to the token; its last token is then "
     "a marked leaf above which no mark is. The lock on that path, which is not printed, is "
-    "assumed here; without it the same sequence fails one time in two. *Holds* where the path "
+    "assumed here; without it the same sequence fails one time in two. It holds where the path "
     "keeps its marks (routing.algorithm-1.repaired).",
     expected=Verdict.FAILS,
     kind="definition",
@@ -119,7 +119,7 @@ def _optimum(capacity: int, _: int, paths: tuple[Path, ...]) -> bool | str | See
 
 @CLAIMS.over(
     _SEQUENCES,
-    "section-3-2.optimum.without-a-lock",
+    "section-3-2.without-a-lock",
     "section 3.2",
     "Read literally, OPT keeps the path that it is loading.",
     ours="it may evict the parent of the token loaded",

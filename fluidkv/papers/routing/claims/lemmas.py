@@ -53,13 +53,13 @@ _SEQUENCES = Range(
 @CLAIMS.over(
     _SEQUENCES,
     "lemma-2",
-    "Lemma 2, (8)",
+    "Lemma 2, equation (8)",
     "Leaf-LRU misses at most B - L + c tokens in a phase with c clean ones, if nothing evicted "
     "in it comes back.",
     ours="a phase that starts and ends within paths may have more",
     paper="at most B - L + c",
     note="A phase may start within a path, whose front is then no part of it but in the cache, and "
-    "end within one. Theorem 4 stands all the same. *Holds* with phases that have the whole path "
+    "end within one. Theorem 4 stands all the same. It holds with phases that have the whole path "
     "that they start in (routing.lemma-2.whole-phases).",
     expected=Verdict.FAILS,
 )
@@ -78,7 +78,7 @@ def _lemma_2(capacity: int, shortest: int, paths: tuple[Path, ...]) -> bool | st
 
 @CLAIMS.claim(
     "equation-7",
-    "(7) in the proof of Lemma 2",
+    "equation (7), in the proof of Lemma 2",
     "Where the path behind the first clean tokens is cut off by the end of the phase, at most "
     "B - z - (w + c_1) tokens of its front were evicted to load them.",
     expected=Verdict.FAILS,

@@ -172,7 +172,7 @@ def _eq_21(capacity: int, shortest: int, size: int) -> bool | str:
     ours="H_(B-L+1) times, in expectation, for every policy that evicts only when it must",
     paper="H_(B - L + 2)",
     note="For B = L every policy misses the same (routing.theorem-8.every-policy), and H_2 = 3/2. "
-    "*Holds* with H_(B-L+1), as it is known for paging (routing.theorem-8), so the order stays.",
+    "It holds with H_(B-L+1), as it is known for paging (routing.theorem-8), so the order stays.",
     expected=Verdict.FAILS,
 )
 def _eq_22(capacity: int, shortest: int, size: int) -> bool | str:
@@ -220,7 +220,7 @@ def _eq_29(capacity: int, shortest: int, size: int) -> bool | str | Seen:
     "On these batches no policy is better than H_(B-L-beta+3) times the optimum.",
     ours="H_(B-L-beta+2) times",
     paper="H_(B - L - beta + 3)",
-    note="With N = 2 every policy misses the same (routing.theorem-8.every-policy). *Holds* with "
+    note="With N = 2 every policy misses the same (routing.theorem-8.every-policy). It holds with "
     "H_(B-L-beta+2) (routing.corollary-9).",
     expected=Verdict.FAILS,
 )

@@ -1,6 +1,7 @@
 """Figure 14, and what the paper leaves open beside it: how LBGR learns."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -9,9 +10,9 @@ from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import name_axes
 from fluidkv.papers.routing.figures import sweeps
 from fluidkv.papers.routing.figures.sweeps import draw_line, listed, plain_numbers
-from fluidkv.papers.routing.instances.setting import Setting, document_lengths
+from fluidkv.papers.routing.instances.setting import half, half_documents
 
-SEEDS = tuple(range(8))
+SEEDS = sweeps.SEEDS
 INTERVALS = (10, 20, 40, 80)
 """Milliseconds between two decays by 31/32."""
 NAMES = ("lbgr+lru", "lbgr+rlt")
@@ -26,7 +27,6 @@ READINGS: dict[str, dict[str, str]] = {
     "sgd": {"step": "sgd"},
 }
 """How Algorithm 2 can be read (`fluidkv.routing.LBGR`)."""
-_DOCUMENTS = Setting("documents", (("rate", 8), ("lengths", document_lengths())))
 
 
 def data(
@@ -35,14 +35,11 @@ def data(
     seeds: Sequence[int] = SEEDS,
 ) -> Data:
     """As `sweeps.sweep`, over the interval; and over the readings, "reading.WORKLOAD.MEASURE"."""
-    points = [(ms, Setting(router=routing.LBGR(every=ms / 1000))) for ms in intervals]
+    points = [(ms, half(router=routing.LBGR(every=ms / 1000))) for ms in intervals]
     found = dict(sweeps.sweep(points, seeds=seeds, names=NAMES))
-    for name, of in (("gsp", Setting()), ("documents", _DOCUMENTS)):
+    for name, of in (("gsp", half), ("documents", partial(half_documents, rate=8))):
         routers = [routing.LBGR(**READINGS[reading]) for reading in readings]  # pyright: ignore[reportArgumentType] -- words
-        points = [
-            (place, Setting(of.workload, of.options, router=router))
-            for place, router in enumerate(routers)
-        ]
+        points = [(place, of(router=router)) for place, router in enumerate(routers)]
         for key, values in sweeps.sweep(points, seeds=seeds, names=("lbgr+rlt",)).items():
             found[f"reading.{name}.{key.removeprefix('lbgr+rlt.')}"] = values
     return found
@@ -86,7 +83,8 @@ def caption(data: Data) -> str:
     medians = data["lbgr+rlt.latency_p50"], data["lbgr+rlt.latency_p95"]
     of = {name: listed(data[f"reading.{name}.latency_p95"], ".3g") for name in ("gsp", "documents")}
     return (
-        f"{sweeps.told(SEEDS)} Left: LBGR + RLT on generated prefixes has median latencies of "
+        f"Half of the experiment, as in Figures 4 and 5. {sweeps.told(SEEDS)} Left: LBGR + "
+        "RLT on generated prefixes has median latencies of "
         f"{listed(medians[0], '.2f')} s and P95 of {listed(medians[1], '.2f')} s at intervals of "
         f"{listed(data['x'], 'g')} ms; the paper has worse performance with longer intervals. "
         "Right: the paper calls the residual an online regression with a learning rate of 0.992 "

@@ -6,24 +6,19 @@ from functools import partial
 from fluidkv.figures.figure import Data, Figure
 from fluidkv.papers.routing.figures import sweeps
 from fluidkv.papers.routing.figures.sweeps import Point, factor, listed
-from fluidkv.papers.routing.instances.setting import SECONDS_PER_1000, Setting, document_lengths
+from fluidkv.papers.routing.instances.setting import (
+    SECONDS_PER_1000,
+    half_chats,
+    half_documents,
+)
 
 CLOCKS = (0.5, 1, 2, 3)
 """Times the seconds of an L40 with an 8B model."""
 RATES = (4, 6, 8, 12)
 
 POINTS: dict[int, list[Point]] = {
-    3: [(clock, Setting("chats", seconds=clock * SECONDS_PER_1000)) for clock in CLOCKS],
-    4: [
-        (
-            rate,
-            Setting(
-                "documents",
-                (("order", "round-robin"), ("rate", rate), ("lengths", document_lengths())),
-            ),
-        )
-        for rate in RATES
-    ],
+    3: [(clock, half_chats(seconds=clock * SECONDS_PER_1000)) for clock in CLOCKS],
+    4: [(rate, half_documents(order="round-robin", rate=rate)) for rate in RATES],
 }
 
 
@@ -45,11 +40,12 @@ def _lead(data: Data) -> str:
 
 def _clocks(data: Data) -> str:
     return (
-        "Conversations as appendix A describes them, without their texts: 128 clients, 2 to 8 "
-        "rounds of 1,024 tokens, 12 requests/s, 4 workers of 200,000 tokens, which hold all of "
-        f"it. {sweeps.told()} The axis multiplies these seconds: other models and GPUs are other "
-        f"clocks, whose numbers the paper does not give. At {listed(data['x'], 'g')} {_lead(data)};"
-        f" hit rates {listed(100 * data['lbgr+rlt.hit_rate'])} and "
+        "Conversations as appendix A describes them, without their texts: 64 clients (half), "
+        "2 to 8 rounds of 1,024 tokens, 12 requests/s, 4 workers of 100,000 tokens, which hold all "
+        f"of it. {sweeps.told()} The axis multiplies these seconds: other models and GPUs are "
+        "other clocks, whose numbers the paper does not give. "
+        f"At {listed(data['x'], 'g')} {_lead(data)}; hit rates "
+        f"{listed(100 * data['lbgr+rlt.hit_rate'])} and "
         f"{listed(100 * data['cache-aware+lru.hit_rate'])} %. The paper, on ShareGPT with "
         "Llama-70B and Mixtral: 38 % less median latency than the best baseline."
     )
@@ -57,9 +53,10 @@ def _clocks(data: Data) -> str:
 
 def _documents(data: Data) -> str:
     return (
-        "512 documents of 1,024 to 8,192 tokens, one question of each in turn, 8 turns; a question "
-        "has 32 tokens. How many questions, and which document has which length, is ours. 4 "
-        f"workers of 200,000 tokens. {sweeps.told()} At {listed(data['x'], 'g')} requests/s "
+        "Half of the experiment: 256 documents of 1,024 to 8,192 tokens, one question of each in "
+        "turn, 8 turns; a question has 32 tokens. How many questions, and which document has "
+        "which length, is ours. 4 workers of 100,000 tokens. "
+        f"{sweeps.told()} At {listed(data['x'], 'g')} requests/s "
         f"{_lead(data)}; hit rates {listed(100 * data['lbgr+rlt.hit_rate'])} and "
         f"{listed(100 * data['cache-aware+lru.hit_rate'])} %: a quarter of the documents is more "
         "than twice what a worker holds, so that all of a cache is new in each phase, for RLT "

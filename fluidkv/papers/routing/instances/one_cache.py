@@ -4,7 +4,7 @@ Requests come one after the other. The paper's worker ran many at once, which ho
 "approximately" 200,000 tokens; its lengths, shared half and outputs are those of appendix A.
 """
 
-from functools import cache, partial
+from functools import cache
 from typing import TYPE_CHECKING
 
 from fluidkv import answers, prefix
@@ -35,7 +35,8 @@ def hit_rates(units: str, policy: str, capacity: int) -> "Float[np.ndarray, ' se
 
     which = prefix.Policy(policy)
     seeds = range(SEEDS if which.draws else 1)
-    return np.array([100 * _run(units)(capacity, which, seed=s).hit_rate() for s in seeds])
+    runs = (prefix.run_cache(_trie(units), capacity, which, seed=seed) for seed in seeds)
+    return np.array([100 * run.hit_rate() for run in runs])
 
 
 def hit_rate(units: str, policy: str, capacity: int) -> float:
@@ -72,8 +73,7 @@ def slope(units: str, policy: str, capacity: int, width: int = 1000) -> float:
 
 
 @cache
-def _run(units: str) -> "partial[prefix.CacheRun]":
-    prompts = workload().prompts
-    if units == NODES:
-        return partial(prefix.run_nodes, prefix.calls_of(prompts, answers=True))
-    return partial(prefix.run_cache, prefix.trie_of(prompts, answers=True))
+def _trie(units: str) -> "prefix.Trie":
+    """Prompts with answers."""
+    granularity = prefix.Granularity(nodes=units == NODES)
+    return prefix.trie_of(workload().prompts, granularity, answers=True)

@@ -13,7 +13,7 @@ from fluidkv.prefix.paging.games import Online, Worst, play, worst
 from fluidkv.prefix.paging.lru import accesses
 from fluidkv.prefix.paging.marking import accessed, mark
 from fluidkv.prefix.paging.nodes import serve_nodes
-from fluidkv.prefix.paging.phases import Course, followed
+from fluidkv.prefix.paging.phases import Course, Phase, followed
 from fluidkv.prefix.paging.tokens import Path, Request, Token, singles
 
 Universe = tuple[int, int, tuple[Token, ...]]
@@ -111,10 +111,9 @@ def lemma_1(capacity: int) -> Online:
         for phase in course.ended:
             claimed += optimum_in_a_phase(phase.clean) if begun else 0
             begun = True
-        # What is left of the phase: its order does not matter, nor its misses.
-        phase = course.phase
-        plain = Course(course.cached, type(phase)(tuple(sorted(phase.new)), phase.clean, 0, (),
-                                                  tuple(sorted(phase.before))))  # fmt: skip
+        # Of the phase that goes on, neither the order nor the misses matter.
+        new, before = (tuple(sorted(each)) for each in (course.phase.new, course.phase.before))
+        plain = Course(course.cached, Phase(new=new, clean=course.phase.clean, before=before))
         return (begun, plain), claimed
 
     return online
