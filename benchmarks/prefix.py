@@ -5,14 +5,15 @@
 Mooncake's conversation trace, 12,031 requests that refer to 182,790 blocks of 512 tokens. Once in
 blocks and once in single tokens, of which there are 90,695,412: each policy at ten sizes from the
 longest request to the whole trace, one process. LRU and released take one pass for all sizes; OPT
-does so beside. The plain tree is what one writes first: nodes with lists of block ids, split where
-a request parts from them; evicting sorts the leaves into a heap and trims them block by block. Its
-hits are compared, request by request, before it is timed.
+does so beside. The plain tree is what one writes first: nodes with lists of ids, of blocks or of
+tokens, split where a request parts from them; evicting makes a heap of the leaves and cuts them
+from their ends. Its hits are compared, request by request, before it is timed; on tokens only the
+first requests, as it keeps a list of them.
 
 SGLang's own RadixCache is not timed: to import it takes torch and its kernels, which are not here.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -21,9 +22,10 @@ from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import SkippedError, times, trace_path
 from fluidkv.prefix.cache import TraceCache
 from fluidkv.prefix.curves import hit_curves, some_capacities
+from fluidkv.prefix.pieces import tokens
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import prompts_of_blocks
-from fluidkv.prefix.run import run_cache
+from fluidkv.prefix.run import CacheRun, run_cache
 from fluidkv.prefix.stacks import every_size
 from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.traces import Trace, read_trace
@@ -32,27 +34,28 @@ TRACE = "mooncake_conversation.jsonl"
 BLOCK = 512
 SIZES = 10
 PLAIN_CAPACITY = 3_000_000  # tokens
-TARGET_S = 60.0  # a policy at ten sizes; "seconds"
+FIRST, FIRST_CAPACITY = 300, 300_000  # requests and tokens of the plain tree on tokens
+TARGET_S = 60.0  # a policy at ten sizes
 
 
 @dataclass(eq=False)
 class _Node:
-    key: list[int]
+    key: list[Hashable]
     parent: "_Node | None"
     used: int = 0
-    children: dict[int, "_Node"] = field(default_factory=dict)
+    children: dict[Hashable, "_Node"] = field(default_factory=dict)
 
 
 class PlainTree:
-    """A radix tree over block ids; the leaf block least recently used goes."""
+    """A radix tree over ids; the end of the leaf least recently used goes."""
 
-    def __init__(self, blocks: int) -> None:
-        self.capacity, self.total, self.now = blocks, 0, 0
+    def __init__(self, ids: int) -> None:
+        self.capacity, self.total, self.now = ids, 0, 0
         self.root = _Node([], None)
         self.leaves: dict[_Node, None] = {}
 
-    def request(self, ids: Sequence[int]) -> int:
-        """Blocks found; all of them are held afterwards."""
+    def request(self, ids: Sequence[Hashable]) -> int:
+        """Ids found; all of them are held afterwards."""
         self.now += 1
         node, hits = self._match(ids)
         self._evict(max(0, len(ids) - hits + self.total - self.capacity), node)
@@ -64,7 +67,7 @@ class PlainTree:
             self.total += len(leaf.key)
         return hits
 
-    def _match(self, ids: Sequence[int]) -> tuple[_Node, int]:
+    def _match(self, ids: Sequence[Hashable]) -> tuple[_Node, int]:
         node, hits = self.root, 0
         while hits < len(ids) and ids[hits] in node.children:
             child, same = node.children[ids[hits]], 0
@@ -89,9 +92,10 @@ class PlainTree:
         while short:
             _, _, leaf = heap[0]
             first = leaf.key[0]
-            leaf.key.pop()
-            short -= 1
-            self.total -= 1
+            gone = min(short, len(leaf.key))
+            del leaf.key[-gone:]
+            short -= gone
+            self.total -= gone
             if not leaf.key:
                 heappop(heap)
                 above = leaf.parent
@@ -111,8 +115,7 @@ class PrefixTiming:
         build_s: the trie of all prompts, from its block ids; in blocks, in tokens.
         policies: policy -> ten sizes, in blocks and in tokens.
         stack_s: OPT at every size in one pass, in blocks and in tokens.
-        plain_s, fast_s: all requests, LRU, `PLAIN_CAPACITY`: the plain tree in blocks; the trie in
-            blocks and in tokens.
+        plain_s, fast_s: LRU: all requests in blocks at `PLAIN_CAPACITY`; the `FIRST` in tokens.
         asked, gone: stretches asked for and parts of them evicted in that run, in blocks.
     """
 
@@ -120,7 +123,7 @@ class PrefixTiming:
     build_s: tuple[float, float]
     policies: dict[Policy, tuple[float, float]]
     stack_s: tuple[float, float]
-    plain_s: float
+    plain_s: tuple[float, float]
     fast_s: tuple[float, float]
     asked: int
     gone: int
@@ -137,17 +140,24 @@ def run_prefix(trace: Trace, *, sizes: int = SIZES) -> PrefixTiming:
     tries = [trie_of(prompts, of) for of in units]
     policies = {policy: tuple(_curve_s(trie, policy, sizes) for trie in tries) for policy in Policy}
     stacks = [_once(partial(every_size, trie, Policy.OPT)) for trie in tries]
-    capacity = max(PLAIN_CAPACITY, tries[0].longest * size)
-    asked, gone = _compared(tries[0], blocks, capacity)
-    plain = times(lambda: _plain(blocks, capacity // size), calls=3).best
-    fast = [times(partial(run_cache, trie, capacity, Policy.LRU), calls=3).best for trie in tries]
+    first = [list(tokens(of)) for of in prompts.prompts[:FIRST]]
+    asked, gone = _compared(tries[0], blocks, PLAIN_CAPACITY)
+    _compared(tries[1], first, FIRST_CAPACITY)
+    plain = (
+        times(lambda: _plain(blocks, PLAIN_CAPACITY // size), calls=3).best,
+        times(lambda: _plain(first, FIRST_CAPACITY), calls=3).best,
+    )
+    fast = (
+        times(partial(run_cache, tries[0], PLAIN_CAPACITY, Policy.LRU), calls=3).best,
+        times(lambda: _run(tries[1], range(FIRST), FIRST_CAPACITY), calls=3).best,
+    )
     return PrefixTiming(
         len(trace),
         (builds[0], builds[1]),
         {policy: (taken[0], taken[1]) for policy, taken in policies.items()},
         (stacks[0], stacks[1]),
         plain,
-        (fast[0], fast[1]),
+        fast,
         asked,
         gone,
     )
@@ -165,9 +175,12 @@ def report() -> str:
     rows += [["OPT at every size", *map(seconds, t.stack_s)]]
     slowest = max(max(taken) for taken in t.policies.values())
     runs = [
-        ["plain radix tree, blocks", t.plain_s],
-        ["trie, blocks", t.fast_s[0]],
-        ["trie, tokens", t.fast_s[1]],
+        [f"{name}, {what}", seconds(taken), f"{n / taken:,.0f}", f"{plain / taken:,.1f}"]
+        for what, n, plain, fast in (
+            ("blocks", t.requests, t.plain_s[0], t.fast_s[0]),
+            (f"tokens, {FIRST} requests", FIRST, t.plain_s[1], t.fast_s[1]),
+        )
+        for name, taken in (("plain radix tree", plain), ("trie", fast))
     ]
     each = t.fast_s[0] / t.requests
     return "\n".join(
@@ -181,13 +194,7 @@ def report() -> str:
             "",
             against(f"every policy within {TARGET_S:g} s", slowest < TARGET_S),
             "",
-            table(
-                ["LRU, 3 million tokens", "time", "requests/s", "vs plain"],
-                [
-                    [n, seconds(s), f"{t.requests / s:,.0f}", f"{t.plain_s / s:.1f}"]
-                    for n, s in runs
-                ],
-            ),
+            table(["LRU", "time", "requests/s", "vs plain"], runs),
             "",
             f"A request asks for {t.asked / t.requests:.1f} stretches of the trie and evicts"
             f" {t.gone / t.requests:.1f} parts of some, each one entry of a heap;"
@@ -209,21 +216,26 @@ def _curve_s(trie: Trie, policy: Policy, sizes: int) -> float:
     return _once(partial(hit_curves, trie, capacities, [policy]))
 
 
-def _plain(blocks: Sequence[Sequence[int]], capacity: int) -> list[int]:
+def _plain(asked: Sequence[Sequence[Hashable]], capacity: int) -> list[int]:
     tree = PlainTree(capacity)
-    return [tree.request(ids) for ids in blocks]
+    return [tree.request(ids) for ids in asked]
 
 
-def _compared(trie: Trie, blocks: Sequence[Sequence[int]], capacity: int) -> tuple[int, int]:
+def _run(trie: Trie, order: Sequence[int], capacity: int) -> CacheRun:
+    return run_cache(trie, capacity, Policy.LRU, order=order)
+
+
+def _compared(trie: Trie, asked: Sequence[Sequence[Hashable]], capacity: int) -> tuple[int, int]:
     """Stretches asked for and parts that went, after both were found to hit the same."""
     cache = TraceCache(trie, capacity, Policy.LRU, record=True)
-    hits, gone = [], 0
-    for request in range(len(trie)):
+    hits, stretches, gone = [], 0, 0
+    for request in range(len(asked)):
         hits.append(cache.request(request))
+        stretches += len(trie.paths[request])
         gone += len(cache.gone)
-    if hits != _plain(blocks, cache.units):
+    if hits != _plain(asked, cache.units):
         raise AssertionError("the plain tree and the trie hit differently")
-    return sum(map(len, trie.paths)), gone
+    return stretches, gone
 
 
 if __name__ == "__main__":
