@@ -1,7 +1,6 @@
-from .blocks import run_blocks as run_blocks
 from .batch import RandomPolicy as RandomPolicy
 from .batch import batch_misses as batch_misses
-from .cache import CacheRun as CacheRun
+from .blocks import run_blocks as run_blocks
 from .cache import TraceCache as TraceCache
 from .curves import HitCurves as HitCurves
 from .curves import ceiling as ceiling
