@@ -9,8 +9,12 @@ from . import runs as runs
 from . import serving as serving
 from . import traces as traces
 from . import wait as wait
+from .answers.cache.study import cache_study as cache_study
+from .answers.prompted import prompted_generator as prompted_generator
+from .answers.prompted import prompted_trace as prompted_trace
 from .answers.recommend import recommend_settings as recommend_settings
 from .answers.replay import replay_log as replay_log
+from .answers.route.study import route_study as route_study
 from .answers.study import study_system as study_system
 from .answers.wait.study import wait_study as wait_study
 from .errors import InputError as InputError
@@ -41,6 +45,7 @@ from .measured import measure as measure
 from .measured import read_timeseries as read_timeseries
 from .papers.figures import render as render
 from .papers.ledger import verify as verify
+from .routing.fleet import Fleet as Fleet
 from .runs.arrivals import bursts as bursts
 from .runs.arrivals import poisson as poisson
 from .runs.arrivals import replayed as replayed

@@ -54,10 +54,11 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
     if report is not None and report.dropped:
         allowed = f"a request in every row (dropped: {report.dropped_because[0]})"
         raise InputError("source", report.source, allowed)
+    source = trace.name if report is None else report.source
     if trace.prefix_blocks is None and trace.prompt_segments is None:
-        raise InputError("source", trace.name, _BRING)
+        raise InputError("source", source, _BRING)
     if trace.arrival_times_s is None:
-        raise InputError("source", trace.name, "a trace with times of arrival")
+        raise InputError("source", source, "a trace with times of arrival")
     if trace.prefix_blocks is not None and trace.prefix_block_size is not None:
         prompts = prompts_of_blocks(
             trace.prefix_blocks,

@@ -1,6 +1,7 @@
 """What commands about prefix caches share: requests that say what their prompts share."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
@@ -51,6 +52,15 @@ def prompted_of(
         from fluidkv.traces import read_trace
 
         return prompted_trace(*read_trace(source or "", format=format_))
+
+
+def parameters_said(parameters: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:
+    """The parameters of a generator, as a page says them."""
+    return ", ".join(
+        f"{name} {'/'.join(map(str, value)) if isinstance(value, tuple) else value}"
+        for name, value in parameters.items()
+        if name not in hidden
+    )
 
 
 def _parameter(text: str) -> tuple[str, Any]:

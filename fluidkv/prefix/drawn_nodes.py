@@ -6,6 +6,11 @@ become one node, and a node is split where a request leaves it. SGLang itself ha
 RLT on nodes is ours, as the paper's is about tokens: what a request asks for is marked, so that a
 node is marked whole or not at all, and where more than the cache holds would be marked, a phase
 begins with that request. Leaves without a mark are drawn, each as likely, however long.
+
+`radix.lots` draws in the tree of a running engine. There requests overlap and lock their paths, so
+a phase cannot end with what one request would mark; it ends when all that may go is marked. Here
+the leaves that may go are kept beside their phase, and a lot costs nothing more; there they are
+looked through for each lot, as locks come and go.
 """
 
 from dataclasses import dataclass, field

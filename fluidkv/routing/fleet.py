@@ -28,7 +28,10 @@ class Traffic:
     Args:
         requests: with their times, seconds.
         prompts: of the same requests, in the same order.
-    XX
+        granularity: units in which a plain worker caches; engines have their own.
+        answers: whether a plain worker caches answers behind their prompts.
+
+    Raises:
         InputError: prompts of other lengths than the table says, whole nodes.
     """
 

@@ -2,12 +2,14 @@
 
 import math
 from numbers import Real
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.errors import InputError
+
+Kind = TypeVar("Kind")
 
 
 def count(argument: str, value: object, *, least: int = 1, most: int | None = None) -> int:
@@ -24,6 +26,17 @@ def count(argument: str, value: object, *, least: int = 1, most: int | None = No
             return number
     allowed = f"of at least {least}" if most is None else f"from {least} to {most}"
     raise InputError(argument, value, f"an integer {allowed}")
+
+
+def instance(argument: str, value: object, kind: type[Kind], allowed: str) -> Kind:
+    """The value, which is of this kind.
+
+    Raises:
+        InputError: it is of another one.
+    """
+    if not isinstance(value, kind):
+        raise InputError(argument, value, allowed)
+    return value
 
 
 def above_0(argument: str, value: object, *, infinite: bool = False) -> float:

@@ -75,6 +75,13 @@ def test_files_are_written_beside_each_other(capsys, tmp_path):
     capsys.readouterr()
 
 
+def test_one_seed_claims_nothing_of_rlt(capsys):
+    assert main(["cache", *SMALL, "--capacity", "40", "--seeds", "1"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "rlt and random: one seed, which does not say what another would find" in words
+    assert words.endswith("- one seed")
+
+
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
@@ -82,6 +89,7 @@ def test_files_are_written_beside_each_other(capsys, tmp_path):
         ([*SMALL, "--capacity", "0"], "--capacity: got '0'; allowed: a whole number from 1"),
         ([*SMALL, "--policy", "best"], "--policy: got 'best'; allowed: one of lru, rlt"),
         ([*SMALL, "--granularity", "page"], "--granularity: got 'page'; allowed: tokens, nodes"),
+        ([*SMALL, "--granularity", "blocks:999"], "--granularity: got 999; allowed: at most the"),
         ([*SMALL, "--granularity", "blocks"], "--granularity: got 'blocks'; allowed: tokens"),
         ([*SMALL, "--set", "groups=0"], "--set groups: got 0; allowed: an integer of at least 1"),
         ([*SMALL, "--set", "ratio=2"], "--set ratio: got 2; allowed: a number from 0 to 1"),
@@ -101,7 +109,7 @@ def test_bad_input_is_one_line(capsys, argv, message):
     [
         (
             '{"timestamp": 0, "input_length": 5, "output_length": 1}',
-            "SOURCE: got 'trace'; allowed: prompts that say what they share: Mooncake lines with",
+            "SOURCE: got 'trace.jsonl'; allowed: prompts that say what they share: Mooncake lines",
         ),
         (
             '{"timestamp": 0, "input_length": 600, "output_length": 1, "hash_ids": [0, 1]}\n'

@@ -64,6 +64,14 @@ def test_the_page_fits_and_says_what_the_numbers_are(capsys):
     assert "nan" not in words
 
 
+def test_one_seed_tells_no_router_from_another(capsys):
+    assert main(["route", *SMALL, "--seeds", "1", "--affinity"]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "one seed, which does not say what another would give" in words
+    assert words.count("(not told from any other)") == 3
+    assert "nan" not in words
+
+
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])
 def test_engines_serve_too(capsys, engine):
     argv = [*GSP, "--workers", "2", "--capacity", "800", "--jobs", "1", "--router", "round-robin"]
@@ -105,7 +113,10 @@ def test_files_are_written(capsys, tmp_path):
         ([*GSP, *FLEET, "--engine", "vllm", "--at-once", "2"], "--at-once"),
         ([*GSP, *FLEET, "--block-size", "16"], "--block-size"),
         ([*GSP, *FLEET, "--router", "fastest"], "--router"),
-        ([*GSP, *FLEET, "--router", "lbgr:decay=2"], "--router: got 'lbgr:decay=2: decay'"),
+        (
+            [*GSP, *FLEET, "--router", "lbgr:decay=2"],
+            "--router lbgr:decay: got 2; allowed: a number above 0",
+        ),
         ([*GSP, *FLEET, "--router", "lbgr:speed=2"], "--router"),
         ([*GSP, *FLEET, "--belief", "cache:10"], "--belief"),
         ([*GSP, *FLEET, "--belief", "sent:x"], "--belief"),

@@ -7,6 +7,7 @@ an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Granularity, Policy
 from fluidkv.prefix.run import run_cache
 from fluidkv.prefix.trie import Trie, trie_of
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import count, instance
 
 POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
 """Those that differ where requests come one by one and all have one priority."""
@@ -48,8 +49,11 @@ class Curve:
 
     @property
     def margin(self) -> Float[np.ndarray, " capacity"]:
-        """Half of the interval that holds the mean over all seeds, 95 % (Student); 0 of one run."""
-        return half_width(self.tokens)
+        """Half of the interval that holds the mean over all seeds, 95 % (Student).
+
+        0 of a policy that draws nothing; NaN of one seed of a policy that draws.
+        """
+        return half_width(self.tokens) if self.policy.draws else np.zeros(len(self.tokens))
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +62,9 @@ class CacheAnswer:
 
     Fields:
         prompted: requests and prompts, and where they came from.
-        granularity: what is evicted at once; OPT evicts single units also where others evict nodes,
-            so that none of them can find more.
+        granularity: what is evicted at once; OPT evicts single units also where others evict nodes.
+            It loads the fewest units, prompts and answers. So none finds more units of prompts, but
+            where an answer comes again behind the same prompt: OPT keeps it, and no prompt has it.
         answers: whether answers are cached behind their prompts.
         capacities: tokens, ascending.
         ceiling: share of prompt tokens that an infinite cache finds; `ceiling_units`: of units.
@@ -104,7 +109,7 @@ class CacheAnswer:
                     "name": curve.policy.value,
                     "seeds": curve.tokens.shape[1],
                     "hit_rate": curve.hit_rate.tolist(),
-                    "margin": curve.margin.tolist(),
+                    "margin": [None if isnan(each) else each for each in curve.margin.tolist()],
                     "hit_rate_units": curve.units.mean(axis=1).tolist(),
                 }
                 for curve in self.curves
@@ -136,8 +141,9 @@ def cache_study(
 
     Raises:
         InputError: a request longer than a cache, fewer than 1 seed, no capacity or policy, answers
-            where blocks are counted.
+            where blocks are counted, pages that no prompt fills, values of other types.
     """
+    instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
     chosen = _granularity(prompted, granularity)
     counted = chosen.last == "counted"
     if answers and counted:
@@ -147,10 +153,10 @@ def cache_study(
     trie = trie_of(prompted.prompts, chosen, answers=keeps)
     single = replace(trie, granularity=replace(chosen, nodes=False))
     longest, whole = trie.longest * chosen.page, trie.total * chosen.page
+    if not any(trie.asked_units):
+        raise InputError("page", chosen.page, "at most the longest prompt: none fills a page")
     sizes = _capacities(capacities, longest, whole)
-    order = tuple(dict.fromkeys(POLICIES if policies is None else policies))
-    if not order:
-        raise InputError("policies", order, "at least one")
+    order = _policies(policies)
     ceiling = run_cache(single, whole, Policy.LRU)
     curves = []
     for policy in sorted(order, key=lambda each: each is not Policy.OPT):
@@ -172,12 +178,12 @@ def cache_study(
 
 
 def half_width(values: Float[np.ndarray, "... seed"]) -> Float[np.ndarray, "..."]:
-    """Half of the interval of the mean over the last axis, 95 % (Student); 0 of one value."""
+    """Half of the interval of the mean over the last axis, 95 % (Student); NaN of one value."""
     from scipy.stats import t
 
     seeds = values.shape[-1]
     if seeds == 1:
-        return np.zeros(values.shape[:-1])
+        return np.full(values.shape[:-1], np.nan)
     quantile = float(t.ppf((1 + CONFIDENCE) / 2, seeds - 1))
     return quantile * values.std(axis=-1, ddof=1) / np.sqrt(seeds)
 
@@ -193,10 +199,21 @@ def _curve(trie: Trie, sizes: Sequence[int], policy: Policy, seeds: Sequence[int
 
 def _granularity(prompted: Prompted, given: Granularity | None) -> Granularity:
     if given is not None:
-        return given
+        return instance("granularity", given, Granularity, "a fluidkv.prefix.Granularity")
     if prompted.block is None:
         return Granularity()
     return Granularity(prompted.block, "counted")
+
+
+def _policies(given: Iterable[Policy] | None) -> tuple[Policy, ...]:
+    if given is None:
+        return POLICIES
+    found = tuple(dict.fromkeys(given))
+    for each in found:
+        instance("policies", each, Policy, "members of fluidkv.prefix.Policy")
+    if not found:
+        raise InputError("policies", found, "at least one")
+    return found
 
 
 def _capacities(given: Sequence[int] | None, longest: int, whole: int) -> tuple[int, ...]:

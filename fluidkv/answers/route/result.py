@@ -21,19 +21,24 @@ class Routing:
         name: how users write it, or "offline": the schedule that knows all requests.
         router: the rule.
         found: measure of `fluidkv.routing.MEASURES` -> (seed,).
+        drawn: whether another seed may be another run.
     """
 
     name: str
     router: Router
     found: Mapping[str, Float[np.ndarray, " seed"]]
+    drawn: bool
 
     def mean(self, measure: str) -> float:
         """Over seeds; NaN where the measure is not of this router."""
         return float(self.found[measure].mean())
 
     def margin(self, measure: str) -> float:
-        """Half of the interval that holds the mean over all seeds, 95 % (Student); 0 of one run."""
-        return float(half_width(self.found[measure]))
+        """Half of the interval that holds the mean over all seeds, 95 % (Student).
+
+        0 where nothing is drawn; NaN of one run where something is.
+        """
+        return float(half_width(self.found[measure])) if self.drawn else 0.0
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -45,10 +50,14 @@ class Routing:
             "measures": {
                 measure: None
                 if np.isnan(values).any()
-                else {"mean": float(values.mean()), "margin": float(half_width(values))}
+                else {"mean": self.mean(measure), "margin": _or_none(self.margin(measure))}
                 for measure, values in self.found.items()
             },
         }
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else value
 
 
 @dataclass(frozen=True, eq=False)

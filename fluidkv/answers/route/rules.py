@@ -38,15 +38,17 @@ def router_of(text: str) -> Router:
     Raises:
         InputError: an unknown name or parameter, and what the router refuses.
     """
-    name, _, rest = text.partition(":")
+    name, colon, rest = text.partition(":") if isinstance(text, str) else (text, "", "")
     if name not in ROUTERS:
         raise InputError("router", text, f"one of {', '.join(ROUTERS)}")
     router, given = ROUTERS[name], {}
     usual = [field.name for field in fields(router)]  # pyright: ignore[reportArgumentType]
-    for part in rest.split(",") if rest else ():
+    for part in rest.split(",") if colon else ():
         parameter, equals, value = part.partition("=")
-        if not equals or parameter not in usual:
-            said = f"PARAMETER=VALUE, of {', '.join(usual)}" if usual else "no parameters"
+        if not equals or parameter not in usual or parameter in given:
+            said = (
+                f"PARAMETER=VALUE, each once, of {', '.join(usual)}" if usual else "no parameters"
+            )
             raise InputError("router", text, f"{name} with {said}")
         given[parameter] = _value(value)
     return replace(router, **given)  # pyright: ignore[reportArgumentType]

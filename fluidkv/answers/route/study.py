@@ -9,7 +9,7 @@ import xarray as xr
 
 from fluidkv.answers.prompted import Prompted, prompted_generator
 from fluidkv.answers.route.result import RouteAnswer, Routing
-from fluidkv.answers.route.rules import ROUTERS, router_of
+from fluidkv.answers.route.rules import ROUTERS
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import TOKENS, Granularity
 from fluidkv.routing import (
@@ -26,7 +26,7 @@ from fluidkv.routing import (
     measured,
     route_many,
 )
-from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.checks import above_0, count, instance
 from fluidkv.runs.requests import Requests
 
 SEEDS = 3
@@ -60,11 +60,12 @@ def route_study(
         on_progress: told how many runs are done.
 
     Raises:
-        InputError: a request that does not fit, a rate not above 0, fewer than 1 seed, no router.
+        InputError: a request that does not fit, a rate not above 0, fewer than 1 seed, no router,
+            values of other types.
     """
-    chosen = {name: router_of(name) for name in ROUTERS} if routers is None else dict(routers)
-    if not chosen:
-        raise InputError("routers", routers, "at least one")
+    instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
+    instance("fleet", fleet, Fleet, "a fluidkv.routing.Fleet")
+    chosen = ROUTERS if routers is None else _named(routers)
     numbers = range(first_seed, first_seed + count("seeds", seeds))
     traffics = _traffics(prompted, rate, numbers)
     fleet.new(traffics[0], 0)  # refused before anything is run
@@ -90,8 +91,15 @@ def route_study(
     done = route_many(traffics, runs, processes=processes, on_progress=tell)
     table = measured(traffics, runs, done)
     names = np.array([name for name, _ in jobs])
+    others = rate is not None or prompted.parameters is not None  # requests, of another seed
     found = [
-        Routing(rule.name, rule.routers[0], _columns(table, names == rule.name)) for rule in rules
+        Routing(
+            rule.name,
+            rule.routers[0],
+            _columns(table, names == rule.name),
+            others or _draws(rule.routers[0], fleet),
+        )
+        for rule in rules
     ]
     answered = len(rules) - len(swept)
     return RouteAnswer(
@@ -103,6 +111,14 @@ def route_study(
         tuple(limits),
         tuple(found[answered:]),
     )
+
+
+def _named(routers: Mapping[str, Router]) -> Mapping[str, Router]:
+    allowed = "at least one, by name, such as {'lbgr': fluidkv.routing.LBGR()}"
+    found = instance("routers", routers, Mapping, allowed)
+    if not found or not all(hasattr(each, "route") for each in found.values()):
+        raise InputError("routers", routers, allowed)
+    return found
 
 
 class _Rule(NamedTuple):

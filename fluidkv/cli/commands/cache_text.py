@@ -1,10 +1,13 @@
 """The answer of `fluidkv cache`, as a person reads it."""
 
+from math import isnan
+
 import numpy as np
 
 from fluidkv.answers.cache.study import CacheAnswer
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page, Row
+from fluidkv.cli.prompted import parameters_said
 from fluidkv.prefix.policies import Policy
 
 
@@ -13,7 +16,7 @@ def say_cache(page: Page, answer: CacheAnswer) -> None:
     requests = answer.prompted.requests
     page.title(f"{answer.prompted.name}: {counted(len(requests), 'request')}")
     page.rows([*_workload(answer), *_rules(answer)])
-    page.heading("Prompt tokens found in the cache, in percent")
+    page.heading("Prompt tokens found in the cache, in percent; capacity in tokens")
     page.table(
         ["capacity", *(curve.policy.value for curve in answer.curves)],
         [
@@ -33,8 +36,7 @@ def _workload(answer: CacheAnswer) -> list[Row]:
     total = int(requests.input_length.sum())
     rows = [("read", read)] if read else []
     if answer.prompted.parameters:
-        given = ", ".join(f"{name} {_said(v)}" for name, v in answer.prompted.parameters.items())
-        rows.append(("generated", given))
+        rows.append(("generated", parameters_said(answer.prompted.parameters)))
     return [
         *rows,
         ("prompts", f"{total:,} tokens, the longest request {answer.longest:,}"),
@@ -44,10 +46,6 @@ def _workload(answer: CacheAnswer) -> list[Row]:
             f"{answer.whole:,} tokens",
         ),
     ]
-
-
-def _said(value: object) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _rules(answer: CacheAnswer) -> list[Row]:
@@ -78,9 +76,11 @@ def _notes(answer: CacheAnswer) -> list[Row]:
                 f"({name}, at {answer.capacities[place]:,} tokens); it knows the future",
             )
         )
-    drawn = [curve for curve in answer.curves if curve.tokens.shape[1] > 1]
-    if drawn:
-        names = " and ".join(curve.policy.value for curve in drawn)
+    drawn = [curve for curve in answer.curves if curve.policy.draws]
+    names = " and ".join(curve.policy.value for curve in drawn)
+    if drawn and drawn[0].tokens.shape[1] == 1:
+        rows.append(("chance", f"{names}: one seed, which does not say what another would find"))
+    elif drawn:
         widest = max(float(curve.margin.max()) for curve in drawn)
         seeds = drawn[0].tokens.shape[1]
         rows.append(
@@ -103,7 +103,10 @@ def _rlt(answer: CacheAnswer) -> list[list[str]]:
         answer.capacities, rlt.hit_rate - lru.hit_rate, rlt.margin, strict=True
     ):
         word = "more" if gain > margin else "less" if gain < -margin else "alike"
-        rows.append([f"{size:,}", _signed(gain), f"{100 * margin:.2f}", word])
+        if isnan(margin):
+            rows.append([f"{size:,}", _signed(gain), "-", "one seed"])
+        else:
+            rows.append([f"{size:,}", _signed(gain), f"{100 * margin:.2f}", word])
     return rows
 
 

@@ -54,8 +54,9 @@ _Block = Annotated[
 ]
 _PREFILL = "Milliseconds for 1,000 prompt tokens that are not in the cache."
 _MS = "milliseconds, such as 150 or 0.5"
+_ABOVE = f"{_MS}, above 0"
 _Prefill = Annotated[
-    Fraction, option("--prefill-ms MS", read.positive_number, _PREFILL, SERVER, allowed=_MS)
+    Fraction, option("--prefill-ms MS", read.positive_number, _PREFILL, SERVER, allowed=_ABOVE)
 ]
 _CACHED = "Milliseconds for 1,000 prompt tokens that are in the cache."
 
@@ -184,9 +185,11 @@ def _routers(names: list[str] | None) -> "dict[str, Router] | None":
     for name in names:
         try:
             found[name] = router_of(name)
-        except InputError as error:  # of a parameter
-            given = name if error.argument == "router" else f"{name}: {error.argument}"
-            raise InputError("router", given, error.allowed) from None
+        except InputError as error:
+            if error.argument == "router":
+                raise
+            given = f"--router {name.partition(':')[0]}:{error.argument}"
+            raise InputError(given, error.value, error.allowed) from None
     return found
 
 
@@ -240,4 +243,4 @@ def _belief(text: str) -> "Belief":
         raise InputError("--belief", text, "sent, sent:TOKENS or cache")
     if not colon:
         return Belief("cache" if kind == "cache" else "sent")
-    return Belief("sent", read.whole_number("--belief", most), 0.0)
+    return Belief("sent", read.whole_number("--belief", most, most=_MOST_TOKENS), 0.0)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from fluidkv.answers.route.result import RouteAnswer, Routing
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
+from fluidkv.cli.prompted import parameters_said
 from fluidkv.routing import Service
 
 _COLUMNS = (
@@ -26,7 +27,13 @@ _SWEEP = (
     ("uneven", "most_to_mean"),
     ("requests", "most_requests"),
 )
-_MIN_GAIN = 0.01  # of a median latency: what is less is no difference to speak of
+_FIRST = (  # measure, 1: the least is best, what the best does
+    ("latency_p50", 1, "has the least median latency"),
+    ("hit_rate", -1, "finds most"),
+    ("most_to_mean", 1, "is the most even"),
+)
+_MIN_GAIN = 0.01  # of the best: what is less is no difference to speak of
+_ROUNDING = 1e-9  # of a mean: a margin below it is of the arithmetic, not of seeds
 
 
 def say_route(page: Page, answer: RouteAnswer) -> None:
@@ -63,17 +70,11 @@ def _workload(answer: RouteAnswer) -> list[Row]:
     rows: list[Row] = [("read", prompted.read)] if prompted.read else []
     if prompted.parameters:
         hidden = ("seed",) if answer.rate is None else ("seed", "rate")
-        given = {name: value for name, value in prompted.parameters.items() if name not in hidden}
-        said = ", ".join(f"{name} {_value(value)}" for name, value in given.items())
-        rows.append(("generated", said))
+        rows.append(("generated", parameters_said(prompted.parameters, hidden)))
     if answer.rate is not None:
         rows.append(("arrivals", f"Poisson, {short(answer.rate)} requests per second"))
     first, last = answer.seeds[0], answer.seeds[-1]
     return [*rows, ("seeds", f"{first} to {last}" if last > first else str(first))]
-
-
-def _value(value: object) -> str:
-    return "/".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 
 def _server(answer: RouteAnswer) -> list[Row]:
@@ -121,8 +122,12 @@ def _short(name: str) -> str:
 
 
 def _margins(each: Routing) -> list[str]:
-    cells = (f"{_cell(m, each.margin(m))}" for _, m in _COLUMNS)
-    return [_short(each.name), *cells]
+    return [_short(each.name), *(_cell(m, _margin(each, m)) for _, m in _COLUMNS)]
+
+
+def _margin(each: Routing, measure: str) -> float:
+    margin = each.margin(measure)
+    return 0.0 if margin < _ROUNDING * abs(each.mean(measure)) else margin
 
 
 def _bound(answer: RouteAnswer) -> list[list[str]]:
@@ -138,11 +143,15 @@ def _words(answer: RouteAnswer) -> list[Row]:
     rows: list[Row] = [
         (
             "columns",
-            "latency p50 and p95, time to the first token p50 and p95; prompt tokens found in the "
-            "cache; seconds of work on the busiest worker, and that over the mean",
+            "p50, p95: of latency; ttft: of the time to the first token; hits: prompt tokens found "
+            "in the cache; req/s: requests over the time from first arrival to last token; "
+            "work: seconds of it on the busiest worker; uneven: that over the mean"
+            + ("; requests: of the worker with most, over the mean" if answer.sweep else ""),
         )
     ]
     online = answer.online
+    if len(answer.seeds) == 1 and any(each.drawn for each in (*answer.routers, *answer.sweep)):
+        rows.append(("chance", "one seed, which does not say what another would give"))
     if len(online) > 1:
         rows.append(("best", _best(online)))
     rows += _believed(online)
@@ -162,22 +171,26 @@ def _words(answer: RouteAnswer) -> list[Row]:
 
 
 def _best(routers: Sequence[Routing]) -> str:
-    fast = min(routers, key=lambda each: each.mean("latency_p50"))
-    close = [
-        each.name
-        for each in routers
-        if each is not fast
-        and each.mean("latency_p50") - each.margin("latency_p50")
-        <= (1 + _MIN_GAIN) * fast.mean("latency_p50") + fast.margin("latency_p50")
-    ]
-    finds = max(routers, key=lambda each: each.mean("hit_rate"))
-    even = min(routers, key=lambda each: each.mean("most_to_mean"))
-    beside = f" (not told from {', '.join(close)})" if close else ""
-    return (
-        f"{fast.name} has the least median latency{beside}; {finds.name} finds most, "
-        f"{percent(finds.mean('hit_rate'))}; {even.name} is the most even, the busiest "
-        f"{short(even.mean('most_to_mean'), 3)} times the mean"
-    )
+    """Who is first in three measures, and who may be as good: within 1 %, or the intervals."""
+    said = []
+    for measure, sign, what in _FIRST:
+        first = min(routers, key=lambda each: _rank(sign * each.mean(measure)))
+        least = first.mean(measure)
+        close = [
+            each.name
+            for each in routers
+            if each is not first
+            and not sign * (each.mean(measure) - least)
+            > _MIN_GAIN * abs(least) + first.margin(measure) + each.margin(measure)
+        ]
+        names = ", ".join(close) if len(close) < len(routers) - 1 else "any other"
+        beside = f" (not told from {names})" if close else ""
+        said.append(f"{first.name} {what}{beside}")
+    return "; ".join(said)
+
+
+def _rank(value: float) -> float:
+    return math.inf if math.isnan(value) else value
 
 
 def _believed(routers: Sequence[Routing]) -> list[Row]:

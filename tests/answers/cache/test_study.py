@@ -1,5 +1,8 @@
 """Curves of hit rates: what follows from the caches that they are made of, and what is refused."""
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.stats import t
@@ -68,6 +71,15 @@ def test_only_policies_that_draw_have_a_margin(gsp: CacheAnswer) -> None:
         assert (curve.margin[:-1] > 0).any() == curve.policy.draws
 
 
+def test_one_seed_says_nothing_of_others() -> None:
+    found = cache_study(GSP, (40,), policies=[Policy.LRU, Policy.RLT], seeds=1)
+    lru, rlt = found.curves
+    assert lru.margin.tolist() == [0]
+    assert np.isnan(rlt.margin).all()
+    said = json.loads(json.dumps(found.as_dict(), allow_nan=False))["policies"]
+    assert [each["margin"] for each in said] == [[0], [None]]
+
+
 def test_margins_are_students() -> None:
     values = np.array([0.1, 0.2, 0.4])
     expected = t.ppf(0.975, 2) * values.std(ddof=1) / np.sqrt(3)
@@ -105,3 +117,12 @@ def test_bad_input_is_one_line() -> None:
         cache_study(_blocks(), answers=True)
     with pytest.raises(InputError, match="policies: got "):
         cache_study(GSP, policies=[])
+    with pytest.raises(InputError, match="page: got 999; allowed: at most the longest prompt"):
+        cache_study(GSP, granularity=Granularity(999))
+    wrong: Any = "lru"
+    with pytest.raises(InputError, match="policies: got 'lru'; allowed: members of"):
+        cache_study(GSP, policies=[wrong])
+    with pytest.raises(InputError, match="granularity: got 'lru'"):
+        cache_study(GSP, granularity=wrong)
+    with pytest.raises(InputError, match="prompted: got 'lru'"):
+        cache_study(wrong)

@@ -1,6 +1,7 @@
 """Routers side by side: what is drawn again by seed, what is not, and what the answer says."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -86,13 +87,46 @@ def test_json_is_plain_and_without_numbers_that_json_lacks():
     assert found["sweep"][0]["parameters"] == {"affinity": 1.0, "load": 1.0}
 
 
+def test_one_seed_says_nothing_of_others():
+    drawn = route_study(SMALL, FLEET, {"r": RoundRobin()}, seeds=1)
+    found = json.loads(json.dumps(drawn.as_dict(), allow_nan=False))
+    assert found["routers"][0]["measures"]["hit_rate"]["margin"] is None
+    rules = {"exact": RoundRobin(), "drawn": Random()}
+    exact, random = route_study(as_trace(SMALL), FLEET, rules, seeds=1).online
+    assert exact.margin("hit_rate") == 0
+    assert math.isnan(random.margin("hit_rate"))
+
+
+@pytest.mark.parametrize(
+    ("argument", "given"),
+    [
+        ("prompted", ("trace.jsonl", FLEET)),
+        ("fleet", (SMALL, 4)),
+        ("routers", (SMALL, FLEET, ["lbgr"])),
+        ("routers", (SMALL, FLEET, {"lbgr": "lbgr"})),
+        ("routers", (SMALL, FLEET, {})),
+    ],
+)
+def test_values_of_other_types_are_refused(argument, given):
+    with pytest.raises(InputError) as caught:
+        route_study(*given)
+    assert caught.value.argument == argument
+
+
 def test_routers_by_name():
     assert router_of("cache-aware-0.4.6") == CacheAware(0.5, 32, 1.0001)
     assert router_of("cache-aware:cache_threshold=0.2,balance_abs=8") == CacheAware(
         0.2, 8, 1.5, "queue"
     )
     assert router_of("lbgr:step=nlms,rate=0.5") == LBGR(step="nlms", rate=0.5)
-    for wrong in ("fastest", "cache-aware:balance_abs", "random:x=1", "lbgr:step"):
+    for wrong in (
+        "fastest",
+        "cache-aware:balance_abs",
+        "random:x=1",
+        "lbgr:step",
+        "lbgr:",
+        "lbgr:rate=1,rate=1",
+    ):
         with pytest.raises(InputError) as caught:
             router_of(wrong)
         assert caught.value.argument == "router"
