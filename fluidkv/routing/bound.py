@@ -125,7 +125,8 @@ def by_prefix(
     while True:
         owners = lpt(np.array([each.cost for each in groups]), workers)
         load = np.bincount(owners, [each.cost for each in groups], workers)
-        if load.max() <= _EVEN * best or all(each.stretch is None for each in groups):
+        whole = all(each.stretch is None or not each.cost for each in groups)  # 0 is even anyhow
+        if load.max() <= _EVEN * best or whole:
             break
         limit /= 2
         groups = [part for each in groups for part in tree.split(each, costs, limit)]

@@ -87,6 +87,14 @@ def test_json_is_plain_and_without_numbers_that_json_lacks():
     assert found["sweep"][0]["parameters"] == {"affinity": 1.0, "load": 1.0}
 
 
+def test_a_schedule_ends_where_requests_cost_nothing():
+    # Outputs cost nothing, nor do prompts that are all cached: their groups have no cost to halve.
+    again = prompted_generator("loop", parameters={"turns": 4})
+    answer = route_study(again, Fleet(2, 1000), {"r": RoundRobin()}, seeds=1)
+    assert answer.routers[1].name == "offline"
+    assert (answer.bounds[0].costs == 0).any()
+
+
 def test_one_seed_says_nothing_of_others():
     drawn = route_study(SMALL, FLEET, {"r": RoundRobin()}, seeds=1)
     found = json.loads(json.dumps(drawn.as_dict(), allow_nan=False))
