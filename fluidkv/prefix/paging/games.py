@@ -122,9 +122,10 @@ def optimum_rate(requests: Iterable[Request], capacity: int) -> Fraction:
 
 
 def _rate(chance: list[list[Fraction]], cost: list[Fraction]) -> Fraction:
-    """The mean cost of a step, by elimination: g + h = cost + chance h, with h = 0 in one state.
+    """The mean cost of a step, g, by elimination: g + h = cost + chance h, with h = 0 in one state.
 
-    Solvable as the chain has one closed class of states: any state is left by the request for all.
+    Raises:
+        ArithmeticError: no unique solution, as there is where runs may end in states that differ.
     """
     states = len(cost)
     rows = [
@@ -132,7 +133,9 @@ def _rate(chance: list[list[Fraction]], cost: list[Fraction]) -> Fraction:
         for at in range(states)
     ]
     for column in range(states):
-        pivot = next(at for at in range(column, states) if rows[at][column])
+        pivot = next((at for at in range(column, states) if rows[at][column]), None)
+        if pivot is None:
+            raise ArithmeticError("the mean cost depends on where the chain ends")
         rows[column], rows[pivot] = rows[pivot], rows[column]
         head = [each / rows[column][column] for each in rows[column]]
         rows[column] = head
@@ -170,6 +173,7 @@ def worst(game: Game) -> Worst | None:
     best: Worst | None = None
     while True:
         least = best.ratio * game.scale if best else Fraction(0)
+        _check_size(game, least)
         cycle = positive_cycle(game, game.gain * least.denominator - game.cost * least.numerator)
         if cycle is None:
             return best
@@ -179,6 +183,17 @@ def worst(game: Game) -> Worst | None:
         if not cost:
             raise ArithmeticError(f"a gain of {gain} at no cost: {requests}")
         best = Worst(gain, cost, requests)
+
+
+def _check_size(game: Game, ratio: Fraction) -> None:
+    """Whether whole walks fit into the numbers that add them up.
+
+    Raises:
+        ArithmeticError: they may not.
+    """
+    most = int(game.gain.max()) * ratio.denominator + int(game.cost.max()) * ratio.numerator
+    if most * (int(game.source.max()) + 2) >= 2**63:
+        raise ArithmeticError(f"walks of {most} a step do not fit into 64 bits")
 
 
 def positive_cycle(game: Game, weight: "np.ndarray") -> "Sequence[int] | None":

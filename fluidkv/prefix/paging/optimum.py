@@ -6,7 +6,7 @@ it fits.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import lru_cache
 from itertools import combinations
 
 from fluidkv.prefix.paging.tokens import (
@@ -108,7 +108,7 @@ def unlocked_furthest(paths: Iterable[Token], capacity: int) -> Iterable[tuple[T
             cached.add(token)
 
 
-@cache
+@lru_cache(2**16)
 def _successors(before: Cache, request: Cache, capacity: int, eager: bool) -> tuple[Cache, ...]:
     """Caches that one request may leave: all of it, and a part of what was there."""
     others = sorted(before - request)

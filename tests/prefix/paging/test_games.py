@@ -77,3 +77,17 @@ def test_bounds_at_the_clean_tokens_that_attain_them() -> None:
     assert lru_ratio(6, 3) == (5, -2)
     assert rlt_ratio(6, 3) == (2 * harmonic(5) - 1, -2)
     assert lru_ratio(6, 3, 2) == (4, -2)
+
+
+def test_numbers_that_do_not_fit_are_refused() -> None:
+    requests = singles([(0,), (1,)])
+    small = Fraction(1, 3**39)
+    game = play(requests, 1, (), lambda state, asked: (state, small if asked == ((0,),) else 1))
+    with pytest.raises(ArithmeticError, match="64 bits"):
+        worst(game)
+
+
+def test_a_gain_at_no_cost_is_refused() -> None:
+    game = play(singles([(0,)]), 1, (), lambda state, _: (state, 1))
+    with pytest.raises(ArithmeticError, match="at no cost"):
+        worst(game)
