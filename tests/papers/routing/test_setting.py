@@ -62,7 +62,10 @@ def test_rlt_draws_on_servers_and_lru_does_not() -> None:
         run = routing.run_cluster(traffic.requests, traffic.sent, servers, routing.RoundRobin())
         runs.append([times.hits for times in run.times])
     assert runs[0] != runs[1]
-    assert measured(of, "round-robin+lru", 0) == measured.__wrapped__(of, "round-robin+lru", 0)
+    again = (
+        run(of, "round-robin+lru", 0)["latency_p50"] for run in (measured, measured.__wrapped__)
+    )
+    assert next(again) == next(again)
 
 
 def test_the_worker_of_table_3_stands_where_l_lru_has_its_printed_hit_rate() -> None:
