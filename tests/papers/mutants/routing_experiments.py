@@ -20,4 +20,23 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.table-3.tails", '"45"', '"47"'),
     Mutant("routing.table-3.columns-exchanged", '"latency_p95"', '"ttft"', "def _exchanged"),
     Mutant("routing.tables-2-3.ceiling", "Fraction(SHARED)", "Fraction(SHARED) / 2", "def _ceil"),
+    Mutant("routing.table-2.simulated.order", "second[2] > first[2]", "second[2] < first[2]"),
+    Mutant("routing.table-2.servers.order", "second[1] < first[1]", "second[1] > first[1]"),
+    Mutant("routing.table-2.simulated.factor", ">= 11.8 else", ">= 118 else"),
+    Mutant("routing.table-2.cache-aware.blind", "part > rule", "part >= rule"),
+    Mutant("routing.table-2.cache-aware.hit-rate", ") < abs(", ") > abs(", "def _nearer"),
+    Mutant("routing.table-2.simulated.other-threshold", ">= 11.8 else", ">= 1.1 else"),
+    Mutant("routing.table-2.simulated.every-residual", ', "rls", "sgd")', ', "rls")'),
+    Mutant("routing.figure-14.simulated", "long > short", "long < short"),
+    Mutant("routing.figure-2.simulated.conversations", "late[1] < late[0]", "late[1] > late[0]"),
+    Mutant("routing.figure-4.simulated", "if not (low and", "if not (True or low and"),
+    Mutant("routing.figure-5.simulated", "lbgr[m] < aware[m]", "lbgr[m] > aware[m]", "def _lead"),
+    Mutant("routing.figure-6.simulated.lead", '["hit_rate"] > aware', '["hit_rate"] < aware'),
+    Mutant("routing.figure-6.simulated.throughput", "- 1) < 0.01", "- 1) > 0.01"),
+    Mutant("routing.figure-7.simulated", "a < b for", "a > b for"),
+    Mutant("routing.figure-11.simulated", "a < b for", "a > b for"),
+    Mutant("routing.figure-10.simulated", '"; ".join(bad) or None', "None"),
+    Mutant(
+        "routing.table-3.simulated.latencies", "_RATIO_NEAR = 0.05", "_RATIO_NEAR = 0.0", "CLAIMS"
+    ),
 ]
