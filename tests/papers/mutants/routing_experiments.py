@@ -42,4 +42,8 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "routing.table-3.simulated.latencies", "_RATIO_NEAR = 0.05", "_RATIO_NEAR = 0.0", "CLAIMS"
     ),
+    Mutant("routing.figure-12.simulated.lead", '["hit_rate"] > aware', '["hit_rate"] < aware'),
+    Mutant("routing.figure-13.simulated.lead", "factors[-1] > 1", "factors[-1] > 9"),
+    Mutant("routing.figure-12.simulated.throughput", "lbgr > aware else", "lbgr < aware else"),
+    Mutant("routing.figure-13.simulated.rlt", "if not rlt < lru", "if not rlt < 2 * lru"),
 ]

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,7 @@ from fluidkv import prefix, routing
 from fluidkv.papers.routing.instances import one_worker, printed, setting
 from fluidkv.papers.routing.instances.setting import Setting, half, half_documents, measured
 
-SMALL = (("groups", 6), ("queries", 4), ("lengths", (64, 128)))
+SMALL: tuple[tuple[str, Any], ...] = (("groups", 6), ("queries", 4), ("lengths", (64, 128)))
 
 
 def test_the_clock_is_what_the_first_row_of_table_2_says() -> None:

@@ -70,7 +70,7 @@ def _figure(number: int, title: str, axis: str, *, about: str, x: str, paper: st
 FIGURES = (
     _figure(
         12,
-        "Output length",
+        "Whole servers: a lead that longer outputs make smaller, and turn in throughput",
         "output tokens of each request",
         about="Answers from 4 to 128 tokens.",
         x="lengths",
@@ -78,7 +78,7 @@ FIGURES = (
     ),
     _figure(
         13,
-        "Requests at once",
+        "Whole servers: a lead over the rule that sees no cache; with one at once not in P95",
         "requests at once on a worker, at most",
         about="A limit on the requests that run at once.",
         x="limits",

@@ -97,7 +97,7 @@ def _factor() -> Outcome:
     checked="the five lengths, in tokens",
 )
 def _blind() -> Outcome:
-    rule = routing.CacheAware()
+    rule = routing.SGLANG_0_4_6
     shared = {length: round(float(printed.SHARED) * length) for length in printed.LENGTHS}
     follows = [n for n, part in shared.items() if part > rule.cache_threshold * n]
     return holds_for(
