@@ -248,7 +248,7 @@ def test_a_cache_by_name_is_there_whatever_the_log_says(tmp_path) -> None:
     names = [each.name for each in replay_log(tmp_path, engine="vllm+cache").predictions]
     assert names == ["vllm+cache", "vllm", "vllm-0.11+cache"]
     assert replay_log(tmp_path, engine="vllm").main.name == "vllm"
-    with pytest.raises(InputError, match=r"^engine: got 'restart\+cache'; allowed: vllm\+cache or"):
+    with pytest.raises(InputError, match=r"^engine: got 'restart\+cache'; allowed: vllm\+cache, "):
         replay_log(tmp_path, engine="restart+cache")
 
 
