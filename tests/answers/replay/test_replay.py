@@ -252,6 +252,16 @@ def test_a_cache_by_name_is_there_whatever_the_log_says(tmp_path) -> None:
         replay_log(tmp_path, engine="restart+cache")
 
 
+def test_sglang_with_its_cache_is_its_own_scheduler_beside_the_short_form(tmp_path) -> None:
+    write_log(tmp_path, caching=True)
+    found = replay_log(tmp_path, engine="sglang+cache")
+    assert [(p.name, p.caching) for p in found.predictions] == [
+        ("sglang+cache", True),
+        ("sglang", False),
+    ]
+    assert found.main.duration_s != found.predictions[1].duration_s
+
+
 def test_other_engines_have_no_cache(tmp_path) -> None:
     write_log(tmp_path, caching=True)
     found = replay_log(tmp_path, engine="trtllm-no-evict")
