@@ -15,6 +15,7 @@ from benchmarks import (
     engine,
     enumeration,
     paging,
+    prefix,
     serving,
     study,
     wait,
@@ -38,7 +39,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, caching, paging, study, wait),
+        *(serving, caching, prefix, paging, study, wait),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

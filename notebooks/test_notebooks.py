@@ -179,6 +179,27 @@ assert exceeded < 0.2 * float(delta) * chains.sizes["run"]
 # "a fraction of a prompt at each stage"; "ten times as long and a hundred times as rare"
 assert all(n < Fraction(1, 10) for n in fk.wait.fluid_equilibrium(chats).per_stage)
 """,
+    "07_prefix.ipynb": """
+# "finds everything but what is new"
+whole = runs["all of it"]
+assert (whole.hit_tokens == whole.tokens - 1024).all()
+# "lie close together, and the optimum is far above"
+best, *blind = (curve.hit_rate for curve in study.curves)
+assert np.ptp(blind, axis=0).max() < 0.06 and (best - np.max(blind, axis=0)).max() > 0.2
+# "L-LRU evicts every token just before it comes again": each prompt's own
+assert first(lru) == 44 * (TURNS - 1)
+# "each token misses at most once", in a phase, which is about a turn
+assert set(np.diff(phases)) <= {43, 44}
+assert first(rlt).max() < first(lru) / 4 and first(opt) <= first(rlt).min()
+# "more goes than is needed, and the cache is emptier than its size says"
+assert filled["single tokens"][30:].min() == 1 and filled["whole nodes"][30:].mean() < 0.97
+assert found["whole nodes"] < found["single tokens"]
+# "computes each prefix on every worker"; "computes it once"
+hit = {name: rows[name].mean("hit_rate") for name in names}
+assert min(hit["cache-aware"], hit["lbgr"]) > 2 * max(hit["random"], hit["round-robin"])
+median = {name: rows[name].mean("latency_p50") for name in names}
+assert max(median["cache-aware"], median["lbgr"]) < min(median["random"], median["round-robin"])
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

@@ -180,7 +180,7 @@ def test_commands_shown_exist(command):
         assert name in ("--help", "--version")
         return
     subcommand = group.commands[name]  # pyright: ignore[reportAttributeAccessIssue]
-    options = {text for parameter in subcommand.params for text in parameter.opts}
+    options = {o for p in subcommand.params for o in (*p.opts, *p.secondary_opts)}
     assert {word for word in rest if word.startswith("-")} <= options
 
 

@@ -3,6 +3,7 @@ from .affine import SGLANG_0_4_6 as SGLANG_0_4_6
 from .affine import CacheAware as CacheAware
 from .affine import LinearCost as LinearCost
 from .affine import LinearScore as LinearScore
+from .affine import LoadAware as LoadAware
 from .affinity import affinity_thresholds as affinity_thresholds
 from .affinity import affinity_weights as affinity_weights
 from .batch import Job as Job

@@ -1,7 +1,7 @@
 """Routers that weigh a worker's cache against its load by rules with fixed numbers."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from fluidkv.errors import InputError
 from fluidkv.routing.router import Choice, View, one_of_best
@@ -28,12 +28,13 @@ class CacheAware:
     and more than `balance_rel` times as many. The request then goes to the shortest (of several the
     first). Otherwise it goes to the worker with the longest match if that is more than
     `cache_threshold` of the prompt (which of several: drawn; in SGLang any), else to the worker
-    whose tree is smallest (of several the first).
+    whose tree is smallest, or whose queue is (of several the first).
 
     Args:
         cache_threshold: share of the prompt, from 0 to 1.
         balance_abs: requests, at least 0.
         balance_rel: at least 0.
+        else_least: what is the smallest where there is no match: "tree" or "queue".
 
     Raises:
         InputError: a parameter outside of this.
@@ -44,6 +45,7 @@ class CacheAware:
     cache_threshold: float = 0.5
     balance_abs: int = 32
     balance_rel: float = 1.0001
+    else_least: Literal["tree", "queue"] = "tree"
     label: ClassVar[str] = "cache-aware"
     looks_at_caches: ClassVar[bool] = True
     draws: ClassVar[bool] = True
@@ -53,6 +55,8 @@ class CacheAware:
             raise InputError("cache_threshold", self.cache_threshold, "a share from 0 to 1")
         count("balance_abs", self.balance_abs, least=0)
         at_least_0("balance_rel", self.balance_rel)
+        if self.else_least not in ("tree", "queue"):
+            raise InputError("else_least", self.else_least, "'tree' or 'queue'")
 
     def start(self, workers: int) -> None:
         return None
@@ -63,7 +67,8 @@ class CacheAware:
             return Choice(int(view.pending.argmin()), state)
         if view.hits.max() / view.length > self.cache_threshold:
             return Choice(one_of_best(view.hits, view.draws[0]), state)
-        return Choice(int(view.tree.argmin()), state)
+        least = view.tree if self.else_least == "tree" else view.pending
+        return Choice(int(least.argmin()), state)
 
     def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
         return state
@@ -73,8 +78,9 @@ SGLANG_0_4_6 = CacheAware(0.5, 32, 1.0001)
 """The defaults of its Python binding in the time of SGLang 0.4.6, with trees of at most 2^24
 characters that are cut back every 60 s: those that Routing compares with, as far as it says."""
 
-SGLANG = CacheAware(0.3, 64, 1.5)
-"""The defaults of its command line later in 2025, with 2^26 characters and 120 s."""
+SGLANG = CacheAware(0.3, 64, 1.5, "queue")
+"""The defaults of its command line later in 2025, with 2^26 characters and 120 s; what matches
+nothing goes to the shortest queue since pull request 14650 (December 2025)."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +118,45 @@ class LinearScore:
         shortest = view.pending.min()
         place = (view.pending - shortest) / max(1, int(view.pending.max() - shortest))
         score = self.affinity * (view.hits / view.length) - self.load * place
+        return Choice(one_of_best(score, view.draws[0]), state)
+
+    def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:
+        return state
+
+
+@dataclass(frozen=True)
+class LoadAware:
+    """The highest of (share of the prompt in the cache) - beta x (load above the mean, over it).
+
+    Load is requests not finished, and the mean counts as at least 1. So with beta 1 a worker with
+    twice the mean is worth a whole prompt less. Load above the mean is at most the number of
+    workers less 1, when one has everything: with beta below (share in the cache) / (workers - 1)
+    it is never heard. Which of several workers with the highest score: drawn.
+
+    Args:
+        beta: weight of load, at least 0.
+
+    Raises:
+        InputError: a weight below 0 or not finite.
+
+    Source: `loadaware` of vLLM's production-stack (pull request 1035, 2026), whose default is 1.
+    """
+
+    beta: float = 1.0
+    label: ClassVar[str] = "load-aware"
+    looks_at_caches: ClassVar[bool] = True
+    draws: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        at_least_0("beta", self.beta)
+
+    def start(self, workers: int) -> None:
+        return None
+
+    def route(self, state: None, view: View) -> Choice:
+        mean = view.pending.mean()
+        above = (view.pending - mean) / max(1.0, float(mean))
+        score = view.hits / view.length - self.beta * above
         return Choice(one_of_best(score, view.draws[0]), state)
 
     def finished(self, state: None, ticket: Any, *, now: float, latency: float) -> None:

@@ -50,7 +50,7 @@ def test_no_policy_exceeds_the_best_nor_the_best_what_never_evicts(trie: Trie) -
     assert (np.diff(found.mean(Policy.OPT)) >= 0).all()
 
 
-def test_whole_nodes_have_sglangs_policies() -> None:
+def test_whole_nodes_have_sglangs_policies_and_those_that_draw() -> None:
     of = case(7, nodes=True)
     found = hit_curves(of.trie, [of.capacity], of="units")
     assert set(found.rates) == {*POLICIES, Policy.RLT, Policy.RANDOM}

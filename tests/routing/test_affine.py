@@ -3,7 +3,7 @@
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.routing import CacheAware, LinearCost, LinearScore
+from fluidkv.routing import SGLANG, CacheAware, LinearCost, LinearScore, LoadAware
 from tests.routing.views import view
 
 # --- SGLang's thresholds --------------------------------------------------------------------------
@@ -51,6 +51,12 @@ def test_the_draw_decides_among_equal_matches():
     assert chosen == {0, 2}
 
 
+def test_without_a_match_the_shortest_queue_in_later_versions():
+    seen = view(tree=(8, 5, 5), pending=(3, 4, 2))
+    assert CacheAware().route(None, seen).worker == 1
+    assert SGLANG.route(None, seen).worker == 2
+
+
 # --- linear ---------------------------------------------------------------------------------------
 
 
@@ -75,6 +81,17 @@ def test_the_cost_is_what_is_to_be_computed_and_what_is_there():
     assert LinearCost(0.0).route(None, seen).worker == 0  # 500, 900, 600
 
 
+def test_load_above_the_mean_takes_off_a_share_of_a_prompt():
+    # The mean is 4: relative loads 1, -1/2, -1/2; shares 1, 0.4, 0.
+    seen = view(1000, hits=(1000, 400, 0), pending=(8, 2, 2))
+    assert LoadAware(1.0).route(None, seen).worker == 1  # 0, 0.9, 0.5
+    assert LoadAware(0.3).route(None, seen).worker == 0  # 0.7, 0.55, 0.15
+    # The mean counts as at least 1: relative loads 2/3, -1/3, -1/3.
+    seen = view(1000, hits=(1000, 0, 0), pending=(1, 0, 0))
+    assert LoadAware(0.9).route(None, seen).worker == 0  # 0.4 against 0.3
+    assert LoadAware(1.1).route(None, seen).worker != 0
+
+
 @pytest.mark.parametrize(
     ("make", "argument"),
     [
@@ -87,6 +104,11 @@ def test_the_cost_is_what_is_to_be_computed_and_what_is_there():
         (lambda: LinearScore(affinity=-1), "affinity"),
         (lambda: LinearScore(load=float("inf")), "load"),
         (lambda: LinearCost(overlap=-1), "overlap"),
+        (lambda: LoadAware(beta=-1), "beta"),
+        (
+            lambda: CacheAware(else_least="cost"),  # pyright: ignore[reportArgumentType]
+            "else_least",
+        ),
     ],
 )
 def test_a_parameter_out_of_range_is_one_line(make, argument):

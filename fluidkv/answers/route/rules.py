@@ -10,6 +10,7 @@ from fluidkv.routing import (
     LeastLoaded,
     LinearCost,
     LinearScore,
+    LoadAware,
     PowerOfTwo,
     Random,
     RoundRobin,
@@ -24,6 +25,7 @@ ROUTERS: dict[str, Router] = {
     "cache-aware": SGLANG,
     "cache-aware-0.4.6": SGLANG_0_4_6,
     "linear-score": LinearScore(),
+    "load-aware": LoadAware(),
     "linear-cost": LinearCost(),
     "lbgr": LBGR(),
 }

@@ -77,7 +77,8 @@ _AtOnce = Annotated[
 ]
 _ROUTER_HELP = (
     "NAME or NAME:PARAMETER=VALUE,...: random, round-robin, least-loaded, two-choices, "
-    r"cache-aware, cache-aware-0.4.6, linear-score, linear-cost, lbgr; repeatable. \[default: all]"
+    "cache-aware, cache-aware-0.4.6, linear-score, load-aware, linear-cost, lbgr; repeatable. "
+    r"\[default: all]"
 )
 _Router = Annotated[list[str] | None, option("--router NAME", str, _ROUTER_HELP, _ROUTER)]
 _BELIEF = (

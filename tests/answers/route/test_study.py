@@ -88,7 +88,9 @@ def test_json_is_plain_and_without_numbers_that_json_lacks():
 
 def test_routers_by_name():
     assert router_of("cache-aware-0.4.6") == CacheAware(0.5, 32, 1.0001)
-    assert router_of("cache-aware:cache_threshold=0.2,balance_abs=8") == CacheAware(0.2, 8, 1.5)
+    assert router_of("cache-aware:cache_threshold=0.2,balance_abs=8") == CacheAware(
+        0.2, 8, 1.5, "queue"
+    )
     assert router_of("lbgr:step=nlms,rate=0.5") == LBGR(step="nlms", rate=0.5)
     for wrong in ("fastest", "cache-aware:balance_abs", "random:x=1", "lbgr:step"):
         with pytest.raises(InputError) as caught:
