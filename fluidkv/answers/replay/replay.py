@@ -172,9 +172,6 @@ def replay_log(
         if on_run is not None:
             on_run(name)
         run = _run(requests, rules, limits, clock_fit, caching)
-        if run.status.item() != RunStatus.DONE.name:
-            said = f"memory in which {name} ends: {int(run.served)} of {len(requests)} were served"
-            raise InputError("capacity", limits.capacity, said)
         account = of_run(run, log, points.duration_s)
         return Prediction(
             name=name,
@@ -318,10 +315,17 @@ def _part(log: VllmLog, points: TickPoints, half: Half) -> _Part:
 def _run(
     requests: Requests, rules: EngineRules, limits: Limits, fit: ClockFit, caching: bool
 ) -> xr.Dataset:
+    """The run; refused where it gets stuck, since requests without an end have no times."""
     if caching:
-        return serve_caching(requests, rules, limits, fit.clock)
-    # One run of some thousand iterations is over before a compiled engine would have compiled.
-    return serve(requests, rules, limits, clock=fit.clock, backend="reference")
+        run = serve_caching(requests, rules, limits, fit.clock)
+    else:
+        # One run of some thousand iterations is over before a compiled engine would have compiled.
+        run = serve(requests, rules, limits, clock=fit.clock, backend="reference")
+    if run.status.item() != RunStatus.DONE.name:
+        served = f"{int(run.served)} of {len(requests)} requests"
+        said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {served}"
+        raise InputError("capacity", limits.capacity, said)
+    return run
 
 
 def _errors(account: Account, measured: Account, log: VllmLog, part: _Part) -> Errors:
