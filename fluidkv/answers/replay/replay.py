@@ -322,7 +322,7 @@ def _run(
         # One run of some thousand iterations is over before a compiled engine would have compiled.
         run = serve(requests, rules, limits, clock=fit.clock, backend="reference")
     if run.status.item() != RunStatus.DONE.name:
-        served = f"{int(run.served)} of {len(requests)} requests"
+        served = f"{int(run.served.item())} of {len(requests)} requests"
         said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {served}"
         raise InputError("capacity", limits.capacity, said)
     return run

@@ -8,7 +8,9 @@ import pytest
 from fluidkv.answers.replay import as_dataset, as_dict, replay_log, tables
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.fit import ClockFit
+from fluidkv.serving.limits import Limits
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
 REAL = "vllm_rtx4090_llama31_8b"
@@ -260,6 +262,15 @@ def test_sglang_with_its_cache_is_its_own_scheduler_beside_the_short_form(tmp_pa
         ("sglang", False),
     ]
     assert found.main.duration_s != found.predictions[1].duration_s
+
+
+def test_a_run_that_gets_stuck_is_refused(tmp_path) -> None:
+    """SGLang admits by 4,096 outputs at most; the long request outgrows the memory."""
+    table = Requests([10] * 9, [50] * 8 + [5000], arrival=np.arange(9.0))
+    write_log(tmp_path, table=table, limits=Limits(6400, 16, 64, 2048))
+    allowed = r"memory in which sglang .* serves all: it gets stuck after 8 of 9 requests"
+    with pytest.raises(InputError, match=f"^capacity: got 4608; allowed: {allowed}"):
+        replay_log(tmp_path, engine="sglang+cache", capacity=4608)
 
 
 def test_other_engines_have_no_cache(tmp_path) -> None:
