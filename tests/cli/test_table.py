@@ -38,7 +38,7 @@ def test_text_and_json_have_the_same_numbers_in_80_columns(capsys):
 def test_tables_that_are_elsewhere_are_said_to_be(capsys):
     assert main(["table", "x"]) == 2
     said = capsys.readouterr().err
-    assert "table: got 'x'; allowed: 1, 2, 3, 6, 7; others" in said
+    assert "table: got 'x'; allowed: 1, 2, 3, 6, 7, routing.2, routing.3; others" in said
     assert "others are claims: fluidkv verify congestion.table-4" in said
     for number in (4, 5, 8):
         assert select([f"congestion.table-{number}"])

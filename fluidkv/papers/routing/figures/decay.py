@@ -7,7 +7,7 @@ import numpy as np
 
 from fluidkv import routing
 from fluidkv.figures.figure import Canvas, Data, Figure
-from fluidkv.figures.style import name_axes
+from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.routing.figures import sweeps
 from fluidkv.papers.routing.figures.sweeps import draw_line, listed, plain_numbers
 from fluidkv.papers.routing.instances.setting import half, half_documents
@@ -59,19 +59,21 @@ def draw(data: Data, canvas: Canvas) -> None:
     left.legend(handles[::2], labels[::2])
     places = data["reading.gsp.x"]
     for at, (name, label, shade) in enumerate(
-        (("gsp", "generated prefixes, 12/s", "#0072B2"), ("documents", "documents, 8/s", "#D55E00"))
+        (("gsp", "generated prefixes, 12/s", BLUE), ("documents", "documents, 8/s", ORANGE))
     ):
         middle, low, high = (
             data[f"reading.{name}.latency_p95{end}"] for end in ("", "_low", "_high")
         )
-        right.bar(
-            places + 0.4 * at - 0.2,
+        right.errorbar(
+            places + 0.2 * at - 0.1,
             middle,
-            0.4,
+            yerr=np.stack([middle - low, high - middle]),
             color=shade,
             label=label,
-            yerr=np.stack([middle - low, high - middle]),
-            error_kw={"linewidth": 0.8},
+            linestyle="none",
+            marker="os"[at],
+            markersize=5,
+            elinewidth=1.0,
         )
     name_axes(right, y="P95 latency, s", title="LBGR + RLT, as it may be read", log="y")
     plain_numbers(right, "y")

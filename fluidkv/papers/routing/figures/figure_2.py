@@ -96,9 +96,10 @@ def caption(data: Data) -> str:
         "workers. Half of each: 64 groups, 64 clients, 256 documents, 100,000 tokens a worker. "
         f"{sweeps.told(SEEDS).replace('lines', 'marks').replace('bands', 'bars')} Latency of "
         f"Cache-Aware + LRU over that of LBGR + RLT, median and P95: {rows}. The paper's "
-        "averages over four workloads: 11.96 and 2.03; over Random + LRU 30.9. Documents at 12 requests/s are more than our servers "
-        "can compute under any of these methods; what LBGR loses there its residual loses, as "
-        "without one it is level with Cache-Aware (Figure 14, right)."
+        "averages over four workloads: 11.96 and 2.03; over Random + LRU 30.9. Documents at 12 "
+        "requests/s are more than our servers can compute under any of these methods; what LBGR "
+        "loses there its residual loses, as without one it is level with Cache-Aware (Figure 14, "
+        "right)."
     )
 
 

@@ -67,7 +67,7 @@ def _documents(data: Data) -> str:
 FIGURES = (
     Figure(
         id="routing_figure_3",
-        title="Conversations: caches hold them all; the slower the servers, the larger is the gap",
+        title="Conversations fit the caches: a lead where servers are short of what is asked",
         source="Routing, Figure 3",
         parameters=sweeps.parameters(POINTS[3]),
         size=(8.5, 6.2),

@@ -13,7 +13,7 @@ WORKERS = (2, 4, 6, 8, 10)
 CAPACITIES = {50: 61_739, 60: 98_593, 70: 135_448, 80: 172_302, 90: 209_157}
 """Per cent of an L40's memory with the weights -> KV tokens (`routing.figure-7.percentage`)."""
 RATIOS = (0.3, 0.5, 0.7, 0.9)
-QUERIES = (4, 8, 16, 32, 64, 128)
+QUERIES = (4, 8, 16, 32, 64)
 
 POINTS: dict[int, list[Point]] = {
     5: [(rate, half(rate=rate)) for rate in RATES],
@@ -98,7 +98,7 @@ FIGURES = (
         11,
         "The more requests, the longer the queue of a saturated server: the lead grows with them",
         "requests of each group",
-        about="From 256 to 8,192 requests in all.",
+        about="From 256 to 4,096 requests in all; the paper goes to 128 of a group.",
         x="group sizes",
         paper="The paper: LBGR + RLT is ahead at almost all sizes, and ever further.",
         log=True,

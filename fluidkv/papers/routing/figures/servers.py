@@ -13,6 +13,7 @@ from fluidkv.papers.routing.instances.setting import (
     Setting,
 )
 
+SEEDS = (0, 1, 2, 3)
 OUTPUTS = (4, 16, 64, 128)
 AT_ONCE = (1, 4, 16, 64)
 NAMES = ("cache-aware+lru", "cache-aware-0.3+lru", "cache-aware+rlt", "lbgr+lru", "lbgr+rlt")
@@ -23,9 +24,7 @@ POINTS: dict[int, list[Point]] = {
 }
 
 
-def data(
-    number: int, points: Sequence[Point] | None = None, seeds: Sequence[int] = sweeps.SEEDS
-) -> Data:
+def data(number: int, points: Sequence[Point] | None = None, seeds: Sequence[int] = SEEDS) -> Data:
     """As `sweeps.sweep`."""
     return sweeps.sweep(points or POINTS[number], seeds=seeds, names=NAMES)
 
@@ -43,7 +42,7 @@ def _caption(data: Data, *, about: str, x: str, paper: str) -> str:
         f"{1e3 * pass_s:.0f} ms, {1e6 * cached:.2f} us for each token in its cache and "
         f"{1e3 * computed:.2f} ms for each of a prompt. 128 groups of 32 requests "
         f"that share half of a prompt, 4 workers of 200,000 tokens, 12 requests/s; "
-        f"{len(sweeps.SEEDS)} draws, bands the range. "
+        f"{len(SEEDS)} draws, bands the range. "
         f"At {x} {listed(data['x'], 'g')}, Cache-Aware + LRU has {low} times the median "
         f"latency of LBGR + RLT, {high} times its P95, and {gains} times the median of Cache-Aware "
         f"+ RLT. {paper}"
@@ -57,6 +56,7 @@ def _figure(number: int, title: str, axis: str, *, about: str, x: str, paper: st
         source=f"Routing, Figure {number}",
         parameters={
             **sweeps.parameters(POINTS[number]),
+            "seeds": list(SEEDS),
             "clock": list(SERVER_CLOCK),
             "chunk": CHUNK,
         },
@@ -70,7 +70,7 @@ def _figure(number: int, title: str, axis: str, *, about: str, x: str, paper: st
 FIGURES = (
     _figure(
         12,
-        "Output length",
+        "Whole servers: a lead that longer outputs make smaller, and turn in throughput",
         "output tokens of each request",
         about="Answers from 4 to 128 tokens.",
         x="lengths",

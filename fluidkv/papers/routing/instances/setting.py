@@ -156,7 +156,7 @@ def measured(setting: Setting, method: str, seed: int) -> dict[str, float]:
     traffic = _traffic(setting.workload, setting.options, seed)
     router = setting.router or chosen.router()
     if setting.server is None:
-        service = routing.Service(missed=setting.seconds)
+        service = routing.Service(cached=0.0, missed=setting.seconds, output=0.0)
         fleet = routing.Fleet(setting.workers, setting.capacity, chosen.policy, service)
         run = routing.route(traffic, fleet, router, seed=seed)
     else:

@@ -4,6 +4,7 @@ from types import ModuleType
 
 from fluidkv.papers.routing.claims.experiments import (
     one_worker,
+    servers,
     settings,
     simulated,
     table_2,
@@ -16,5 +17,6 @@ MODULES: tuple[ModuleType, ...] = (
     table_3,
     one_worker,
     simulated,
+    servers,
 )
 """In the order of the paper; each has its `CLAIMS`."""
