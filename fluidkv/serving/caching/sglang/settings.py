@@ -9,9 +9,6 @@ from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.limits import UNLIMITED, Limits
 
-VERSION = "0.5.23"
-"""Of SGLang, whose public source and recorded steps this is compared with."""
-
 FIRST_RATIO, LEAST_SHARE, DECAY_STEPS = 0.7, 0.14, 600
 """The new-token ratio starts at 0.7 conservativeness, and sinks to 0.14 of that in 600 passes."""
 
