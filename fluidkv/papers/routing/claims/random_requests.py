@@ -75,7 +75,7 @@ def _expected(case: Case, count: int) -> Fraction:
 
 
 @CLAIMS.over(
-    Range("N = 2, 3, 4; n up to 4 requests, beta = 1, 2",
+    Range("B = 1 ... 6 with N = 2, 3, 4; n up to 4 requests, beta = 1, 2, 3",
           lambda: ((*case, n) for n in range(1, 5)
                    for case in (*_cases(batches=False, most=4), *_cases(batches=True, most=4)))),
     "equations-18-and-27",
@@ -99,7 +99,7 @@ def _eq_18(capacity: int, shortest: int, size: int, n: int) -> bool | str:
 
 
 @CLAIMS.over(
-    Range("N = 2, 3, 4; n up to 4 requests, beta = 1, 2",
+    Range("B = 1 ... 6 with N = 2, 3, 4; n up to 4 requests, beta = 1, 2, 3",
           lambda: ((*case, n) for n in range(1, 5)
                    for case in (*_cases(batches=False, most=4), *_cases(batches=True, most=4)))),
     "equations-18-and-27.used",
@@ -115,7 +115,7 @@ def _eq_18_used(capacity: int, shortest: int, size: int, n: int) -> bool | Seen:
 
 
 @CLAIMS.over(
-    Range("N = 2, 3; all sequences of up to 6 requests, beta = 1, 2",
+    Range("B = 1 ... 4 with N = 2, 3; all sequences of up to 6 requests, beta = 1, 2, 3",
           lambda: ((*case, each)
                    for case in (*_cases(batches=False, most=3), *_cases(batches=True, most=3))
                    if case[0] < 5 for n in range(1, 7)

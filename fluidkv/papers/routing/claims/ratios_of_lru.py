@@ -90,7 +90,7 @@ def _theorem_4_exact(capacity: int, shortest: int, forest: tuple[Token, ...]) ->
 
 
 @CLAIMS.over(
-    Range("B = 1 ... 6, L = 1 ... B", lambda: ((b, least) for b in range(1, 7)
+    Range("B = 1 ... 6, B - L = 0 ... 4", lambda: ((b, least) for b in range(1, 7)
                                                for least in range(1, b + 1) if b - least < 5)),
     "theorem-4.lower",
     "Theorem 4, lower bound",
