@@ -28,7 +28,7 @@ class Traffic:
     Args:
         requests: with their times, seconds.
         prompts: of the same requests, in the same order.
-    XX
+    Raises:
         InputError: prompts of other lengths than the table says, whole nodes.
     """
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from fluidkv.answers import binned_load, mix_answer, pulse_answer, read_files, replay_records
+from fluidkv.answers import (
+    binned_load,
+    cache_study,
+    mix_answer,
+    prompted_generator,
+    pulse_answer,
+    read_files,
+    replay_records,
+)
 from fluidkv.answers.wait.study import wait_study
 from fluidkv.cli import main
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
@@ -52,6 +60,10 @@ ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
     "oracle": (
         str(OURS),
         lambda: [each.as_dict() for each in replay_records(read_files([str(OURS)]))],
+    ),
+    "cache": (
+        "--generator loop --capacity 6 --no-answers --seeds 2",
+        lambda: cache_study(prompted_generator("loop"), [6], answers=False, seeds=2).as_dict(),
     ),
     "wait": (
         "--preset alpaca --rate 5 --bins 4 --clock vidur-llama3-8b-a100 --capacity 41408 "

@@ -3,7 +3,7 @@
 from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
-    Mutant("routing.table-3.caches.tokens", 'TOKENS, "rlt", _RLT', 'NODES, "lru", 20.0', "def _to"),
+    Mutant("routing.table-3.caches.tokens", "> _ABOUT", "> _ABOUT // 10", "def _tokens"),
     Mutant("routing.table-3.caches.nodes", ">= _RLT", ">= 30", "def _nodes"),
     Mutant("routing.table-3.caches.both", '(TOKENS, "rlt"', '(NODES, "rlt"', "def _both"),
     Mutant("routing.table-3.caches.ahead", "rlt.min() > lru", "rlt.min() < lru", "def _ahead"),
