@@ -28,8 +28,8 @@ class Traffic:
     Args:
         requests: with their times, seconds.
         prompts: of the same requests, in the same order.
-        granularity: units in which a plain worker caches; engines have their own.
-        answers: whether a plain worker caches answers behind their prompts.
+        granularity: what two prompts can share, and what is evicted at once.
+        answers: whether answers are cached behind their prompts.
 
     Raises:
         InputError: prompts of other lengths than the table says, whole nodes.

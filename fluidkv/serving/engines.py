@@ -125,6 +125,14 @@ ENGINES: dict[str, EngineRules] = {
 }
 
 
+CACHE = "+cache"
+"""After the name of an engine: with its prefix cache."""
+
+_CACHED = tuple(f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, SGLANG))
+WITH_CACHE = f"{', '.join(_CACHED[:-1])} or {_CACHED[-1]}"
+"""The engines that have one, as an error lists them."""
+
+
 def engine(name: str | EngineRules) -> EngineRules:
     """The rules of a named engine; rules are returned as they are.
 
@@ -133,13 +141,12 @@ def engine(name: str | EngineRules) -> EngineRules:
     """
     if isinstance(name, EngineRules):
         return name
-    if name not in ENGINES:
+    if name in _CACHED:
+        rules = name.removesuffix(CACHE)
+        raise InputError("engine", name, f"{rules}, its rules alone; `serve` takes {name}")
+    if not isinstance(name, str) or name not in ENGINES:
         raise InputError("engine", name, f"one of {', '.join(ENGINES)}")
     return ENGINES[name]
-
-
-CACHE = "+cache"
-"""After the name of an engine: with its prefix cache."""
 
 
 def with_cache(name: str | EngineRules) -> tuple[EngineRules, bool]:
@@ -148,11 +155,8 @@ def with_cache(name: str | EngineRules) -> tuple[EngineRules, bool]:
     Raises:
         InputError: an unknown name; a cache for an engine other than vLLM and SGLang.
     """
-    if isinstance(name, EngineRules) or not name.endswith(CACHE):
+    if not isinstance(name, str) or not name.endswith(CACHE):
         return engine(name), False
-    rules = engine(name.removesuffix(CACHE))
-    known = (VLLM, VLLM_0_11, SGLANG)
-    if rules not in known:
-        names = [f"{each.name}{CACHE}" for each in known]
-        raise InputError("engine", name, f"{', '.join(names[:-1])} or {names[-1]}")
-    return rules, True
+    if name not in _CACHED:
+        raise InputError("engine", name, WITH_CACHE)
+    return ENGINES[name.removesuffix(CACHE)], True

@@ -17,7 +17,7 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import CACHE, with_cache
+from fluidkv.serving.engines import WITH_CACHE, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
@@ -109,7 +109,7 @@ def serve(
     if caching:
         return serve_caching(requests, rules, limits, clock, prompts, **how)
     if prompts is not None:
-        raise InputError("prompts", "given", f"None, or an engine with a cache: 'vllm{CACHE}'")
+        raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
     return _serve(requests, rules, limits, clock, start, **how)
 
 

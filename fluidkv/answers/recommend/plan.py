@@ -25,7 +25,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import CACHE, with_cache
+from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
@@ -94,10 +94,6 @@ def planned(
     now = replace(now, clients=demand.clients)
     workload = source.workload() if isinstance(source, Trace) else source
     check_options(rules, demand, caching, clock, slos, now, candidates)
-    if caching and demand.kind not in ("replay", "rate"):
-        raise InputError(
-            "engine", f"{rules.name}{CACHE}", f"{rules.name}, or a demand with a rate or a replay"
-        )
     if demand.kind != "replay":
         check_memory(rules, limits, workload)
     equilibrium = equilibrium_of(workload, limits.capacity)

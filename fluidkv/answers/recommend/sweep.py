@@ -95,8 +95,8 @@ def recommend_settings(
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
             without times or without a clock in seconds; an SLO on times since arrival where all
             requests wait from the start; one on times to first token with a clock on which prefill
-            costs nothing; a cache where requests wait from the start or clients ask again; too few
-            requests for a run as long as the longest answer there; too many runs.
+            costs nothing; too few requests for a run as long as the longest answer where all wait
+            from the start; too many runs.
     """
     plan = planned(
         source,
@@ -126,16 +126,16 @@ def _runs(
     settings = [setting for setting in plan.settings for _ in plan.tables]
     served = plan.tables * len(plan.settings)
     limits = [limits_of(plan.limits, setting) for setting in settings]
+    clients = [setting.clients for setting in settings]
     if plan.caching:
-        found = _serve_caching(served, plan.rules, limits, plan.clock, on_progress)
-        statuses = [RunStatus.DONE.name] * len(served)
+        found, statuses = _serve_caching(plan, served, limits, clients, on_progress)
     else:
         run = serve(
             served,
             plan.rules,
             limits,
             clock=plan.clock,
-            clients=[setting.clients for setting in settings],
+            clients=clients,
             iterations=plan.horizon,
             every=plan.every,
             backend=backend,
@@ -185,23 +185,34 @@ def _answer(
 
 
 def _serve_caching(
+    plan: Plan,
     tables: Sequence[Requests],
-    rules: EngineRules,
     limits: Sequence[Limits],
-    clock: IterationClock,
+    clients: Sequence[int | None],
     on_progress: Callable[[int, int], None] | None,
-) -> xr.Dataset:
-    """Metrics of runs with a prefix cache, one after the other: one at a time is in memory."""
-    found = []
-    for number, (requests, memory) in enumerate(zip(tables, limits, strict=True), 1):
-        found.append(metrics(serve_caching(requests, rules, memory, clock)))
+) -> tuple[xr.Dataset, list[str]]:
+    """Metrics and ends of runs with a prefix cache, one by one: one at a time is in memory."""
+    found, statuses = [], []
+    given = zip(tables, limits, clients, strict=True)
+    for number, (requests, memory, population) in enumerate(given, 1):
+        run = serve_caching(
+            requests,
+            plan.rules,
+            memory,
+            plan.clock,
+            clients=population,
+            iterations=plan.horizon,
+            every=plan.every,
+        )
+        found.append(_metrics(run, plan.warm_up))
+        statuses += run.status.values.tolist()
         if on_progress is not None:
             on_progress(number, number * len(requests))
     columns = {
         name: ("run", np.concatenate([each[name].values for each in found]), column.attrs)
         for name, column in found[0].data_vars.items()
     }
-    return xr.Dataset(columns, attrs=found[0].attrs)
+    return xr.Dataset(columns, attrs=found[0].attrs), statuses
 
 
 def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:

@@ -24,6 +24,7 @@ from fluidkv.answers.replay.account import (
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.errors import InputError
+from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
@@ -152,7 +153,7 @@ def replay_log(
         InputError: what the readers refuse; times that go backwards; ticks that end before the
             requests do; a capacity or block size that neither is given nor in
             meta.json; a given one of which blocks do not make up the capacity; a log whose half has
-            no tick to fit a clock on.
+            no tick to fit a clock on; a run that gets stuck.
     """
     log, server = _log(Path(source)), read_vllm_server(source)
     limits = _limits(server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
@@ -283,11 +284,12 @@ def _ways(
     """Rules, and whether there is a cache: as the server was set; without; by the other version."""
     logged, caching = rules_of_server(server)
     rules, asked = (logged, False) if engine is None else with_cache(engine)
-    caching = caching or asked
-    if rules not in (VLLM, VLLM_0_11):
-        return ((rules, False),)
-    other = VLLM_0_11 if rules is VLLM else VLLM
-    return ((rules, caching), *(((rules, False),) if caching else ()), (other, caching))
+    of_vllm = rules in (VLLM, VLLM_0_11)
+    caching = asked or (caching and of_vllm)
+    ways = ((rules, True), (rules, False)) if caching else ((rules, False),)
+    if not of_vllm:
+        return ways
+    return (*ways, (VLLM_0_11 if rules is VLLM else VLLM, caching))
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,10 +315,17 @@ def _part(log: VllmLog, points: TickPoints, half: Half) -> _Part:
 def _run(
     requests: Requests, rules: EngineRules, limits: Limits, fit: ClockFit, caching: bool
 ) -> xr.Dataset:
+    """The run; refused where it gets stuck, since requests without an end have no times."""
     if caching:
-        return serve_caching(requests, rules, limits, fit.clock)
-    # One run of some thousand iterations is over before a compiled engine would have compiled.
-    return serve(requests, rules, limits, clock=fit.clock, backend="reference")
+        run = serve_caching(requests, rules, limits, fit.clock)
+    else:
+        # One run of some thousand iterations is over before a compiled engine would have compiled.
+        run = serve(requests, rules, limits, clock=fit.clock, backend="reference")
+    if run.status.item() != RunStatus.DONE.name:
+        served = f"{int(run.served.item())} of {len(requests)} requests"
+        said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {served}"
+        raise InputError("capacity", limits.capacity, said)
+    return run
 
 
 def _errors(account: Account, measured: Account, log: VllmLog, part: _Part) -> Errors:

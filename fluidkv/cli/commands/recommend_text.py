@@ -8,6 +8,7 @@ from fluidkv.answers.recommend.frontier import KNOBS, MARGIN, RULE, Setting, dif
 from fluidkv.cli.commands.recommend_runs import simulated_rows
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page, Row
+from fluidkv.serving.engines import SGLANG
 
 _ROWS = 12  # of the frontier; --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above
@@ -38,8 +39,7 @@ def say_recommendation(
         version: of the engine whose log was read.
     """
     at = f"{name} at " if name else ""
-    cache = ", prefix cache for preempted requests" if found.caching else ""
-    page.title(f"{at}{found.limits.capacity:,} KV tokens, rules of {found.engine.label}{cache}")
+    page.title(f"{at}{found.limits.capacity:,} KV tokens, rules of {_rules(found)}")
     page.heading("As it is now")
     page.rows([("settings", _setting(found, 0)), *_results(found, 0)])
     _measured(page, found)
@@ -49,6 +49,15 @@ def say_recommendation(
     _frontier(page, found)
     page.heading("What was run")
     page.rows([*notes, *simulated_rows(found)])
+
+
+def _rules(found: Recommendation) -> str:
+    """Whose; and what a cache among them is."""
+    if not found.caching:
+        return found.engine.label
+    own = found.engine == SGLANG
+    what = "its own scheduler and tree" if own else "prefix cache for preempted requests"
+    return f"{found.engine.label}, {what}"
 
 
 # --- the pick -----------------------------------------------------------------------------------

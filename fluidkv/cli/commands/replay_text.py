@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from fluidkv.cli.page.page import Page, Row, Said
+from fluidkv.serving.engines import SGLANG
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import RelativeError, Replay, SeriesError
@@ -201,7 +202,12 @@ def _period(period_s: float | None) -> str:
 
 def _words(found: "Replay") -> Sequence[Said]:
     lines = [""]
-    if any(p.caching for p in found.predictions):
+    if found.main.rules == SGLANG and found.main.caching:
+        lines += [
+            f"{found.main.name}: SGLang's own scheduler with its prefix tree, where nobody begins",
+            f"like another; {SGLANG.name} is a short form of it.",
+        ]
+    elif any(p.caching for p in found.predictions):
         lines += [
             "+cache: a preempted request that comes back finds the blocks of its own",
             "beginning that nobody took; without, it computes all of them again.",

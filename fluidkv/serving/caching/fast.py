@@ -7,12 +7,14 @@ counts and times are those of `vllm`, iteration by iteration and bit by bit.
 
 from collections import deque
 
+from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast_pool import FastPool
 from fluidkv.serving.caching.fast_request import GONE, Decodes, FastRequest
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -20,7 +22,12 @@ from fluidkv.serving.rules import EngineRules, Gate
 
 
 class FastEngine:
-    """As `VllmEngine`; `names` may be given where many engines serve one table."""
+    """As `VllmEngine`.
+
+    Args:
+        names: of the blocks of `prompts`, which then is not looked at: many engines may have them
+            in common.
+    """
 
     def __init__(
         self,
@@ -38,6 +45,10 @@ class FastEngine:
         check_fits(requests, rules, limits)
         if names is None:
             names = BlockNames(checked_prompts(requests, prompts), limits.block_size)
+        if (names.requests, names.block_size) != (len(requests), limits.block_size):
+            found = f"{names.requests} requests in blocks of {names.block_size}"
+            allowed = f"those of {len(requests)} in blocks of {limits.block_size}"
+            raise InputError("names", found, allowed)
         self.requests, self.rules, self.limits, self.clock = requests, rules, limits, clock
         self.clients, self.names = clients, names
         self.decodes = Decodes()
@@ -47,6 +58,7 @@ class FastEngine:
             FastRequest(index, inputs, outputs, arrival, self.decodes)
             for index, (inputs, outputs, arrival) in enumerate(rows)
         ]
+        self._offers = Offers(self.all, by_table=not offered)
         self.now = 0.0
         self.arrived = len(self.all) if offered else 0
         self.done = 0
@@ -83,7 +95,7 @@ class FastEngine:
 
     def offer(self, index: int) -> None:
         """A request joins the queue; the clock of an idle engine goes on to its arrival."""
-        request = self.all[index]
+        request = self._offers.take(index, self, stuck=self.stuck)
         if self.idle:
             self.now = max(self.now, request.arrival)
         self.waiting.append(request)

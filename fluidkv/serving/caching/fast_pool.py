@@ -11,7 +11,6 @@ class FastPool:
     """As `BlockPool`, with a number for each text (`BlockNames`)."""
 
     def __init__(self, blocks: int) -> None:
-        self.blocks = blocks
         self.line = OrderedDict.fromkeys(range(blocks))
         self.holders = [0] * blocks
         self.names = [_NOTHING] * blocks

@@ -32,6 +32,11 @@ class BlockNames:
         for blocks in self._longest:
             self._first.append(self._first[-1] + blocks)
 
+    @property
+    def requests(self) -> int:
+        """Of the table."""
+        return len(self._rows)
+
     def __len__(self) -> int:
         """Different blocks of the table."""
         return self._first[-1]

@@ -20,8 +20,7 @@ from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
 from fluidkv.serving.checks import check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import SGLANG
-from fluidkv.serving.engines import engine as named
+from fluidkv.serving.engines import SGLANG, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
@@ -42,14 +41,14 @@ def serve_caching(
 ) -> xr.Dataset:
     """Serve requests by vLLM or SGLang with its prefix cache, until all are done or to a horizon.
 
-    As `serve`, for rules instead of a name with "+cache". "auto" takes the fast engine,
+    As `serve`, for rules, or a name with "+cache" or without. "auto" takes the fast engine,
     "reference" the literal one; they agree. SGLang's rules stand for its own scheduler here, with
     the options that `SglangSettings` has by default; `serve_sglang` takes others.
 
     Raises:
         InputError: as `serve`.
     """
-    rules = named(engine)
+    rules, _ = with_cache(engine)
     if rules == SGLANG:
         several = one_each({"limits": limits})["limits"]
         return serve_sglang(

@@ -12,6 +12,7 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.pool import BlockPool
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
+from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -69,6 +70,7 @@ class VllmEngine(Engine):
         self.admissions: list[tuple[int, int, int]] = []
         self.preempted: list[int] = []
         self.finished: list[int] = []
+        self._offers = Offers(self.all, by_table=not offered)
         if offered:
             self.arrived = len(self.all)
 
@@ -81,7 +83,7 @@ class VllmEngine(Engine):
 
     def offer(self, index: int) -> None:
         """A request joins the queue; the clock of an idle engine goes on to its arrival."""
-        request = self.all[index]
+        request = self._offers.take(index, self, stuck=self.stuck)
         if self.idle:
             self.now = max(self.now, request.arrival)
         self.waiting.append(request)

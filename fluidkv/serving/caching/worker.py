@@ -5,7 +5,9 @@ offered. An engine is constructed with (requests, prompts, rules, limits, clock)
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
+
+from fluidkv.errors import InputError
 
 
 class Served(Protocol):
@@ -72,6 +74,9 @@ class Worker(Protocol):
 
         It has come: its arrival is not after `now`, or the engine is idle, whose clock then goes on
         to that arrival.
+
+        Raises:
+            InputError: no request of the table, one that was offered before or has not come.
         """
         ...
 
@@ -89,3 +94,38 @@ class Worker(Protocol):
         The same as `step` in a loop; an engine may do it faster.
         """
         ...
+
+
+R = TypeVar("R", bound=Served)
+
+
+class Offers(Generic[R]):
+    """The requests that an engine may still be offered. One that came twice would never end.
+
+    Args:
+        requests: of the table.
+        by_table: they come at the times of the table instead, and none may be offered.
+    """
+
+    def __init__(self, requests: Sequence[R], *, by_table: bool = False) -> None:
+        self._requests, self._by_table = requests, by_table
+        self._open = set(() if by_table else range(len(requests)))
+
+    def take(self, index: int, worker: Worker, *, stuck: bool) -> R:
+        """The request; it is offered now.
+
+        Raises:
+            InputError: as `Worker.offer`.
+        """
+        if self._by_table:
+            raise InputError("index", index, "none: this engine was made without offered=True")
+        if index not in self._open:
+            last = len(self._requests) - 1
+            raise InputError("index", index, f"a request from 0 to {last} not offered before")
+        request = self._requests[index]
+        # A stuck engine has stopped its clock; whoever comes waits behind the one that is stuck.
+        if request.arrival > worker.now and not (worker.idle or stuck):
+            said = f"one that has come: it comes at {request.arrival:g}, now is {worker.now:g}"
+            raise InputError("index", index, said)
+        self._open.remove(index)
+        return request

@@ -88,6 +88,11 @@ class Fields:
         return min(value, UNLIMITED)  # what is above stands for no limit, or for more than fits
 
 
+def version_notes(version: str, known: str) -> list[str]:
+    """A note where a file is of another version than the one whose rules are replayed."""
+    return [] if version == known else [f"version {version}: replayed under the rules of {known}"]
+
+
 def read_object(path: Path) -> Fields:
     """The one JSON object that a file holds.
 

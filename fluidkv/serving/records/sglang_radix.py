@@ -16,7 +16,7 @@ from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import POLICIES, SplitBirth, Tree
 from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.comparison import EVERY, Progress, Replay, difference
-from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.records.table import (
     COUNT,
     WORD,
@@ -126,9 +126,7 @@ def radix_record(fields: Fields) -> RadixRecord:
     calls = tuple(_call(fields, f"ops[{number}]", op) for number, op in enumerate(ops))
     columns = _columns(fields)
     rows = _rows(fields, columns, len(calls))
-    notes = fields.notes(fields.unused(_SAID))
-    if version != SGLANG.version:
-        notes.insert(0, f"version {version}: replayed under the rules of {SGLANG.version}")
+    notes = version_notes(version, SGLANG.version) + fields.notes(fields.unused(_SAID))
     return RadixRecord(
         *(fields.where, version, tuple(notes), page_size, Policy(policy), capacity),
         *(calls, columns, rows),

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.settings import VERSION, SglangSettings
+from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.sglang.table import needed_alone
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
 from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
-from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.records.table import COUNT, COUNTS, NUMBER, WORD, lists_of, read_steps
 
 RATIO, DIGITS = "new_token_ratio", 10
@@ -107,10 +108,7 @@ def sglang_record(fields: Fields) -> SglangRecord:
     arrivals = read_arrivals(fields, with_max_output=True)
     _check_fit(fields, arrivals, settings)
     columns, rows = read_steps(fields, COLUMNS)
-    notes = (
-        [] if version == VERSION else [f"version {version}: replayed under the rules of {VERSION}"]
-    )
-    notes += fields.notes(fields.unused(_SAID))
+    notes = version_notes(version, SGLANG.version) + fields.notes(fields.unused(_SAID))
     return SglangRecord(fields.where, version, tuple(notes), settings, arrivals, columns, rows)
 
 

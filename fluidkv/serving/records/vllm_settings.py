@@ -7,7 +7,7 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.records.fields import Fields
+from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.rules import EngineRules, Gate
 
 NOT_MODELLED = "not modelled"
@@ -38,12 +38,10 @@ def version_of(fields: Fields) -> str:
 
 def of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
     """A note where the rules were not compared with this version."""
-    if version == VLLM.version:
-        return []
     old = rules.gate is VLLM_0_11.gate and limits.watermark == 0
     if version.startswith("0.11.") and old:
         return []
-    return [f"version {version}: replayed under the rules of {VLLM.version}"]
+    return version_notes(version, VLLM.version)
 
 
 def rules_of(fields: Fields) -> EngineRules:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 from fluidkv.answers.recommend import Demand, recommend_settings
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias
@@ -12,7 +13,7 @@ from fluidkv.answers.recommend.frontier import Setting, Slo, choose
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.traces import preset, read_trace
+from fluidkv.traces import Trace, preset, read_trace
 from fluidkv.traces.vllm_log import read_vllm_log
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
@@ -166,15 +167,48 @@ def test_a_clock_without_prefill_has_no_time_to_first_token():
     assert found.tails == ("latency_p99",)
 
 
-@pytest.mark.parametrize("engine", ["sglang+cache", "vllm+"])
+@pytest.mark.parametrize("engine", ["trtllm-no-evict+cache", "vllm+"])
 def test_a_cache_that_is_not_known_is_refused(engine):
     with pytest.raises(InputError, match=r"^engine: "):
         recommend_settings(preset("alpaca"), 4_000, engine=engine)
 
 
-def test_a_cache_without_arrivals_is_refused():
-    with pytest.raises(InputError, match=r"^engine: got 'vllm\+cache'; allowed: vllm, or a demand"):
-        recommend_settings(preset("alpaca"), 4_000, engine="vllm+cache")
+@pytest.mark.parametrize("demand", [Demand(), Demand(clients=20), Demand(rate=0.5)])
+def test_where_nobody_is_preempted_a_cache_changes_nothing(demand):
+    """Whoever asks: all at first, clients who ask again, a rate."""
+    tried = {"watermark": [], "max_num_seqs": [5, 9], "admission_rate": []}
+    without, with_cache = (
+        recommend_settings(
+            preset("alpaca"),
+            4_000,
+            engine=engine,
+            demand=demand,
+            clock=IterationClock(1.0, 0.0, 0.125),  # all times are sums without rounding
+            candidates=tried,
+            now=Setting(max_num_seqs=9),
+            requests=600,
+            runs=2,
+        )
+        for engine in ("vllm", "vllm+cache")
+    )
+    assert with_cache.caching
+    assert with_cache.table.preemptions.max() == 0
+    xr.testing.assert_allclose(with_cache.table, without.table, rtol=1e-12)  # sums, in two orders
+    assert with_cache.iterations == without.iterations
+
+
+def test_a_run_with_a_cache_that_gets_stuck_is_counted():
+    """SGLang admits by 4,096 outputs at most; whoever is asked for more may outgrow the memory."""
+    trace = Trace((10,), (5000,), (0.0,), name="long")
+    found = recommend_settings(
+        trace,
+        4_600,
+        engine="sglang+cache",
+        demand=Demand(replay=True),
+        clock=IterationClock(1.0, 0.0, 0.1),
+        candidates={"max_num_seqs": []},
+    )
+    assert (found.unfinished, len(found.settings)) == (1, 1)
 
 
 def test_a_log_of_other_requests_is_refused(tmp_path):

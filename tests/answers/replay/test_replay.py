@@ -8,7 +8,9 @@ import pytest
 from fluidkv.answers.replay import as_dataset, as_dict, replay_log, tables
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.fit import ClockFit
+from fluidkv.serving.limits import Limits
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
 REAL = "vllm_rtx4090_llama31_8b"
@@ -248,8 +250,27 @@ def test_a_cache_by_name_is_there_whatever_the_log_says(tmp_path) -> None:
     names = [each.name for each in replay_log(tmp_path, engine="vllm+cache").predictions]
     assert names == ["vllm+cache", "vllm", "vllm-0.11+cache"]
     assert replay_log(tmp_path, engine="vllm").main.name == "vllm"
-    with pytest.raises(InputError, match=r"^engine: got 'restart\+cache'; allowed: vllm\+cache or"):
+    with pytest.raises(InputError, match=r"^engine: got 'restart\+cache'; allowed: vllm\+cache, "):
         replay_log(tmp_path, engine="restart+cache")
+
+
+def test_sglang_with_its_cache_is_its_own_scheduler_beside_the_short_form(tmp_path) -> None:
+    write_log(tmp_path, caching=True)
+    found = replay_log(tmp_path, engine="sglang+cache")
+    assert [(p.name, p.caching) for p in found.predictions] == [
+        ("sglang+cache", True),
+        ("sglang", False),
+    ]
+    assert found.main.duration_s != found.predictions[1].duration_s
+
+
+def test_a_run_that_gets_stuck_is_refused(tmp_path) -> None:
+    """SGLang admits by 4,096 outputs at most; the long request outgrows the memory."""
+    table = Requests([10] * 9, [50] * 8 + [5000], arrival=np.arange(9.0))
+    write_log(tmp_path, table=table, limits=Limits(6400, 16, 64, 2048))
+    allowed = r"memory in which sglang .* serves all: it gets stuck after 8 of 9 requests"
+    with pytest.raises(InputError, match=f"^capacity: got 4608; allowed: {allowed}"):
+        replay_log(tmp_path, engine="sglang+cache", capacity=4608)
 
 
 def test_other_engines_have_no_cache(tmp_path) -> None:

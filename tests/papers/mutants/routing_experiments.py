@@ -16,8 +16,11 @@ MUTANTS: list[Mutant] = [
     Mutant("routing.table-3.hit-rate", '"6.92"', '"6.95"', "def _hit_rate"),
     Mutant("routing.table-3.throughput", '"77.4")', '"61.3")', "def _throughput"),
     Mutant("routing.table-3.throughput.from-hit-rates", "/ part[1]", "* part[1]", "def _from"),
-    Mutant("routing.table-3.medians", '"47"', '"45"'),
-    Mutant("routing.table-3.tails", '"45"', '"47"'),
+    Mutant(
+        "routing.table-3.percentages",
+        '"47"),\n            (_saved("latency_p95"), "45"',
+        '"45"),\n            (_saved("latency_p95"), "47"',
+    ),
     Mutant("routing.table-3.columns-exchanged", '"latency_p95"', '"ttft"', "def _exchanged"),
     Mutant("routing.tables-2-3.ceiling", "Fraction(SHARED)", "Fraction(SHARED) / 2", "def _ceil"),
     Mutant("routing.table-2.simulated.order", "second[2] > first[2]", "second[2] < first[2]"),
@@ -40,7 +43,7 @@ MUTANTS: list[Mutant] = [
         "routing.table-3.simulated.latencies", "_RATIO_NEAR = 0.05", "_RATIO_NEAR = 0.0", "CLAIMS"
     ),
     Mutant("routing.figure-12.simulated.lead", '["hit_rate"] > aware', '["hit_rate"] < aware'),
-    Mutant("routing.figure-13.simulated.lead", "lbgr[m] < aware[m]", "lbgr[m] > aware[m]"),
+    Mutant("routing.figure-13.simulated.lead", "factors[-1] > 1", "factors[-1] > 9"),
     Mutant("routing.figure-12.simulated.throughput", "lbgr > aware else", "lbgr < aware else"),
     Mutant("routing.figure-13.simulated.rlt", "if not rlt < lru", "if not rlt < 2 * lru"),
 ]

@@ -11,7 +11,7 @@ from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import RESTART, VLLM
+from fluidkv.serving.engines import RESTART, VLLM, engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 from tests.serving.caching.cases import drawn
@@ -100,7 +100,14 @@ def test_a_horizon_and_clients() -> None:
         ("vllm+cache", {"prompts": 3}, "prompts: got 3; allowed: a Prompts object"),
         ("vllm+cache", {"prompts": "fewer"}, "prompts: got '1 prompts'; allowed: the 2 requests"),
         ("vllm+cache", {"prompts": "longer"}, "prompts: got 'input_length 6 in request 1'; allow"),
-        ("restart+cache", {}, "engine: got 'restart+cache'"),
+        ("restart+cache", {}, "engine: got 'restart+cache'; allowed: vllm+cache, vllm-0"),
+        ("no+cache", {}, "engine: got 'no+cache'; allowed: vllm+cache, vllm-0.11+cache or sglang+"),
+        (None, {}, "engine: got None; allowed: one of restart, vllm"),
+        (
+            "sglang+cache",
+            {"limits": Limits(40, 4, max_num_batched_tokens=3)},
+            "max_num_batched_tokens: got 3; allowed: at least a block of 4",
+        ),
         ("vllm+cache", {"start": [1]}, "start: got '1 requests'; allowed: none, with a cache"),
         ("vllm+cache", {"backend": "jax"}, "backend: got 'jax'; allowed: 'auto' or 'reference'"),
         ("vllm+cache", {"iterations": 0}, "iterations: got 0"),
@@ -124,6 +131,19 @@ def test_what_is_not_modelled_is_refused(engine, fields, said) -> None:
     with pytest.raises(InputError) as caught:
         serve(requests, engine, **given)
     assert str(caught.value).startswith(said)
+
+
+def test_rules_alone_have_no_cache_and_say_who_takes_it() -> None:
+    with pytest.raises(InputError, match=r"^engine: .*; allowed: sglang, its rules alone; `serve`"):
+        engine("sglang+cache")
+
+
+def test_a_name_with_cache_is_what_serve_takes() -> None:
+    requests, limits = Requests([5, 5], [4, 4]), Limits(40, 2)
+    for name in ("vllm", "sglang"):
+        cached = serve(requests, f"{name}+cache", limits)
+        assert serve_caching(requests, f"{name}+cache", limits).identical(cached)
+        assert serve_caching(requests, name, limits).identical(cached)
 
 
 def test_rules_of_other_engines_have_no_cache() -> None:

@@ -2,9 +2,19 @@
 
 import pytest
 
+from fluidkv.errors import InputError
+from fluidkv.prefix.prompts import private
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
+from fluidkv.serving.caching.names import BlockNames
+from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.reference import SglangEngine
+from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.caching.worker import Worker
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import VLLM
+from fluidkv.serving.limits import Limits
 from tests.serving.caching.cases import drawn
 from tests.serving.caching.test_fast import OF_REQUESTS
 
@@ -51,3 +61,52 @@ def test_two_workers_share_a_table_and_nothing_else(kind: type[VllmEngine | Fast
         for index in range(len(case.requests)):
             served = [worker.all[index].finished for worker in workers]
             assert served == [index % 2 == 0, index % 2 == 1]
+
+
+REQUESTS, CLOCK = Requests([10, 20], [5, 5], arrival=[0, 3]), IterationClock(0.01, 0.0, 1e-5)
+
+
+def _made(kind: str) -> Worker:
+    if kind == "sglang":
+        return FastSglang(REQUESTS, None, SglangSettings(100), CLOCK)
+    if kind == "sglang, literal":
+        return SglangEngine(REQUESTS, None, SglangSettings(100), CLOCK)
+    engine = FastEngine if kind == "vllm" else VllmEngine
+    return engine(REQUESTS, None, VLLM, Limits(100), CLOCK, offered=True)
+
+
+@pytest.mark.parametrize("kind", ["vllm", "vllm, literal", "sglang", "sglang, literal"])
+@pytest.mark.parametrize(
+    ("offers", "said"),
+    [
+        ([0, 0], "index: got 0; allowed: a request from 0 to 1 not offered before"),
+        ([2], "index: got 2; allowed: a request from 0 to 1 not offered before"),
+        ([-1], "index: got -1; allowed: a request from 0 to 1 not offered before"),
+        ([0, 1], "index: got 1; allowed: one that has come: it comes at 3, now is 0"),
+    ],
+)
+def test_an_offer_that_cannot_be_is_refused(kind: str, offers: list[int], said: str) -> None:
+    worker = _made(kind)
+    for index in offers[:-1]:
+        worker.offer(index)
+    with pytest.raises(InputError) as caught:
+        worker.offer(offers[-1])
+    assert str(caught.value) == said
+    worker.advance(4.0)
+    assert [request.finished for request in worker.all] == [len(offers) == 2, False]
+
+
+def test_who_comes_by_the_table_is_not_offered() -> None:
+    with pytest.raises(InputError, match=r"^index: got 0; allowed: none: .* without offered=True"):
+        FastEngine(REQUESTS, None, VLLM, Limits(100), CLOCK).offer(0)
+
+
+def test_names_of_another_table_are_refused() -> None:
+    for table, size in ((REQUESTS, 8), (Requests([3], [3]), 16)):
+        with pytest.raises(
+            InputError, match=r"^names: got .*; allowed: those of 2 in blocks of 16"
+        ):
+            FastEngine(
+                *(REQUESTS, None, VLLM, Limits(96, 16), CLOCK),
+                names=BlockNames(private(table), size),
+            )

@@ -5,7 +5,16 @@ from pathlib import Path
 from typing import Any
 
 OURS = Path(__file__).parent / "data"
-MISSING = object()
+
+
+class _Missing:
+    """Names tests: the same in every process."""
+
+    def __repr__(self) -> str:
+        return "missing"
+
+
+MISSING = _Missing()
 """As the value of a field: the copy does not have it."""
 
 

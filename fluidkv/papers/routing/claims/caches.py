@@ -246,9 +246,9 @@ def rlt_gains(trace: str, units: str) -> list[tuple[int, float, float]]:
     "section-4-1.mooncake.optimum",
     "section 4.1, beside it: Mooncake's traces",
     "On Mooncake's traces, between 1 and 5 million tokens, OPT finds 16 to 26 points more than the "
-    "best policy that does not know the future.",
+    "best of eight policies that do not know the future.",
     kind="remark",
-    checked=f"{_RECORD}, of which seven; eight policies",
+    checked=f"{_RECORD}, of which seven",
 )
 def _optimum() -> Outcome:
     curves = mooncake.curves()

@@ -34,7 +34,7 @@ _EVERY = "every sequence, of any length, of paths in all"
     note="All states of Leaf-LRU, its phase and the optimum, and all cycles through them. Two "
     "sums, of c/2 and of 1, do not give that of the larger of both, as the proof concludes; what "
     "Theorems 4 and 5 need are these sums alone. A single phase may cost nothing: B = 2, paths 0, "
-    "1, 2, 1, 0, 1.",
+    "1, 2, 3, 0, 3.",
 )  # fmt: skip
 def _lemma_1(capacity: int, shortest: int, forest: tuple[Token, ...]) -> bool | str | Seen:
     requests = requests_of(shortest, forest)
@@ -58,9 +58,11 @@ _SEQUENCES = Range(
     "in it comes back.",
     ours="a phase that starts and ends within paths may have more",
     paper="at most B - L + c",
-    note="A phase may start within a path, whose front is then no part of it but in the cache, and "
-    "end within one. Theorem 4 stands all the same. It holds with phases that have the whole path "
-    "that they start in (routing.lemma-2.whole-phases).",
+    note=lambda _: (
+        "A phase may start within a path, whose front is then no part of it but in the cache, and "
+        f"end within one. With L < B too: {_shorter()}. Theorem 4 stands all the same. It holds "
+        "with phases that have the whole path that they start in (routing.lemma-2.whole-phases)."
+    ),
     expected=Verdict.FAILS,
 )
 def _lemma_2(capacity: int, shortest: int, paths: tuple[Path, ...]) -> bool | str:
@@ -74,6 +76,15 @@ def _lemma_2(capacity: int, shortest: int, paths: tuple[Path, ...]) -> bool | st
                 f"{phase.clean}, {phase.misses} misses > {bound}"
             )
     return True
+
+
+def _shorter() -> str:
+    """A counterexample in which a cache holds more than a shortest path."""
+    capacity, paths = 4, ((0, 0, 0), (1, 0, 0), (0, 0, 0, 0), (1, 0, 0))
+    phase = phases(singles(paths), capacity)[2]
+    bound = lru_in_a_phase(capacity, 3, phase.clean)
+    said = ", ".join("".join(map(str, path)) for path in paths)
+    return f"B = 4, L = 3, paths {said}: c = {phase.clean}, {phase.misses} misses, not {bound}"
 
 
 @CLAIMS.claim(

@@ -78,7 +78,7 @@ FIGURES = (
     ),
     _figure(
         13,
-        "Requests at once",
+        "Whole servers: a lead over the rule that sees no cache; with one at once not in P95",
         "requests at once on a worker, at most",
         about="A limit on the requests that run at once.",
         x="limits",

@@ -3,6 +3,10 @@
 The traces are not part of the project and their curves take minutes, so both stand in two tables
 beside this file; tests compute them again where the traces are. Prompts are known by hashes of
 blocks of 512 tokens; outputs are not, so they are not cached.
+
+Source: the traces of Mooncake's FAST'25 release (Apache-2.0), as `mooncake_conversation.jsonl` and
+`mooncake_synthetic.jsonl` in the folder that FLUIDKV_TRACES names. Both tables were written, and
+are written anew, by `python -m fluidkv.papers.routing.instances.mooncake`.
 """
 
 import csv
@@ -189,3 +193,7 @@ def _write(path: Path, header: tuple[str, ...], rows: Iterable[tuple[object, ...
         writer.writerow(header)
         for row in rows:
             writer.writerow([f"{v:.6g}" if isinstance(v, float) else v for v in row])
+
+
+if __name__ == "__main__":
+    record(Path(__file__).parent)

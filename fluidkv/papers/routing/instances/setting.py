@@ -18,9 +18,9 @@ tokens, 4 workers of 200,000 tokens, LBGR's parameters. Chosen:
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fluidkv import prefix, routing, serving
@@ -82,15 +82,15 @@ def methods() -> dict[str, Method]:
     of the paper's version that was 0.5, which is the share that the prompts of a group have in
     common: so no match is longer, and the rule sees no cache. Later it was 0.3.
     """
-    lru, rlt = prefix.Policy.LRU, prefix.Policy.RLT
+    lru, rlt, aware = prefix.Policy.LRU, prefix.Policy.RLT, routing.SGLANG_0_4_6
     return {
         "random+lru": Method("Random + LRU", routing.Random, lru),
         "round-robin+lru": Method("Round-Robin + LRU", routing.RoundRobin, lru),
-        "cache-aware+lru": Method("Cache-Aware + LRU", routing.CacheAware, lru),
+        "cache-aware+lru": Method("Cache-Aware + LRU", lambda: aware, lru),
         "cache-aware-0.3+lru": Method(
-            "Cache-Aware (0.3) + LRU", partial(routing.CacheAware, LATER_THRESHOLD), lru
+            "Cache-Aware (0.3) + LRU", lambda: replace(aware, cache_threshold=LATER_THRESHOLD), lru
         ),
-        "cache-aware+rlt": Method("Cache-Aware + RLT", routing.CacheAware, rlt),
+        "cache-aware+rlt": Method("Cache-Aware + RLT", lambda: aware, rlt),
         "round-robin+rlt": Method("Round-Robin + RLT", routing.RoundRobin, rlt),
         "lbgr+lru": Method("LBGR + LRU", routing.LBGR, lru),
         "lbgr+rlt": Method("LBGR + RLT", routing.LBGR, rlt),

@@ -23,6 +23,7 @@ from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
 from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import NOT_YET, Mode, Request
 from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
+from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 
 
@@ -57,6 +58,7 @@ class FastSglang:
     ) -> None:
         self._all = checked_table(requests, prompts, settings)
         self.settings, self.clock = settings, clock
+        self._offers = Offers(self._all)
         tree = FastRadixTree(settings.page_size, settings.policy) if settings.radix else None
         self.pool = Pool(settings, tree)
         self.ratio = NewTokens(settings.conservativeness)
@@ -112,7 +114,7 @@ class FastSglang:
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
-        request = self._all[index]
+        request = self._offers.take(index, self, stuck=self.stuck)
         if self.idle and request.arrival > self.now:
             self.last, self.full, self._left = None, False, False
             self.ratio.reset()
@@ -355,7 +357,7 @@ class FastSglang:
                     self._left = True
                     decoding.leave(request)
                 else:  # parted before
-                    decoding.emit(request, now)
+                    request.emit(now)
                     happened.new_outputs += 1
                 self._finish(request, happened)
 
@@ -368,7 +370,7 @@ class FastSglang:
         if request in self.decoding.members:
             self._left = True
             self.decoding.leave(request)
-        self.decoding.emit(request, now)
+        request.emit(now)
         self._finish(request, happened)
 
     def _finish(self, request: Request, happened: Happened) -> None:

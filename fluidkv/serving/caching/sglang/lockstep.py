@@ -81,22 +81,13 @@ class Lockstep:
         inside = request in self.members
         if inside:
             self.may_emit -= request.may_emit(self._clip)
-        self.emit(request, now)
+        request.emit(now)
         request.known_since = self.known
         if inside:
             self.may_emit += request.may_emit(self._clip)
             self._sink(request, 1)
         request.due = self.known + request.output_length - request.outputs
         self._due.setdefault(request.due, []).append(request)
-
-    def emit(self, request: Request, now: float) -> None:
-        """One token that no pass of all gives it."""
-        request.outputs += 1
-        if request.last_token_at is None:
-            request.first_token_at = now
-        else:
-            request.longest_gap = max(request.longest_gap, now - request.last_token_at)
-        request.last_token_at = now
 
     def leave(self, request: Request) -> None:
         """It is a request like those outside again."""

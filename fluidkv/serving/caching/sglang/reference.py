@@ -27,6 +27,7 @@ from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
 from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
 from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
+from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 
 
@@ -55,6 +56,7 @@ class SglangEngine:
     ) -> None:
         self.all = checked_table(requests, prompts, settings)
         self.settings, self.clock = settings, clock
+        self._offers = Offers(self.all)
         if settings.radix and tree is None:
             tree = RadixTree(settings.page_size, settings.policy)
         self.pool = Pool(settings, tree if settings.radix else None)
@@ -94,7 +96,7 @@ class SglangEngine:
 
     def offer(self, index: int) -> None:
         """Request `index` of the table joins the queue; an idle clock goes on to its arrival."""
-        request = self.all[index]
+        request = self._offers.take(index, self, stuck=self.stuck)
         if self.idle and request.arrival > self.now:
             self._rest()
             self.now = request.arrival
@@ -293,7 +295,7 @@ class SglangEngine:
                 continue
             if request.finished or request.retracted:
                 continue
-            self._emit(request, batch.ended_at)
+            request.emit(batch.ended_at)
             happened.new_outputs += 1
             if request.outputs == request.output_length:
                 request.finished = True
@@ -307,14 +309,6 @@ class SglangEngine:
         """What it has computed enters the tree; it runs on."""
         self.pool.store(request, request.end)
         request.prefix = request.end
-
-    def _emit(self, request: Request, now: float) -> None:
-        request.outputs += 1
-        if request.last_token_at is None:
-            request.first_token_at = now
-        else:
-            request.longest_gap = max(request.longest_gap, now - request.last_token_at)
-        request.last_token_at = now
 
     # ------------------------------------------------------------------------------------ clock
 

@@ -9,9 +9,6 @@ from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.limits import UNLIMITED, Limits
 
-VERSION = "0.5.23"
-"""Of SGLang, whose public source and recorded steps this is compared with."""
-
 FIRST_RATIO, LEAST_SHARE, DECAY_STEPS = 0.7, 0.14, 600
 """The new-token ratio starts at 0.7 conservativeness, and sinks to 0.14 of that in 600 passes."""
 
@@ -83,17 +80,22 @@ class SglangSettings:
         """The options that these limits are, and others by name.
 
         Raises:
-            InputError: a watermark or an admission rate, which SGLang does not have.
+            InputError: a watermark or an admission rate, which SGLang does not have; fewer tokens
+                of an iteration than a page has.
         """
         if not isinstance(limits, Limits):
             raise InputError("limits", limits, "Limits objects")
         for name, without in (("watermark", 0.0), ("admission_rate", None)):
             if getattr(limits, name) != without:
                 raise InputError(name, getattr(limits, name), f"{without}: SGLang has none")
+        size, chunk = limits.block_size, limits.max_num_batched_tokens
+        if chunk is not None and chunk < size:
+            allowed = f"at least a block of {size}: SGLang cuts prompts at pages"
+            raise InputError("max_num_batched_tokens", chunk, allowed)
         given: dict[str, Any] = {
             "capacity": limits.capacity,
-            "page_size": limits.block_size,
-            "chunked_prefill_size": limits.max_num_batched_tokens,
+            "page_size": size,
+            "chunked_prefill_size": chunk,
         }
         if limits.max_num_seqs is not None:
             given["max_running"] = limits.max_num_seqs

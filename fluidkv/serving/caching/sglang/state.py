@@ -56,6 +56,15 @@ class Request:
         """Tokens of its prompt and of its outputs that are known."""
         return self.input_length + self.outputs
 
+    def emit(self, now: float) -> None:
+        """One more output is known; it was there at this time."""
+        self.outputs += 1
+        if self.last_token_at is None:
+            self.first_token_at = now
+        else:
+            self.longest_gap = max(self.longest_gap, now - self.last_token_at)
+        self.last_token_at = now
+
     def content(self, tokens: int) -> Content:
         """The first of its prompt and outputs."""
         if self.whole is None:
