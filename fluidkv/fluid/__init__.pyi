@@ -25,7 +25,6 @@ from .open.reference import LiteralStep as LiteralStep
 from .open.reference import Masses as Masses
 from .open.reference import literal_step as literal_step
 from .open.system import simulate_open as simulate_open
-from .precision import random_key as random_key
 from .simulation import RECORDS as RECORDS
 from .simulation import scan_trajectory as scan_trajectory
 from .simulation import simulate as simulate

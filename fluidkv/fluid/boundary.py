@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import class_model, cohort_model
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 Key = PRNGKeyArray | UInt[Array, "2"]

@@ -19,7 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import iteration
 from fluidkv.fluid.iteration import State, Step
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 # A flow is summed over the iterations of a window; a level is read at the window's end.

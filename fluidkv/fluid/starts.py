@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 
 
 def equilibrium_state(model: MassModel) -> Float[np.ndarray, "*batch class stage"]:

@@ -21,6 +21,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.paging.marking import Access, marking, path_locked
 from fluidkv.prefix.paging.tokens import Request, check_requests
 from fluidkv.runs.checks import count
+from fluidkv.runs.precision import in_float64, random_key
 
 RandomPolicy = Literal["rlt", "random leaf"]
 
@@ -70,8 +71,10 @@ def batch_misses(
     chosen = check_requests(requests, capacity)
     count("runs", runs, least=1, most=MOST_RUNS)
     plan = plan_of(chosen, capacity, policy)
-    keys = jax.vmap(partial(jax.random.fold_in, jax.random.key(seed)))(np.arange(runs))
-    return np.asarray(_run(plan.token, plan.parent, plan.kept, plan.children, keys, capacity)).T
+    with in_float64():
+        keys = jax.vmap(partial(jax.random.fold_in, random_key(seed)))(np.arange(runs))
+        missed = _run(plan.token, plan.parent, plan.kept, plan.children, keys, capacity)
+        return np.asarray(missed).T
 
 
 def plan_of(requests: tuple[Request, ...], capacity: int, policy: RandomPolicy = "rlt") -> Plan:
@@ -107,9 +110,10 @@ def accesses_of(requests: tuple[Request, ...], capacity: int, policy: RandomPoli
 
 def uniforms(seed: int, run: int, accesses: int) -> Float[np.ndarray, " access"]:
     """The numbers in [0, 1) that a run has, one for each access whether it needs it or not."""
-    key = jax.random.fold_in(jax.random.key(seed), run)
-    draw = jax.vmap(lambda at: jax.random.uniform(jax.random.fold_in(key, at), dtype=jnp.float32))
-    return np.asarray(draw(np.arange(accesses)))
+    with in_float64():
+        key = jax.random.fold_in(random_key(seed), run)
+        draw = jax.vmap(lambda at: jax.random.uniform(jax.random.fold_in(key, at), dtype="float32"))
+        return np.asarray(draw(np.arange(accesses)))
 
 
 def place(uniform: np.float32, among: int) -> int:
@@ -147,7 +151,9 @@ def _run(
     def bit(at: Int[Array, " run"], chosen: Bool[Array, " run"]) -> _Words:
         """The set of one token, or nothing in runs that are not chosen; nor where it is a root."""
         one = jnp.where(chosen, jnp.uint32(1) << (at % 32).astype(jnp.uint32), jnp.uint32(0))
-        return jnp.where(jnp.arange(words)[:, None] == at[None, :] // 32, one[None, :], 0)
+        return jnp.where(
+            jnp.arange(words, dtype=jnp.int32)[:, None] == at[None, :] // 32, one[None, :], 0
+        )
 
     def load(
         cache: _Cache, at: Array, asked: Array, row: Array, missed: Bool[Array, " run"]
@@ -174,14 +180,16 @@ def _run(
 
     none = jnp.zeros((words, runs), jnp.uint32)
     empty = _Cache(none, none, jnp.zeros(runs, jnp.int32))
-    _, missed = jax.lax.scan(step, empty, (jnp.arange(token.shape[0]), token, kept))
+    _, missed = jax.lax.scan(
+        step, empty, (jnp.arange(token.shape[0], dtype=jnp.int32), token, kept)
+    )
     return missed
 
 
 def _drawn(free: _Words, uniform: Float[Array, " run"]) -> Int[Array, " run"]:
     """In each run the token of a set at the place that a number means; token 0 of an empty one."""
     counts = jax.lax.population_count(free).astype(jnp.int32)
-    upto = jnp.cumsum(counts, axis=0)
+    upto = jnp.cumsum(counts, axis=0, dtype=jnp.int32)
     among = upto[-1]
     left = jnp.minimum((uniform * among.astype(jnp.float32)).astype(jnp.int32), among - 1)
     word = jnp.argmax(upto > left[None, :], axis=0).astype(jnp.int32)

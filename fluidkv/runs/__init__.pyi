@@ -5,6 +5,7 @@ from .arrivals import saturated as saturated
 from .dataset import RunStatus as RunStatus
 from .measuring import Span as Span
 from .measuring import metrics as metrics
+from .precision import random_key as random_key
 from .rates import RateSteps as RateSteps
 from .rates import VaryingRates as VaryingRates
 from .rates import burst_rates as burst_rates

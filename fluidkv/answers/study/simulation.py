@@ -16,7 +16,7 @@ from fluidkv.fluid import (
     perturbed_starts,
     simulate,
 )
-from fluidkv.fluid.precision import random_key
+from fluidkv.runs.precision import random_key
 from fluidkv.workload import System
 
 # Relative deviations of the cohorts from the equilibrium: along the leading mode, and noise.

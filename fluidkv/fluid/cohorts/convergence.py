@@ -25,7 +25,7 @@ from fluidkv.fluid.boundary import feasible_starts
 from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
 from fluidkv.fluid.cohorts.steps import Rows, iterate_shares
 from fluidkv.fluid.model import cohort_model
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 RETURNED = "returned"

@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import Key, boundary_weights, check_count, uniform_starts
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 Starts = Float[np.ndarray, "batch stage"]

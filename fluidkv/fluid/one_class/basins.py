@@ -25,7 +25,7 @@ from fluidkv.fluid.one_class.events import (
     dataset,
     running,
 )
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 MAXIMAL = "maximal-eviction cycle"

@@ -32,7 +32,7 @@ from fluidkv.fluid.open.iteration import (
     Selection,
     iterate_open,
 )
-from fluidkv.fluid.precision import in_float64
+from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 

@@ -16,8 +16,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups, joined
+from fluidkv.runs.precision import in_float64
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.loop import COLUMNS, Piece, advance

@@ -13,9 +13,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Int
 
-from fluidkv.fluid.precision import in_float64
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, filled_up, go_on, in_groups
+from fluidkv.runs.precision import in_float64
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, empty
 from fluidkv.wait.chain.step import iterate

@@ -16,10 +16,10 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import above_0, count
 from fluidkv.runs.dataset import labelled
+from fluidkv.runs.precision import in_float64
 from fluidkv.runs.rates import RateSteps
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.checks import (

@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int, UInt32, UInt64
 
-from fluidkv.fluid.precision import random_key
+from fluidkv.runs.precision import random_key
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = 0x1BD11BDA  # of the key schedule (Skein)

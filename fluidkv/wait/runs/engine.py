@@ -17,8 +17,8 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.fluid.precision import in_float64
 from fluidkv.runs.batch import Reached, Watch, go_on, power_of_two
+from fluidkv.runs.precision import in_float64
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.runs.history import Schedule
 from fluidkv.wait.runs.turns import Segment

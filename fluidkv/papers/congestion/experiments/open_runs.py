@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from fluidkv import fluid
+from fluidkv import fluid, runs
 from fluidkv.workload import RequestClass, System, Workload
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def poisson(system: System, rate: Any, *, iterations: int, count: int, seed: int
     """Poisson arrivals with classes in their shares, `count` runs."""
 
     rates = fluid.steady(fluid.class_rates(system.workload, rate), iterations=iterations)
-    return fluid.poisson_arrivals(fluid.random_key(seed), rates, count=count)
+    return fluid.poisson_arrivals(runs.random_key(seed), rates, count=count)
 
 
 def totals(system: System, arrivals: "np.ndarray", **policy: Any) -> Totals:

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from math import gcd
 
-from fluidkv import exact, fluid
+from fluidkv import exact, fluid, runs
 from fluidkv.workload import RequestClass, System, Workload
 
 SEED = 20260
@@ -66,7 +66,7 @@ def survey(
     import numpy as np
 
     system = system_of(mix, input_length)
-    families = fluid.start_families(fluid.random_key(seed), system, count=count)
+    families = fluid.start_families(runs.random_key(seed), system, count=count)
     starts = np.concatenate(list(families.values()))
     found = fluid.convergence(system, starts, iterations=horizon)
     back = found.outcome.values == fluid.RETURNED

@@ -69,7 +69,7 @@ def burst_totals(
         contrast=runs.contrast_of(factor, period=period, window=window),
         keep_mean=True,
     )
-    arrivals = fluid.poisson_arrivals(fluid.random_key(SEED), rates, count=RUNS)
+    arrivals = fluid.poisson_arrivals(runs.random_key(SEED), rates, count=RUNS)
     if policy == "greedy":
         return totals(system, arrivals)
     x = float(certified(routing, lengths).equilibrium.rate)

@@ -53,12 +53,12 @@ def runs(rates: tuple[float, ...] = _RATES, count: int = _RUNS) -> "dict[str, np
     """
     import numpy as np
 
+    from fluidkv.runs import random_key
+
     lam = fluid.class_rates(system().workload, np.repeat(rates, count))
     found = fluid.simulate_open(
         system(),
-        arrivals=fluid.poisson_arrivals(
-            fluid.random_key(SEED), fluid.steady(lam, iterations=ITERATIONS)
-        ),
+        arrivals=fluid.poisson_arrivals(random_key(SEED), fluid.steady(lam, iterations=ITERATIONS)),
         every=WINDOW,
         record=("arrived", "completed", "evicted", "evicting", "queue_time", "queue"),
     ).isel({"class": 0})

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING
 
-from fluidkv import exact, fluid
+from fluidkv import exact, fluid, runs
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
 from fluidkv.ledger.ranges import Range
@@ -43,7 +43,7 @@ def _ends(lengths: Lengths, input_length: int) -> "xr.Dataset":
     import numpy as np
 
     system = _equal_shares(lengths, input_length)
-    starts = fluid.uniform_starts(fluid.random_key(16), system, count=_STARTS)
+    starts = fluid.uniform_starts(runs.random_key(16), system, count=_STARTS)
     everything = np.concatenate([np.zeros((1, starts.shape[1])), starts])
     return fluid.attractors(system, everything, iterations=_ITERATIONS, longest_period=120)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import product
 
-from fluidkv import exact, fluid
+from fluidkv import exact, fluid, runs
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.return_survey import (
@@ -84,7 +84,7 @@ def _decay(pair: tuple[int, int], share: Fraction, l0: int) -> tuple[float, floa
     mix = exact.two_lengths(*pair, share)
     system, model = system_of(mix, l0), fluid.cohort_model(system_of(mix, l0))
     low, high = exact.certify_spectrum(mix.weights(l0)).radius
-    families = fluid.start_families(fluid.random_key(1), system, count=100)
+    families = fluid.start_families(runs.random_key(1), system, count=100)
     settled = fluid.convergence(system, np.concatenate(list(families.values())))
     window = 4 * mix.ages  # longer than a turn of the slowest mode of these mixes
     decay = round(float(np.log(1e-6) / np.log(high)))

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product
 
-from fluidkv import exact, fluid
+from fluidkv import exact, fluid, runs
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.congestion.instances.return_survey import system_of
 from fluidkv.papers.congestion.paper import statements
@@ -70,7 +70,7 @@ def _leaves(pair: tuple[int, int], size: float) -> bool | str:
 
     system = system_of(exact.two_lengths(*pair, _HALF), 50)
     centre = fluid.equilibrium_state(fluid.cohort_model(system))[0]
-    starts = fluid.nearby_starts(fluid.random_key(3), system, centre, count=40, size=size)
+    starts = fluid.nearby_starts(runs.random_key(3), system, centre, count=40, size=size)
     found = fluid.convergence(system, starts, iterations=5_000)
     stays = (found.last_eviction.values == 0) | (found.outcome.values == fluid.RETURNED)
     return not np.any(stays) or f"{pair}, size {size}: {int(stays.sum())} starts never evict"

@@ -10,7 +10,7 @@ import pytest
 
 import fluidkv
 from fluidkv.fluid import class_model, perturbed_starts
-from fluidkv.fluid.precision import in_float64, random_key
+from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.workload import RequestClass, System, Workload
 
 MODEL = class_model(System(Workload((RequestClass(5, 3),)), 100))
@@ -55,4 +55,4 @@ def test_no_other_module_makes_keys_or_sets_the_precision() -> None:
         for path in package.rglob("*.py")
         if re.search(r"random\.(key|PRNGKey)\(|enable_x64\(", path.read_text(encoding="utf-8"))
     ]
-    assert found == ["fluid/precision.py"]
+    assert found == ["runs/precision.py"]
