@@ -159,7 +159,8 @@ def test_spectral_radius_agrees_with_mpmath(workload):
 @pytest.mark.parametrize(
     ("classes", "degree"),
     [
-        ([(1, 1000, 1)], 999),
+        # a minute of NumPy where processes share two cores; degree 511 says the same
+        pytest.param([(1, 1000, 1)], 999, marks=pytest.mark.thorough),
         ([(20, 100, 1)], 99),
         ([(10, 500, HALF), (10, 501, HALF)], 500),
         ([(1000, 100, HALF), (1000, 150, HALF)], 149),
