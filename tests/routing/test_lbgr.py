@@ -1,6 +1,7 @@
 """Algorithm 2, by hand: cost, load that decays and is released, the regression."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -175,8 +176,9 @@ def test_only_the_workers_own_regression_learns():
 
 def test_an_error_is_of_the_model_now_or_of_what_was_said():
     """Two requests in flight: what the first taught is, or is not, counted for the second."""
-    for error, bias in (("now", 0.992 * 4 + 0.992 * (4 - 0.992 * 4)), ("routed", 2 * 0.992 * 4)):
-        router = LBGR(cached=0.0, missed=0.0, step="nlms", error=error)  # type: ignore[arg-type]
+    now = LBGR(cached=0.0, missed=0.0, step="nlms", error="now")
+    routed = replace(now, error="routed")
+    for router, bias in ((now, 0.992 * 4 + 0.992 * (4 - 0.992 * 4)), (routed, 2 * 0.992 * 4)):
         state, tickets = router.start(1), []
         for _ in range(2):
             choice = router.route(state, _one(1, now=0.0, hits=1))

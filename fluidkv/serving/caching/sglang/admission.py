@@ -199,8 +199,8 @@ class Admission:
     def _insert(self, release: tuple[int, int]) -> None:
         """Before the first that is not done earlier; where there is none, before the last."""
         assert self._releases is not None
-        place = 0
-        for place, (to_come, _) in enumerate(self._releases):  # noqa: B007
-            if release[0] <= to_come:
-                break
+        not_earlier = (
+            place for place, (to_come, _) in enumerate(self._releases) if release[0] <= to_come
+        )
+        place = next(not_earlier, max(len(self._releases) - 1, 0))
         self._releases.insert(place, release)

@@ -130,7 +130,7 @@ def test_bad_input_is_one_line(given, said):
 
 def test_settings_are_settings():
     with pytest.raises(InputError, match="settings: got Limits"):
-        serve_sglang(Requests([4], [2]), Limits(100))  # type: ignore[arg-type]
+        serve_sglang(Requests([4], [2]), Limits(100))  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_engines_of_one_table_serve_what_they_are_offered():
