@@ -1,6 +1,7 @@
 """Fleets with the caches of `prefix`: equal to literal ones; processes, seeds, what is refused."""
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -144,3 +145,16 @@ def test_a_schedule_by_prefix_keeps_groups_together():
     run = route(traffic, fleet, Assigned(tuple(chosen.tolist())))
     hits = sum(each.hits for each in run.times)
     assert hits == limit.hit_rate * traffic.requests.input_length.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("policy", "lru", "a Policy, or None"),
+        ("service", "vllm", "a Service or an Engine"),
+        ("belief", "sent", "a Belief"),
+    ],
+)
+def test_a_value_of_another_kind_is_one_line(name: str, value: Any, allowed: str) -> None:
+    with pytest.raises(InputError, match=f"{name}: got '{value}'; allowed: {allowed}"):
+        Fleet(2, 100, **{name: value})
