@@ -20,10 +20,17 @@ class Requests:
             is there from the first iteration that starts at or after it. None: all at 0.
         max_output: what the engine may assume, at least `output_length`; None: the same.
         class_index: which class each belongs to; None: all 0.
+        priority: who is served first and evicted last: the lower, the more urgent; None: all 0.
+        predicted_output: what a length predictor says, tokens, at least 1; None: the truth.
+        estimated_output: the prediction with its padding, which memory is given for; None: the
+            prediction.
+        ttft_slo, tbt_slo: objectives for the first token and between tokens, on the run's clock,
+            above 0; None: infinite.
 
     Raises:
         InputError: lengths that are not whole numbers of at least 1, columns of other lengths,
-            times that go backwards or are not finite.
+            times that go backwards or are not finite, an
+            objective that is not above 0.
     """
 
     input_length: Int[np.ndarray, " request"]
@@ -31,6 +38,11 @@ class Requests:
     arrival: Float[np.ndarray, " request"]
     max_output: Int[np.ndarray, " request"]
     class_index: Int[np.ndarray, " request"]
+    priority: Int[np.ndarray, " request"]
+    predicted_output: Int[np.ndarray, " request"]
+    estimated_output: Int[np.ndarray, " request"]
+    ttft_slo: Float[np.ndarray, " request"]
+    tbt_slo: Float[np.ndarray, " request"]
 
     def __init__(
         self,
@@ -40,6 +52,11 @@ class Requests:
         arrival: ArrayLike | None = None,
         max_output: ArrayLike | None = None,
         class_index: ArrayLike | None = None,
+        priority: ArrayLike | None = None,
+        predicted_output: ArrayLike | None = None,
+        estimated_output: ArrayLike | None = None,
+        ttft_slo: ArrayLike | None = None,
+        tbt_slo: ArrayLike | None = None,
     ) -> None:
         outputs = _lengths("output_length", output_length, None)
         size = outputs.size
@@ -52,20 +69,23 @@ class Requests:
                 int(most[row]),
                 f"at least the {outputs[row]} outputs of request {row}",
             )
-        classes = np.zeros(size, np.int64)
-        if class_index is not None:
-            classes = np.asarray(class_index)
-            if classes.dtype.kind not in "iu" or classes.shape not in ((), (size,)):
-                raise InputError(
-                    "class_index", class_index, f"{size} integers, one for each request"
-                )
-            classes = np.broadcast_to(classes.astype(np.int64), size).copy()
+        predicted = outputs
+        if predicted_output is not None:
+            predicted = _lengths("predicted_output", predicted_output, size)
+        estimated = predicted
+        if estimated_output is not None:
+            estimated = _lengths("estimated_output", estimated_output, size)
         for name, column in (
             ("input_length", inputs),
             ("output_length", outputs),
             ("arrival", _times(arrival, size)),
             ("max_output", most),
-            ("class_index", classes),
+            ("class_index", _integers("class_index", class_index, size)),
+            ("priority", _integers("priority", priority, size)),
+            ("predicted_output", predicted),
+            ("estimated_output", estimated),
+            ("ttft_slo", _objectives("ttft_slo", ttft_slo, size)),
+            ("tbt_slo", _objectives("tbt_slo", tbt_slo, size)),
         ):
             column.setflags(write=False)
             object.__setattr__(self, name, column)
@@ -90,6 +110,30 @@ def _lengths(name: str, values: ArrayLike, size: int | None) -> np.ndarray:
         row = int(np.argmin(column))
         raise InputError(name, f"{column[row]} in request {row}", "at least 1 token")
     return column.astype(np.int64)
+
+
+def _integers(name: str, values: ArrayLike | None, size: int) -> np.ndarray:
+    """One for each request; 0 where nothing is said."""
+    if values is None:
+        return np.zeros(size, np.int64)
+    column = np.asarray(values)
+    if column.dtype.kind not in "iu" or column.shape not in ((), (size,)):
+        raise InputError(name, values, f"{size} integers, one for each request")
+    return np.broadcast_to(column.astype(np.int64), size).copy()
+
+
+def _objectives(name: str, values: ArrayLike | None, size: int) -> np.ndarray:
+    """One for each request; infinite where nothing is said."""
+    if values is None:
+        return np.full(size, np.inf)
+    column = np.asarray(values)
+    if column.dtype.kind not in "iuf" or column.shape not in ((), (size,)):
+        raise InputError(name, values, f"{size} times, one for each request")
+    column = np.broadcast_to(column.astype(np.float64), size).copy()
+    if not (column > 0).all():
+        row = int(np.argmin(column > 0))
+        raise InputError(name, f"{column[row]:g} of request {row}", "a time above 0")
+    return column
 
 
 def _times(values: ArrayLike | None, size: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from fluidkv.runs.batch import filled_up
 from fluidkv.runs.requests import Requests
@@ -28,6 +28,16 @@ class RunArrays(NamedTuple):
     clients: Int[np.ndarray, " run"]  # 0: requests come at their arrival times
     clock: Float[np.ndarray, "run 3"]  # d0, d1, d2
     start: Int[np.ndarray, "run started"]  # outputs of those that run at the start; 0: none
+    priority: Int[np.ndarray, "run request"]
+    predicted: Int[np.ndarray, "run request"]  # outputs that a predictor says
+    estimated: Int[np.ndarray, "run request"]  # outputs that memory is given for
+    tbt_slo: Float[np.ndarray, "run request"]
+    copying: Float[np.ndarray, "run 2"]  # time to copy a token, time of a copy besides
+    pool: Int[np.ndarray, " run"]  # tokens that the host holds
+    sweet_spot: Int[np.ndarray, " run"]
+    shared: Bool[np.ndarray, " run"]  # one copy after the other
+    more_outputs: Int[np.ndarray, " run"]
+    seed: Int[np.ndarray, " run"]
 
 
 def arrays_of(
@@ -62,4 +72,14 @@ def arrays_of(
         clients=np.array([population or 0 for population in populations]),
         clock=np.array([(c.base, c.per_kv_token, c.per_prefill_token) for c in clocks]),
         start=np.array([start] * len(tables), np.int64).reshape(len(tables), -1),
+        priority=padded("priority", 0),
+        predicted=padded("predicted_output", 1),
+        estimated=padded("estimated_output", 1),
+        tbt_slo=padded("tbt_slo", np.inf),
+        copying=np.array([(each.swap.per_token, each.swap.per_copy) for each in all_limits]),
+        pool=np.array([each.swap.tokens for each in all_limits], np.int64),
+        sweet_spot=np.array([each.swap.sweet_spot for each in all_limits], np.int64),
+        shared=np.array([each.swap.shared for each in all_limits]),
+        more_outputs=column("more_outputs"),
+        seed=column("seed"),
     )

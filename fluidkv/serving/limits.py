@@ -1,14 +1,13 @@
 """The numbers of a server: how much memory, and the caps that an operator sets."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import count
-
-UNLIMITED = 2**30
-"""Stands for no cap where an engine wants a number; above any count of requests or tokens here."""
+from fluidkv.runs.checks import count, instance
+from fluidkv.serving.swap import UNLIMITED as UNLIMITED
+from fluidkv.serving.swap import Swap
 
 
 @dataclass(frozen=True)
@@ -24,6 +23,9 @@ class Limits:
         admission_rate: most admissions per iteration, fractions by an accumulator (Congestion 5.1);
             None for no limit. A permit that is not used lapses, so that any W iterations admit
             fewer than 1 + W times the rate.
+        swap: the host's memory and the bus to it, for rules that swap.
+        more_outputs: outputs that `Allocation.ESTIMATE_THEN_MORE` gives at a time.
+        seed: of `Victim.RANDOM`.
 
     Raises:
         InputError: a number outside of what is said here; a block that does not fit in the memory.
@@ -35,6 +37,9 @@ class Limits:
     max_num_batched_tokens: int | None = None
     watermark: float = 0.0
     admission_rate: Fraction | int | None = None
+    swap: Swap = field(default_factory=Swap)
+    more_outputs: int = 100
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for name in ("capacity", "block_size"):
@@ -42,6 +47,9 @@ class Limits:
         for name in ("max_num_seqs", "max_num_batched_tokens"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, count(name, getattr(self, name)))
+        object.__setattr__(self, "more_outputs", count("more_outputs", self.more_outputs))
+        object.__setattr__(self, "seed", count("seed", self.seed, least=0, most=UNLIMITED))
+        instance("swap", self.swap, Swap, "a Swap")
         if self.block_size > self.capacity:
             raise InputError(
                 "block_size", self.block_size, f"at most the capacity, {self.capacity}"

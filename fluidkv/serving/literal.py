@@ -14,6 +14,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS, Engine
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.swap import Swap
 
 _EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
 
@@ -46,6 +47,10 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
         arrays.output_length[run, :size],
         arrival=arrays.arrival[run, :size],
         max_output=arrays.max_output[run, :size],
+        priority=arrays.priority[run, :size],
+        predicted_output=arrays.predicted[run, :size],
+        estimated_output=arrays.estimated[run, :size],
+        tbt_slo=arrays.tbt_slo[run, :size],
     )
     above, below = arrays.rate[run].tolist()
     limits = Limits(
@@ -55,6 +60,14 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
         max_num_batched_tokens=int(arrays.budget[run]),
         watermark=float((arrays.watermark_blocks[run] + 0.5) / (arrays.blocks[run] + 1)),
         admission_rate=Fraction(above, below) if above else None,
+        swap=Swap(
+            *arrays.copying[run].tolist(),
+            pool=int(arrays.pool[run]),
+            sweet_spot=int(arrays.sweet_spot[run]),
+            shared=bool(arrays.shared[run]),
+        ),
+        more_outputs=int(arrays.more_outputs[run]),
+        seed=int(arrays.seed[run]),
     )
     clock = IterationClock(*arrays.clock[run].tolist(), unit="s" if jumps else "iteration")
     engine = Engine(table, rules, limits, clock, int(arrays.clients[run]) or None)

@@ -1,5 +1,6 @@
 """One request of the literal engine, and how far it is."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -14,6 +15,10 @@ class Request:
     output_length: int
     max_output: int
     arrival: float
+    priority: int = 0
+    predicted: int = 0  # outputs that a predictor says
+    estimated: int = 0  # outputs that memory is given for
+    tbt_slo: float = math.inf
     outputs: int = 0  # tokens emitted and kept
     computed: int = 0  # tokens whose cache is in memory
     blocks: int = 0

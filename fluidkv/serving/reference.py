@@ -83,6 +83,10 @@ class Engine:
             self.requests.output_length,
             self.requests.max_output,
             self.requests.arrival,
+            self.requests.priority,
+            self.requests.predicted_output,
+            self.requests.estimated_output,
+            self.requests.tbt_slo,
         )
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.all = [Request(index, *row) for index, row in enumerate(rows)]
@@ -223,6 +227,8 @@ class Engine:
                 return max(latest_first, key=lambda r: r.outputs)
             case Victim.MOST_BLOCKS:
                 return max(latest_first, key=lambda r: r.blocks)
+            case other:
+                raise NotImplementedError(other)
 
     def _new_ratio(self, evicted: list[Request]) -> None:
         """A step down in an iteration that evicts nobody; reset in one that does, and when idle."""

@@ -21,6 +21,14 @@ class Victim(Enum):
     LEAST_PROGRESSED = "fewest outputs (LPF)"
     MOST_OUTPUTS = "most outputs"
     MOST_BLOCKS = "most blocks held"
+    LEAST_COMPUTED = "fewest tokens computed"
+    MOST_COMPUTED = "most tokens computed"
+    LONGEST_REMAINING = "most outputs still predicted (SRTF)"
+    FEWEST_BLOCKS = "fewest blocks held (LKVO)"
+    LEAST_URGENT = "highest priority number; of these the latest to come"
+    COST_AWARE = "most blocks for a token lost, times the share of outputs still to come"
+    LOOSEST_OBJECTIVE = "TBT objective, then remaining outputs, then least memory, in ranges"
+    RANDOM = "anyone, drawn anew each time"
 
 
 class Keeps(Enum):
@@ -35,6 +43,24 @@ class Requeue(Enum):
 
     HEAD = "head of the queue, the last evicted first"
     TAIL = "tail of the queue, behind what has arrived; in the order of eviction"
+    BY_PRIORITY = "where priority and arrival say, as everybody who waits"
+
+
+class Restore(Enum):
+    """How the cache of an evicted request comes back. `Limits.swap` has the numbers."""
+
+    RECOMPUTE = "computed again"
+    SWAP = "copied to the host and back, where the pool has room; else computed again"
+    CHEAPER = "swapped if it is longer than the sweet spot, else computed again"
+
+
+class Allocation(Enum):
+    """How much memory a request is given when it is admitted, and what happens past it."""
+
+    BY_BLOCK = "what it computes, a block at a time"
+    ESTIMATE_THEN_BLOCKS = "its estimated length; past it a block at a time"
+    ESTIMATE_THEN_MORE = "its estimated length; past it, it is evicted and given some more (RLP)"
+    ESTIMATE_THEN_DOUBLE = "its estimated length; past it, it is evicted and given twice it (S3)"
 
 
 class Growth(Enum):
@@ -123,6 +149,10 @@ class EngineRules:
             the budget first, and are not evicted before the next iteration. No room is made in
             `max_num_seqs`. Such a run need not end, whatever its memory (`serve`).
         ratio: of `Gate.RATIO`; not used by the others.
+        restore, allocation: see the enumerations.
+        in_turn: running requests ask one after the other, in their order, and one that is evicted
+            for its own growth ends the round: who stands behind it keeps its memory and waits, as
+            in vLLM. False: what all ask for must fit.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
     """
 
@@ -139,6 +169,9 @@ class EngineRules:
     prefill_alone: bool = False
     newcomers_first: bool = False
     ratio: NewTokenRatio = field(default_factory=NewTokenRatio)
+    restore: Restore = Restore.RECOMPUTE
+    allocation: Allocation = Allocation.BY_BLOCK
+    in_turn: bool = False
     flags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -149,6 +182,8 @@ class EngineRules:
             ("growth", Growth),
             ("gate", Gate),
             ("guard", Guard),
+            ("restore", Restore),
+            ("allocation", Allocation),
         ):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")

@@ -60,6 +60,10 @@ def batches(draw: st.DrawFn) -> RunArrays:
         "max_output": 6,
         "arrival": 0.0,
         "start": 0,
+        "priority": 3,
+        "predicted": 2,
+        "estimated": 4,
+        "tbt_slo": 0.5,
     }
 
     def column(name: str) -> np.ndarray:
@@ -99,6 +103,16 @@ def _runs(draw: st.DrawFn) -> dict[str, Any]:
         "clients": draw(st.sampled_from([0, 0, 1, 3, 20])),
         "clock": [draw(_durations) + 0.1, draw(_durations), draw(_durations)],
         "start": _started(draw, inputs, outputs, blocks, block_size),
+        "priority": many(st.integers(-1, 2)),
+        "predicted": many(_lengths),
+        "estimated": many(_lengths),
+        "tbt_slo": many(st.sampled_from([0.1, 0.3, 1.0, np.inf])),
+        "copying": [draw(_durations), draw(_durations)],
+        "pool": draw(st.sampled_from([0, 5, 20, UNLIMITED])),
+        "sweet_spot": draw(st.sampled_from([0, 3, 8])),
+        "shared": draw(st.booleans()),
+        "more_outputs": draw(st.integers(1, 5)),
+        "seed": draw(st.integers(0, 3)),
     }
 
 

@@ -224,6 +224,8 @@ def _key(victim: Victim, slots: Slots) -> Int[Array, "run slot"]:
             return -slots.blocks.astype(jnp.int64)
         case Victim.LAST_ADMITTED:
             return -positions(slots).astype(jnp.int64)
+        case other:
+            raise NotImplementedError(other)
 
 
 # --------------------------------------------------------------------------------- both

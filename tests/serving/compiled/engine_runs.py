@@ -24,7 +24,25 @@ def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int
         clients=np.array([0]),
         clock=np.array([[1.0, 0.0, 0.0]]),
         start=np.zeros((1, 0), np.int64),
+        **unasked(outputs[None]),
     )
+
+
+def unasked(outputs: np.ndarray) -> dict[str, np.ndarray]:
+    """What only some rules look at: true predictions, no objectives, an instant bus."""
+    runs = len(outputs)
+    return {
+        "priority": np.zeros_like(outputs),
+        "predicted": outputs,
+        "estimated": outputs,
+        "tbt_slo": np.full(outputs.shape, np.inf),
+        "copying": np.zeros((runs, 2)),
+        "pool": np.full(runs, UNLIMITED),
+        "sweet_spot": np.zeros(runs, np.int64),
+        "shared": np.ones(runs, bool),
+        "more_outputs": np.full(runs, 100),
+        "seed": np.zeros(runs, np.int64),
+    }
 
 
 def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
@@ -49,6 +67,7 @@ def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
         clients=rng.choice([0, 0, 25], runs),
         clock=rng.uniform(0.1, 1.0, (runs, 3)),
         start=np.zeros((runs, 0), np.int64),
+        **unasked(outputs),
     )
 
 
