@@ -3,6 +3,7 @@ from . import exact as exact
 from . import fluid as fluid
 from . import measured as measured
 from . import papers as papers
+from . import preempt as preempt
 from . import prefix as prefix
 from . import routing as routing
 from . import runs as runs

@@ -7,12 +7,21 @@ from functools import cache
 from fluidkv.errors import InputError
 from fluidkv.ledger.claim import Claim, Result
 from fluidkv.ledger.verify import run_all
+from fluidkv.papers.cacheopt.claims import MODULES as CACHEOPT
 from fluidkv.papers.congestion.claims import experiments, mixed, one_class
 from fluidkv.papers.routing.claims import MODULES as ROUTING
 from fluidkv.papers.vllm.claims import MODULES as VLLM
 from fluidkv.papers.wait.claims import MODULES as WAIT
 
-_MODULES = (*one_class.MODULES, *mixed.MODULES, *experiments.MODULES, *WAIT, *ROUTING, *VLLM)
+_MODULES = (
+    *one_class.MODULES,
+    *mixed.MODULES,
+    *experiments.MODULES,
+    *WAIT,
+    *ROUTING,
+    *CACHEOPT,
+    *VLLM,
+)
 
 
 @cache

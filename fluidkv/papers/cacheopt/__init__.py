@@ -1,0 +1,1 @@
+"""The paper CacheOPT: padding by confidence, memory by objectives, whom to preempt and how."""

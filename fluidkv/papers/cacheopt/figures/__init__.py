@@ -1,0 +1,1 @@
+"""Figures of the paper CacheOPT, in simulation: one idea a module."""

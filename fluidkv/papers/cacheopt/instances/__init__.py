@@ -1,0 +1,1 @@
+"""What claims and figures of CacheOPT share: printed numbers, workloads, runs."""
