@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, RatioReset, Victim
 
 
 class Choices(NamedTuple):
@@ -33,12 +33,14 @@ class Choices(NamedTuple):
     gate: Gate
     prefill_alone: bool
     newcomers_first: bool
+    by_estimate: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
 
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
-        order = rules.prefill_alone, rules.newcomers_first
+        by_estimate = rules.allocation is not Allocation.BY_BLOCK
+        order = rules.prefill_alone, rules.newcomers_first, by_estimate
         return cls(rules.victim, rules.gate, *order, reset)
 
 
@@ -61,6 +63,9 @@ class Numbers(NamedTuple):
     one_free: Bool[Array, ""]
     always_guarded: Bool[Array, ""]
     admits_after_eviction: Bool[Array, ""]
+    evicts_itself: Bool[Array, ""]  # who outgrows what it was given
+    doubles: Bool[Array, ""]  # what it is given then; else `more_outputs`
+    more_outputs: Int[Array, " run"]  # int64
     ratio: Int[Array, " 5"]  # start, least, decay (over SCALE), clip, ahead; int64
 
 
@@ -88,6 +93,7 @@ class Progress(NamedTuple):
 
     outputs: Array
     highest: Array
+    estimated: Array | None  # outputs that memory is given for; None where it is given by block
     times: Times | None
 
 

@@ -120,7 +120,7 @@ def from_the_end(
             needed=search.needed - total(jnp.where(goes, needs, 0)),
             evictions=search.evictions + total(goes),
         )
-        return here._replace(state=_requeue(numbers, search.state, index, goes))
+        return here._replace(state=requeue(numbers, search.state, index, goes))
 
     search = lax.while_loop(lambda search: jnp.any(search.going), look, search)
     alive = demand.alive & (positions(state.slots) < search.cut[:, None])
@@ -180,7 +180,7 @@ def one_by_one(
 
         demand = lax.cond(careful, lambda: demand_of(numbers, slots, keys < _GONE), without)
         return _Round(
-            _requeue(numbers, round.state, victim, goes),
+            requeue(numbers, round.state, victim, goes),
             keys,
             demand,
             round.short & _short(numbers, slots, demand),
@@ -231,7 +231,7 @@ def _key(victim: Victim, slots: Slots) -> Int[Array, "run slot"]:
 # --------------------------------------------------------------------------------- both
 
 
-def _requeue(
+def requeue(
     numbers: Numbers,
     state: State,
     index: Int[Array, "run some"],
