@@ -4,7 +4,8 @@ This is the meaning of every other engine here, which equals it row by row, and 
 with an engine's source. An iteration is four verbs:
 
     arrive    who has come joins the tail of the queue
-    evict     who runs asks for room for its next tokens; victims go until all that is asked fits
+    evict     who has outgrown its grant goes; who runs asks for room for its next tokens; victims
+              go until all that is asked fits
     admit     the queue is served from its head, until the first that does not fit
     execute   tokens are computed; who has all its input computed emits one; who is done leaves
 
@@ -20,6 +21,7 @@ from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.granting import given_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.rules import (
@@ -99,7 +101,7 @@ class Engine:
             request.outputs = emitted
             request.computed = request.highest = request.length - 1
             request.admitted_at = request.first_token_at = request.last_token_at = self.now
-            self._hold(request, self._blocks(request, 0))
+            self._hold(request, self._given(request, 0))
             self.running.append(request)
             self.arrived += 1
 
@@ -112,16 +114,18 @@ class Engine:
         if self.rules.prefill_alone:
             computing = self.asked(prefills_only=True)
             admitted = self.admit(self.limits.budget - sum(computing.values()))
-            evicted = [] if computing or admitted else self.evict()
+            evicted = [] if computing or admitted else self.end_grants() + self.evict()
             computing = computing | admitted or self.asked()
         elif self.rules.newcomers_first:
             admitted = self.admit(self.limits.budget)
-            evicted = self.evict(admitted)
+            evicted = self.end_grants() + self.evict(admitted)
             computing = admitted | self.asked(admitted)
         else:
+            ended = self.end_grants()
             evicted = self.evict()
             computing = self.asked()
             may_admit = self.rules.admits_after_eviction or not evicted
+            evicted = ended + evicted
             admitted = self.admit(self.limits.budget - sum(computing.values()), may_admit)
             computing |= admitted
         resumed = sum(request.evictions > 0 for request in admitted)
@@ -161,6 +165,15 @@ class Engine:
 
     # --------------------------------------------------------------------------------------- evict
 
+    def end_grants(self) -> list[Request]:
+        """Who has outgrown what it was given goes, from the end of the list, budget or not."""
+        gone = [r for r in reversed(self.running) if outgrown(self.rules, self.limits, r)]
+        for request in gone:
+            request.estimated = next_estimate(self.rules, self.limits, request)
+            self._let_go(request)
+        self._requeue(gone)
+        return gone
+
     def evict(self, newcomers: Computing = NOBODY) -> list[Request]:
         """Victims go, one at a time, until what the others ask for fits; these get their blocks.
 
@@ -169,21 +182,28 @@ class Engine:
         evicted: list[Request] = []
         while not self._fits(newcomers):
             victim = self._victim([r for r in self.running if r not in newcomers])
-            self.running.remove(victim)
-            self._hold(victim, 0)
-            victim.computed = 0
-            victim.evictions += 1
-            if self.rules.keeps is Keeps.NOTHING:
-                victim.outputs = 0
+            self._let_go(victim)
             evicted.append(victim)
         for request, tokens in self.asked(newcomers).items():
             self._hold(request, self._blocks(request, tokens))
+        self._requeue(evicted)
+        self._new_ratio(evicted)
+        return evicted
+
+    def _let_go(self, victim: Request) -> None:
+        """It leaves the running list and its memory."""
+        self.running.remove(victim)
+        self._hold(victim, 0)
+        victim.computed = 0
+        victim.evictions += 1
+        if self.rules.keeps is Keeps.NOTHING:
+            victim.outputs = 0
+
+    def _requeue(self, evicted: list[Request]) -> None:
         if self.rules.requeue is Requeue.HEAD:
             self.waiting.extendleft(evicted)
         else:
             self.waiting.extend(evicted)
-        self._new_ratio(evicted)
-        return evicted
 
     def asked(
         self, newcomers: Computing = NOBODY, *, prefills_only: bool = False
@@ -263,7 +283,7 @@ class Engine:
             admitted[request] = min(request.length, budget)
             budget -= admitted[request]
             held = request.length if self.rules.prefill_alone else admitted[request]
-            self._hold(request, self._blocks(request, held))
+            self._hold(request, self._given(request, held))
             if request.admitted_at is None:
                 request.admitted_at = self.now
         self.credit %= 1  # whole permits are used now or lapse
@@ -279,7 +299,7 @@ class Engine:
             case Gate.FIRST_CHUNK:
                 return self._blocks(request, chunk) <= free
             case Gate.FULL_INPUT:
-                return self._blocks(request, request.length) <= free
+                return self._given(request, request.length) <= free
             case Gate.PEAK:
                 to_come = sum(self._peak(r) - r.blocks for r in self.running)
                 return self._peak(request) + to_come <= free
@@ -303,6 +323,10 @@ class Engine:
         """Blocks that it holds once so many more tokens are computed; none is given back."""
         held = request.computed + tokens + self.rules.reserved_tokens
         return max(request.blocks, self.limits.blocks_of(held))
+
+    def _given(self, request: Request, tokens: int) -> int:
+        """Blocks that it holds once admitted, if it computes so many tokens then."""
+        return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
 
     def _peak(self, request: Request) -> int:
         most = self.rules.peak_tokens(request.input_length, request.max_output)

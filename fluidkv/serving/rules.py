@@ -62,6 +62,11 @@ class Allocation(Enum):
     ESTIMATE_THEN_MORE = "its estimated length; past it, it is evicted and given some more (RLP)"
     ESTIMATE_THEN_DOUBLE = "its estimated length; past it, it is evicted and given twice it (S3)"
 
+    @property
+    def evicts_itself(self) -> bool:
+        """Whether a request that outgrows what it was given is the one that goes."""
+        return self in (Allocation.ESTIMATE_THEN_MORE, Allocation.ESTIMATE_THEN_DOUBLE)
+
 
 class Growth(Enum):
     """When a running request finds no room for its next token."""
@@ -141,7 +146,8 @@ class EngineRules:
         victim, keeps, requeue, growth, gate, guard: see the enumerations.
         reserved_tokens: slots held beyond the tokens computed: 1 in the paper's model, where a
             request at stage j holds l0 + 1 + j.
-        admits_after_eviction: admission goes on in an iteration that evicted.
+        admits_after_eviction: admission goes on in an iteration that evicted; who went since it had
+            outgrown what it was given is no matter here, as memory is not short then.
         prefill_alone: an iteration that admits runs the prefills only; admission comes first then,
             and eviction in iterations that admit nobody.
         newcomers_first: admission comes first, and whoever ran before may be evicted for it. The
@@ -192,6 +198,9 @@ class EngineRules:
         if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
             # It takes the blocks of its whole length, which this gate does not look at.
             raise InputError("gate", self.gate.name, "another one where prefills run alone")
+        if self.allocation is not Allocation.BY_BLOCK and self.gate is not Gate.FULL_INPUT:
+            # The gate asks for all that is given; the others look at less, or reserve it again.
+            raise InputError("gate", self.gate.name, "FULL_INPUT where an estimate is given")
         if self.newcomers_first:
             self._check_newcomers_first()
 
