@@ -42,7 +42,8 @@ def test_a_grant_is_held_from_admission_without_the_last_token(rules):
     """4 input + 3 outputs - 1 are 6 tokens: 3 blocks of 2, though 4 are computed at first."""
     made = engine(rules, Limits(100, block_size=2), (4, 3, 3))
     assert column(made, "used_blocks", 3) == [3, 3, 3]
-    assert made.all[0].finished and made.all[0].evictions == 0
+    assert made.all[0].finished
+    assert made.all[0].evictions == 0
 
 
 def test_the_gate_asks_for_the_grant():
