@@ -4,7 +4,12 @@ from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
     Mutant("cacheopt.embedding.condition", "+ case.buffer", "+ case.buffer + 1"),
-    Mutant("cacheopt.embedding.condition.needed", "== case.fits", ">= case.fits", "def _needed"),
+    Mutant(
+        "cacheopt.embedding.condition.needed",
+        "_starts(case)",
+        "_starts(case, last_token=False)",
+        "def _needed",
+    ),
     Mutant("cacheopt.embedding.condition.last-token", "last_token=False", "last_token=True"),
     Mutant("cacheopt.embedding.start.from-the-end", "- case.s0", "- case.s0 - 1"),
     Mutant("cacheopt.embedding.start.from-the-front", "case.s0", "case.allocated - case.s0"),
