@@ -16,8 +16,8 @@ import numpy as np
 
 from benchmarks.report import load, seconds, table
 from benchmarks.timing import times
-from fluidkv.prefix.batch import accesses_of, batch_misses, place, uniforms
 from fluidkv.prefix.paging.adversaries import drawn, in_a_loop, tails
+from fluidkv.prefix.paging.batch import accesses_of, batch_misses, place, uniforms
 from fluidkv.prefix.paging.bounds import rlt_ratio
 from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.marking import misses

@@ -20,14 +20,14 @@ from heapq import heapify, heappop, heappush
 
 from benchmarks.report import against, load, seconds, table
 from benchmarks.timing import SkippedError, times, trace_path
-from fluidkv.prefix.cache import TraceCache
-from fluidkv.prefix.curves import hit_curves, some_capacities
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.curves import hit_curves, some_capacities
+from fluidkv.prefix.on_trie.run import CacheRun, run_cache
+from fluidkv.prefix.on_trie.stacks import every_size
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.pieces import tokens
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import prompts_of_blocks
-from fluidkv.prefix.run import CacheRun, run_cache
-from fluidkv.prefix.stacks import every_size
-from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.traces import Trace, read_trace
 
 TRACE = "mooncake_conversation.jsonl"

@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import ROOT, Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import ROOT, Trie
 from fluidkv.runs.requests import Requests
 
 _EVEN = 1.02  # the fullest worker of a schedule, over the least possible

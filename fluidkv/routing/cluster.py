@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.trie import Trie
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.routing.estimate import Belief, SentTree
 from fluidkv.routing.plain import Event, Times
 from fluidkv.routing.router import Router, View

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.trie import Trie
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.runs.checks import above_0, count
 
 

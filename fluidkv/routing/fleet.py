@@ -7,10 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.routing.bound import Offline, most_shared, offline_bounds
 from fluidkv.routing.cluster import Routed, run_cluster
 from fluidkv.routing.engines import ENGINES, Engine, EngineWorker

@@ -8,7 +8,7 @@ import heapq
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.on_trie.cache import TraceCache
 from fluidkv.routing.affine import at_least_0
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.pieces import Content, Piece, cut, joined, length
 from fluidkv.prefix.policies import Granularity
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.trie import Trie, trie_of
 
 
 @dataclass(frozen=True)

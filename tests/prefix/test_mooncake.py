@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.stacks import every_size
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import Prompts, prompts_of_blocks
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.stacks import every_size
-from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.traces import Trace, read_trace
 
 BLOCKS = Granularity(512, "counted")

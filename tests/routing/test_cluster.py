@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.trie import trie_of
 from fluidkv.routing import (
     LBGR,
     Assigned,

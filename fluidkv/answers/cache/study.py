@@ -16,9 +16,9 @@ from jaxtyping import Float
 from fluidkv.answers.cache.sizes import sizes_between
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import Granularity, Policy
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.runs.checks import count, instance
 
 POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))

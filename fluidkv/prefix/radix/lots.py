@@ -5,7 +5,7 @@ each as likely; where all that may go have marks, a new phase begins. So what a 
 goes only when nothing else is left. What is in use is locked, and its path with it.
 
 Source: Routing, Algorithm 1, whose units are single tokens and whose phase ends with so many of
-them that the cache would not hold more; ours ends when it does not. `prefix.drawn_nodes` has the
+them that the cache would not hold more; ours ends when it does not. `on_trie.drawn_nodes` has the
 paper's phases on nodes, for requests one by one, which lock nothing.
 """
 

@@ -13,8 +13,8 @@ from fluidkv.answers.cache.study import POLICIES, CacheAnswer, cache_study, half
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
 from fluidkv.prefix import Granularity, Policy
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import trie_of
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.traces import Trace
 
 GSP = prompted_generator(

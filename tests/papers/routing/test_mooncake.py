@@ -16,8 +16,8 @@ from fluidkv.papers.routing.instances.mooncake import (
     totals,
 )
 from fluidkv.prefix import Granularity, Policy
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import trie_of
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
 
 # Six digits are on record.
 _DIGITS = 1e-5

@@ -7,11 +7,11 @@ path is locked. Nodes are as long as the requests made them, so more goes than i
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import capacity_units
+from fluidkv.prefix.on_trie.cache import capacity_units
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.tree import FastRadixTree
 from fluidkv.prefix.radix.values import Tree
-from fluidkv.prefix.trie import Trie
 
 
 @dataclass(eq=False)

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.ordered import NEVER, next_uses
+from fluidkv.prefix.on_trie.ordered import NEVER, next_uses
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import count
 
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.drawn import Drawn
-from fluidkv.prefix.held import Held
-from fluidkv.prefix.ordered import Gone, Ordered
+from fluidkv.prefix.on_trie.drawn import Drawn
+from fluidkv.prefix.on_trie.held import Held
+from fluidkv.prefix.on_trie.ordered import Gone, Ordered
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import count
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.batch import accesses_of, batch_misses, place, uniforms
 from fluidkv.prefix.paging.adversaries import batches_of_tails, drawn, tails
+from fluidkv.prefix.paging.batch import accesses_of, batch_misses, place, uniforms
 from fluidkv.prefix.paging.marking import expected_misses, misses
 from fluidkv.prefix.paging.tokens import singles
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-from fluidkv.prefix.held import Held
+from fluidkv.prefix.on_trie.held import Held
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy, key
-from fluidkv.prefix.trie import Trie
 
 NEVER = 1 << 62
 """The next use of what nobody asks for again."""

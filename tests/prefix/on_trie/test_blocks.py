@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.blocks import run_blocks
+from fluidkv.prefix.on_trie.blocks import run_blocks
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.prefix.pieces import Content, Piece, cut, length
 from fluidkv.prefix.policies import Granularity, Policy
 from fluidkv.prefix.prompts import Prompts
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import trie_of
 from tests.prefix.cases import prompts
 
 ANSWER = (Piece(999, 0, 1),)

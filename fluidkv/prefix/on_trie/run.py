@@ -7,11 +7,11 @@ from typing import Literal
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import TraceCache
-from fluidkv.prefix.drawn_nodes import DrawnNodes
-from fluidkv.prefix.nodes import NodeCache
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.drawn_nodes import DrawnNodes
+from fluidkv.prefix.on_trie.nodes import NodeCache
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import count
 
 Measure = Literal["tokens", "units"]

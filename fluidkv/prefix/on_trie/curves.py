@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import capacity_units
+from fluidkv.prefix.on_trie.cache import capacity_units
+from fluidkv.prefix.on_trie.run import Measure, checked_measure, places, run_cache
+from fluidkv.prefix.on_trie.stacks import every_size
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.values import POLICIES
-from fluidkv.prefix.run import Measure, checked_measure, places, run_cache
-from fluidkv.prefix.stacks import every_size
-from fluidkv.prefix.trie import Trie
 from fluidkv.processes import cores, shared_out
 from fluidkv.runs.checks import count
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.curves import ceiling, hit_curves, some_capacities
+from fluidkv.prefix.on_trie.curves import ceiling, hit_curves, some_capacities
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.values import POLICIES
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import Trie, trie_of
 from fluidkv.prefix.workloads import shared_prefixes
 from tests.prefix.cases import case
 

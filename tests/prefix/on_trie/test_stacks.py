@@ -3,9 +3,9 @@
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.stacks import every_size
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.stacks import every_size
 from tests.prefix.cases import case
 
 NESTED = (Policy.LRU, Policy.RELEASED, Policy.OPT)

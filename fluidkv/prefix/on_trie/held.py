@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from fluidkv.prefix.trie import ROOT, Trie
+from fluidkv.prefix.on_trie.trie import ROOT, Trie
 
 
 class Found(NamedTuple):

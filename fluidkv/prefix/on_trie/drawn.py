@@ -16,8 +16,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from fluidkv.prefix.held import Held
-from fluidkv.prefix.ordered import Gone
+from fluidkv.prefix.on_trie.held import Held
+from fluidkv.prefix.on_trie.ordered import Gone
 
 NO_SLOT = -1
 

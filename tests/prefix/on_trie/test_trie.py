@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.trie import ROOT, Trie, trie_of
 from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.policies import Granularity
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.reference import units
-from fluidkv.prefix.trie import ROOT, Trie, trie_of
 from tests.prefix.cases import case
 
 

@@ -7,12 +7,12 @@ from fractions import Fraction
 import pytest
 from scipy.stats import chi2
 
-from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.policies import TOKENS, Policy
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.reference import LiteralCache, Prefix, units
-from fluidkv.prefix.trie import trie_of
 
 SEEDS = 3000
 

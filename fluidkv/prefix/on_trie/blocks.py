@@ -16,10 +16,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
+from fluidkv.prefix.on_trie.run import CacheRun, as_run, places
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.pieces import length
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.run import CacheRun, as_run, places
-from fluidkv.prefix.trie import Trie
 from fluidkv.runs.checks import count
 
 Key = tuple[int, int]

@@ -3,15 +3,15 @@
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import TraceCache
-from fluidkv.prefix.nodes import NodeCache
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.nodes import NodeCache
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.prefix.pieces import Piece
 from fluidkv.prefix.policies import Granularity, Policy
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import RadixTree
 from fluidkv.prefix.radix.values import POLICIES
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import trie_of
 from tests.prefix.cases import case
 
 

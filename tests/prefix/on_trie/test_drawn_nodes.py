@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.drawn_nodes import ChainNode, DrawnNodes
+from fluidkv.prefix.on_trie.drawn_nodes import ChainNode, DrawnNodes
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import trie_of
 from fluidkv.prefix.pieces import Content, Piece, joined, tokens
 from fluidkv.prefix.policies import Granularity, Policy
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.reference import Node, RadixTree
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import trie_of
 from tests.prefix.cases import case
 
 Prefix = tuple[tuple[int, int], ...]

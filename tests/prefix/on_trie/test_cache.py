@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import TraceCache
+from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.prefix.on_trie.run import run_cache
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.reference import LiteralCache, Prefix, units
-from fluidkv.prefix.run import run_cache
-from fluidkv.prefix.trie import Trie
 from tests.prefix.cases import Case, case
 
 CASES = 40

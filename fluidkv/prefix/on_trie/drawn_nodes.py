@@ -18,9 +18,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.prefix.cache import capacity_units
+from fluidkv.prefix.on_trie.cache import capacity_units
+from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
-from fluidkv.prefix.trie import Trie
 
 NO_SLOT = -1
 

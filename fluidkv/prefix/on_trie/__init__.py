@@ -1,0 +1,1 @@
+"""Traces through a cache, on the static trie of all their prompts."""
