@@ -15,6 +15,12 @@ from fluidkv.serving.progress import Request
 from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard
 
 
+def held_blocks(rules: EngineRules, limits: Limits, request: Request, tokens: int) -> int:
+    """Blocks that it holds once so many more tokens are computed; none is given back."""
+    held = request.computed + tokens + rules.reserved_tokens
+    return max(request.blocks, limits.blocks_of(held))
+
+
 def given_blocks(rules: EngineRules, limits: Limits, request: Request, computed: int) -> int:
     """Blocks that it gets when it is admitted; `computed`: what holds the tokens it computes."""
     if rules.allocation is Allocation.BY_BLOCK:
