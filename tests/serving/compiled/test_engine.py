@@ -140,14 +140,11 @@ def test_every_set_of_rules_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)
 
 
-GIVEN = tuple(
-    dataclasses.replace(rules, allocation=Allocation.ESTIMATE_THEN_MORE)
-    for rules in (
-        VLLM,
-        dataclasses.replace(VLLM, victim=Victim.MOST_BLOCKS, requeue=Requeue.TAIL),
-        dataclasses.replace(VLLM, victim=Victim.LEAST_PROGRESSED, prefill_alone=True),
-        dataclasses.replace(VLLM, requeue=Requeue.TAIL, newcomers_first=True),
-    )
+GIVEN = (
+    RLP,
+    dataclasses.replace(RLP, victim=Victim.MOST_BLOCKS, requeue=Requeue.TAIL),
+    dataclasses.replace(RLP, victim=Victim.LEAST_PROGRESSED, prefill_alone=True),
+    dataclasses.replace(RLP, requeue=Requeue.TAIL, newcomers_first=True),
 )
 
 
