@@ -19,7 +19,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.copies import Copies
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.rules import (
@@ -49,6 +50,7 @@ COUNTS = (
     "recomputed_tokens",  # of all tokens, positions of a request that it had computed before
     "kv_tokens",  # tokens in the cache at the end of execution, before blocks are freed
     "new_outputs",  # tokens emitted that their client had not seen before
+    "copied_tokens",  # tokens whose copy to the host, or back, was queued
 )
 """What an iteration counts, in this order; all integers."""
 
@@ -91,6 +93,7 @@ class Engine:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.all = [Request(index, *row) for index, row in enumerate(rows)]
         self.free = self.limits.blocks
+        self.copies = Copies(self.rules.restore, self.limits.swap)
         self.ratio = self.rules.ratio.scaled[0]
 
     def start_with(self, outputs: list[int]) -> None:
@@ -109,11 +112,16 @@ class Engine:
         """One iteration; its counts, keyed and ordered as `COUNTS`."""
         running_in = len(self.running)
         self.arrive()
+        self.copies.land(self.running, self.now)
         if self.rules.prefill_alone:
             computing = self.asked(prefills_only=True)
             admitted = self.admit(self.limits.budget - sum(computing.values()))
-            evicted = [] if computing or admitted else self.evict()
-            computing = computing | admitted or self.asked()
+            computing |= admitted
+            if not any(computing.values()):  # who is copied back prefills nothing
+                evicted = self.evict(admitted)
+                computing = self.asked(admitted)
+            else:
+                evicted = []
         elif self.rules.newcomers_first:
             admitted = self.admit(self.limits.budget)
             evicted = self.evict(admitted)
@@ -125,7 +133,8 @@ class Engine:
             admitted = self.admit(self.limits.budget - sum(computing.values()), may_admit)
             computing |= admitted
         resumed = sum(request.evictions > 0 for request in admitted)
-        return {
+        self.now, copied = self.copies.go(self.now, admitted)
+        scheduled = {
             "running_in": running_in,
             "running": len(self.running),
             "waiting": len(self.waiting),
@@ -133,7 +142,9 @@ class Engine:
             "preempt": len(evicted),
             "admit_new": len(admitted) - resumed,
             "admit_resumed": resumed,
-        } | self.execute(computing)
+        }
+        computing = {request: tokens for request, tokens in computing.items() if tokens}
+        return scheduled | self.execute(computing) | {"copied_tokens": copied}
 
     @property
     def stuck(self) -> bool:
@@ -171,8 +182,8 @@ class Engine:
             victim = self._victim([r for r in self.running if r not in newcomers])
             self.running.remove(victim)
             self._hold(victim, 0)
-            victim.computed = 0
-            victim.evictions += 1
+            self.copies.leave(victim)
+            victim.halt(self.now)
             if self.rules.keeps is Keeps.NOTHING:
                 victim.outputs = 0
             evicted.append(victim)
@@ -199,7 +210,7 @@ class Engine:
         for request in self.running:
             if left == 0:
                 break
-            if request in newcomers or (prefills_only and request.decoding):
+            if request in newcomers or request.kept or (prefills_only and request.decoding):
                 continue
             tokens[request] = min(request.length - request.computed, left)
             left -= tokens[request]
@@ -252,18 +263,24 @@ class Engine:
             self.credit += rate
             permits = self.credit // 1
         admitted: dict[Request, int] = {}
-        while may_admit and self.waiting and budget > 0 and len(admitted) < permits:
+        while may_admit and self.waiting and len(admitted) < permits:
             request = self.waiting[0]
+            tokens = 0 if request.kept else min(request.length, budget)
+            if not (tokens or request.kept):  # no budget is left
+                break
+            held = request.length if request.kept else tokens
             if len(self.running) >= self.limits.sequences or not self._may_enter(
-                request, min(request.length, budget), admitted
+                request, held, admitted
             ):
                 break
             self.waiting.popleft()
             self.running.append(request)
-            admitted[request] = min(request.length, budget)
-            budget -= admitted[request]
-            held = request.length if self.rules.prefill_alone else admitted[request]
+            admitted[request] = tokens
+            budget -= tokens
+            if self.rules.prefill_alone:
+                held = request.length
             self._hold(request, self._blocks(request, held))
+            request.computed = request.kept
             if request.admitted_at is None:
                 request.admitted_at = self.now
         self.credit %= 1  # whole permits are used now or lapse
@@ -316,13 +333,15 @@ class Engine:
 
     def execute(self, computing: dict[Request, int]) -> dict[str, int]:
         """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
-        prefill = recomputed = completed = new_outputs = 0
+        prefill = prefill_pairs = recomputed = completed = new_outputs = 0
         for request, tokens in computing.items():
-            prefill += 0 if request.decoding else tokens
+            if not request.decoding:
+                prefill += tokens
+                prefill_pairs += pairs(request.computed, tokens)
             recomputed += max(0, min(tokens, request.highest - request.computed))
             request.computed += tokens
         cached = sum(request.computed for request in self.running)
-        self._advance(cached, prefill, idle=not computing)
+        self._advance(cached, prefill, prefill_pairs, idle=not computing)
         for request in computing:
             if request.computed == request.length:
                 new_outputs += self._emit(request)
@@ -354,13 +373,21 @@ class Engine:
         else:
             request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
         request.last_token_at = self.now
+        request.go_on(self.now)
         return True
 
-    def _advance(self, cached: int, prefill: int, *, idle: bool) -> None:
-        """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
+    def _advance(self, cached: int, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
+        """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
         if not idle:
-            self.now += self.clock.duration(cached, prefill)
-        elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
-            self.now = self.all[self.arrived].arrival
+            self.now += self.clock.duration(cached, prefill, prefill_pairs)
+        elif self.clock.jumps and (events := self._events()):
+            self.now = max(self.now, min(events))
         else:
             self.now += self.clock.base
+
+    def _events(self) -> list[float]:
+        """What an idle engine waits for: who is copied back; if nobody waits, who comes next."""
+        events = [request.ready_at for request in self.running if request.kept]
+        if self.clients is None and not self.waiting and self.arrived < len(self.all):
+            events.append(self.all[self.arrived].arrival)
+        return events

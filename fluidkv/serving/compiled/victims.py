@@ -14,17 +14,18 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled import copies, queue
 from fluidkv.serving.compiled.state import (
     Numbers,
     Progress,
     Slots,
     State,
+    Times,
+    asks,
     before,
     blocks_of,
-    missing,
     pick,
     positions,
     put,
@@ -61,7 +62,7 @@ def within_budget(
 
 
 def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "run slot"]) -> Demand:
-    tokens, asked = within_budget(jnp.where(alive, missing(slots), 0), numbers.budget)
+    tokens, asked = within_budget(jnp.where(alive, asks(slots), 0), numbers.budget)
     grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))
     need = jnp.where(alive, jnp.where(tokens > 0, grown, slots.blocks), 0)
     return Demand(alive, tokens, need, asked, total(need))
@@ -157,7 +158,7 @@ def one_by_one(
     slots = state.slots
     place = positions(slots)
     # Whether a victim changes more than its own part of the sums.
-    asked = total(jnp.where(demand.alive, missing(slots), 0), jnp.int64)
+    asked = total(jnp.where(demand.alive, asks(slots), 0), jnp.int64)
     careful = numbers.one_free | jnp.any(asked > numbers.budget.astype(jnp.int64))
 
     def evict_one(round: _Round) -> _Round:
@@ -242,10 +243,19 @@ def _requeue(
     progress: Progress = pick(state.slots.progress, index)
     progress = progress._replace(outputs=jnp.where(numbers.keeps_outputs, progress.outputs, 0))
     if progress.times is not None:
-        evictions = progress.times.evictions + 1
-        progress = progress._replace(times=progress.times._replace(evictions=evictions))
+        progress = progress._replace(times=_halted(progress.times, state.runs.now[:, None]))
     size = state.queue.ring.shape[1]
+    if state.copies is not None:
+        cached = pick(state.slots.computed, index)
+        kept, sent = copies.leave(numbers, state.copies, progress, cached, goes)
+        state, progress = state._replace(copies=sent), progress._replace(kept=kept)
     return state._replace(
         store=put(state.store, jnp.where(goes, request, size), progress),
         queue=queue.join(state.queue, state.runs.arrived, request, goes),
     )
+
+
+def _halted(times: Times, now: Float[Array, "run 1"]) -> Times:
+    """One more eviction; a halt that goes on began earlier."""
+    since = jnp.where(jnp.isnan(times.since), now, times.since)
+    return times._replace(evictions=times.evictions + 1, since=since)
