@@ -95,21 +95,16 @@ def from_the_end(
         state, runs & doubtful, end, end, demand.asked, demand.needed, jnp.zeros_like(end)
     )
 
+    free = _to_stay_free(numbers, state.slots, demand)
+
     def look(search: _Search) -> _Search:
-        slots = search.state.slots
         index = search.end[:, None] - 1 - jnp.arange(_WINDOW, dtype=jnp.int32)[None]
         inside = index >= 0
         index = jnp.maximum(index, 0)
-        alive, asks, needs, holds = pick((demand.alive, tokens, need, slots.blocks), index)
+        alive, asked, needs, spare = pick((demand.alive, tokens, need, free), index)
         alive &= inside & search.going[:, None]
         needs = jnp.where(alive, needs, 0)
-        # The list that ends with this request: does it fit? With one block to stay free, the last
-        # who asks must see it: a block that it takes is one that it saw.
-        last_growth = jnp.where(
-            asks > 0, needs - holds, _growth_of_the_last(slots, demand)[:, None]
-        )
-        watchful = numbers.one_free & (demand.asked > 0)[:, None]
-        spare = jnp.where(watchful, jnp.maximum(1 - last_growth, 0), 0)
+        # The list that ends with this request: does it fit?
         listed = search.needed[:, None] - before(needs)
         goes = alive & (listed + spare > numbers.blocks[:, None])
         found = jnp.any(alive & ~goes, axis=1)
@@ -117,7 +112,7 @@ def from_the_end(
             going=search.going & ~found & (search.end > _WINDOW),
             end=search.end - _WINDOW,
             cut=jnp.minimum(search.cut, jnp.min(jnp.where(goes, index, search.cut[:, None]), 1)),
-            asked=search.asked - total(jnp.where(goes, asks, 0)),
+            asked=search.asked - total(jnp.where(goes, asked, 0)),
             needed=search.needed - total(jnp.where(goes, needs, 0)),
             evictions=search.evictions + total(goes),
         )
@@ -130,6 +125,21 @@ def from_the_end(
         Demand(alive, tokens, need, search.asked, search.needed),
         search.evictions,
     )
+
+
+def _to_stay_free(numbers: Numbers, slots: Slots, demand: Demand) -> Int[Array, "run slot"]:
+    """Beside the list that ends with each slot, where one block must stay free.
+
+    The last who asks must see it: a block that it takes is one that it saw. Behind it may stand
+    those who ask for nothing.
+    """
+
+    def seen() -> Int[Array, "run slot"]:
+        last = lax.cummax(jnp.where(demand.tokens > 0, positions(slots), -1), axis=1)
+        growth = pick(demand.need - slots.blocks, jnp.maximum(last, 0))
+        return jnp.where(last >= 0, jnp.maximum(1 - growth, 0), 0)
+
+    return lax.cond(numbers.one_free, seen, lambda: jnp.zeros_like(demand.need))
 
 
 def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " run"]:

@@ -34,7 +34,6 @@ from fluidkv.serving.rules import (
     NewTokenRatio,
     RatioReset,
     Requeue,
-    Restore,
     Victim,
 )
 from fluidkv.serving.run import serve
@@ -74,39 +73,6 @@ SOME = (
     dataclasses.replace(
         VLLM, victim=Victim.MOST_OUTPUTS, gate=Gate.FIRST_CHUNK, newcomers_first=True
     ),
-    dataclasses.replace(VLLM, restore=Restore.SWAP, gate=Gate.FIRST_CHUNK),
-    dataclasses.replace(
-        VLLM,
-        restore=Restore.SWAP,
-        victim=Victim.MOST_OUTPUTS,
-        requeue=Requeue.TAIL,
-        prefill_alone=True,
-    ),
-)
-SWAPPING = tuple(
-    dataclasses.replace(
-        VLLM,
-        restore=Restore.SWAP,
-        victim=victim,
-        requeue=requeue,
-        gate=gate,
-        prefill_alone=order == "alone",
-        newcomers_first=order == "newcomers",
-    )
-    for victim, requeue, (gate, order) in product(
-        (Victim.LAST_ADMITTED, Victim.FEWEST_OUTPUTS, Victim.MOST_BLOCKS),
-        (Requeue.HEAD, Requeue.TAIL),
-        (
-            (Gate.FIRST_CHUNK, "together"),
-            (Gate.FULL_INPUT, "together"),
-            (Gate.PEAK, "together"),
-            (Gate.RATIO, "together"),
-            (Gate.FULL_INPUT, "alone"),
-            (Gate.RATIO, "alone"),
-            (Gate.FIRST_CHUNK, "newcomers"),
-            (Gate.FULL_INPUT, "newcomers"),
-        ),
-    )
 )
 ALL = tuple(
     dataclasses.replace(
@@ -138,7 +104,6 @@ def check(rules: EngineRules, arrays: RunArrays, **options: object) -> None:
 def label(rules: EngineRules) -> str:
     parts = (rules.victim.name, rules.requeue.name, rules.gate.name)
     order = ("alone",) * rules.prefill_alone + ("newcomers",) * rules.newcomers_first
-    order += (rules.restore.name,) * (rules.restore is not Restore.RECOMPUTE)
     return "-".join(parts + order)
 
 
@@ -168,15 +133,6 @@ def test_every_row_and_request_equals_the_literal_engine(rules, data):
 @settings(max_examples=50)  # of 110 sets of rules; each compiles for seconds
 @given(data=st.data())
 def test_every_set_of_rules_equals_the_literal_engine(rules, data):
-    draw_and_check(data, rules)
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("compiled_code_is_let_go_at_once")
-@pytest.mark.parametrize("rules", SWAPPING, ids=label)
-@settings(max_examples=27)  # times 48 sets of rules and 8 runs a batch: 10,368 settings
-@given(data=st.data())
-def test_swapping_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)
 
 
