@@ -13,6 +13,7 @@ from jaxtyping import Array, Bool, Int
 from fluidkv.serving.compiled import queue
 from fluidkv.serving.compiled.state import (
     Choices,
+    Merits,
     Numbers,
     Progress,
     Slots,
@@ -89,7 +90,7 @@ def could_enter(
     choices: Choices, numbers: Numbers, table: Table, state: State
 ) -> Bool[Array, " run"]:
     """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
-    request, _ = queue.first(state.queue, 1)
+    request, _ = queue.first(state.queue, state.runs.arrived, 1)
     head = _look_up(choices, numbers, table, state.store, request)
     guard = jnp.where(numbers.always_guarded, numbers.watermark_blocks, 0).astype(jnp.int64)
     nothing = jnp.zeros_like(head.length)
@@ -103,6 +104,7 @@ class _Candidates(NamedTuple):
     input: Int[Array, "run some"]
     target: Int[Array, "run some"]
     longest: Int[Array, "run some"] | None
+    merits: Merits
     progress: Progress
     length: Int[Array, "run some"]
     full: Int[Array, "run some"]  # blocks of its whole length
@@ -120,7 +122,7 @@ def _admit_chunk(
     state, overflow = _make_room(round.state)
     runs, so_far = state.runs, round.admitted
     more = round.more & ~overflow
-    request, evicted = queue.first(state.queue, CHUNK)
+    request, evicted = queue.first(state.queue, runs.arrived, CHUNK)
     candidates = _look_up(choices, numbers, table, state.store, request)
     place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
 
@@ -153,7 +155,7 @@ def _admit_chunk(
             used=runs.used + total(jnp.where(enters, held, 0)),
         ),
         _enter(state, candidates, enters, chunk, held),
-        queue.leave(state.queue, fresh, resumed),
+        queue.leave(state.queue, fresh, resumed, request, enters),
         state.store,
     )
     return _Round(
@@ -190,7 +192,8 @@ def _look_up(
     longest = None if table.longest is None else pick(table.longest, request)
     reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
     full = blocks_of(numbers, length)
-    return _Candidates(request, inputs, target, longest, progress, length, full, reserve)
+    merits: Merits = pick(table.merits, request)
+    return _Candidates(request, inputs, target, longest, merits, progress, length, full, reserve)
 
 
 def _enter(
@@ -212,6 +215,7 @@ def _enter(
         input=candidates.input,
         target=candidates.target,
         longest=candidates.longest,
+        merits=candidates.merits,
         computed=jnp.zeros_like(candidates.request),
         blocks=held.astype(jnp.int32),
         tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),
