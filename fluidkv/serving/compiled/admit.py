@@ -11,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.granting import given_blocks
 from fluidkv.serving.compiled.state import (
     Choices,
     Merits,
@@ -107,7 +108,7 @@ class _Candidates(NamedTuple):
     merits: Merits
     progress: Progress
     length: Int[Array, "run some"]
-    full: Int[Array, "run some"]  # blocks of its whole length
+    full: Int[Array, "run some"]  # blocks of its whole length, or what it is given
     reserve: Int[Array, "run some"]  # what the gate sets aside for it once it runs
 
 
@@ -144,8 +145,10 @@ def _admit_chunk(
     count = jnp.min(jnp.where(passes, CHUNK, place), axis=1)
     enters = place < count[:, None]
 
-    # Only the last may get a part of its tokens; with prefills alone it holds all blocks at once.
-    held = candidates.full if choices.prefill_alone else blocks_of(numbers, chunk)
+    # Only the last may get a part of its tokens; with prefills alone, or where it is given what it
+    # is estimated to need, it holds all blocks at once.
+    at_once = choices.prefill_alone or choices.by_estimate
+    held = candidates.full if at_once else blocks_of(numbers, chunk)
     resumed = total(enters & evicted)
     fresh = count - resumed
     state = State(
@@ -191,7 +194,7 @@ def _look_up(
     length = (inputs + progress.outputs).astype(jnp.int64)
     longest = None if table.longest is None else pick(table.longest, request)
     reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
-    full = blocks_of(numbers, length)
+    full = given_blocks(numbers, inputs, progress)
     merits: Merits = pick(table.merits, request)
     return _Candidates(request, inputs, target, longest, merits, progress, length, full, reserve)
 

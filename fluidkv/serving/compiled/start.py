@@ -24,7 +24,7 @@ from fluidkv.serving.compiled.state import (
     Times,
 )
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, Requeue, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard, Keeps, Requeue, Victim
 
 
 def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
@@ -47,6 +47,9 @@ def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers
         one_free=jnp.array(rules.growth is Growth.ONE_FREE),
         always_guarded=jnp.array(rules.guard is Guard.ALWAYS),
         admits_after_eviction=jnp.array(rules.admits_after_eviction),
+        evicts_itself=jnp.array(rules.allocation.evicts_itself),
+        doubles=jnp.array(rules.allocation is Allocation.ESTIMATE_THEN_DOUBLE),
+        more_outputs=jnp.asarray(arrays.more_outputs, jnp.int64),
         ratio=jnp.array([start, least, decay, rules.ratio.clip, rules.ratio.ahead], jnp.int64),
         seed=_int32(arrays.seed),
         range_tokens=_int32(np.array(min(rules.ranges.tokens, UNLIMITED))),
@@ -104,18 +107,23 @@ def state_of(
     for run in range(runs):
         outputs[run, : running[run]] = arrays.start[run][arrays.start[run] > 0]
     alive = outputs > 0
-    inputs, targets, longest = (
+    inputs, targets, longest, estimated = (
         np.where(alive, filled_up(column, 1, slots, 1)[:, :slots], 1)
-        for column in (arrays.input_length, arrays.output_length, arrays.max_output)
+        for column in (
+            arrays.input_length,
+            arrays.output_length,
+            arrays.max_output,
+            _estimated(arrays),
+        )
     )
     computed = np.where(alive, inputs + outputs - 1, 0)
-    held = -(-(computed + rules.reserved_tokens) // arrays.block_size[:, None])
-    blocks = np.where(alive, held, 0)
+    blocks = np.where(alive, _held(rules, arrays, computed, inputs + estimated - 1), 0)
     since = np.where(alive, 0.0, np.nan)
     none = np.zeros((runs, slots))
     merits = jax.tree.map(
         lambda column: column[:, :slots], _merits(rules, arrays, max(size, slots))
     )
+    by_estimate = rules.allocation is not Allocation.BY_BLOCK
     return State(
         Runs(
             live=jnp.asarray(arrays.requests > 0),
@@ -140,10 +148,12 @@ def state_of(
             computed=_int32(computed),
             blocks=_int32(blocks),
             tokens=jnp.zeros((runs, slots), jnp.int32),
-            progress=_progress(outputs, computed, since, none, keep_requests),
+            progress=_progress(
+                outputs, computed, estimated if by_estimate else None, since, none, keep_requests
+            ),
         ),
         _queue(rules, arrays, running, size),
-        _empty_store(runs, size, keep_requests),
+        _empty_store(runs, size, _estimated(arrays) if by_estimate else None, keep_requests),
     )
 
 
@@ -166,20 +176,50 @@ def _queue(
     )
 
 
-def _empty_store(runs: int, size: int, keep_requests: bool) -> Progress:
+def _estimated(arrays: RunArrays) -> Int[np.ndarray, "run request"]:
+    """No more than the memory has tokens: what is given is the same for all that are more."""
+    return np.minimum(arrays.estimated, (arrays.blocks * arrays.block_size)[:, None])
+
+
+def _held(
+    rules: EngineRules, arrays: RunArrays, computed: np.ndarray, estimated: np.ndarray
+) -> Int[np.ndarray, "run slot"]:
+    """Blocks of who runs at the start, with so many tokens computed, in all estimated."""
+
+    def blocks_of(tokens: np.ndarray) -> np.ndarray:
+        return -(-(tokens + rules.reserved_tokens) // arrays.block_size[:, None])
+
+    if rules.allocation is Allocation.BY_BLOCK:
+        return blocks_of(computed)
+    free = arrays.watermark_blocks if rules.guard is Guard.ALWAYS else 0
+    most = arrays.blocks - np.maximum(free, 1 if rules.growth is Growth.ONE_FREE else 0)
+    return np.maximum(blocks_of(computed + 1), np.minimum(blocks_of(estimated), most[:, None]))
+
+
+def _empty_store(
+    runs: int, size: int, estimated: np.ndarray | None, keep_requests: bool
+) -> Progress:
     zero, never = np.zeros((runs, size)), np.full((runs, size), np.nan)
-    return _progress(zero, zero, never, zero, keep_requests)
+    if estimated is not None:
+        estimated = filled_up(estimated, 1, size, 1)
+    return _progress(zero, zero, estimated, never, zero, keep_requests)
 
 
 def _progress(
-    outputs: np.ndarray, highest: np.ndarray, since: np.ndarray, none: np.ndarray, keep: bool
+    outputs: np.ndarray,
+    highest: np.ndarray,
+    estimated: np.ndarray | None,
+    since: np.ndarray,
+    none: np.ndarray,
+    keep: bool,
 ) -> Progress:
     times = Times(
         *(jnp.asarray(since, jnp.float64) for _ in range(3)),
         gap=jnp.asarray(none, jnp.float64),
         evictions=_int32(none),
     )
-    return Progress(_int32(outputs), _int32(highest), times if keep else None)
+    given = None if estimated is None else _int32(estimated)
+    return Progress(_int32(outputs), _int32(highest), given, times if keep else None)
 
 
 def with_slots(state: State, slots: int) -> State:

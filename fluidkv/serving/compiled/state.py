@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, RatioReset, Victim
 
 
 class Choices(NamedTuple):
@@ -33,13 +33,15 @@ class Choices(NamedTuple):
     gate: Gate
     prefill_alone: bool
     newcomers_first: bool
+    by_estimate: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
     in_turn: bool  # only where it matters
 
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
-        order = rules.prefill_alone, rules.newcomers_first
+        by_estimate = rules.allocation is not Allocation.BY_BLOCK
+        order = rules.prefill_alone, rules.newcomers_first, by_estimate
         in_turn = rules.in_turn and rules.victim is not Victim.LAST_ADMITTED
         return cls(rules.victim, rules.gate, *order, reset, in_turn)
 
@@ -68,6 +70,9 @@ class Numbers(NamedTuple):
     one_free: Bool[Array, ""]
     always_guarded: Bool[Array, ""]
     admits_after_eviction: Bool[Array, ""]
+    evicts_itself: Bool[Array, ""]  # who outgrows what it was given
+    doubles: Bool[Array, ""]  # what it is given then; else `more_outputs`
+    more_outputs: Int[Array, " run"]  # int64
     ratio: Int[Array, " 5"]  # start, least, decay (over SCALE), clip, ahead; int64
     seed: Int[Array, " run"]
     range_tokens: Int[Array, ""]
@@ -106,6 +111,7 @@ class Progress(NamedTuple):
 
     outputs: Array
     highest: Array
+    estimated: Array | None  # outputs that memory is given for; None where it is given by block
     times: Times | None
 
 
