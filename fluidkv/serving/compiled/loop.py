@@ -106,8 +106,7 @@ def iterate(
     state, copied = copies.go(numbers, state)
     state, executed = execute(numbers, table, state)
     state = state._replace(runs=_ended(choices, numbers, table, state))
-    evictions = ended + evictions
-    counts = _counts(running_in, scheduled, waiting, evictions, admitted, executed, copied)
+    counts = _counts(running_in, scheduled, waiting, ended + evictions, admitted, executed, copied)
     counts = jnp.where(live[:, None], counts, 0).astype(jnp.int64)
     return state, counts, admitted.overflow
 
