@@ -44,6 +44,15 @@ VLLM_0_11 = replace(
 )
 """vLLM before the full-input gate and the watermark."""
 
+VLLM_PRIORITY = replace(
+    VLLM,
+    name="vllm-priority",
+    victim=Victim.LEAST_URGENT,
+    requeue=Requeue.BY_PRIORITY,
+)
+"""vLLM with `--scheduling-policy priority`: who waits stands in the order of priority and arrival,
+and of those who run the last in that order goes."""
+
 SGLANG = EngineRules(
     name="sglang",
     version="0.5.23",
@@ -115,6 +124,7 @@ ENGINES: dict[str, EngineRules] = {
         RESTART,
         VLLM,
         VLLM_0_11,
+        VLLM_PRIORITY,
         SGLANG,
         VIDUR_SARATHI,
         TRTLLM_MAX_UTILIZATION,
