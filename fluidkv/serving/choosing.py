@@ -11,7 +11,8 @@ def first_to_go(rules: EngineRules, running: list[Request], seed: int, iteration
     if rules.victim is Victim.LAST_ADMITTED:
         return running[-1]
     # `max` keeps the first of equals.
-    read: Iterable[Request] = running if rules.victim.first_of_equals else reversed(running)
+    as_listed = rules.victim.first_of_equals and not rules.asker_stays
+    read: Iterable[Request] = running if as_listed else reversed(running)
     return max(read, key=lambda request: _key(rules, request, seed, iteration))
 
 

@@ -54,6 +54,15 @@ VLLM_PRIORITY = replace(
 """vLLM with `--scheduling-policy priority`: who waits stands in the order of priority and arrival,
 and of those who run the last in that order goes."""
 
+VLLM_LCF = replace(
+    VLLM,
+    name="vllm-lcf",
+    version="(pull request 53723, 31 August 2026)",
+    victim=Victim.LEAST_COMPUTED,
+    asker_stays=True,
+)
+"""A proposal for vLLM, `preemption_victim="lcf"`: who has computed least goes, but not who asks."""
+
 SGLANG = EngineRules(
     name="sglang",
     version="0.5.23",
@@ -126,6 +135,7 @@ ENGINES: dict[str, EngineRules] = {
         VLLM,
         VLLM_0_11,
         VLLM_PRIORITY,
+        VLLM_LCF,
         SGLANG,
         VIDUR_SARATHI,
         TRTLLM_MAX_UTILIZATION,

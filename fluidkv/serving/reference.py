@@ -198,7 +198,7 @@ class Engine:
         return evicted, computing
 
     def _one_after_the_other(self) -> tuple[list[Request], dict[Request, int]]:
-        """Each asks in its turn, and who finds no room has victims go; if it is one, all is over.
+        """Each asks in its turn, and who finds no room has victims go, itself maybe.
 
         With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
         list either way; what those before it ask for is the same, as the budget is handed out from
@@ -216,14 +216,19 @@ class Engine:
                 continue
             tokens = min(request.length - request.computed, left)
             while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(self._victim(self.running))
+                evicted.append(self._victim(self._candidates(request)))
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
-                break
+                continue
             self._hold(request, self._blocks(request, tokens))
             computing[request] = tokens
             left -= tokens
         return evicted, computing
+
+    def _candidates(self, asker: Request) -> list[Request]:
+        """Who may go for one that asks."""
+        others = [r for r in self.running if r is not asker]
+        return others if self.rules.asker_stays and others else self.running
 
     def _finds_room(self, request: Request, tokens: int) -> bool:
         growth = self._blocks(request, tokens) - request.blocks
