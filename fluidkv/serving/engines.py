@@ -183,7 +183,9 @@ ENGINES: dict[str, EngineRules] = {
 CACHE = "+cache"
 """After the name of an engine: with its prefix cache."""
 
-_CACHED = tuple(f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, SGLANG))
+_CACHED = tuple(
+    f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, VLLM_PRIORITY, VLLM_LCF, SGLANG)
+)
 WITH_CACHE = f"{', '.join(_CACHED[:-1])} or {_CACHED[-1]}"
 """The engines that have one, as an error lists them."""
 

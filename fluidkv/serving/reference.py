@@ -216,27 +216,23 @@ class Engine:
                 continue
             tokens = min(request.length - request.computed, left)
             while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(self._victim(self._candidates(request)))
+                evicted.append(self._victim(self.running, request))
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
                 continue
-            self._hold(request, self._blocks(request, tokens))
+            self._compute(request, tokens)
             computing[request] = tokens
             left -= tokens
         return evicted, computing
-
-    def _candidates(self, asker: Request) -> list[Request]:
-        """Who may go for one that asks."""
-        others = [r for r in self.running if r is not asker]
-        return others if self.rules.asker_stays and others else self.running
 
     def _finds_room(self, request: Request, tokens: int) -> bool:
         growth = self._blocks(request, tokens) - request.blocks
         return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
 
-    def _victim(self, running: list[Request]) -> Request:
+    def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        victim = first_to_go(self.rules, running, self.limits.seed, self.iteration)
+        seed, own = self.limits.seed, self._own_blocks
+        victim = first_to_go(self.rules, running, seed, self.iteration, asker=asker, own_blocks=own)
         self._let_go(victim)
         return victim
 
@@ -335,6 +331,14 @@ class Engine:
     def _given(self, request: Request, tokens: int) -> int:
         """Blocks that it holds once admitted, if it computes so many tokens then."""
         return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
+
+    def _own_blocks(self, request: Request) -> int:
+        """Blocks that nobody else holds."""
+        return request.blocks
+
+    def _compute(self, request: Request, tokens: int) -> None:
+        """It takes the blocks for its next tokens."""
+        self._hold(request, self._blocks(request, tokens))
 
     def _hold(self, request: Request, blocks: int) -> None:
         self.free += request.blocks - blocks
