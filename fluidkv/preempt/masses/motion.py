@@ -1,4 +1,4 @@
-"""Where the mass model goes under a victim rule: from near the equilibrium to what it does for good.
+"""Where the mass model goes under a victim rule: from near the equilibrium to what it does then.
 
 The linearisation at the eviction-free equilibrium does not know the rule. At the equilibrium the
 completions of an iteration free more than the others grow by: memory after execution is below
