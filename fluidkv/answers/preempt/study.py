@@ -8,11 +8,12 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.answers.preempt.effects import main_effects
+from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
-from fluidkv.answers.preempt.rules import Combination, Predictor
+from fluidkv.answers.preempt.rules import Combination
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
 from fluidkv.answers.recommend.demand import Demand
 from fluidkv.errors import InputError
@@ -50,7 +51,7 @@ def preempt_study(
     victims: Iterable[Victim] | None = None,
     restores: Iterable[Restore] | None = None,
     allocations: Iterable[Allocation] | None = None,
-    predictors: Mapping[str, Predictor] | None = None,
+    predictors: Mapping[str, Forecast] | None = None,
     objectives: Objectives | None = None,
     log: VllmLog | None = None,
     requests: int | None = None,
@@ -170,10 +171,11 @@ def _served(
     tables: Sequence[Requests],
     backend: Literal["auto", "jax", "reference"],
 ) -> xr.Dataset:
-    predictor = plan.predictors[combination.predictor]
+    forecast = plan.predictors[combination.predictor]
+    size = len(plan.tables[0])  # of each part of a trace; other runs have no numbers
     seeds = range(plan.seed, plan.seed + len(tables))
     return serve(
-        [predictor(table, seed) for table, seed in zip(tables, seeds, strict=True)],
+        [forecast.of(table, plan.seed + r, r * size) for r, table in enumerate(tables)],
         combination.of(plan.engine),
         [replace(plan.limits, seed=seed) for seed in seeds],
         clock=plan.clock,
