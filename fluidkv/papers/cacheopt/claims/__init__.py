@@ -2,5 +2,7 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.papers.cacheopt.claims import embedding
+
+MODULES: tuple[ModuleType, ...] = (embedding,)
 """In the order of the paper; each has its `CLAIMS`."""
