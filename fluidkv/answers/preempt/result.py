@@ -146,6 +146,7 @@ class PreemptAnswer:
                 str(name): [_number(float(value)) for value in column.values[index]]
                 for name, column in self.table.data_vars.items()
             },
+            "score": _number(self.pick.scores[index]),
             "against": {name: found.as_dict(index) for name, found in self.against.items()},
         }
 

@@ -14,7 +14,7 @@ Rule = TypeVar("Rule", bound=Enum)
 PERFECT = "perfect"
 """The forecast that is the truth."""
 
-USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.COST_AWARE, Victim.LOOSEST_OBJECTIVE})
+USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE})
 """Victim rules that look at what a predictor says."""
 
 RELEASED: Mapping[Enum, str] = MappingProxyType(

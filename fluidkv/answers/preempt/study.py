@@ -237,7 +237,7 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     """What users feel: the share that meets its objectives, or tails; and throughput."""
     throughput = Aim(throughput_of(plan.clock), 1)
     if plan.objectives is not None:
-        return Aim("attained", 1), throughput
+        return Aim("attained", 1), replace(throughput, leads=False)
     first = () if plan.demand.kind == "saturated" else (Aim("ttft_p99", -1),)
     return throughput, *first, Aim("longest_gap_p99", -1)
 
