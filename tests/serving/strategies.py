@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, NewTokenRatio
+from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard, Keeps, NewTokenRatio
+
+BY_ESTIMATE = [each for each in Allocation if each is not Allocation.BY_BLOCK]
 
 RUNS = 8
 """Runs of a batch: always as many, since their number is compiled in."""
@@ -30,6 +32,9 @@ But for subnormal ones, which XLA may flush to zero."""
 def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
     """Rules with the compiled-in answers of some rules; the other answers are any."""
     tenths = draw(st.tuples(st.integers(0, 9), st.integers(0, 9)))
+    allocation = compiled.allocation
+    if allocation is not Allocation.BY_BLOCK:  # any other one is compiled as this one is
+        allocation = draw(st.sampled_from(BY_ESTIMATE))
     return replace(
         compiled,
         keeps=draw(st.sampled_from(Keeps)),
@@ -45,6 +50,7 @@ def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
             reset=compiled.ratio.reset,
             ahead=draw(st.integers(0, 4)),
         ),
+        allocation=allocation,
     )
 
 

@@ -11,8 +11,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.granting import given_blocks
 from fluidkv.serving.compiled.state import (
     Choices,
+    Merits,
     Numbers,
     Progress,
     Slots,
@@ -89,7 +91,7 @@ def could_enter(
     choices: Choices, numbers: Numbers, table: Table, state: State
 ) -> Bool[Array, " run"]:
     """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
-    request, _ = queue.first(state.queue, 1)
+    request, _ = queue.first(state.queue, state.runs.arrived, 1)
     head = _look_up(choices, numbers, table, state.store, request)
     guard = jnp.where(numbers.always_guarded, numbers.watermark_blocks, 0).astype(jnp.int64)
     nothing = jnp.zeros_like(head.length)
@@ -103,9 +105,10 @@ class _Candidates(NamedTuple):
     input: Int[Array, "run some"]
     target: Int[Array, "run some"]
     longest: Int[Array, "run some"] | None
+    merits: Merits
     progress: Progress
     length: Int[Array, "run some"]
-    full: Int[Array, "run some"]  # blocks of its whole length
+    full: Int[Array, "run some"]  # blocks of its whole length, or what it is given
     reserve: Int[Array, "run some"]  # what the gate sets aside for it once it runs
 
 
@@ -120,7 +123,7 @@ def _admit_chunk(
     state, overflow = _make_room(round.state)
     runs, so_far = state.runs, round.admitted
     more = round.more & ~overflow
-    request, evicted = queue.first(state.queue, CHUNK)
+    request, evicted = queue.first(state.queue, runs.arrived, CHUNK)
     candidates = _look_up(choices, numbers, table, state.store, request)
     place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
 
@@ -142,8 +145,10 @@ def _admit_chunk(
     count = jnp.min(jnp.where(passes, CHUNK, place), axis=1)
     enters = place < count[:, None]
 
-    # Only the last may get a part of its tokens; with prefills alone it holds all blocks at once.
-    held = candidates.full if choices.prefill_alone else blocks_of(numbers, chunk)
+    # Only the last may get a part of its tokens; with prefills alone, or where it is given what it
+    # is estimated to need, it holds all blocks at once.
+    at_once = choices.prefill_alone or choices.by_estimate
+    held = candidates.full if at_once else blocks_of(numbers, chunk)
     resumed = total(enters & evicted)
     fresh = count - resumed
     state = State(
@@ -153,7 +158,7 @@ def _admit_chunk(
             used=runs.used + total(jnp.where(enters, held, 0)),
         ),
         _enter(state, candidates, enters, chunk, held),
-        queue.leave(state.queue, fresh, resumed),
+        queue.leave(state.queue, fresh, resumed, request, enters),
         state.store,
     )
     return _Round(
@@ -189,8 +194,9 @@ def _look_up(
     length = (inputs + progress.outputs).astype(jnp.int64)
     longest = None if table.longest is None else pick(table.longest, request)
     reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
-    full = blocks_of(numbers, length)
-    return _Candidates(request, inputs, target, longest, progress, length, full, reserve)
+    full = given_blocks(numbers, inputs, progress)
+    merits: Merits = pick(table.merits, request)
+    return _Candidates(request, inputs, target, longest, merits, progress, length, full, reserve)
 
 
 def _enter(
@@ -212,6 +218,7 @@ def _enter(
         input=candidates.input,
         target=candidates.target,
         longest=candidates.longest,
+        merits=candidates.merits,
         computed=jnp.zeros_like(candidates.request),
         blocks=held.astype(jnp.int32),
         tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),

@@ -74,6 +74,7 @@ def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Execut
     progress = Progress(
         outputs,
         jnp.where(computes, jnp.maximum(progress.highest, computed), progress.highest),
+        progress.estimated,
         None if progress.times is None else _seen(progress.times, runs.now[:, None], unseen),
     )
     slots = slots._replace(alive=slots.alive & ~done, computed=computed, progress=progress)
