@@ -50,3 +50,5 @@ from .records.vllm import VllmRecord as VllmRecord
 from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
 from .rules import EngineRules as EngineRules
 from .run import serve as serve
+from .rules import Restore as Restore
+from .swap import Swap as Swap
