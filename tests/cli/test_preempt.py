@@ -113,8 +113,56 @@ def test_a_trace_with_a_clock_is_replayed(capsys, tmp_path):
     assert found["demand"]["kind"] == "replay"
     assert (found["runs"], found["requests"]) == (3, 20)
     line = refusal(capsys, "preempt", *where, "--predictor", f"file:{said}")
-    assert line.startswith(f"fluidkv: --predictor: got '{said}'")
+    assert line.startswith("fluidkv: --predictor: got '/")
     assert "request 59 has none" in line
+
+
+def test_swapping_with_a_price_is_compared(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    swap = ["--swap-per-token", "1e-4", "--swap-pool", "60"]
+    words = shown(capsys, *SMALL, "--victim", "last-admitted", *swap)
+    assert "0.0001 s a token each way, one copy after the other; host pool: 60 tokens" in words
+    assert "What matters tax restore" in words
+    found = answer(capsys, *SMALL, "--victim", "last-admitted", *swap)
+    taxes = {row["restore"]: row["metrics"]["recompute_tax"] for row in found["combinations"]}
+    assert set(taxes) == {"recompute", "swap", "cheaper"}
+    assert all(s < r for s, r in zip(taxes["swap"], taxes["recompute"], strict=True))
+    # No copy costs besides its tokens, which are faster copied twice than computed: from 0 on.
+    assert found["swap"]["sweet_spot"] == 0
+    slow = answer(capsys, *SMALL, "--victim", "last-admitted", "--swap-per-token", "1e-2")
+    assert slow["swap"]["sweet_spot"] == 2**30
+
+
+def _profile(path, *, swap=lambda s: 1e-5 * s + 0.04, lengths=range(1000, 9000, 1000)):
+    rows = [f"{s},{1e-9 * s**2 + 1e-5 * s + 0.02},{swap(s)}" for s in lengths]
+    path.write_text("\n".join(["length,recompute_s,swap_s", *rows]) + "\n")
+    return ["--profile", str(path)]
+
+
+def test_a_profile_gives_price_and_sweet_spot(capsys, tmp_path):
+    given = _profile(tmp_path / "profile.csv")
+    found = answer(capsys, *SMALL, "--victim", "last-admitted", *given)
+    assert found["swap"]["per_token"] == pytest.approx(5e-6, rel=1e-6)
+    # 1e-9 S^2 = 0.02
+    assert found["swap"]["sweet_spot"] == pytest.approx(4472, abs=1)
+    assert "sweet spot 4,472 ± 0 tokens" in shown(capsys, *SMALL, *FEW, *given)
+    own = answer(capsys, *SMALL, "--victim", "last-admitted", *given, "--sweet-spot", "7")
+    assert own["swap"]["sweet_spot"] == 7
+
+
+def test_profiles_that_cannot_be_fitted_are_one_line(capsys, tmp_path):
+    few = _profile(tmp_path / "few.csv", lengths=(1000, 2000, 3000))
+    line = refusal(capsys, "preempt", *SMALL, *few)
+    assert line.startswith("fluidkv: --profile: got '3 points of 3 lengths'; allowed: 4 lengths")
+    falls = _profile(tmp_path / "falls.csv", swap=lambda s: 1 - 1e-5 * s)
+    line = refusal(capsys, "preempt", *SMALL, *falls)
+    assert line.startswith("fluidkv: --profile: got ")
+    assert "times that fall by 10%" in line
+    (tmp_path / "other.csv").write_text("length,seconds\n1,2\n")
+    line = refusal(capsys, "preempt", *SMALL, "--profile", str(tmp_path / "other.csv"))
+    assert "a CSV with the columns length and recompute_s" in line
+    alone = [*TWO, "--rate", "4", *few]
+    assert "--clock in seconds" in refusal(capsys, "preempt", *alone)
 
 
 PRICED = ["--swap-gbps", "20", "--kv-bytes", "131072"]
@@ -125,6 +173,8 @@ PRICED = ["--swap-gbps", "20", "--kv-bytes", "131072"]
     [
         (["--victim", "fastest"], "--victim: got 'fastest'; allowed: one of last-admitted"),
         (["--restore", "both"], "--restore: got 'both'"),
+        (["--restore", "swap"], "--restore: got 'swap'; allowed: together with a price"),
+        ([*PRICED, "--swap-per-token", "1"], "--swap-gbps: got '20'; allowed: not together with"),
         (["--allocation", "lots"], "--allocation: got 'lots'"),
         (["--predictor", "fastest"], "--predictor: got 'fastest'"),
         (["--predictor", "perfect+confidence:alpha=8"], "--predictor perfect+confidence:alpha=8, "),

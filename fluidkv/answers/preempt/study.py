@@ -191,6 +191,7 @@ def _metrics(run: xr.Dataset) -> xr.Dataset:
     found = metrics(run)
     kept = found[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
     kept["normalised_latency"] = tails(run).normalised_latency_mean
+    kept["halted_mean"] = run.halted.mean("request")  # the paper's preemption time
     kept["ended"] = run.status == RunStatus.DONE.name
     return kept
 

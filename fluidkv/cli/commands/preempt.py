@@ -92,11 +92,16 @@ _HOST = "Memory of the host for the pool, 10^9 bytes; with --kv-bytes."
 _Host = Annotated[
     Fraction | None, opt.option("--host-memory GB", read.positive_number, _HOST, _SWAP)
 ]
-_SPOT = r"Tokens from which --restore cheaper swaps. \[default: what the clock and the bus say]"
+_SPOT = r"Tokens from which --restore cheaper swaps. \[default: of the profile, or clock and bus]"
 _Spot = Annotated[
     int | None,
     opt.option("--sweet-spot TOKENS", read.whole_number, _SPOT, _SWAP, least=0, most=_MOST_TOKENS),
 ]
+_PROFILE = (
+    "CSV with the columns length, recompute_s and swap_s (out and in): measured times, to which "
+    "the price and the sweet spot are fitted."
+)
+_Profile = Annotated[str | None, opt.option("--profile FILE", str, _PROFILE, _SWAP)]
 _SLO = (
     "Objectives of each request: ttft=2s and tbt=100ms; or a scale of the mean times, 1.5, or "
     "0.5:2.5 drawn for each request; repeatable."
@@ -137,6 +142,7 @@ def preempt(
     swap_pool: _Pool = None,
     host_memory: _Host = None,
     sweet_spot: _Spot = None,
+    profile: _Profile = None,
     requests: _Requests = None,
     seeds: _Seeds = 8,
     seed: Annotated[int, opt.seed("the first run", most=2**31)] = 0,
@@ -158,9 +164,10 @@ def preempt(
     # Everything that can be refused without reading a file, before a file is read.
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
-    swapping = values.swap(swap_per_token, swap_gbps, kv_bytes, swap_pool, host_memory, sweet_spot)
-    if swapping is None and chosen["restores"] and len(chosen["restores"]) > 1:
-        raise InputError("--restore", ", ".join(restore or ()), "a price of swapping, too")
+    prices = values.Prices(
+        *(swap_per_token, swap_gbps, profile, kv_bytes, swap_pool, host_memory, sweet_spot)
+    )
+    prices.check()
     server = _server(capacity, clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = requests_of(source, class_, preset, format_)
     logged, notes = served.log_of(source, report)
@@ -169,9 +176,14 @@ def preempt(
         notes += taken
     if in_seconds:
         values.check_seconds(slo, server.clock)
-    if swap_gbps is not None and (server.clock is None or server.clock.unit != "s"):
-        raise InputError("--swap-gbps", str(swap_gbps), "together with a --clock in seconds")
-    limits = _limits(server, engine, block_size, swapping, given_spot=sweet_spot is not None)
+    if prices.timed is not None and (server.clock is None or server.clock.unit != "s"):
+        raise InputError(*prices.timed, "together with a --clock in seconds")
+    swapping, why = prices.swap(server.clock)
+    if swapping is None and {each.name for each in chosen["restores"] or ()} - {"RECOMPUTE"}:
+        said = ", ".join(restore or ())
+        raise InputError("--restore", said, "together with a price: --swap-per-token, --swap-gbps")
+    notes += [("profile", why)] if why else []
+    limits = _limits(server, engine, block_size, swapping)
     demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
     notes += [("", why)] if why else []
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
@@ -236,18 +248,12 @@ def _limits(
     engine: str | None,
     block_size: int | None,
     swapping: "Swap | None",
-    *,
-    given_spot: bool,
 ) -> "Limits":
-    """Memory and caps, and what swapping costs; the sweet spot of the clock where none is given."""
-    from dataclasses import replace
-
+    """Memory and caps, and what swapping costs."""
     from fluidkv.answers.recommend.settings import BLOCK_SIZES
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.swap import Swap
 
-    if swapping is not None and not given_spot:
-        swapping = replace(swapping, sweet_spot=values.break_even(server.clock, swapping))
     tokens = served.tokens_of(server, block_size)
     with read.as_options(_OPTIONS):
         return Limits(

@@ -4,6 +4,7 @@ from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
+from fluidkv.cli.served import clock_said
 from fluidkv.serving.rules import Restore, Victim
 
 
@@ -22,24 +23,12 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
     return [
         ("arrivals", arrivals),
         ("runs", f"{answer.runs} {what}, {answer.requests:,} requests each, until all are served"),
-        ("clock", _clock(answer)),
+        ("clock", clock_said(answer.clock)),
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),
         *_objectives(answer),
         *_missing(answer),
     ]
-
-
-def _clock(answer: PreemptAnswer) -> str:
-    clock = answer.clock
-    if clock.unit == "iteration":
-        return "every iteration lasts 1; --clock turns them into seconds"
-    parts = [f"{clock.base:g} s per iteration"]
-    if clock.per_kv_token:
-        parts.append(f"{clock.per_kv_token:g} s per KV token")
-    if clock.per_prefill_token:
-        parts.append(f"{clock.per_prefill_token:g} s per prefill token")
-    return " + ".join(parts)
 
 
 def _memory(answer: PreemptAnswer) -> str:

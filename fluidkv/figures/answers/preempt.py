@@ -42,7 +42,7 @@ def _parameters(answer: "answers.PreemptAnswer") -> dict[str, object]:
         "block_size": answer.limits.block_size,
         "demand": demand.kind,
         "rate": demand.rate,
-        "clock": [clock.base, clock.per_kv_token, clock.per_prefill_token],
+        "clock": list(clock.durations),
         "requests": answer.requests,
         "runs": answer.runs,
     }
