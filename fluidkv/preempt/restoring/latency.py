@@ -189,12 +189,15 @@ def _least_squares(columns: np.ndarray, seconds: np.ndarray) -> tuple[np.ndarray
     return values, inverse * (left @ left) / freedom
 
 
-def _squares(profile: LatencyProfile, exponent: float) -> float:
-    """What is left over with this exponent."""
-    columns = _columns(profile, exponent)
-    values, _, _, _ = np.linalg.lstsq(columns, profile.seconds, rcond=None)
-    left = profile.seconds - columns @ values
-    return float(left @ left)
+def _squares(
+    profile: LatencyProfile, exponents: Float[np.ndarray, " exponent"]
+) -> Float[np.ndarray, " exponent"]:
+    """What is left over with each exponent."""
+    columns = np.stack([_columns(profile, exponent) for exponent in exponents])
+    directions, _ = np.linalg.qr(columns)
+    along = np.einsum("epc,p->ec", directions, profile.seconds)
+    left = profile.seconds - np.einsum("epc,ec->ep", directions, along)
+    return np.sum(left**2, axis=1)
 
 
 def _grid() -> Float[np.ndarray, " exponent"]:
@@ -206,11 +209,12 @@ def _best_exponent(profile: LatencyProfile) -> float:
     from scipy.optimize import minimize_scalar
 
     grid = _grid()
-    squares = [_squares(profile, exponent) for exponent in grid]
-    best, step = int(np.argmin(squares)), grid[1] - grid[0]
+    best, step = int(np.argmin(_squares(profile, grid))), grid[1] - grid[0]
     bounds = max(grid[best] - step, step / 4), min(grid[best] + step, LARGEST_EXPONENT)
     found = minimize_scalar(
-        lambda exponent: _squares(profile, exponent), bounds=bounds, method="bounded"
+        lambda exponent: _squares(profile, np.array([exponent]))[0],
+        bounds=bounds,
+        method="bounded",
     )
     return float(found.x)
 
@@ -224,8 +228,9 @@ def _exponents_that_fit(profile: LatencyProfile, best: float) -> tuple[float, fl
         return 0.0, LARGEST_EXPONENT
     # Rounding leaves some squares over where the fit is exact.
     rounding = profile.lengths.size * (1e-12 * profile.seconds.max()) ** 2
-    most = (_squares(profile, best) + rounding) * (1 + f.ppf(_LEVEL, 1, freedom) / freedom)
-    fits = [float(b) for b in _grid() if _squares(profile, float(b)) <= most] + [best]
+    grid, least = _grid(), _squares(profile, np.array([best]))[0]
+    most = (least + rounding) * (1 + f.ppf(_LEVEL, 1, freedom) / freedom)
+    fits = [best, *grid[_squares(profile, grid) <= most].tolist()]
     return min(fits), max(fits)
 
 
