@@ -1,3 +1,11 @@
+from .cacheopt.embedding import Place as Place
+from .cacheopt.run import serve_cacheopt as serve_cacheopt
+from .cacheopt.settings import ABLATIONS as ABLATIONS
+from .cacheopt.settings import Ahead as Ahead
+from .cacheopt.settings import CacheOpt as CacheOpt
+from .cacheopt.settings import Overdue as Overdue
+from .cacheopt.settings import Selection as Selection
+from .cacheopt.settings import Weights as Weights
 from .slo import MeanTimes as MeanTimes
 from .slo import assigned as assigned
 from .slo import attainment as attainment
