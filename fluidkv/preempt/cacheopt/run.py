@@ -109,7 +109,8 @@ def _check_fits(table: Requests, settings: CacheOpt, limits: Limits) -> None:
         raise InputError("admission_rate", limits.admission_rate, "None with CacheOPT")
     lengths = table.input_length + table.output_length
     worst = int(np.argmax(lengths))
-    needed = limits.blocks_of(int(lengths[worst])) + 1  # a critical request asks for one more
+    # The last token's cache is never stored; who is critical asks for a block more than it holds.
+    needed = limits.blocks_of(int(lengths[worst]) - 1) + 1
     available = limits.blocks - settings.reserved_blocks
     if needed > available:
         raise InputError(
