@@ -1,0 +1,121 @@
+"""Predictions of a bucket of lengths: its upper bound is what is said (S3: buckets of 50)."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.preempt.predictors.noise import Perfect
+from fluidkv.preempt.predictors.predictor import Outputs, Predictor, share, stream
+from fluidkv.runs.checks import count
+
+
+def bucket_of(lengths: Outputs, width: int) -> Outputs:
+    """The bucket of each length: 0 for 1 ... width, 1 for width + 1 ... 2 width, and so on."""
+    return (lengths - 1) // width
+
+
+@dataclass(frozen=True)
+class Bucketed:
+    """The upper bound of the bucket that another predictor's word falls in.
+
+    Args:
+        width: tokens a bucket.
+        of: the other one.
+
+    Raises:
+        InputError: a width below 1.
+    """
+
+    width: int = 50
+    of: Predictor = field(default_factory=Perfect)
+
+    def __post_init__(self) -> None:
+        count("width", self.width)
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        return (bucket_of(self.of.predicted(outputs, seed), self.width) + 1) * self.width
+
+
+@dataclass(frozen=True)
+class BucketClassifier:
+    """The right bucket in a stated share of the cases, as classifiers are measured.
+
+    Args:
+        accuracy: share of requests whose bucket is right, in [0, 1].
+        width: tokens a bucket.
+        wrong: what a wrong bucket is. "any": of those up to the longest length each as likely;
+            "neighbour": the next one above or below.
+
+    Raises:
+        InputError: a number outside of this.
+    """
+
+    accuracy: float
+    width: int = 50
+    wrong: Literal["any", "neighbour"] = "any"
+
+    def __post_init__(self) -> None:
+        share("accuracy", self.accuracy)
+        count("width", self.width)
+        if self.wrong not in ("any", "neighbour"):
+            raise InputError("wrong", self.wrong, '"any" or "neighbour"')
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        rng = stream(seed, "bucket classifier")
+        right = bucket_of(outputs, self.width)
+        correct = rng.random(outputs.size) < self.accuracy
+        if self.wrong == "any":
+            # One of the others, each as likely; where there is no other one, the next.
+            others = max(int(right.max()), 1)
+            drawn = rng.integers(0, others, outputs.size)
+            said = drawn + (drawn >= right)
+        else:
+            up = rng.random(outputs.size) < 0.5
+            said = np.where(up | (right == 0), right + 1, right - 1)
+        return (np.where(correct, right, said) + 1) * self.width
+
+
+@dataclass(frozen=True)
+class ConfusionTable:
+    """A classifier by its measured table of confusion.
+
+    Args:
+        bounds: upper bounds of the buckets, tokens, rising; what is said is one of them. Lengths
+            above the last one count as of the last bucket.
+        table: a row for each true bucket: the probability of each said one; rows sum to 1.
+
+    Raises:
+        InputError: bounds that do not rise from 1 on, a table of another shape, or rows that are no
+            probabilities.
+    """
+
+    bounds: tuple[int, ...]
+    table: tuple[tuple[float, ...], ...]
+
+    def __post_init__(self) -> None:
+        bounds, size = np.asarray(self.bounds), len(self.bounds)
+        if (
+            not size
+            or bounds.dtype.kind not in "iu"
+            or bounds[0] < 1
+            or (np.diff(bounds) < 1).any()
+        ):
+            raise InputError("bounds", self.bounds, "whole numbers that rise, from 1 on")
+        if len(self.table) != size or any(len(row) != size for row in self.table):
+            raise InputError("table", self.table, f"{size} rows of {size} probabilities")
+        for row in self.table:
+            if min(row) < 0 or abs(sum(row) - 1) > 1e-9:  # rounding of printed shares
+                raise InputError("table", row, "rows of probabilities that sum to 1")
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        last = len(self.bounds) - 1
+        true = np.minimum(np.searchsorted(self.bounds, outputs), last)
+        below = np.cumsum(np.asarray(self.table), axis=1)[true]
+        drawn = stream(seed, "confusion table").random(outputs.size)
+        said = np.minimum((below <= drawn[:, None]).sum(axis=1), last)
+        return np.asarray(self.bounds, np.int64)[said]

@@ -1,0 +1,128 @@
+"""Predictions that are the truth, with noise or with bias.
+
+Noise is unbiased: the mean of what is said of a request is its length. A prediction below one token
+is one token, which only raises it.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.preempt.predictors.predictor import Outputs, Predictor, not_negative, stream, whole
+from fluidkv.runs.checks import above_0, real
+
+
+@dataclass(frozen=True)
+class Perfect:
+    """The true lengths."""
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        return outputs.copy()
+
+
+@dataclass(frozen=True)
+class UniformNoise:
+    """An error uniform on a symmetric interval, so that its range is known.
+
+    Args:
+        tokens, share: half the interval: so many tokens, and such a share of the length;
+            at least 0.
+
+    Raises:
+        InputError: a number below 0.
+    """
+
+    tokens: float = 0
+    share: float = 0
+
+    def __post_init__(self) -> None:
+        not_negative("tokens", self.tokens)
+        not_negative("share", self.share)
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        drawn = stream(seed, "uniform noise").uniform(-1, 1, outputs.size)
+        return whole(outputs + drawn * self._half(outputs))
+
+    def spread(self, outputs: Outputs) -> Outputs:
+        """b - a: how far apart two predictions of one request can be, tokens."""
+        return 2 * np.rint(self._half(outputs)).astype(np.int64)
+
+    def _half(self, outputs: Outputs) -> np.ndarray:
+        return self.tokens + self.share * outputs
+
+
+@dataclass(frozen=True)
+class GaussianNoise:
+    """A normal error, which has no bounds.
+
+    Args:
+        tokens, share: its standard deviation: so many tokens, and such a share of the length.
+
+    Raises:
+        InputError: a number below 0.
+    """
+
+    tokens: float = 0
+    share: float = 0
+
+    def __post_init__(self) -> None:
+        not_negative("tokens", self.tokens)
+        not_negative("share", self.share)
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        drawn = stream(seed, "gaussian noise").standard_normal(outputs.size)
+        return whole(outputs + drawn * (self.tokens + self.share * outputs))
+
+
+@dataclass(frozen=True)
+class LogNormalNoise:
+    """The length times a log-normal factor of mean 1.
+
+    Args:
+        sigma: standard deviation of the factor's logarithm, at least 0; 0.7 is wrong by a factor of
+            two either way in a third of the cases.
+
+    Raises:
+        InputError: it is below 0.
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        not_negative("sigma", self.sigma)
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        drawn = stream(seed, "log-normal noise").standard_normal(outputs.size)
+        return whole(outputs * np.exp(self.sigma * drawn - self.sigma**2 / 2))
+
+
+@dataclass(frozen=True)
+class Biased:
+    """What another predictor says, times a factor, plus an offset.
+
+    Args:
+        factor: above 0.
+        offset: tokens, of either sign.
+        of: the other one.
+
+    Raises:
+        InputError: a factor not above 0, an offset that is not finite.
+    """
+
+    factor: float = 1
+    offset: float = 0
+    of: Predictor = field(default_factory=Perfect)
+
+    def __post_init__(self) -> None:
+        above_0("factor", self.factor)
+        if not np.isfinite(real(self.offset)):
+            raise InputError("offset", self.offset, "a finite number of tokens")
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """See `Predictor`."""
+        return whole(self.factor * self.of.predicted(outputs, seed) + self.offset)

@@ -1,0 +1,100 @@
+"""What a length predictor is: a value that says a whole number of outputs for each request.
+
+In simulation the true lengths are known, and a predictor is a way to spoil them. It draws from a
+stream of its own, so that the seed of the arrivals may be the same.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float, Int
+from numpy.random import Generator
+from numpy.typing import ArrayLike
+
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
+from fluidkv.runs.requests import Requests
+
+Outputs = Int[np.ndarray, " request"]
+"""Numbers of output tokens, one for each request."""
+
+
+class Predictor(Protocol):
+    """Says how long outputs will be."""
+
+    def predicted(self, outputs: Outputs, seed: int) -> Outputs:
+        """Predicted outputs, each at least 1.
+
+        Args:
+            outputs: the true ones; of one workload, in order of arrival.
+            seed: of what is drawn; a predictor that draws nothing ignores it.
+        """
+        ...
+
+
+def with_predictions(
+    requests: Requests, predictor: Predictor, *, seed: int = 0, most: ArrayLike | None = None
+) -> Requests:
+    """The same requests with what a predictor says of them. Estimates are the predictions again.
+
+    Args:
+        requests, predictor: whose lengths are predicted, and by what.
+        seed: of the predictor.
+        most: outputs that nobody passes, where the engine knows such a number: predictions are cut
+            to it. One for all, or one for each, such as `requests.max_output` where users set it;
+            where they did not, that column is the truth and would tell it.
+
+    Raises:
+        InputError: as the predictor; a limit below 1.
+    """
+    said = predictor.predicted(requests.output_length, count("seed", seed, least=0))
+    said = cut_to(said, most)
+    return replace(requests, predicted_output=said, estimated_output=said)
+
+
+def cut_to(lengths: Outputs, most: ArrayLike | None) -> Outputs:
+    """Lengths, none of them above `most`.
+
+    Raises:
+        InputError: a limit that is no whole number of at least 1, or another number of them.
+    """
+    if most is None:
+        return lengths
+    limit = np.asarray(most)
+    if limit.dtype.kind not in "iu" or limit.shape not in ((), lengths.shape) or limit.min() < 1:
+        raise InputError("most", most, f"at least 1 output; one number, or {lengths.size}")
+    return np.minimum(lengths, limit)
+
+
+def stream(seed: int, purpose: str) -> Generator:
+    """Random numbers of a seed, others for each purpose."""
+    return np.random.default_rng([seed, *purpose.encode()])
+
+
+def whole(lengths: Float[np.ndarray, " request"]) -> Outputs:
+    """The nearest whole numbers of at least 1."""
+    return np.maximum(np.rint(lengths), 1).astype(np.int64)
+
+
+def share(argument: str, value: float) -> float:
+    """The value, in [0, 1].
+
+    Raises:
+        InputError: it is outside.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InputError(argument, value, "a share in [0, 1]")
+    return float(value)
+
+
+def not_negative(argument: str, value: float) -> float:
+    """The value, finite and at least 0.
+
+    Raises:
+        InputError: it is not.
+    """
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    if not plain or not 0 <= value < np.inf:
+        raise InputError(argument, value, "a finite number of at least 0")
+    return float(value)
