@@ -88,9 +88,7 @@ def best_victims(
     raise InputError("requests", f"{len(requests)} requests", f"an end within {most_states} states")
 
 
-def cost_of_rule(
-    requests: Requests, rules: EngineRules, limits: Limits
-) -> tuple[float, float]:
+def cost_of_rule(requests: Requests, rules: EngineRules, limits: Limits) -> tuple[float, float]:
     """Tokens computed again and iterations under the rules' own victims; infinite if they cycle.
 
     Raises:
