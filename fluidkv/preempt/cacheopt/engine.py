@@ -23,6 +23,7 @@ from fluidkv.preempt.cacheopt.slots import SlotMemory
 from fluidkv.preempt.cacheopt.state import Request, Server
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.copies import Copies
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import COUNTS as COMMON
 
@@ -62,7 +63,8 @@ class CacheOptEngine:
         memory = (SlotMemory if literally else CountedMemory)(
             limits.blocks * limits.block_size, reserve
         )
-        self.server = Server(settings, limits, clock, memory, rules_of(settings))
+        copies = Copies(settings.restore, limits.swap)
+        self.server = Server(settings, limits, clock, memory, rules_of(settings), copies)
         self._reserve = reserve
 
     @property
@@ -93,6 +95,8 @@ class CacheOptEngine:
             share_rest(server, hosts, critical)
             serve_who_lacks(server, critical)
         resumed = sum(request.evictions > 0 for request in server.admitted)
+        began = server.now
+        server.now, copied = server.copies.go(server.now, server.admitted)
         free = server.memory.pool + server.memory.reserve
         reserved = self._reserve - server.memory.reserve
         scheduled = {
@@ -106,8 +110,9 @@ class CacheOptEngine:
         }
         return (
             scheduled
-            | self._execute()
+            | self._execute(began)
             | {
+                "copied_tokens": copied,
                 "embedded": server.embedded,
                 "pushed_out": len(server.pushed_out),
                 "handed_on": server.handed_on,
@@ -136,16 +141,17 @@ class CacheOptEngine:
                 server.pushed_out.append(self.all[guest])
                 server.preempt(self.all[guest])
 
-    def _execute(self) -> dict[str, int]:
+    def _execute(self, began: float) -> dict[str, int]:
         server, computing = self.server, self.server.computing
         prefill = recomputed = completed = new_outputs = 0
+        lasts = server.duration()
         for request, tokens in computing.items():
             prefill += 0 if request.decoding else tokens
             recomputed += max(0, min(tokens, request.highest - request.computed))
             request.computed += tokens
             server.memory.write(request.index, request.computed)
         cached = sum(request.computed for request in server.running)
-        self._advance(cached, prefill)
+        self._advance(began, lasts)
         for request in computing:
             if request.computed == request.length:
                 new_outputs += self._emit(request)
@@ -171,6 +177,7 @@ class CacheOptEngine:
     def _emit(self, request: Request) -> bool:
         """One more output; whether its client has not seen it."""
         request.outputs += 1
+        request.is_new = False
         if request.computed <= request.highest:
             return False
         if request.last_token_at is None:
@@ -178,18 +185,27 @@ class CacheOptEngine:
         else:
             request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
         request.last_token_at = self.now
+        request.go_on(self.now)
         return True
 
-    def _advance(self, cached: int, prefill: int) -> None:
+    def _advance(self, began: float, lasts: float) -> None:
+        """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
         server = self.server
         if server.computing:
-            lasts = server.clock.duration(cached, prefill)
-            server.longest = max(server.longest, lasts)
             server.now += lasts
-        elif server.clock.jumps and not server.waiting and self.arrived < len(self.all):
-            server.now = self.all[self.arrived].arrival
+            server.longest = max(server.longest, server.now - began)
+        elif server.clock.jumps and (events := self._events()):
+            server.now = max(server.now, min(events))
         else:
             server.now += server.clock.base
+
+    def _events(self) -> list[float]:
+        """Who is copied back; if nobody waits, who comes next."""
+        events = [request.ready_at for request in self.server.running if request.kept]
+        more_come = self.clients is None and self.arrived < len(self.all)
+        if more_come and not self.server.waiting:
+            events.append(self.all[self.arrived].arrival)
+        return events
 
 
 def _requests(table: Requests) -> list[Request]:

@@ -20,14 +20,21 @@ def rules_of(settings: CacheOpt) -> EngineRules:
 def next_victim(server: Server, kept: Collection[Request]) -> Request | None:
     """Who goes next; None: nobody.
 
-    Passed over is who gives nothing back, since all that it has is its host's or its guests'.
+    Passed over is who gives nothing back, since all that it has is its host's or its guests', and,
+    if the settings say so, who has emitted nothing since it was let in.
 
     Args:
         server: the state.
         kept: those that do not go.
     """
-    memory = server.memory
-    found = [r for r in server.running if r not in kept and memory.returns(r.index) > 0]
+    memory, spares = server.memory, server.settings.spares_newcomers
+    found = [
+        request
+        for request in server.running
+        if request not in kept
+        and not (spares and request.is_new)
+        and memory.returns(request.index) > 0
+    ]
     if not found:
         return None
     for request in found:

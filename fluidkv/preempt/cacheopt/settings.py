@@ -64,6 +64,8 @@ class CacheOpt:
         iterations_ahead: m; 0: nothing is given ahead (/PA).
         reserved_blocks: R, blocks that only a request that found no others gets; 0: none (/GR).
         hands_on: whether who is cut is named heir to somebody's memory.
+        spares_newcomers: whether nobody is preempted before it emits a token; False: as printed,
+            where requests may take turns for ever and none compute.
         beyond_budget: whether memory left over in case 2 goes to requests past the token budget.
         victim: CacheOPT's order, or another order that `Victim` has; the last come is /PP.
         restore: the cheaper of both is CacheOPT's; recomputation alone is /PSS.
@@ -80,6 +82,7 @@ class CacheOpt:
     iterations_ahead: int = 2
     reserved_blocks: int = 8
     hands_on: bool = True
+    spares_newcomers: bool = True
     beyond_budget: bool = True
     selection: Selection = Selection.BY_SLACK
     overdue: Overdue = Overdue.CRITICAL
@@ -93,7 +96,7 @@ class CacheOpt:
     def __post_init__(self) -> None:
         for name in ("buffer", "iterations_ahead", "reserved_blocks"):
             object.__setattr__(self, name, count(name, getattr(self, name), least=0))
-        for name in ("embeds", "hands_on", "beyond_budget"):
+        for name in ("embeds", "hands_on", "spares_newcomers", "beyond_budget"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, getattr(self, name), "True or False")
         if not 0 <= real(self.slack) < float("inf"):
@@ -123,5 +126,6 @@ NOTHING = replace(
     reserved_blocks=0,
     victim=Victim.LAST_ADMITTED,
     restore=Restore.RECOMPUTE,
+    spares_newcomers=False,
 )
 """With every part left out: whole estimates first come, first served; past them block by block."""

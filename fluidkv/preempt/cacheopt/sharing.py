@@ -49,13 +49,13 @@ def share_rest(server: Server, hosts: Hosts, critical: list[Request]) -> None:
     for request in by_remaining_time(server.eligible(), server.now):
         if budget <= 0 or len(newcomers) >= seats:
             break
-        length = request.length
-        if length <= budget and _embedded(server, hosts, request):
-            seats, budget = seats - 1, budget - length
+        tokens = server.to_compute(request)
+        if tokens <= budget and _embedded(server, hosts, request):
+            seats, budget = seats - 1, budget - tokens
             continue
         newcomers.append(request)
         wishes[request] = _wish(server, request)
-        budget -= length
+        budget -= tokens
     while newcomers and sum(wish.least for wish in wishes.values()) > server.memory.pool:
         del wishes[newcomers.pop()]
     if sum(wish.least for wish in wishes.values()) > server.memory.pool:
@@ -122,11 +122,14 @@ def _most(server: Server, request: Request) -> int:
 
 
 def _embedded(server: Server, hosts: Hosts, request: Request) -> bool:
-    """Embed it for the rest of its life; who waits enters with that, if all its input fits in."""
+    """Embed it for the rest of its life; who waits enters with that, if all its input fits in.
+
+    Who is copied back is not: when it would be done is not known.
+    """
     life = request.to_come
     if request in server.running:
         return hosts.embed(request, life, max(server.unmet(request), life))
-    if server.full or request.length > server.budget_left:
+    if request.kept or server.full or request.length > server.budget_left:
         return False
     if not hosts.embed(request, life, request.length + life):
         return False

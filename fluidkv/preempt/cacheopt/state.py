@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from fluidkv.preempt.cacheopt.memory import CountedMemory
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.cacheopt.slots import SlotMemory
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.copies import Copies
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import Request as AnyRequest
 from fluidkv.serving.rules import EngineRules
@@ -14,9 +15,10 @@ from fluidkv.serving.rules import EngineRules
 
 @dataclass(eq=False)
 class Request(AnyRequest):
-    """A request, with the objective for its first token."""
+    """A request, with what CacheOPT alone looks at."""
 
     ttft_slo: float = math.inf
+    is_new: bool = False  # it has emitted nothing since it was let in
 
     @property
     def to_come(self) -> int:
@@ -36,7 +38,7 @@ class Server:
     Attributes:
         longest: T_max, the longest iteration so far.
         computing: tokens that each computes in this iteration.
-        rules: with the order of victims.
+        rules: with the order of victims. copies: of those that are swapped.
         evicted: in this iteration; `pushed_out` of them by their hosts.
         admitted, embedded, handed_on: of this iteration: requests, embeddings, tokens.
     """
@@ -46,6 +48,7 @@ class Server:
     clock: IterationClock
     memory: CountedMemory | SlotMemory
     rules: EngineRules
+    copies: Copies
 
     iteration: int = 0
     now: float = 0.0
@@ -99,12 +102,19 @@ class Server:
         """No more may run, or compute."""
         return len(self.running) >= self.limits.sequences or self.budget_left <= 0
 
+    def to_compute(self, request: Request) -> int:
+        """Tokens that it computes if it enters now, where the budget has them."""
+        return 0 if request.kept else request.length
+
     def duration(self, newcomer: Request | None = None) -> float:
         """How long this iteration will last, as it stands; with a newcomer's whole prompt."""
-        more = newcomer.length if newcomer else 0
-        prefill = sum(tokens for r, tokens in self.computing.items() if not r.decoding)
-        cached = sum(r.computed for r in self.running) + sum(self.computing.values())
-        return self.clock.duration(cached + more, prefill + more)
+        computing = dict(self.computing)
+        if newcomer:
+            computing[newcomer] = self.to_compute(newcomer)
+        cached = sum(r.computed for r in self.running) + sum(computing.values())
+        prefills = [(r.computed, tokens) for r, tokens in computing.items() if not r.decoding]
+        prefill = sum(tokens for _, tokens in prefills)
+        return self.clock.duration(cached, prefill, sum(pairs(*each) for each in prefills))
 
     # ------------------------------------------------------------------------------------- changing
 
@@ -113,18 +123,24 @@ class Server:
         self.computing, self.evicted, self.pushed_out, self.admitted = {}, [], [], []
         self.embedded = self.handed_on = 0
         left = self.limits.budget
+        self.copies.land(self.running, self.now)
         for request in self.running:
-            tokens = min(request.length - request.computed, left)
+            tokens = 0 if request.kept else min(request.length - request.computed, left)
             if tokens:
                 self.computing[request] = tokens
                 left -= tokens
 
     def enter(self, request: Request, budget: int) -> None:
-        """It runs from now on; memory it has already."""
+        """It runs from now on; memory it has already. What the host kept is copied back first."""
         self.waiting.remove(request)
         self.running.append(request)
         self.admitted.append(request)
-        self.computing[request] = min(request.length, budget)
+        request.is_new = True
+        if request.kept:
+            request.computed = request.kept
+            self.memory.write(request.index, request.kept)
+        else:
+            self.computing[request] = min(request.length, budget)
         if request.admitted_at is None:
             request.admitted_at = self.now
 
@@ -133,7 +149,7 @@ class Server:
         self.running.remove(request)
         self.computing.pop(request, None)
         self.memory.release(request.index, to_heirs=False)
-        request.computed = 0
-        request.evictions += 1
+        self.copies.leave(request)
+        request.halt(self.now)
         self.evicted.append(request)
         self.waiting.insert(0, request)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def run(
     estimated: list[int] | None = None,
     ttft: list[float] | float = math.inf,
     tbt: list[float] | float = math.inf,
-    **caps: int,
+    block_size: int = 1,
 ) -> xr.Dataset:
     """Rows are (input, output); arrivals at 0 unless said."""
     inputs, outputs = zip(*rows, strict=True)
@@ -39,10 +40,10 @@ def run(
         ttft_slo=ttft,
         tbt_slo=tbt,
     )
-    return serve_cacheopt(requests, settings, Limits(capacity, **caps)).isel(run=0)
+    return serve_cacheopt(requests, settings, Limits(capacity, block_size)).isel(run=0)
 
 
-HOST_AND_GUEST = {"rows": [(2, 20), (2, 3)], "arrival": [0.0, 1.0]}
+HOST_AND_GUEST: dict[str, Any] = {"rows": [(2, 20), (2, 3)], "arrival": [0.0, 1.0]}
 
 
 def test_a_guest_runs_in_what_its_host_does_not_use_yet() -> None:
@@ -77,7 +78,7 @@ def test_a_guest_that_is_late_is_pushed_out_by_its_host() -> None:
 
 
 def test_a_guest_at_the_end_of_the_allocation_is_pushed_out_later() -> None:
-    late = {"rows": [(2, 20), (2, 9)], "arrival": [0.0, 1.0], "estimated": [20, 2]}
+    late: dict[str, Any] = {"rows": [(2, 20), (2, 9)], "arrival": [0.0, 1.0], "estimated": [20, 2]}
     lowest, highest = (run(replace(BARE, place=place), 22, **late) for place in Place)
     first = [int(np.argmax(found.pushed_out.values > 0)) for found in (lowest, highest)]
     assert first == [3, 0]
@@ -110,7 +111,7 @@ def test_a_critical_request_preempts_who_is_not() -> None:
 
 def test_who_is_too_late_is_critical_only_as_printed() -> None:
     rows, arrival = [(2, 9), (3, 1)], [0.0, 0.5]
-    given = {"rows": rows, "arrival": arrival, "ttft": [math.inf, 0.2]}
+    given: dict[str, Any] = {"rows": rows, "arrival": arrival, "ttft": [math.inf, 0.2]}
     bare = replace(BARE, embeds=False)
     printed = run(bare, 11, **given)
     mended = run(replace(bare, overdue=Overdue.TOO_LATE), 11, **given)
@@ -120,7 +121,7 @@ def test_who_is_too_late_is_critical_only_as_printed() -> None:
 
 def test_the_reservation_serves_who_runs_out_before_anybody_is_preempted() -> None:
     """Both are estimated at 2 and have 4 outputs: they lack 2 slots each. 6 + 4 slots are there."""
-    given = {"rows": [(2, 4), (2, 4)], "estimated": [2, 2]}
+    given: dict[str, Any] = {"rows": [(2, 4), (2, 4)], "estimated": [2, 2]}
     with_it = run(replace(BARE, embeds=False, reserved_blocks=4), 10, **given)
     assert with_it.reserved_blocks.values.tolist() == [0, 0, 2, 4]
     assert int(with_it.preempt.sum()) == 0
@@ -130,7 +131,7 @@ def test_the_reservation_serves_who_runs_out_before_anybody_is_preempted() -> No
 
 def test_who_was_cut_gets_what_another_releases() -> None:
     """10 slots for 2 + 3 - 1 and 2 + 8 - 1: the second is cut, and heir to the first."""
-    given = {"rows": [(2, 3), (2, 8)]}
+    given: dict[str, Any] = {"rows": [(2, 3), (2, 8)]}
     found = run(replace(BARE, embeds=False, hands_on=True), 10, **given)
     assert int(found.handed_on.sum()) > 0
     assert int(found.preempt.sum()) == 0
@@ -139,7 +140,7 @@ def test_who_was_cut_gets_what_another_releases() -> None:
 
 def test_more_is_given_before_it_runs_out() -> None:
     """Estimated 2, in truth 5, blocks of 2: when the estimate is reached, 1 slot of 4 is left."""
-    given = {"rows": [(2, 5)], "estimated": [2], "block_size": 2}
+    given: dict[str, Any] = {"rows": [(2, 5)], "estimated": [2], "block_size": 2}
     ahead = replace(BARE, iterations_ahead=2, ahead=Ahead.EXHAUSTS)
     found = run(ahead, 20, **given)
     assert found.used_blocks.values.tolist() == [2, 2, 3, 4, 4]

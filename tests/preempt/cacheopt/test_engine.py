@@ -22,8 +22,9 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Allocation, Victim
+from fluidkv.serving.rules import Allocation, Restore, Victim
 from fluidkv.serving.run import serve
+from fluidkv.serving.swap import Swap
 
 
 def drawn_requests(draw: random.Random) -> Requests:
@@ -56,6 +57,7 @@ def drawn_settings(draw: random.Random) -> CacheOpt:
         weights=draw.choice(list(Weights)),
         ahead=draw.choice(list(Ahead)),
         place=draw.choice(list(Place)),
+        restore=draw.choice(list(Restore)),
         victim=draw.choice([Victim.LOOSEST_OBJECTIVE, Victim.LAST_ADMITTED, Victim.MOST_BLOCKS]),
     )
 
@@ -70,6 +72,13 @@ def drawn_limits(draw: random.Random, settings: CacheOpt, requests: Requests) ->
         block_size=size,
         max_num_seqs=draw.choice([None, None, 3]),
         max_num_batched_tokens=draw.choice([None, 64]),
+        swap=Swap(
+            per_token=draw.choice([0.0, 0.05]),
+            per_copy=draw.choice([0.0, 0.3]),
+            pool=draw.choice([None, 20]),
+            sweet_spot=draw.choice([0, 10]),
+            shared=draw.random() < 0.5,
+        ),
     )
 
 
@@ -118,7 +127,7 @@ def test_all_are_served_and_no_slot_has_two_users_in_many_runs(part: int) -> Non
 
 
 def test_the_drawn_runs_embed_push_out_hand_on_and_use_the_reservation() -> None:
-    seen = dict.fromkeys(("embedded", "pushed_out", "handed_on", "reserved_blocks", "preempt"), 0)
+    seen = dict.fromkeys(SEEN, 0)
     for seed in range(40):
         requests, settings, limits, clock = drawn_run(seed)
         found = serve_cacheopt(requests, settings, limits, clock=clock)
@@ -139,13 +148,15 @@ def test_with_every_part_left_out_it_is_the_engine_of_estimates_row_by_row(
         table = Requests(table.input_length, table.output_length, arrival=table.arrival)
     limits = replace(drawn_limits(draw, NOTHING, table), max_num_batched_tokens=None)
     clock = draw.choice([None, IterationClock(0.5, 0.01, 0.02)])
-    rules = replace(engine("vllm"), allocation=Allocation.ESTIMATE_THEN_BLOCKS)
+    restore = draw.choice(list(Restore))
+    rules = replace(engine("vllm"), allocation=Allocation.ESTIMATE_THEN_BLOCKS, restore=restore)
     theirs = serve(table, rules, limits, clock=clock, backend="reference")
-    ours = serve_cacheopt(table, NOTHING, limits, clock=clock)
+    ours = serve_cacheopt(table, replace(NOTHING, restore=restore), limits, clock=clock)
     for name in theirs.data_vars:
         assert np.array_equal(ours[name], theirs[name], equal_nan=name in FLOATS), name
     if truth:
         assert int(ours.preempt.sum()) == 0
 
 
-FLOATS = {"time", "arrival", "admitted", "first_token", "last_token", "longest_gap"}
+SEEN = ("preempt", "copied_tokens", "embedded", "pushed_out", "handed_on", "reserved_blocks")
+FLOATS = {"time", "arrival", "admitted", "first_token", "last_token", "longest_gap", "halted"}
