@@ -19,6 +19,7 @@ from fluidkv.serving.engines import (
     ENGINES,
     FCFS_NEW_FIRST,
     RESTART,
+    RLP,
     SGLANG,
     TRTLLM_NO_EVICT,
     VLLM,
@@ -28,6 +29,7 @@ from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import (
+    Allocation,
     EngineRules,
     Gate,
     Growth,
@@ -73,6 +75,7 @@ SOME = (
     dataclasses.replace(
         VLLM, victim=Victim.MOST_OUTPUTS, gate=Gate.FIRST_CHUNK, newcomers_first=True
     ),
+    RLP,
 )
 ALL = tuple(
     dataclasses.replace(
@@ -104,7 +107,8 @@ def check(rules: EngineRules, arrays: RunArrays, **options: object) -> None:
 def label(rules: EngineRules) -> str:
     parts = (rules.victim.name, rules.requeue.name, rules.gate.name)
     order = ("alone",) * rules.prefill_alone + ("newcomers",) * rules.newcomers_first
-    return "-".join(parts + order)
+    given = (rules.allocation.name,) * (rules.allocation is not Allocation.BY_BLOCK)
+    return "-".join(parts + order + given)
 
 
 # ------------------------------------------------------------------------------ the literal one
@@ -133,6 +137,23 @@ def test_every_row_and_request_equals_the_literal_engine(rules, data):
 @settings(max_examples=50)  # of 110 sets of rules; each compiles for seconds
 @given(data=st.data())
 def test_every_set_of_rules_equals_the_literal_engine(rules, data):
+    draw_and_check(data, rules)
+
+
+GIVEN = (
+    RLP,
+    dataclasses.replace(RLP, victim=Victim.MOST_BLOCKS, requeue=Requeue.TAIL),
+    dataclasses.replace(RLP, victim=Victim.LEAST_PROGRESSED, prefill_alone=True),
+    dataclasses.replace(RLP, requeue=Requeue.TAIL, newcomers_first=True),
+)
+
+
+@pytest.mark.thorough
+@pytest.mark.usefixtures("compiled_code_is_let_go_at_once")
+@pytest.mark.parametrize("rules", GIVEN, ids=label)
+@settings(max_examples=313)  # of 4 sets of rules, each a batch of 8: 10,016 drawn settings
+@given(data=st.data())
+def test_every_way_to_give_memory_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)
 
 
