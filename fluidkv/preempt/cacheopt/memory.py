@@ -30,15 +30,15 @@ class Piece(NamedTuple):
 
 @dataclass
 class Holding:
-    """What a request holds: `used` of the slots in `pieces` are written, from the front."""
+    """What a request holds: `used` of the slots in `pieces` are written, from the front.
+
+    `allocated` is the size of all pieces together.
+    """
 
     pieces: list[Piece] = field(default_factory=list)
     used: int = 0
     guests: list[int] = field(default_factory=list)
-
-    @property
-    def allocated(self) -> int:
-        return sum(piece.size for piece in self.pieces)
+    allocated: int = 0
 
     @property
     def borrows(self) -> bool:
@@ -200,7 +200,9 @@ class CountedMemory:
         return [(g, p) for g in guests for p in self._held[g].pieces if p.host == host]
 
     def _give(self, request: int, piece: Piece) -> None:
-        self._held.setdefault(request, Holding()).pieces.append(piece)
+        holding = self._held.setdefault(request, Holding())
+        holding.pieces.append(piece)
+        holding.allocated += piece.size
 
     @staticmethod
     def _enough(slots: int, there: int) -> None:

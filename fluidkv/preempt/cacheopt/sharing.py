@@ -44,21 +44,22 @@ def share_rest(server: Server, hosts: Hosts, critical: list[Request]) -> None:
     """What is left goes to all whose demand is not met, and to those whom it lets in."""
     returned = _returned(server, hosts, critical)
     wishes = {request: _wish(server, request) for request in returned}
-    newcomers: list[Request] = []
-    budget, seats = server.budget_left, server.limits.sequences - len(server.running)
+    least = sum(wish.least for wish in wishes.values())
+    seats, room = server.limits.sequences - len(server.running), True
+    budget = server.budget_left
     for request in by_remaining_time(server.eligible(), server.now):
-        if budget <= 0 or len(newcomers) >= seats:
-            break
         tokens = server.to_compute(request)
-        if tokens <= budget and _embedded(server, hosts, request):
-            seats, budget = seats - 1, budget - tokens
-            continue
-        newcomers.append(request)
-        wishes[request] = _wish(server, request)
-        budget -= tokens
-    while newcomers and sum(wish.least for wish in wishes.values()) > server.memory.pool:
-        del wishes[newcomers.pop()]
-    if sum(wish.least for wish in wishes.values()) > server.memory.pool:
+        if budget <= 0 or not seats:
+            break
+        if not (tokens <= budget and _embedded(server, hosts, request)):
+            wish = _wish(server, request) if room else None
+            if wish is None or least + wish.least > server.memory.pool:
+                room = False  # nor is there for those behind it
+                continue
+            wishes[request] = wish
+            least += wish.least
+        seats, budget = seats - 1, budget - tokens
+    if least > server.memory.pool:
         return  # not even who runs gets a block each: see `serve_who_lacks`
     amounts = shared(
         server.memory.pool, list(wishes.values()), server.settings.weights, server.block
