@@ -1,6 +1,7 @@
 from .padding.hoeffding import confidence_at_rate as confidence_at_rate
 from .padding.hoeffding import hoeffding_padding as hoeffding_padding
 from .padding.hoeffding import least_padding as least_padding
+from .padding.laws import at_most_exp as at_most_exp
 from .padding.laws import covered as covered
 from .padding.laws import expected as expected
 from .padding.laws import falls_short as falls_short

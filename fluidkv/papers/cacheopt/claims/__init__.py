@@ -2,5 +2,21 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.papers.cacheopt.claims import (
+    amortising,
+    confidence,
+    curves,
+    direction,
+    hoeffding,
+    printed,
+)
+
+MODULES: tuple[ModuleType, ...] = (
+    hoeffding,
+    direction,
+    confidence,
+    amortising,
+    curves,
+    printed,
+)
 """In the order of the paper; each has its `CLAIMS`."""
