@@ -8,14 +8,23 @@ import jax
 import pytest
 from hypothesis import settings
 
+ROOT = Path(__file__).parent
+
+# What one process has compiled, the others, their children and the next run need not compile.
+COMPILED = {
+    "JAX_COMPILATION_CACHE_DIR": str(ROOT / "build" / "compiled"),
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
+}
+os.environ |= COMPILED  # of children; here JAX has read them already
+for name, value in COMPILED.items():
+    jax.config.update(name.lower(), value if name.endswith("DIR") else float(value))
+
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
 # Deadlines time the machine, not the code; a derandomized run fails or passes the same everywhere.
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=60)
 settings.register_profile("thorough", deadline=None, max_examples=1000)
-
-ROOT = Path(__file__).parent
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -3,6 +3,13 @@ from .cache.study import Curve as Curve
 from .cache.study import cache_study as cache_study
 from .mix import MixAnswer as MixAnswer
 from .mix import mix_answer as mix_answer
+from .preempt.objectives import Objectives as Objectives
+from .preempt.result import PreemptAnswer as PreemptAnswer
+from .preempt.rules import PROPOSED as PROPOSED
+from .preempt.rules import RELEASED as RELEASED
+from .preempt.rules import Combination as Combination
+from .preempt.rules import Predictor as Predictor
+from .preempt.study import preempt_study as preempt_study
 from .prompted import Prompted as Prompted
 from .prompted import prompted_generator as prompted_generator
 from .prompted import prompted_trace as prompted_trace

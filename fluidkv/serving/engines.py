@@ -37,6 +37,7 @@ VLLM = EngineRules(
     victim=Victim.LAST_ADMITTED,
     keeps=Keeps.OUTPUTS,
     requeue=Requeue.HEAD,
+    in_turn=True,
     flags=(*_VLLM_FLAGS, ("watermark", "--watermark")),
 )
 VLLM_0_11 = replace(

@@ -4,7 +4,8 @@ This is the meaning of every other engine here, which equals it row by row, and 
 with an engine's source. An iteration is four verbs:
 
     arrive    who has come joins the tail of the queue
-    evict     who runs asks for room for its next tokens; victims go until all that is asked fits
+    evict     who has outgrown its grant goes; who runs asks for room for its next tokens; victims
+              go until all that is asked fits, or, in turn, what each asks
     admit     the queue is served from its head, until the first that does not fit
     execute   tokens are computed; who has all its input computed emits one; who is done leaves
 
@@ -19,20 +20,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.gating import next_ratio, passes
+from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.rules import (
-    EngineRules,
-    Gate,
-    Growth,
-    Guard,
-    Keeps,
-    NewTokenRatio,
-    RatioReset,
-    Requeue,
-    Victim,
-)
+from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, Requeue
 
 COUNTS = (
     "running_in",  # running requests before scheduling
@@ -99,7 +93,7 @@ class Engine:
             request.outputs = emitted
             request.computed = request.highest = request.length - 1
             request.admitted_at = request.first_token_at = request.last_token_at = self.now
-            self._hold(request, self._blocks(request, 0))
+            self._hold(request, self._given(request, 0))
             self.running.append(request)
             self.arrived += 1
 
@@ -112,16 +106,22 @@ class Engine:
         if self.rules.prefill_alone:
             computing = self.asked(prefills_only=True)
             admitted = self.admit(self.limits.budget - sum(computing.values()))
-            evicted = [] if computing or admitted else self.evict()
-            computing = computing | admitted or self.asked()
+            evicted: list[Request] = []
+            if not computing and not admitted:
+                ended = self.end_grants()
+                evicted, computing = self.evict()
+                evicted = ended + evicted
+            computing |= admitted
         elif self.rules.newcomers_first:
             admitted = self.admit(self.limits.budget)
-            evicted = self.evict(admitted)
-            computing = admitted | self.asked(admitted)
+            ended = self.end_grants()
+            evicted, computing = self.evict(admitted)
+            evicted, computing = ended + evicted, admitted | computing
         else:
-            evicted = self.evict()
-            computing = self.asked()
+            ended = self.end_grants()
+            evicted, computing = self.evict()
             may_admit = self.rules.admits_after_eviction or not evicted
+            evicted = ended + evicted
             admitted = self.admit(self.limits.budget - sum(computing.values()), may_admit)
             computing |= admitted
         resumed = sum(request.evictions > 0 for request in admitted)
@@ -153,6 +153,7 @@ class Engine:
                 request.arrival = self.now
             self.waiting.append(request)
             self.arrived += 1
+        self._line_up()
 
     def _has_come(self, request: Request) -> bool:
         if self.clients is not None:
@@ -161,29 +162,99 @@ class Engine:
 
     # --------------------------------------------------------------------------------------- evict
 
-    def evict(self, newcomers: Computing = NOBODY) -> list[Request]:
-        """Victims go, one at a time, until what the others ask for fits; these get their blocks.
+    def end_grants(self) -> list[Request]:
+        """Who has outgrown what it was given goes, from the end of the list, budget or not."""
+        gone = [r for r in reversed(self.running) if outgrown(self.rules, self.limits, r)]
+        for request in gone:
+            request.estimated = next_estimate(self.rules, self.limits, request)
+            self._let_go(request)
+        self._requeue(gone)
+        return gone
+
+    def evict(self, newcomers: Computing = NOBODY) -> tuple[list[Request], dict[Request, int]]:
+        """Victims go, one at a time, until the others find room; these get their blocks.
 
         Newcomers, where they come first, hold theirs already, and none of them goes.
+
+        Returns:
+            Who went, in order; and of those who run and are no newcomers, what each computes.
         """
+        if self.rules.in_turn:
+            evicted, computing = self._one_after_the_other()
+        else:
+            evicted, computing = self._all_at_once(newcomers)
+        self._requeue(evicted)
+        self.ratio = next_ratio(self.rules, self.ratio, self.running, evicted)
+        return evicted, computing
+
+    def _all_at_once(self, newcomers: Computing) -> tuple[list[Request], dict[Request, int]]:
+        """Victims go until all that is asked for fits."""
         evicted: list[Request] = []
         while not self._fits(newcomers):
-            victim = self._victim([r for r in self.running if r not in newcomers])
-            self.running.remove(victim)
-            self._hold(victim, 0)
-            victim.computed = 0
-            victim.evictions += 1
-            if self.rules.keeps is Keeps.NOTHING:
-                victim.outputs = 0
-            evicted.append(victim)
-        for request, tokens in self.asked(newcomers).items():
+            evicted.append(self._victim([r for r in self.running if r not in newcomers]))
+        computing = self.asked(newcomers)
+        for request, tokens in computing.items():
             self._hold(request, self._blocks(request, tokens))
+        return evicted, computing
+
+    def _one_after_the_other(self) -> tuple[list[Request], dict[Request, int]]:
+        """Each asks in its turn, and who finds no room has victims go; if it is one, all is over.
+
+        With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
+        list either way; what those before it ask for is the same, as the budget is handed out from
+        the front; and who finds no room beside the blocks of those behind it would find none beside
+        all that they ask for. The one who goes for its own growth is the last, so that nobody
+        stands behind it.
+        """
+        evicted: list[Request] = []
+        computing: dict[Request, int] = {}
+        left = UNLIMITED if self.rules.prefill_alone else self.limits.budget
+        for request in list(self.running):
+            if left == 0:
+                break
+            if request in evicted:
+                continue
+            tokens = min(request.length - request.computed, left)
+            while request not in evicted and not self._finds_room(request, tokens):
+                evicted.append(self._victim(self.running))
+                left += computing.pop(evicted[-1], 0)
+            if request in evicted:
+                break
+            self._hold(request, self._blocks(request, tokens))
+            computing[request] = tokens
+            left -= tokens
+        return evicted, computing
+
+    def _finds_room(self, request: Request, tokens: int) -> bool:
+        growth = self._blocks(request, tokens) - request.blocks
+        return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
+
+    def _victim(self, running: list[Request]) -> Request:
+        """Who of these goes, and is gone."""
+        victim = first_to_go(self.rules, running, self.limits.seed, self.iteration)
+        self._let_go(victim)
+        return victim
+
+    def _let_go(self, victim: Request) -> None:
+        """It leaves the running list and its memory."""
+        self.running.remove(victim)
+        self._hold(victim, 0)
+        victim.computed = 0
+        victim.evictions += 1
+        if self.rules.keeps is Keeps.NOTHING:
+            victim.outputs = 0
+
+    def _requeue(self, evicted: list[Request]) -> None:
         if self.rules.requeue is Requeue.HEAD:
             self.waiting.extendleft(evicted)
         else:
             self.waiting.extend(evicted)
-        self._new_ratio(evicted)
-        return evicted
+        self._line_up()
+
+    def _line_up(self) -> None:
+        """By priority, then arrival, where the rules say so; a request's index is its arrival's."""
+        if self.rules.requeue is Requeue.BY_PRIORITY:
+            self.waiting = deque(sorted(self.waiting, key=urgency))
 
     def asked(
         self, newcomers: Computing = NOBODY, *, prefills_only: bool = False
@@ -213,35 +284,6 @@ class Engine:
             return self.free - sum(growth[:-1]) >= max(1, growth[-1])
         return self.free >= sum(growth)
 
-    def _victim(self, running: list[Request]) -> Request:
-        """`max` keeps the first of equals, so the list is read from its end."""
-        latest_first = reversed(running)
-        match self.rules.victim:
-            case Victim.LAST_ADMITTED:
-                return running[-1]
-            case Victim.FEWEST_OUTPUTS:
-                return max(latest_first, key=lambda r: (-r.outputs, r.input_length))
-            case Victim.LEAST_PROGRESSED:
-                return max(latest_first, key=lambda r: -r.outputs)
-            case Victim.MOST_OUTPUTS:
-                return max(latest_first, key=lambda r: r.outputs)
-            case Victim.MOST_BLOCKS:
-                return max(latest_first, key=lambda r: r.blocks)
-            case other:
-                raise NotImplementedError(other)
-
-    def _new_ratio(self, evicted: list[Request]) -> None:
-        """A step down in an iteration that evicts nobody; reset in one that does, and when idle."""
-        start, least, decay = self.rules.ratio.scaled
-        if not self.running or (evicted and self.rules.ratio.reset is RatioReset.START):
-            self.ratio = start
-        elif not evicted:
-            self.ratio = max(self.ratio - decay, least)
-        else:
-            outputs = sum(r.outputs + self.rules.ratio.ahead for r in self.running)
-            most = sum(r.max_output for r in self.running)
-            self.ratio = min(NewTokenRatio.SCALE, NewTokenRatio.SCALE * outputs // most)
-
     # --------------------------------------------------------------------------------------- admit
 
     def admit(self, budget: int, may_admit: bool = True) -> dict[Request, int]:
@@ -263,7 +305,7 @@ class Engine:
             admitted[request] = min(request.length, budget)
             budget -= admitted[request]
             held = request.length if self.rules.prefill_alone else admitted[request]
-            self._hold(request, self._blocks(request, held))
+            self._hold(request, self._given(request, held))
             if request.admitted_at is None:
                 request.admitted_at = self.now
         self.credit %= 1  # whole permits are used now or lapse
@@ -275,38 +317,19 @@ class Engine:
             free = self.limits.blocks - sum(r.blocks for r in admitted)
         if self.running or self.rules.guard is Guard.ALWAYS:
             free -= self.limits.watermark_blocks
-        match self.rules.gate:
-            case Gate.FIRST_CHUNK:
-                return self._blocks(request, chunk) <= free
-            case Gate.FULL_INPUT:
-                return self._blocks(request, request.length) <= free
-            case Gate.PEAK:
-                to_come = sum(self._peak(r) - r.blocks for r in self.running)
-                return self._peak(request) + to_come <= free
-            case Gate.RATIO:
-                # Who was admitted in this iteration reserves its outputs whole, the others a share.
-                size, whole = self.limits.block_size, NewTokenRatio.SCALE
-                reserved = sum(
-                    self._possible(r) * (whole if r in admitted else self.ratio)
-                    for r in self.running
-                )
-                needed = self._blocks(request, request.length) * size + self._possible(request)
-                return needed * whole + reserved <= free * size * whole
-
-    def _possible(self, request: Request) -> int:
-        """Outputs that it may still emit, as far as they are counted."""
-        return min(request.max_output - request.outputs, self.rules.ratio.clip)
+        return passes(
+            self.rules, self.limits, self.ratio, request, chunk, free, self.running, admitted
+        )
 
     # -------------------------------------------------------------------------------------- memory
 
     def _blocks(self, request: Request, tokens: int) -> int:
         """Blocks that it holds once so many more tokens are computed; none is given back."""
-        held = request.computed + tokens + self.rules.reserved_tokens
-        return max(request.blocks, self.limits.blocks_of(held))
+        return held_blocks(self.rules, self.limits, request, tokens)
 
-    def _peak(self, request: Request) -> int:
-        most = self.rules.peak_tokens(request.input_length, request.max_output)
-        return self.limits.blocks_of(most)
+    def _given(self, request: Request, tokens: int) -> int:
+        """Blocks that it holds once admitted, if it computes so many tokens then."""
+        return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
 
     def _hold(self, request: Request, blocks: int) -> None:
         self.free += request.blocks - blocks

@@ -6,15 +6,27 @@ paper's model is which answer they give to each of the questions below. The comp
 once for answers that change its shape (victim, gate, order) and not again for numbers.
 """
 
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
+from itertools import pairwise
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, count
 
 
 class Victim(Enum):
-    """Who is evicted first. A tie goes to the one admitted last."""
+    """Who is evicted first; of equals the one admitted last, but see `first_of_equals`.
+
+    Tokens computed are those in the cache before the iteration, as vLLM counts them while it
+    schedules. Outputs predicted that have come already leave 0, not fewer. `RANDOM` draws a lot for
+    each request anew in each iteration, and the lowest goes: whoever goes next is then anyone of
+    those who are left.
+
+    Sources: vLLM's pull requests 53723 (`LEAST_COMPUTED`) and 56897 (`COST_AWARE`), its priority
+    scheduling (`LEAST_URGENT`); CacheOPT, sections 2.4 (SRTF, LKVO) and 3.4 (`LOOSEST_OBJECTIVE`).
+    """
 
     LAST_ADMITTED = "the last of the running list"
     FEWEST_OUTPUTS = "fewest outputs; of these the longest prompt"
@@ -29,6 +41,11 @@ class Victim(Enum):
     COST_AWARE = "most blocks for a token lost, times the share of outputs still to come"
     LOOSEST_OBJECTIVE = "TBT objective, then remaining outputs, then least memory, in ranges"
     RANDOM = "anyone, drawn anew each time"
+
+    @property
+    def first_of_equals(self) -> bool:
+        """Whether a tie goes to the one admitted first: what `min` and `max` of a list find."""
+        return self in (Victim.LEAST_COMPUTED, Victim.MOST_COMPUTED, Victim.COST_AWARE)
 
 
 class Keeps(Enum):
@@ -61,6 +78,11 @@ class Allocation(Enum):
     ESTIMATE_THEN_BLOCKS = "its estimated length; past it a block at a time"
     ESTIMATE_THEN_MORE = "its estimated length; past it, it is evicted and given some more (RLP)"
     ESTIMATE_THEN_DOUBLE = "its estimated length; past it, it is evicted and given twice it (S3)"
+
+    @property
+    def evicts_itself(self) -> bool:
+        """Whether a request that outgrows what it was given is the one that goes."""
+        return self in (Allocation.ESTIMATE_THEN_MORE, Allocation.ESTIMATE_THEN_DOUBLE)
 
 
 class Growth(Enum):
@@ -133,6 +155,39 @@ class NewTokenRatio:
 
 
 @dataclass(frozen=True)
+class Ranges:
+    """What counts as equal under `Victim.LOOSEST_OBJECTIVE` (CacheOPT, section 3.4; its examples).
+
+    Args:
+        tbt_slo: where ranges of objectives begin and end, rising, on the run's clock; at most 14
+            numbers. What lies below the first or from the last on is a range too. An objective on
+            a bound is in the range above.
+        tokens: width of the ranges of remaining outputs and of tokens in the cache.
+
+    Raises:
+        InputError: bounds that do not rise or are not above 0, or too many; a width below 1.
+    """
+
+    tbt_slo: tuple[float, ...] = (0.05, 0.2, 0.5, 2.0)
+    tokens: int = 128
+
+    MOST = 14
+
+    def __post_init__(self) -> None:
+        bounds = tuple(above_0("tbt_slo", bound) for bound in self.tbt_slo)
+        rises = all(low < high for low, high in pairwise(bounds))
+        if len(bounds) > self.MOST or not rises:
+            allowed = f"at most {self.MOST} rising times above 0"
+            raise InputError("tbt_slo", self.tbt_slo, allowed)
+        object.__setattr__(self, "tbt_slo", bounds)
+        object.__setattr__(self, "tokens", count("tokens", self.tokens))
+
+    def looseness(self, tbt_slo: float) -> int:
+        """Which range an objective is in, from 0 for the tightest."""
+        return bisect_right(self.tbt_slo, tbt_slo)
+
+
+@dataclass(frozen=True)
 class EngineRules:
     """One engine's answers.
 
@@ -141,7 +196,8 @@ class EngineRules:
         victim, keeps, requeue, growth, gate, guard: see the enumerations.
         reserved_tokens: slots held beyond the tokens computed: 1 in the paper's model, where a
             request at stage j holds l0 + 1 + j.
-        admits_after_eviction: admission goes on in an iteration that evicted.
+        admits_after_eviction: admission goes on in an iteration that evicted; who went since it had
+            outgrown what it was given is no matter here, as memory is not short then.
         prefill_alone: an iteration that admits runs the prefills only; admission comes first then,
             and eviction in iterations that admit nobody.
         newcomers_first: admission comes first, and whoever ran before may be evicted for it. The
@@ -149,10 +205,13 @@ class EngineRules:
             the budget first, and are not evicted before the next iteration. No room is made in
             `max_num_seqs`. Such a run need not end, whatever its memory (`serve`).
         ratio: of `Gate.RATIO`; not used by the others.
+        ranges: of `Victim.LOOSEST_OBJECTIVE`; not used by the others.
         restore, allocation: see the enumerations.
-        in_turn: running requests ask one after the other, in their order, and one that is evicted
-            for its own growth ends the round: who stands behind it keeps its memory and waits, as
-            in vLLM. False: what all ask for must fit.
+        in_turn: running requests ask one after the other, in their order, as in vLLM. For one that
+            finds no room others go. Where it is itself the victim, the round ends: who stands
+            behind it keeps its memory and computes nothing. A victim that was served already hands
+            its tokens of the budget to those who ask later. False: what all ask for must fit. With
+            `Victim.LAST_ADMITTED` both are the same.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
     """
 
@@ -172,6 +231,7 @@ class EngineRules:
     restore: Restore = Restore.RECOMPUTE
     allocation: Allocation = Allocation.BY_BLOCK
     in_turn: bool = False
+    ranges: Ranges = field(default_factory=Ranges)
     flags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -192,6 +252,9 @@ class EngineRules:
         if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
             # It takes the blocks of its whole length, which this gate does not look at.
             raise InputError("gate", self.gate.name, "another one where prefills run alone")
+        if self.allocation is not Allocation.BY_BLOCK and self.gate is not Gate.FULL_INPUT:
+            # The gate asks for all that is given; the others look at less, or reserve it again.
+            raise InputError("gate", self.gate.name, "FULL_INPUT where an estimate is given")
         if self.newcomers_first:
             self._check_newcomers_first()
 
@@ -200,7 +263,8 @@ class EngineRules:
             # They set room aside for those who run, and here these may have to go.
             allowed = "FIRST_CHUNK or FULL_INPUT where newcomers come first"
             raise InputError("gate", self.gate.name, allowed)
-        for name in ("prefill_alone", "admits_after_eviction"):  # another order of the verbs
+        # Another order of the verbs; or one in which nobody may ask, though memory is short.
+        for name in ("prefill_alone", "admits_after_eviction", "in_turn"):
             if getattr(self, name):
                 raise InputError(name, True, "False where newcomers come first")
 

@@ -240,8 +240,9 @@ def test_restart_is_the_trace_of_example_1():
     inputs, outputs = [2] * 17, [3] * 17
     made = engine(RESTART, inputs, outputs, 24, start=(2, 2, 1), arrival=arrival, max_num_seqs=4)
     made.arrive()
-    assert made.evict() == []
-    computing = made.asked() | made.admit(made.limits.budget)
+    evicted, computing = made.evict()
+    assert evicted == []
+    computing |= made.admit(made.limits.budget)
     assert (stages(made), len(made.waiting)) == ((1, 1, 2), 8)
 
     assert made.execute(computing)["completed"] == 2
@@ -250,8 +251,8 @@ def test_restart_is_the_trace_of_example_1():
     made.limits = Limits(24)
     made.arrive()
     assert len(made.waiting) == 13
-    assert made.evict() == []
-    computing = made.asked()
+    evicted, computing = made.evict()
+    assert evicted == []
     admitted = made.admit(made.limits.budget)
     assert (len(admitted), stages(made), len(made.waiting)) == (5, (5, 1, 1), 8)
     assert 24 - made.free == memory((5, 1, 1)) == 24
@@ -261,7 +262,7 @@ def test_restart_is_the_trace_of_example_1():
     assert memory((0, 5, 1)) == 25
     made.arrive()
     assert len(made.waiting) == 8
-    [evicted] = made.evict()
+    [evicted], _ = made.evict()
     assert (stages(made), len(made.waiting), evicted.outputs) == ((0, 4, 1), 9, 0)
     assert 24 - made.free == memory((0, 4, 1)) == 21
     admitted = made.admit(made.limits.budget)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli import served
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands import recommend_values as values
 from fluidkv.cli.output import give
@@ -18,15 +19,13 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.recommend import Demand, Recommendation
-    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.recommend.logged import ServerSettings
     from fluidkv.figures.figure import Figure
-    from fluidkv.serving.clock import IterationClock
-    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.traces import Trace
     from fluidkv.workload import Workload
 
 _TRIED = "What to try and to ask for"
-_LARGEST = values.LARGEST_COUNT
-_ABOVE_ZERO = "a finite number above 0"
+_LARGEST = served.LARGEST_COUNT
 _OPTIONS = {  # of the function -> of the command line
     "admission_rate": "--rate-cap",
     "block_size": "--block-size",
@@ -46,26 +45,6 @@ _OPTIONS = {  # of the function -> of the command line
 }
 
 
-_RATE_HELP = "Rate of Poisson arrivals per second; per iteration without --clock."
-_Rate = Annotated[
-    Fraction | None,
-    opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO, allowed=_ABOVE_ZERO),
-]
-_CLIENTS = "Number of clients, each with one request at a time."
-_Clients = Annotated[
-    int | None, opt.option("--clients N", read.whole_number, _CLIENTS, opt.WHO, most=_LARGEST)
-]
-_REPLAY = "Take the trace at its own times, as a trace with a --clock is taken anyway."
-_Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
-_SPEED = "Replay the trace X times as fast."
-_Speed = Annotated[
-    Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
-]
-_WHOLE = "a whole number of tokens"
-_Capacity = Annotated[
-    Fraction | None,
-    opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
-]
 _ENGINES = (
     "Engine whose rules are run: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
     "trtllm-no-evict, vidur-sarathi, restart; vllm+cache and vllm-0.11+cache with the prefix "
@@ -73,29 +52,11 @@ _ENGINES = (
     r"\[default: what a log folder asks for, else vllm]"
 )
 _Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
-_CLOCK = (
-    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
-    "or a name, such as vidur-llama3-8b-a100. "
-    r"\[default: fitted to a log folder, else time in iterations]"
-)
-_Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2]]", str, _CLOCK, opt.SERVER)]
 _NOW = (
     r"How the server is set: watermark, max_num_seqs, rate_cap; repeatable. \[default: 0 and no "
     "caps]"
 )
 _Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
-_BLOCK = r"Tokens of a KV block. \[default: the engine's]"
-_Block = Annotated[
-    int | None,
-    opt.option("--block-size TOKENS", read.whole_number, _BLOCK, opt.SERVER, most=_LARGEST),
-]
-_BUDGET = r"Most tokens of an iteration. \[default: no limit]"
-_Budget = Annotated[
-    int | None,
-    opt.option(
-        "--max-num-batched-tokens TOKENS", read.whole_number, _BUDGET, opt.SERVER, most=_LARGEST
-    ),
-]
 _SLO = "What must hold in every run, such as ttft_p99=2s or preemption_rate=0; repeatable."
 _Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _TRIED)]
 _MARKS = "Watermarks to try, each in [0, 1)."
@@ -124,17 +85,17 @@ def recommend(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    rate: _Rate = None,
-    clients: _Clients = None,
-    replay: _Replay = False,
-    speed: _Speed = Fraction(1),
+    rate: served.Rate = None,
+    clients: served.Clients = None,
+    replay: served.Replay = False,
+    speed: served.Speed = Fraction(1),
     format_: opt.Format = None,
-    capacity: _Capacity = None,
+    capacity: served.Capacity = None,
     engine: _Engine = None,
-    clock: _Clock = None,
+    clock: served.Clock = None,
     now: _Now = None,
-    block_size: _Block = None,
-    max_num_batched_tokens: _Budget = None,
+    block_size: served.Block = None,
+    max_num_batched_tokens: served.Budget = None,
     slo: _Slo = None,
     watermark: _Watermark = None,
     max_num_seqs: _Seqs = None,
@@ -163,12 +124,12 @@ def recommend(
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [values.slo(text) for text in slo or []]
     load, report = requests_of(source, class_, preset, format_)
-    logged, notes = _log_of(source, report)
+    logged, notes = served.log_of(source, report)
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
-    tokens = _tokens(server, block_size)
-    demand, why = _demand(load, server.clock, rate, clients, replay, speed)
+    tokens = served.tokens_of(server, block_size)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
     options: dict[str, Any] = {
         "clock": server.clock,
         "now": server.now,
@@ -211,44 +172,8 @@ def _server(
     from fluidkv.answers.recommend.logged import ServerSettings
 
     tokens = None if capacity is None else int(capacity)
-    ticks = None if clock is None else values.clock(clock)
+    ticks = None if clock is None else served.clock_of(clock)
     return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, values.now(now or []))
-
-
-def _tokens(server: "ServerSettings", block_size: int | None) -> int:
-    """The capacity, which a given block size has to divide."""
-    if server.capacity is None:
-        raise InputError("--capacity", "none", "a number of KV tokens")
-    if block_size is not None:
-        _fits_blocks(server.capacity, block_size)
-    return server.capacity
-
-
-def _log_of(
-    source: str | None, report: "LoadReport | None"
-) -> "tuple[LoggedServer | None, list[tuple[str, str]]]":
-    """The server of a log, if the source is one; and what to say of the reading."""
-    if report is None:
-        return None, []
-    first, *reasons = report.summary().splitlines()
-    notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
-    if report.format != "vllm-bench":
-        return None, notes
-    from fluidkv.answers.recommend.logged import read_server
-
-    return read_server(source or ""), notes
-
-
-def _fits_blocks(capacity: int, block_size: int) -> None:
-    """Refuse a block size of which a whole number does not make up the capacity."""
-    if capacity % block_size:
-        raise InputError(
-            "--block-size",
-            block_size,
-            f"blocks that make up the capacity: {capacity:,} tokens are "
-            f"{capacity // block_size:,} blocks of {block_size:,} and "
-            f"{capacity % block_size:,} tokens",
-        )
 
 
 def _run(
@@ -283,44 +208,6 @@ def _option_of(argument: str, options: dict[str, Any]) -> str:
     if as_set and argument not in options["candidates"]:
         return "--now"
     return _OPTIONS.get(argument, argument)
-
-
-# --- what is served -----------------------------------------------------------------------------
-
-
-def _demand(
-    load: "Workload | Trace",
-    clock: "IterationClock | None",
-    rate: Fraction | None,
-    clients: int | None,
-    replay: bool,
-    speed: Fraction,
-) -> "tuple[Demand, str]":
-    """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
-    from fluidkv.answers.recommend import Demand
-    from fluidkv.traces import Trace
-
-    given = [
-        name
-        for name, there in (("--rate", rate), ("--clients", clients), ("--replay", replay))
-        if there
-    ]
-    if len(given) > 1:
-        raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
-    timed = isinstance(load, Trace) and load.arrival_times_s is not None
-    why = ""
-    if not given and timed:
-        replay = clock is not None and clock.unit == "s"
-        if not replay:
-            why = "its times are in seconds: --clock would replay them"
-    if replay and (clock is None or clock.unit != "s"):
-        raise InputError("--replay", "no --clock", "together with a clock in seconds")
-    if replay and not timed:
-        raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
-    if speed != 1 and not replay:
-        raise InputError("--speed", str(speed), "only where a trace is replayed")
-    arrivals = None if rate is None else float(rate)
-    return Demand(rate=arrivals, clients=clients, replay=replay, speed=float(speed)), why
 
 
 # --- files --------------------------------------------------------------------------------------

@@ -1,37 +1,20 @@
-"""From the text of `fluidkv recommend` to a clock, settings to try, and bounds to keep."""
+"""From the text of `fluidkv recommend` to settings to try and bounds to keep."""
 
 import difflib
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli import arguments
+from fluidkv.cli.served import LARGEST_COUNT
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.recommend.frontier import Setting, Slo
     from fluidkv.serving.clock import IterationClock
 
-LARGEST_COUNT = 10**6
 _UNITS = {"s": Fraction(1), "ms": Fraction(1, 1000)}
 _TIMES = ("ttft", "latency", "tpot", "longest_gap")  # metrics that seconds can be a bound of
 _AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who asks, not a setting
-
-
-def clock(text: str) -> "IterationClock":
-    from fluidkv.serving.clock import CLOCKS, IterationClock
-
-    if text in CLOCKS:
-        return CLOCKS[text]
-    allowed = f"D0[:D1[:D2]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {', '.join(CLOCKS)}"
-    parts = text.split(":")
-    if len(parts) > 3:
-        raise InputError("--clock", text, allowed)
-    numbers = [float(arguments.exact_number("--clock", part, allowed)) for part in parts]
-    base, per_kv_token, per_prefill_token = (*numbers, 0.0, 0.0)[:3]
-    try:
-        return IterationClock(base, per_kv_token, per_prefill_token)
-    except InputError:
-        raise InputError("--clock", text, allowed) from None
 
 
 def now(texts: list[str]) -> "Setting":

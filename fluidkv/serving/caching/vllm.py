@@ -111,7 +111,7 @@ class VllmEngine(Engine):
             "found_tokens": sum(found for _, found, _ in self.admissions),
         }
 
-    def evict(self, newcomers: Computing = NOBODY) -> list[Request]:
+    def evict(self, newcomers: Computing = NOBODY) -> tuple[list[Request], dict[Request, int]]:
         """One after the other takes its blocks; where they are not free, the last one goes.
 
         In this order, since what a victim sets free is what the next one takes.
@@ -129,7 +129,7 @@ class VllmEngine(Engine):
             self._compute(request, tokens)
         self.waiting.extendleft(evicted)
         self.preempted = [victim.index for victim in evicted]
-        return evicted
+        return evicted, self.asked(newcomers)
 
     def admit(self, budget: int, may_admit: bool = True) -> dict[Request, int]:
         """As without a cache, but what is found needs no computing; it needs its memory."""

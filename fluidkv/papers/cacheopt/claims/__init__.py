@@ -7,6 +7,7 @@ from fluidkv.papers.cacheopt.claims import (
     confidence,
     curves,
     direction,
+    embedding,
     hoeffding,
     printed,
 )
@@ -15,6 +16,7 @@ MODULES: tuple[ModuleType, ...] = (
     hoeffding,
     direction,
     confidence,
+    embedding,
     amortising,
     curves,
     printed,

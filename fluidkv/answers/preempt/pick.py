@@ -1,0 +1,147 @@
+"""Which combination to take, if any is better than what the engine does by more than noise.
+
+Runs of all combinations serve the same requests, so that differences are taken run by run. Many
+combinations are held against one, and the best of many looks better than it is: that something is
+better is said with an interval that holds for all of them at once; that it is worse, with its own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from fluidkv.answers.recommend.frontier import CONFIDENCE, MARGIN
+
+SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
+"""Metrics whose differences are in parts of 1; others relative to the engine's own value."""
+
+
+@dataclass(frozen=True)
+class Aim:
+    """What is to be had: a metric, and 1 where more is better, else -1."""
+
+    metric: str
+    sign: int
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """A metric of each combination less that of the first, run by run.
+
+    Fields:
+        mean: over runs.
+        half: half of the interval of that mean at `CONFIDENCE` (Student).
+        wide: the same for all combinations and metrics that are aimed at together (Bonferroni).
+        relative: whether in parts of the first combination's mean.
+    """
+
+    mean: Float[np.ndarray, " combination"]
+    half: Float[np.ndarray, " combination"]
+    wide: Float[np.ndarray, " combination"]
+    relative: bool
+
+    def as_dict(self, index: int) -> dict[str, Any]:
+        """Plain values for JSON."""
+        said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
+        plain = {name: value if np.isfinite(value) else None for name, value in said.items()}
+        return plain | {"relative": self.relative}
+
+
+def against_first(
+    values: Float[np.ndarray, "combination run"], *, comparisons: int, relative: bool
+) -> Against:
+    """Differences from the first combination.
+
+    Args:
+        values: of a metric.
+        comparisons: that are made together.
+        relative: in parts of the first combination's mean.
+
+    Returns:
+        NaN where a run has no value; half and wide are NaN of a single run.
+    """
+    from scipy.stats import t  # half a second; only who compares pays for it
+
+    runs = values.shape[1]
+    gaps = values - values[0]
+    scale = values[0].mean() if relative else 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = gaps.mean(axis=1) / scale
+        if runs < 2:
+            none = np.full(len(values), np.nan)
+            return Against(mean, none, none, relative)
+        error = gaps.std(axis=1, ddof=1) / np.sqrt(runs) / abs(scale)
+    level = 1 - CONFIDENCE
+    half, wide = (t.ppf(1 - level / 2 / n, runs - 1) for n in (1, max(1, comparisons)))
+    return Against(mean, half * error, wide * error, relative)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What to take; numbers are indices of combinations, 0 is what the engine does.
+
+    Fields:
+        index: 0: leave it.
+        better: those better in something by more than noise and `MARGIN`, and worse in nothing.
+        close: of these, the ones that the runs do not tell from the pick.
+        wins: runs in which the pick is better than the engine by its score.
+        runs: in all.
+    """
+
+    index: int
+    better: tuple[int, ...] = field(default=())
+    close: tuple[int, ...] = field(default=())
+    wins: int = 0
+    runs: int = 0
+
+
+def pick(
+    values: Mapping[str, Float[np.ndarray, "combination run"]],
+    aims: Sequence[Aim],
+    against: Mapping[str, Against],
+    allowed: Bool[np.ndarray, " combination"],
+    margins: Mapping[str, float],
+) -> Pick:
+    """Of what is better in an aim and worse in none, the one with the highest score.
+
+    The score of a run is the sum over the aims of log(value / the engine's), with the sign of the
+    aim; of shares the difference.
+
+    Args:
+        values: metric -> values, the first combination's are the engine's own.
+        aims: what is to be had.
+        against: of the metrics aimed at, from `against_first`.
+        allowed: combinations that may be taken.
+        margins: metric -> least gain that counts, `MARGIN` where it is not named.
+    """
+    better = np.zeros(len(allowed), bool)
+    worse = ~allowed
+    score = np.zeros_like(values[aims[0].metric])
+    for aim in aims:
+        found, margin = against[aim.metric], max(MARGIN, margins.get(aim.metric, 0.0))
+        gain = aim.sign * found.mean
+        better |= gain > np.maximum(found.wide, margin)  # never where one of them is NaN
+        worse |= ~(gain >= -np.maximum(found.half, MARGIN))
+        score += aim.sign * _score(values[aim.metric], found.relative)
+    taken = np.flatnonzero(better & ~worse)
+    if not taken.size:
+        return Pick(0, runs=score.shape[1])
+    best = int(taken[score[taken].mean(axis=1).argmax()])
+    rest = against_first(
+        np.vstack([score[best], score[taken]]), comparisons=taken.size, relative=False
+    )
+    near = abs(rest.mean[1:]) <= rest.wide[1:]
+    close = tuple(int(i) for i in taken[near] if i != best)
+    wins = int((score[best] > 0).sum())
+    return Pick(best, tuple(taken.tolist()), close, wins, score.shape[1])
+
+
+def _score(
+    values: Float[np.ndarray, "combination run"], relative: bool
+) -> Float[np.ndarray, "combination run"]:
+    if not relative:
+        return values - values[0]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(values / values[0])

@@ -1,0 +1,174 @@
+"""All that is run for an answer, decided and checked before anything runs."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from itertools import product
+from typing import TypeVar
+
+from fluidkv.answers.preempt.objectives import Objectives
+from fluidkv.answers.preempt.rules import PERFECT, Combination, Predictor
+from fluidkv.answers.recommend.demand import (
+    MOST_REQUESTS,
+    MOST_RUNS,
+    Demand,
+    at_once,
+    check_pace,
+    length_of,
+    tables_of,
+)
+from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.answers.recommend.settings import BLOCK_SIZES, check_memory, equilibrium_of
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import count, instance
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import CACHE, engine
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
+from fluidkv.serving.swap import Swap
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+Rule = TypeVar("Rule", bound=Enum)
+
+SEEDS = 8
+"""Runs of each combination where nobody says how many."""
+
+_TURNOVERS, _FEWEST, _MOST = 10, 200, 2000  # requests of a run, as of `recommend`
+_WINDOWS = 400  # records of a run
+_PATIENCE = 20  # times the usual iterations, after which a run counts as not finished
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """Fields:
+    engine, limits, demand, clock: as in `PreemptAnswer`.
+    combinations: a full grid; the first is what the engine does.
+    predictors: by name, of the combinations.
+    tables: the requests of each run, the same for all combinations.
+    seed: of the first run.
+    horizon: iterations after which a run counts as not finished; every: of a record.
+    """
+
+    engine: EngineRules
+    limits: Limits
+    demand: Demand
+    clock: IterationClock
+    objectives: Objectives | None
+    combinations: tuple[Combination, ...]
+    predictors: Mapping[str, Predictor]
+    tables: list[Requests]
+    seed: int
+    horizon: int
+    every: int
+
+
+def planned(
+    source: Workload | Trace,
+    limits: Limits | int,
+    rules: str | EngineRules,
+    demand: Demand,
+    clock: IterationClock,
+    objectives: Objectives | None,
+    chosen: Mapping[str, Iterable[Enum] | None],
+    predictors: Mapping[str, Predictor] | None,
+    requests: int | None,
+    seeds: int,
+    seed: int,
+) -> Plan:
+    """What `preempt_study` is asked for, as a plan.
+
+    Raises:
+        InputError: as `preempt_study`.
+    """
+    own = _engine(rules)
+    if not isinstance(limits, Limits):
+        limits = Limits(count("capacity", limits), BLOCK_SIZES.get(own.name, 1))
+    _check_demand(demand, clock, objectives)
+    workload = source.workload() if isinstance(source, Trace) else source
+    instance("source", workload, Workload, "a workload or a trace")
+    if demand.kind != "replay":
+        check_memory(own, limits, workload)
+    equilibrium = equilibrium_of(workload, limits.capacity)
+    size = math.ceil(_TURNOVERS * at_once(demand, equilibrium))
+    size = min(max(size, _FEWEST), _MOST)
+    if requests is not None:
+        size = count("requests", requests, most=MOST_REQUESTS)
+    named = {PERFECT: as_they_are} if predictors is None else dict(predictors)
+    combinations = _grid(own, limits, chosen, named)
+    if len(combinations) * count("seeds", seeds) > MOST_RUNS:
+        tried = f"{len(combinations):,} combinations, {seeds} runs each"
+        raise InputError("seeds", tried, f"{MOST_RUNS:,} runs in all")
+    tables = tables_of(source, workload, demand, clock, size, seeds, seed)
+    check_pace(demand, clock, [Setting()], len(tables[0]))
+    length = max(1, length_of(demand, clock, equilibrium, tables))
+    longest = max(int(table.output_length.max()) for table in tables)
+    return Plan(
+        own,
+        limits,
+        demand,
+        clock,
+        objectives,
+        combinations,
+        named,
+        tables,
+        seed,
+        horizon=_PATIENCE * (length + longest),
+        every=max(1, length // _WINDOWS),
+    )
+
+
+def as_they_are(requests: Requests, seed: int) -> Requests:
+    """The perfect predictor: requests are predicted as they turn out."""
+    return replace(requests, predicted_output=None, estimated_output=None)
+
+
+def _engine(rules: str | EngineRules) -> EngineRules:
+    if isinstance(rules, str) and rules.endswith(CACHE):
+        raise InputError("engine", rules, f"{rules.removesuffix(CACHE)}: rules without a cache")
+    own = engine(rules)
+    if own.newcomers_first:
+        raise InputError("engine", own.name, "one in which runs end: newcomers do not come first")
+    return own
+
+
+def _check_demand(demand: Demand, clock: IterationClock, objectives: Objectives | None) -> None:
+    if demand.kind == "replay" and clock.unit != "s":
+        raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
+    if demand.kind == "saturated" and objectives is not None and objectives.ttft is not None:
+        allowed = "tbt or a scale where all requests wait at first"
+        raise InputError("slo", f"ttft={objectives.ttft:g}", allowed)
+
+
+def _grid(
+    own: EngineRules,
+    limits: Limits,
+    chosen: Mapping[str, Iterable[Enum] | None],
+    predictors: Mapping[str, Predictor],
+) -> tuple[Combination, ...]:
+    """Every combination, the engine's own first; its own rules are among them in any case."""
+    swaps = limits.swap != Swap()
+    victims = _with(own.victim, "victim", Victim, chosen.get("victim"), Victim)
+    usual = Restore if swaps else ()
+    restores = _with(own.restore, "restore", Restore, chosen.get("restore"), usual)
+    allocations = _with(own.allocation, "allocation", Allocation, chosen.get("allocation"), ())
+    if not predictors:
+        raise InputError("predictor", "none", "at least one, by name")
+    return tuple(
+        Combination(victim, restore, allocation, predictor)
+        for allocation, predictor, victim, restore in product(
+            allocations, predictors, victims, restores
+        )
+    )
+
+
+def _with(
+    own: Rule, name: str, kind: type[Rule], given: Iterable[Enum] | None, usual: Iterable[Rule]
+) -> tuple[Rule, ...]:
+    found = [own, *(usual if given is None else given)]
+    for rule in found:
+        if not isinstance(rule, kind):
+            raise InputError(name, rule, f"members of {kind.__name__}")
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,159 @@
+"""What `fluidkv preempt` reports."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+
+from fluidkv.answers.preempt.effects import Effects
+from fluidkv.answers.preempt.objectives import Objectives
+from fluidkv.answers.preempt.pick import Against, Aim, Pick
+from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
+from fluidkv.answers.recommend import bias as of_log
+from fluidkv.answers.recommend.demand import Demand
+from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.preempt.slo import MeanTimes
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules
+
+
+@dataclass(frozen=True, eq=False)
+class PreemptAnswer:
+    """Every combination of rules on one workload; indices are of combinations.
+
+    Fields:
+        engine: whose rules surround those that are compared.
+        limits: memory and caps, and what swapping costs.
+        demand, clock: who asks, and how long an iteration lasts.
+        objectives: what was asked for each request; None: nothing.
+        times: the mean times that a scale of objectives is a multiple of; else None.
+        combinations: a full grid; the first is what the engine does.
+        table: metrics [combination, run]; all combinations serve the same requests in a run.
+        against: metric -> difference from the first combination.
+        effects: metric -> what each of the four values explains, where anything differs.
+        aims, pick: what is to be had, and what to take.
+        bias: metric -> measured beside simulated, of the first combination; empty without a log.
+        requests: in each run.
+        seed: of the first run.
+    """
+
+    engine: EngineRules
+    limits: Limits
+    demand: Demand
+    clock: IterationClock
+    objectives: Objectives | None
+    times: MeanTimes | None
+    combinations: tuple[Combination, ...]
+    table: xr.Dataset
+    against: Mapping[str, Against]
+    effects: Mapping[str, Effects]
+    aims: tuple[Aim, ...]
+    pick: Pick
+    bias: Mapping[str, of_log.Bias]
+    requests: int
+    seed: int
+
+    @property
+    def runs(self) -> int:
+        """Of each combination, with other requests each."""
+        return self.table.sizes["run"]
+
+    @property
+    def throughput(self) -> str:
+        """The metric of throughput on this clock."""
+        return throughput_of(self.clock)
+
+    @property
+    def free_prefill(self) -> bool:
+        """Whether computing again costs no time on this clock, only tokens of a batch."""
+        return not self.clock.per_prefill_token
+
+    @property
+    def unfinished(self) -> tuple[int, ...]:
+        """Combinations of which a run did not end."""
+        ended = self.table.ended.values.all(axis=1)
+        return tuple(i for i, there in enumerate(ended) if not there)
+
+    def mean(self, index: int, metric: str) -> float:
+        """Over the runs of a combination; NaN where a run has no value."""
+        return float(self.table[metric].values[index].mean())
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; docs/preemption.md lists the keys."""
+        clock, swap, asked = self.clock, self.limits.swap, self.objectives
+        return {
+            "engine": {"name": self.engine.name, "version": self.engine.version},
+            "capacity": self.limits.capacity,
+            "block_size": self.limits.block_size,
+            "max_num_seqs": self.limits.max_num_seqs,
+            "max_num_batched_tokens": self.limits.max_num_batched_tokens,
+            "swap": {
+                "per_token": swap.per_token,
+                "per_copy": swap.per_copy,
+                "pool": swap.pool,
+                "sweet_spot": swap.sweet_spot,
+                "shared": swap.shared,
+            },
+            "demand": {
+                "kind": self.demand.kind,
+                "rate": self.demand.rate,
+                "clients": self.demand.clients,
+                "speed": self.demand.speed,
+            },
+            "clock": {
+                "unit": clock.unit,
+                "base": clock.base,
+                "per_kv_token": clock.per_kv_token,
+                "per_prefill_token": clock.per_prefill_token,
+            },
+            "objectives": None
+            if asked is None
+            else {
+                "ttft": asked.ttft,
+                "tbt": asked.tbt,
+                "scale": asked.scale and list(asked.scale),
+                "mean_ttft": self.times and _number(self.times.ttft),
+                "mean_tbt": self.times and _number(self.times.tbt),
+            },
+            "evidence": "sampled",
+            "runs": self.runs,
+            "requests": self.requests,
+            "seed": self.seed,
+            "confidence": CONFIDENCE,
+            "combinations": [self._row(index) for index in range(len(self.combinations))],
+            "effects": {metric: found.as_dict() for metric, found in self.effects.items()},
+            "aims": {aim.metric: aim.sign for aim in self.aims},
+            "pick": {
+                "index": self.pick.index,
+                "better": list(self.pick.better),
+                "close": list(self.pick.close),
+                "wins": self.pick.wins,
+            },
+            "measured": of_log.as_dict(self.bias) or None,
+        }
+
+    def _row(self, index: int) -> dict[str, Any]:
+        combination = self.combinations[index]
+        rules = (combination.victim, combination.restore, combination.allocation)
+        return {
+            **combination.names,
+            "released": [RELEASED.get(rule) for rule in rules],
+            "proposed": [PROPOSED.get(rule) for rule in rules],
+            "metrics": {
+                str(name): [_number(float(value)) for value in column.values[index]]
+                for name, column in self.table.data_vars.items()
+            },
+            "against": {name: found.as_dict(index) for name, found in self.against.items()},
+        }
+
+
+def throughput_of(clock: IterationClock) -> str:
+    """Requests a second, or an iteration."""
+    return "throughput_per_time" if clock.unit == "s" else "throughput"
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

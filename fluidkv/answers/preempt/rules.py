@@ -1,0 +1,107 @@
+"""The four values of a preemption policy by name, and which engine has which."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from types import MappingProxyType
+from typing import TypeVar
+
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
+
+Rule = TypeVar("Rule", bound=Enum)
+
+Predictor = Callable[[Requests, int], Requests]
+"""Requests and a seed -> the same requests, with `predicted_output` and `estimated_output`."""
+
+PERFECT = "perfect"
+"""The predictor that says the truth."""
+
+USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.COST_AWARE, Victim.LOOSEST_OBJECTIVE})
+"""Victim rules that look at what a predictor says."""
+
+RELEASED: Mapping[Enum, str] = MappingProxyType(
+    {
+        Victim.LAST_ADMITTED: "vLLM, TensorRT-LLM, Vidur",
+        Victim.LEAST_URGENT: "vLLM with --scheduling-policy priority",
+        Victim.FEWEST_OUTPUTS: "SGLang",
+        Restore.RECOMPUTE: "all engines here",
+        Restore.SWAP: "vLLM before its version 1 (--swap-space)",
+        Allocation.BY_BLOCK: "all engines here",
+    }
+)
+"""Rules that released engines have."""
+
+PROPOSED: Mapping[Enum, str] = MappingProxyType(
+    {
+        Victim.LEAST_COMPUTED: "vLLM 53723, 38080",
+        Victim.COST_AWARE: "vLLM 56897",
+        Victim.LONGEST_REMAINING: "CacheOPT (SRTF); vLLM 36980 among equals",
+        Victim.FEWEST_BLOCKS: "CacheOPT (LKVO)",
+        Victim.LOOSEST_OBJECTIVE: "CacheOPT",
+        Victim.LEAST_PROGRESSED: "Congestion (LPF)",
+        Victim.RANDOM: "vLLM 54644, to compare with",
+        Victim.MOST_COMPUTED: "vLLM 54644, to compare with",
+        Restore.CHEAPER: "CacheOPT",
+        Allocation.ESTIMATE_THEN_BLOCKS: "CacheOPT in part",
+        Allocation.ESTIMATE_THEN_MORE: "RLP",
+        Allocation.ESTIMATE_THEN_DOUBLE: "S3",
+    }
+)
+"""Rules of papers and of proposals that no release has."""
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths."""
+
+    victim: Victim
+    restore: Restore
+    allocation: Allocation
+    predictor: str = PERFECT
+
+    def of(self, engine: EngineRules) -> EngineRules:
+        """The rules of an engine with these three."""
+        chosen = {"victim": self.victim, "restore": self.restore, "allocation": self.allocation}
+        return replace(engine, **chosen)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Of each value, by what it is."""
+        return {
+            "victim": name_of(self.victim),
+            "restore": name_of(self.restore),
+            "allocation": name_of(self.allocation),
+            "predictor": self.predictor,
+        }
+
+    @property
+    def predicts(self) -> bool:
+        """Whether another predictor may be another run."""
+        return self.victim in USE_PREDICTIONS or self.allocation is not Allocation.BY_BLOCK
+
+    @property
+    def released(self) -> bool:
+        """Whether released engines have each of its rules, though maybe no engine all three."""
+        return {self.victim, self.restore, self.allocation} <= set(RELEASED)
+
+
+FACTORS = ("victim", "restore", "allocation", "predictor")
+
+
+def name_of(rule: Enum) -> str:
+    """As users write it: "least-computed"."""
+    return rule.name.lower().replace("_", "-")
+
+
+def rule_of(kind: type[Rule], text: str) -> Rule:
+    """The rule of a name.
+
+    Raises:
+        InputError: an unknown one.
+    """
+    for rule in kind:
+        if name_of(rule) == text:
+            return rule
+    raise InputError(kind.__name__.lower(), text, f"one of {', '.join(map(name_of, kind))}")

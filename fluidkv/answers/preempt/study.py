@@ -1,0 +1,254 @@
+"""Every victim and restore rule, and what else is chosen, on the same requests."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.answers.preempt.effects import main_effects
+from fluidkv.answers.preempt.objectives import Objectives
+from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
+from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
+from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
+from fluidkv.answers.preempt.rules import Combination, Predictor
+from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
+from fluidkv.answers.recommend.demand import Demand
+from fluidkv.errors import InputError
+from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
+from fluidkv.runs.arrivals import replayed
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
+from fluidkv.serving.run import serve
+from fluidkv.traces import Trace
+from fluidkv.traces.vllm_log import VllmLog
+from fluidkv.workload import Workload
+
+_OF_A_RUN = ("recompute_tax", "preemptions", "throughput", "throughput_per_time")
+_OF_REQUESTS = ("ttft_p50", "ttft_p99", "longest_gap_p50", "longest_gap_p99")
+ATTAINED = {"attained": "both", "attained_ttft": "ttft", "attained_tbt": "tbt"}
+"""Metric -> what it is called by `attainment`."""
+_LOGGED = {OUTPUT: "throughput_per_time"}  # of all requests, tokens and requests a second are one
+_KEPT = (
+    *("arrival", "first_token", "last_token", "longest_gap", "finished", "requests"),
+    *("input_length", "output_length", "outputs"),
+)
+
+
+def preempt_study(
+    source: Workload | Trace,
+    limits: Limits | int,
+    *,
+    engine: str | EngineRules = "vllm",
+    demand: Demand | None = None,
+    clock: IterationClock | None = None,
+    victims: Iterable[Victim] | None = None,
+    restores: Iterable[Restore] | None = None,
+    allocations: Iterable[Allocation] | None = None,
+    predictors: Mapping[str, Predictor] | None = None,
+    objectives: Objectives | None = None,
+    log: VllmLog | None = None,
+    requests: int | None = None,
+    seeds: int = SEEDS,
+    seed: int = 0,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Callable[[str], None] | None = None,
+) -> PreemptAnswer:
+    """Compare whom to preempt, how it comes back, what memory is given, and who predicts lengths.
+
+    Every combination serves the same requests in a run, until all are served: drawn from the
+    workload, other ones in each run, or consecutive parts of a trace that is replayed. The engine's
+    own rules are among them, and what others are held against.
+
+    Args:
+        source: a workload, or a trace, which has one.
+        limits: memory, caps and what swapping costs; or KV tokens alone, in the engine's blocks.
+        engine: a name out of `fluidkv.serving.engines.ENGINES` without a cache, or rules.
+        demand: who asks; None: requests that all wait from the start.
+        clock: duration of an iteration; None: the theory's, where each lasts 1.
+        victims: None: all.
+        restores: None: all where `limits.swap` says what swapping costs, else the engine's own.
+        allocations: None: the engine's own.
+        predictors: by the names under which they are reported; None: the truth. A rule that does
+            not look at predictions is run once, and counts for each of them.
+        objectives: for the first token and between tokens. `Victim.LOOSEST_OBJECTIVE` sees them; a
+            scale of mean times is of the other victims then.
+        log: what was measured where these requests, all of them at their own times, were served as
+            `limits` say: how far the simulation of the engine's own rules is from it.
+        requests: in each run; None: ten times what memory carries, 200 to 2,000.
+        seeds: runs of each combination; a replay has no more than the trace has parts.
+        seed: of the first run; the others follow.
+        backend: of `serve`.
+        on_progress: told what is being run.
+
+    Raises:
+        InputError: what `serve`, `Limits` and `Demand` refuse; an engine with a prefix cache, or
+            whose newcomers come first; a replay without times or without a clock in seconds; an
+            objective for the first token where all requests wait from the start; too many runs.
+    """
+    plan = planned(
+        source,
+        limits,
+        engine,
+        demand or Demand(),
+        clock or IterationClock.iterations(),
+        objectives,
+        {"victim": victims, "restore": restores, "allocation": allocations},
+        predictors,
+        requests,
+        seeds,
+        seed,
+    )
+    bias = {} if log is None else _held_against(plan, source, log)
+    found, times = _everything(plan, backend, on_progress)
+    return _answer(plan, xr.concat(found, "combination"), times, bias)
+
+
+def _everything(
+    plan: Plan, backend: Literal["auto", "jax", "reference"], tell: Callable[[str], None] | None
+) -> tuple[list[xr.Dataset], MeanTimes | None]:
+    """Metrics [run] of each combination. Who looks at objectives that are a scale comes last."""
+    asked = plan.objectives
+    scaled = asked is not None and asked.scale is not None
+    order = sorted(
+        range(len(plan.combinations)),
+        key=lambda i: scaled and plan.combinations[i].victim is Victim.LOOSEST_OBJECTIVE,
+    )
+    tables = plan.tables
+    if asked is not None and not scaled:
+        tables = asked.given_to(tables, None, None, plan.seed)
+    runs: dict[Combination, xr.Dataset] = {}
+    rows: dict[Combination, xr.Dataset] = {}
+    times: MeanTimes | None = None
+    for done, index in enumerate(order):
+        combination = plan.combinations[index]
+        if scaled and times is None and combination.victim is Victim.LOOSEST_OBJECTIVE:
+            times, tables = _scaled(plan, runs)
+        same = _same_run(combination, plan)
+        if same in rows:
+            continue
+        if tell is not None:
+            names = combination.names
+            said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
+            tell(f"{said} ({done + 1} of {len(order)} combinations)")
+        run = _served(plan, combination, tables, backend)
+        rows[same] = _metrics(run)
+        runs[same] = run[[*_KEPT]]
+    if scaled and times is None:
+        times, tables = _scaled(plan, runs)
+    if asked is not None:
+        for same, run in runs.items():
+            rows[same] = rows[same].merge(_attained(run, tables))
+    return [rows[_same_run(combination, plan)] for combination in plan.combinations], times
+
+
+def _scaled(plan: Plan, runs: Mapping[Combination, xr.Dataset]) -> tuple[MeanTimes, list[Requests]]:
+    """Mean times over what was run so far, and objectives of them."""
+    assert plan.objectives is not None  # the caller looked
+    times = mean_times(list(runs.values()))
+    if plan.demand.kind == "saturated":  # from the start on there is no first token to speak of
+        times = replace(times, ttft=np.nan)
+    chunk = plan.limits.max_num_batched_tokens
+    return times, plan.objectives.given_to(plan.tables, times, chunk, plan.seed)
+
+
+def _same_run(combination: Combination, plan: Plan) -> Combination:
+    """The combination that stands for all with the same run."""
+    if combination.predicts:
+        return combination
+    return replace(combination, predictor=next(iter(plan.predictors)))
+
+
+def _served(
+    plan: Plan,
+    combination: Combination,
+    tables: Sequence[Requests],
+    backend: Literal["auto", "jax", "reference"],
+) -> xr.Dataset:
+    predictor = plan.predictors[combination.predictor]
+    seeds = range(plan.seed, plan.seed + len(tables))
+    return serve(
+        [predictor(table, seed) for table, seed in zip(tables, seeds, strict=True)],
+        combination.of(plan.engine),
+        [replace(plan.limits, seed=seed) for seed in seeds],
+        clock=plan.clock,
+        clients=plan.demand.clients,
+        iterations=plan.horizon,
+        every=plan.every,
+        backend=backend,
+    )
+
+
+def _metrics(run: xr.Dataset) -> xr.Dataset:
+    """One value for each run."""
+    found = metrics(run)
+    kept = found[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
+    kept["normalised_latency"] = tails(run).normalised_latency_mean
+    kept["ended"] = run.status == RunStatus.DONE.name
+    return kept
+
+
+def _attained(run: xr.Dataset, tables: Sequence[Requests]) -> xr.Dataset:
+    found = attainment(run, tables)
+    return xr.Dataset({name: found[of] for name, of in ATTAINED.items()})
+
+
+def _answer(
+    plan: Plan, table: xr.Dataset, times: MeanTimes | None, bias: Mapping[str, Bias]
+) -> PreemptAnswer:
+    values = {str(name): column.values for name, column in table.data_vars.items()}
+    numbers = {name: column for name, column in values.items() if name != "ended"}
+    aims = tuple(aim for aim in _aims(plan) if np.isfinite(numbers[aim.metric]).all())
+    comparisons = (len(plan.combinations) - 1) * max(1, len(aims))
+    against = {
+        name: against_first(column, comparisons=comparisons, relative=name not in SHARES)
+        for name, column in numbers.items()
+    }
+    effects = {name: main_effects(column, plan.combinations) for name, column in numbers.items()}
+    margins = {_LOGGED.get(name, name): one.error_bar for name, one in bias.items()}
+    ended = np.asarray(values["ended"].all(axis=1))
+    return PreemptAnswer(
+        engine=plan.engine,
+        limits=plan.limits,
+        demand=plan.demand,
+        clock=plan.clock,
+        objectives=plan.objectives,
+        times=times,
+        combinations=plan.combinations,
+        table=table,
+        against=against,
+        effects={name: effect for name, effect in effects.items() if effect is not None},
+        aims=aims,
+        pick=pick(numbers, aims, against, ended, margins),
+        bias=bias,
+        requests=len(plan.tables[0]),
+        seed=plan.seed,
+    )
+
+
+def _aims(plan: Plan) -> tuple[Aim, ...]:
+    """What users feel: the share that meets its objectives, or tails; and throughput."""
+    throughput = Aim(throughput_of(plan.clock), 1)
+    if plan.objectives is not None:
+        return Aim("attained", 1), throughput
+    first = () if plan.demand.kind == "saturated" else (Aim("ttft_p99", -1),)
+    return throughput, *first, Aim("longest_gap_p99", -1)
+
+
+def _held_against(plan: Plan, source: Workload | Trace, log: VllmLog) -> Mapping[str, Bias]:
+    """What the simulation of the engine's own rules misses on the log, all of it in one run.
+
+    Raises:
+        InputError: requests that are not the log's.
+    """
+    trace = source if isinstance(source, Trace) else None
+    if trace is None or trace.arrival_times_s is None or len(trace) != len(log.input_lengths):
+        raise InputError("log", f"{len(log.input_lengths)} requests", "the requests of the source")
+    table = replayed(trace.input_lengths, trace.decode_lengths, trace.arrival_times_s)
+    run = serve(table, plan.engine, plan.limits, clock=plan.clock, backend="reference")
+    return biases(run, log, (OUTPUT, "ttft_p99", "latency_p99"))

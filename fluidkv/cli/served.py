@@ -1,0 +1,150 @@
+"""What commands about a server share: who asks, its memory and clock, what its log says."""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Annotated
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.recommend import Demand
+    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.workload import Workload
+
+LARGEST_COUNT = 10**6
+_COUNT = {"most": LARGEST_COUNT}
+_ABOVE_ZERO = "a finite number above 0"
+
+_RATE = "Rate of Poisson arrivals per second; per iteration without --clock."
+Rate = Annotated[
+    Fraction | None,
+    opt.option("--rate R", read.positive_number, _RATE, opt.WHO, allowed=_ABOVE_ZERO),
+]
+_CLIENTS = "Number of clients, each with one request at a time."
+Clients = Annotated[
+    int | None, opt.option("--clients N", read.whole_number, _CLIENTS, opt.WHO, **_COUNT)
+]
+_REPLAY = "Take the trace at its own times, as a trace with a --clock is taken anyway."
+Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
+_SPEED = "Replay the trace X times as fast."
+Speed = Annotated[
+    Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
+]
+_WHOLE = "a whole number of tokens"
+Capacity = Annotated[
+    Fraction | None,
+    opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
+]
+_CLOCK = (
+    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
+    "or a name, such as vidur-llama3-8b-a100. "
+    r"\[default: fitted to a log folder, else time in iterations]"
+)
+Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2]]", str, _CLOCK, opt.SERVER)]
+_BLOCK = r"Tokens of a KV block. \[default: the engine's]"
+Block = Annotated[
+    int | None,
+    opt.option("--block-size TOKENS", read.whole_number, _BLOCK, opt.SERVER, **_COUNT),
+]
+_BUDGET = r"Most tokens of an iteration. \[default: no limit]"
+Budget = Annotated[
+    int | None,
+    opt.option(
+        "--max-num-batched-tokens TOKENS",
+        read.whole_number,
+        _BUDGET,
+        opt.SERVER,
+        **_COUNT,
+    ),
+]
+
+
+def clock_of(text: str) -> "IterationClock":
+    from fluidkv.serving.clock import CLOCKS, IterationClock
+
+    if text in CLOCKS:
+        return CLOCKS[text]
+    allowed = f"D0[:D1[:D2]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {', '.join(CLOCKS)}"
+    parts = text.split(":")
+    if len(parts) > 3:
+        raise InputError("--clock", text, allowed)
+    numbers = [float(read.exact_number("--clock", part, allowed)) for part in parts]
+    base, per_kv_token, per_prefill_token = (*numbers, 0.0, 0.0)[:3]
+    try:
+        return IterationClock(base, per_kv_token, per_prefill_token)
+    except InputError:
+        raise InputError("--clock", text, allowed) from None
+
+
+def demand_of(
+    load: "Workload | Trace",
+    clock: "IterationClock | None",
+    rate: Fraction | None,
+    clients: int | None,
+    replay: bool,
+    speed: Fraction,
+) -> "tuple[Demand, str]":
+    """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
+    from fluidkv.answers.recommend import Demand
+    from fluidkv.traces import Trace
+
+    given = [
+        name
+        for name, there in (("--rate", rate), ("--clients", clients), ("--replay", replay))
+        if there
+    ]
+    if len(given) > 1:
+        raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
+    timed = isinstance(load, Trace) and load.arrival_times_s is not None
+    why = ""
+    if not given and timed:
+        replay = clock is not None and clock.unit == "s"
+        if not replay:
+            why = "its times are in seconds: --clock would replay them"
+    if replay and (clock is None or clock.unit != "s"):
+        raise InputError("--replay", "no --clock", "together with a clock in seconds")
+    if replay and not timed:
+        raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
+    if speed != 1 and not replay:
+        raise InputError("--speed", str(speed), "only where a trace is replayed")
+    arrivals = None if rate is None else float(rate)
+    return Demand(rate=arrivals, clients=clients, replay=replay, speed=float(speed)), why
+
+
+def log_of(
+    source: str | None, report: "LoadReport | None"
+) -> "tuple[LoggedServer | None, list[tuple[str, str]]]":
+    """The server of a log, if the source is one; and what to say of the reading."""
+    if report is None:
+        return None, []
+    first, *reasons = report.summary().splitlines()
+    notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
+    if report.format != "vllm-bench":
+        return None, notes
+    from fluidkv.answers.recommend.logged import read_server
+
+    return read_server(source or ""), notes
+
+
+def tokens_of(server: "ServerSettings", block_size: int | None) -> int:
+    """The capacity, which a given block size has to divide."""
+    if server.capacity is None:
+        raise InputError("--capacity", "none", "a number of KV tokens")
+    if block_size is not None:
+        _fits_blocks(server.capacity, block_size)
+    return server.capacity
+
+
+def _fits_blocks(capacity: int, block_size: int) -> None:
+    """Refuse a block size of which a whole number does not make up the capacity."""
+    if capacity % block_size:
+        raise InputError(
+            "--block-size",
+            block_size,
+            f"blocks that make up the capacity: {capacity:,} tokens are "
+            f"{capacity // block_size:,} blocks of {block_size:,} and "
+            f"{capacity % block_size:,} tokens",
+        )

@@ -1,0 +1,96 @@
+"""One iteration of the literal engine under every choice of victims, and what a state is.
+
+The engine asks for one victim after the other. It is handed them as priorities: whoever is to go
+first gets the highest number, everybody else the same low one, and the rule is `LEAST_URGENT`. A
+script that turns out too short is tried again with each who ran put at its end. So the verbs are
+the engine's own, and the search knows nothing of how it evicts.
+"""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import replace
+from typing import NamedTuple
+
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.progress import Request
+from fluidkv.serving.reference import Engine
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, Requeue, Restore, Victim
+
+State = tuple[object, ...]
+"""All that the rest of a run depends on."""
+
+
+class Step(NamedTuple):
+    """One iteration. Fields: victims in order, tokens recomputed in it, the engine after it."""
+
+    victims: tuple[int, ...]
+    recomputed: int
+    after: Engine
+
+
+def engine_of(
+    requests: Requests, rules: EngineRules, limits: Limits, *, clients: int | None = None
+) -> Engine:
+    """An engine before its first iteration, on the theory's clock.
+
+    Raises:
+        InputError: rules whose state is more than what is looked at here: another restore or
+            allocation, priorities in the queue, a ratio, a limit on the rate.
+    """
+    for name, known in (("restore", Restore.RECOMPUTE), ("allocation", Allocation.BY_BLOCK)):
+        if getattr(rules, name) is not known:
+            raise InputError(name, getattr(rules, name).name, known.name)
+    if rules.requeue is Requeue.BY_PRIORITY:
+        raise InputError("requeue", rules.requeue.name, "HEAD or TAIL")
+    if rules.gate is Gate.RATIO:
+        raise InputError("gate", rules.gate.name, "another one")
+    if rules.newcomers_first:
+        raise InputError("newcomers_first", True, "False")
+    if limits.admission_rate is not None:
+        raise InputError("admission_rate", limits.admission_rate, "None")
+    return Engine(requests, rules, limits, IterationClock.iterations(), clients)
+
+
+def choices(engine: Engine) -> Iterator[Step]:
+    """The iteration under each sequence of victims that it may have."""
+    running = [request.index for request in engine.running]
+    scripts: list[tuple[int, ...]] = [()]
+    while scripts:
+        script = scripts.pop()
+        after = copied(engine)
+        after.rules = replace(after.rules, victim=Victim.LEAST_URGENT)
+        for request in after.all:
+            place = script.index(request.index) if request.index in script else len(script)
+            request.priority = len(script) - place
+        before = [request.evictions for request in after.all]
+        counts = after.step()
+        if counts["preempt"] == len(script):
+            yield Step(script, counts["recomputed_tokens"], after)
+            continue
+        # Somebody went who was not named: each who could have gone instead is named.
+        assert sum(r.evictions for r in after.all) - sum(before) == counts["preempt"]
+        scripts += [(*script, index) for index in running if index not in script]
+
+
+def copied(engine: Engine) -> Engine:
+    """A copy that shares what never changes."""
+    fixed = (engine.requests, engine.rules, engine.limits, engine.clock)
+    return deepcopy(engine, {id(value): value for value in fixed})
+
+
+def state_of(engine: Engine) -> State:
+    """Who runs and waits, in order, and how far each is; and the time, if somebody is to come."""
+    more_come = engine.clients is None and engine.arrived < len(engine.all)
+    return (
+        tuple((r.index, *_progress(r)) for r in engine.running),
+        tuple((r.index, *_progress(r)) for r in engine.waiting),
+        engine.arrived,
+        engine.now if more_come else None,
+    )
+
+
+def _progress(request: Request) -> tuple[int, ...]:
+    return request.outputs, request.computed, request.blocks, request.highest
