@@ -16,7 +16,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-6.independence", "law, 1 + long,", "law, Fraction(1),"),
     Mutant("cacheopt.section-1.ensured", "_DEFAULT, Fraction(1))", "_DEFAULT)"),
     Mutant("cacheopt.section-1.ensured.added", "_DEFAULT) == 1", "_DEFAULT, Fraction(1)) == 1"),
-    Mutant("cacheopt.section-3-2.subtracted", "<= under + 1", "<= under / 2 + 1"),
+    Mutant("cacheopt.section-3-2.subtracted.left", "<= under + 1", "<= under / 2 + 1"),
     Mutant(
         "cacheopt.section-3-2.subtracted.better-classifier",
         "Fraction(1), Fraction(1, 2)",
@@ -64,7 +64,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-5-2.one-by-one", "for x in REDUCTIONS)", "for x in REDUCTIONS[:2])"),
     Mutant("cacheopt.section-5-1.gains", "1 < span[0]", "1.2 < span[0]"),
     Mutant("cacheopt.section-3-3-2.looser", "cuts[1] > cuts[0]", "cuts[1] < cuts[0]"),
-    Mutant("cacheopt.section-3-3-2.longer", "cuts[1] > cuts[0]", "cuts[1] < cuts[0]"),
+    Mutant("cacheopt.section-3-3-2.longer.by-prompt", "cuts[1] > cuts[0]", "cuts[1] < cuts[0]"),
     Mutant("cacheopt.section-3-3-2.longer.by-output", ", by_output=True", ""),
     Mutant("cacheopt.section-3-3-2.within-demand", ">= 0", ">= -9"),
     Mutant("cacheopt.section-3-3-2.all-given", "- available", "- available - 1"),

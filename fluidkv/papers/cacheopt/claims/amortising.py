@@ -100,7 +100,7 @@ def _looser(batch: Batch, available: int) -> bool:
 
 @CLAIMS.over(
     replace(_PAIRS, name=_named),
-    "section-3-3-2.longer",
+    "section-3-3-2.longer.by-prompt",
     "section 3.3.2, case 3",
     "Of two requests alike but for their predicted output, the one with the longer is cut more.",
     ours="both are given as much",

@@ -87,7 +87,7 @@ def _reals(law: Law, confidence: Fraction, accuracy: Fraction) -> tuple[Fraction
 
 @CLAIMS.over(
     _MIXED,
-    "section-3-2.subtracted",
+    "section-3-2.subtracted.left",
     "section 3.2, sentence after (3)",
     "With padding subtracted by direction, no more than P(said to be under) + 1 - c is covered.",
     origin=Origin.READING,
