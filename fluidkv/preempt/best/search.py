@@ -88,9 +88,7 @@ def best_victims(
     raise InputError("requests", f"{len(requests)} requests", f"an end within {most_states} states")
 
 
-def cost_of_rule(
-    requests: Requests, rules: EngineRules, limits: Limits
-) -> tuple[float, float]:
+def cost_of_rule(requests: Requests, rules: EngineRules, limits: Limits) -> tuple[float, float]:
     """Tokens computed again and iterations under the rules' own victims; infinite if they cycle.
 
     Raises:
@@ -110,7 +108,8 @@ def cost_of_rule(
 
 def _named(spent: tuple[int, int], cost: Cost) -> tuple[int, int]:
     """(recomputed, iterations), in which order they were compared."""
-    return spent if cost is Cost.RECOMPUTED else spent[::-1]
+    first, second = spent
+    return (first, second) if cost is Cost.RECOMPUTED else (second, first)
 
 
 def _unlinked(path: tuple) -> tuple[tuple[int, ...], ...]:

@@ -16,7 +16,7 @@ from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate
 
@@ -207,7 +207,7 @@ class FastEngine:
         request.settle(self.now)
         self._kv_tokens -= request.computed
         self.pool.release(request.held)
-        request.lose()
+        request.lose(self.now)
         self.waiting.appendleft(request)
         self.preempted.append(request.index)
 
@@ -308,15 +308,17 @@ class FastEngine:
     ) -> dict[str, int]:
         """The clock runs; who has its whole length computed emits; who is done leaves."""
         iteration = self.iteration
-        prefill = recomputed = 0
+        prefill = prefill_pairs = recomputed = 0
         for request, tokens in computing:
-            prefill += 0 if request.decoding else tokens
+            if not request.decoding:
+                prefill += tokens
+                prefill_pairs += pairs(request.computed, tokens)
             recomputed += max(0, min(tokens, request.highest - request.computed))
             request.compute(tokens)
         computed = decodes + sum(tokens for _, tokens in computing)
         self._kv_tokens += computed
         kv_tokens = self._kv_tokens
-        self._advance(prefill, idle=not computed)
+        self._advance(prefill, prefill_pairs, idle=not computed)
         new_outputs, finished = decodes, done
         for request in done:
             request.settle(self.now)
@@ -354,11 +356,11 @@ class FastEngine:
         self.finished.append(request.index)
         self.done += 1
 
-    def _advance(self, prefill: int, *, idle: bool) -> None:
+    def _advance(self, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
         before = self.now
         if not idle:
-            self.now += self.clock.duration(self._kv_tokens, prefill)
+            self.now += self.clock.duration(self._kv_tokens, prefill, prefill_pairs)
         elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
             self.now = self.all[self.arrived].arrival
         else:

@@ -122,7 +122,7 @@ class VllmEngine(Engine):
                 victim = self.running.pop()
                 self._hold(victim, 0)
                 victim.computed = 0
-                victim.evictions += 1
+                victim.halt(self.now)
                 evicted.append(victim)
             if request not in self.running:  # it was the last itself
                 break

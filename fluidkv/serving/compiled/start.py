@@ -11,6 +11,7 @@ from fluidkv.runs.records import RequestTimes
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.state import (
     Choices,
+    Copies,
     Numbers,
     Progress,
     Queue,
@@ -20,7 +21,7 @@ from fluidkv.serving.compiled.state import (
     Table,
     Times,
 )
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Restore
 
 
 def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
@@ -43,6 +44,10 @@ def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers
         one_free=jnp.array(rules.growth is Growth.ONE_FREE),
         always_guarded=jnp.array(rules.guard is Guard.ALWAYS),
         admits_after_eviction=jnp.array(rules.admits_after_eviction),
+        copying=jnp.asarray(arrays.copying, jnp.float64),
+        pool=_int32(arrays.pool),
+        sweet_spot=_int32(arrays.sweet_spot * (rules.restore is Restore.CHEAPER)),
+        shared=jnp.asarray(arrays.shared),
         ratio=jnp.array([start, least, decay, rules.ratio.clip, rules.ratio.ahead], jnp.int64),
     )
 
@@ -83,7 +88,7 @@ def state_of(
     since = np.where(alive, 0.0, np.nan)
     none = np.zeros((runs, slots))
     wanted = rules.gate in (Gate.PEAK, Gate.RATIO)
-    behind = rules.requeue is Requeue.TAIL
+    behind, swaps = rules.requeue is Requeue.TAIL, rules.restore is not Restore.RECOMPUTE
     return State(
         Runs(
             live=jnp.asarray(arrays.requests > 0),
@@ -107,7 +112,8 @@ def state_of(
             computed=_int32(computed),
             blocks=_int32(blocks),
             tokens=jnp.zeros((runs, slots), jnp.int32),
-            progress=_progress(outputs, computed, since, none, keep_requests),
+            ready=jnp.zeros((runs, slots)) if swaps else None,
+            progress=_progress(outputs, computed, since, none, keep_requests, swaps),
         ),
         Queue(
             fresh=_int32(running),
@@ -116,24 +122,38 @@ def state_of(
             ring=jnp.zeros((runs, size), jnp.int32),
             tags=jnp.zeros((runs, size), jnp.int32) if behind else None,
         ),
-        _empty_store(runs, size, keep_requests),
+        _empty_store(runs, size, keep_requests, swaps),
+        _no_copies(runs) if swaps else None,
     )
 
 
-def _empty_store(runs: int, size: int, keep_requests: bool) -> Progress:
+def _no_copies(runs: int) -> Copies:
+    none, wide = jnp.zeros(runs, jnp.int32), jnp.zeros(runs, jnp.int64)
+    return Copies(jnp.zeros(runs, jnp.float64), held=wide, out=wide, leaving=none, longest=none)
+
+
+def _empty_store(runs: int, size: int, keep_requests: bool, swaps: bool) -> Progress:
     zero, never = np.zeros((runs, size)), np.full((runs, size), np.nan)
-    return _progress(zero, zero, never, zero, keep_requests)
+    return _progress(zero, zero, never, zero, keep_requests, swaps)
 
 
 def _progress(
-    outputs: np.ndarray, highest: np.ndarray, since: np.ndarray, none: np.ndarray, keep: bool
+    outputs: np.ndarray,
+    highest: np.ndarray,
+    since: np.ndarray,
+    none: np.ndarray,
+    keep: bool,
+    swaps: bool,
 ) -> Progress:
     times = Times(
         *(jnp.asarray(since, jnp.float64) for _ in range(3)),
         gap=jnp.asarray(none, jnp.float64),
         evictions=_int32(none),
+        halted=jnp.asarray(none, jnp.float64),
+        since=jnp.full(none.shape, jnp.nan),
     )
-    return Progress(_int32(outputs), _int32(highest), times if keep else None)
+    kept = _int32(none) if swaps else None
+    return Progress(_int32(outputs), _int32(highest), kept, times if keep else None)
 
 
 def with_slots(state: State, slots: int) -> State:
@@ -162,7 +182,7 @@ def requests_of(arrays: RunArrays, state: State) -> RequestTimes:
     stored, held = store.times, slots.progress.times
     if stored is None or held is None:
         raise ValueError("a run without times has no records of requests")
-    admitted, first, last, gap, evictions = map(merged, stored, held)
+    admitted, first, last, gap, evictions, halted, _ = map(merged, stored, held)
     real = np.arange(size) < arrays.requests[:, None]
     finished = real & (outputs == arrays.output_length)
     arrived = np.asarray(state.runs.arrived)
@@ -176,6 +196,7 @@ def requests_of(arrays: RunArrays, state: State) -> RequestTimes:
         evictions=evictions.astype(np.int64),
         outputs=outputs,
         finished=finished,
+        halted=np.where(real, halted, np.nan),
     )
 
 
