@@ -40,3 +40,7 @@ from .slo import attainment as attainment
 from .slo import mean_times as mean_times
 from .slo import normalised_latency as normalised_latency
 from .slo import tails as tails
+from .worth import Crossing as Crossing
+from .worth import crossing as crossing
+from .worth import gains as gains
+from .worth import with_and_without as with_and_without
