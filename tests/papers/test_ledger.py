@@ -135,6 +135,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "routing.table-2.simulated.every-residual",
         "routing.table-3.throughput",
         "routing.table-3.percentages",
+        "cacheopt.equation-2.range-of-predictions",
         "cacheopt.equation-2.any-prediction",
         "cacheopt.equation-2.mode",
         "cacheopt.equation-2.median",

@@ -5,6 +5,7 @@ from types import ModuleType
 from fluidkv.papers.cacheopt.claims import (
     amortising,
     confidence,
+    coverage,
     curves,
     direction,
     embedding,
@@ -14,6 +15,7 @@ from fluidkv.papers.cacheopt.claims import (
 
 MODULES: tuple[ModuleType, ...] = (
     hoeffding,
+    coverage,
     direction,
     confidence,
     embedding,
