@@ -15,7 +15,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.equation-3.least", "* confidence / (1", "/ 2 * confidence / (1"),
     Mutant("cacheopt.section-6.independence", "law, 1 + long,", "law, Fraction(1),"),
     Mutant("cacheopt.equation-2.noise-in-the-prediction", "truth - said,", "truth + 1 - said,"),
-    Mutant("cacheopt.equation-2.range-of-predictions", "Fraction(0)", "Fraction(99)"),
+    Mutant("cacheopt.equation-2.range-of-predictions", "Fraction(), conf", "Fraction(99), conf"),
     Mutant(
         "cacheopt.equation-3.coverage",
         ".spread(outputs))",
