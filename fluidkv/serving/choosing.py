@@ -78,12 +78,11 @@ _WORD = 2**64
 
 
 def lot(seed: int, iteration: int, index: int) -> int:
-    """A number below 2^64 that looks random: three rounds of the SplitMix64 generator's mixing.
+    """A number below 2^61 that looks random: three rounds of the SplitMix64 generator's mixing.
 
-    For one seed and iteration no two requests draw the same, since a round is one to one.
     Source: Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014.
     """
-    return _mixed(_mixed(_mixed(seed) ^ iteration) ^ index)
+    return _mixed(_mixed(_mixed(seed) ^ iteration) ^ index) >> 3
 
 
 def _mixed(number: int) -> int:

@@ -9,7 +9,17 @@ rule in `tests/serving/test_rules.py`.
 from dataclasses import replace
 
 from fluidkv.errors import InputError
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Gate,
+    Growth,
+    Guard,
+    Keeps,
+    Requeue,
+    Restore,
+    Victim,
+)
 
 RESTART = EngineRules(
     name="restart",
@@ -110,6 +120,28 @@ FCFS_NEW_FIRST = replace(
 No vLLM that we know does this: it evicts for the growth of those that run, never to admit.
 """
 
+RLP = EngineRules(
+    name="rlp",
+    version="(CacheOPT, section 2.1)",
+    victim=Victim.LAST_ADMITTED,
+    keeps=Keeps.OUTPUTS,
+    requeue=Requeue.HEAD,
+    allocation=Allocation.ESTIMATE_THEN_MORE,
+)
+"""Predicted outputs and a padding are given; who outgrows them is preempted and given more.
+
+The padding of who is admitted first is in `Requests.estimated_output`, later ones in
+`Limits.more_outputs`. The paper leaves open where the preempted wait and whether they keep their
+outputs: as in vLLM.
+"""
+
+S3 = replace(RLP, name="s3", allocation=Allocation.ESTIMATE_THEN_DOUBLE, restore=Restore.SWAP)
+"""The bound of a bucket is given; who outgrows it is preempted, and its demand is doubled.
+
+Demand is what the paper's Table 2 calls so: prompt and estimated output together. It swaps by
+default (section 2.5); what that costs is in `Limits.swap`.
+"""
+
 ENGINES: dict[str, EngineRules] = {
     rules.name: rules
     for rules in (
@@ -122,6 +154,8 @@ ENGINES: dict[str, EngineRules] = {
         TRTLLM_NO_EVICT,
         FCFS_RUNNING_FIRST,
         FCFS_NEW_FIRST,
+        RLP,
+        S3,
     )
 }
 

@@ -9,6 +9,7 @@ A grant never makes a request impossible to admit. It is at least what its prese
 else at most what the memory can hold at all.
 """
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import Request
 from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard
@@ -27,6 +28,18 @@ def given_blocks(rules: EngineRules, limits: Limits, request: Request, computed:
     least = limits.blocks_of(request.length + rules.reserved_tokens)
     wanted = limits.blocks_of(rules.peak_tokens(request.input_length, request.estimated))
     return max(least, min(wanted, most_granted(rules, limits)))
+
+
+def given_at_start(rules: EngineRules, limits: Limits, table: Requests, outputs: list[int]) -> int:
+    """Blocks of the first requests of a table, in all, if they run with so many outputs each."""
+    columns = (table.input_length, table.output_length, table.max_output, table.arrival)
+    held = 0
+    for index, emitted in enumerate(outputs):
+        request = Request(index, *(column[index].item() for column in columns))
+        request.outputs, request.estimated = emitted, int(table.estimated_output[index])
+        computed = limits.blocks_of(request.length - 1 + rules.reserved_tokens)
+        held += given_blocks(rules, limits, request, computed)
+    return held
 
 
 def most_granted(rules: EngineRules, limits: Limits) -> int:

@@ -18,6 +18,7 @@ from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import WITH_CACHE, with_cache
+from fluidkv.serving.granting import given_at_start
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
@@ -168,8 +169,7 @@ def _checked_start(
                 raise InputError("start", emitted, f"1 to {most} outputs for request {index}")
         if size and table.arrival[size - 1] > 0:
             raise InputError("start", f"{size} requests", "requests that have arrived at 0")
-        tokens = table.input_length[:size] + column - 1 + rules.reserved_tokens
-        held = int((-(-tokens // limits.block_size)).sum()) if size else 0
+        held = given_at_start(rules, limits, table, outputs)
         if held > limits.blocks:
             raise InputError("start", f"{held} blocks held", f"at most {limits.blocks}")
     return outputs

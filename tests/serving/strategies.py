@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, NewTokenRatio, Restore
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Growth,
+    Guard,
+    Keeps,
+    NewTokenRatio,
+    Restore,
+)
+
+BY_ESTIMATE = [each for each in Allocation if each is not Allocation.BY_BLOCK]
 
 RUNS = 8
 """Runs of a batch: always as many, since their number is compiled in."""
@@ -33,6 +43,9 @@ def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
     if restore is not Restore.RECOMPUTE:
         restore = draw(st.sampled_from([Restore.SWAP, Restore.CHEAPER]))
     tenths = draw(st.tuples(st.integers(0, 9), st.integers(0, 9)))
+    allocation = compiled.allocation
+    if allocation is not Allocation.BY_BLOCK:  # any other one is compiled as this one is
+        allocation = draw(st.sampled_from(BY_ESTIMATE))
     return replace(
         compiled,
         keeps=draw(st.sampled_from(Keeps)) if restore is Restore.RECOMPUTE else Keeps.OUTPUTS,
@@ -49,6 +62,7 @@ def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
             reset=compiled.ratio.reset,
             ahead=draw(st.integers(0, 4)),
         ),
+        allocation=allocation,
     )
 
 

@@ -11,8 +11,10 @@ from jax import lax
 from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled.granting import given_blocks
 from fluidkv.serving.compiled.state import (
     Choices,
+    Merits,
     Numbers,
     Progress,
     Slots,
@@ -89,7 +91,7 @@ def could_enter(
     choices: Choices, numbers: Numbers, table: Table, state: State
 ) -> Bool[Array, " run"]:
     """Whether the head of the queue would enter an empty memory; if nobody waits, nothing."""
-    request, _ = queue.first(state.queue, 1)
+    request, _ = queue.first(state.queue, state.runs.arrived, 1)
     head = _look_up(choices, numbers, table, state.store, request)
     guard = jnp.where(numbers.always_guarded, numbers.watermark_blocks, 0).astype(jnp.int64)
     nothing = jnp.zeros_like(head.length)
@@ -103,9 +105,10 @@ class _Candidates(NamedTuple):
     input: Int[Array, "run some"]
     target: Int[Array, "run some"]
     longest: Int[Array, "run some"] | None
+    merits: Merits
     progress: Progress
     length: Int[Array, "run some"]
-    full: Int[Array, "run some"]  # blocks of its whole length
+    full: Int[Array, "run some"]  # blocks of its whole length, or what it is given
     copied: Bool[Array, "run some"]  # its cache waits in the host
     reserve: Int[Array, "run some"]  # what the gate sets aside for it once it runs
 
@@ -121,7 +124,7 @@ def _admit_chunk(
     state, overflow = _make_room(round.state)
     runs, so_far = state.runs, round.admitted
     more = round.more & ~overflow
-    request, evicted = queue.first(state.queue, CHUNK)
+    request, evicted = queue.first(state.queue, runs.arrived, CHUNK)
     candidates = _look_up(choices, numbers, table, state.store, request)
     place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
 
@@ -129,10 +132,11 @@ def _admit_chunk(
     wanted = jnp.where(copied, 0, candidates.length)
     budget = round.budget[:, None] - before(wanted)
     chunk = jnp.clip(budget, 0, wanted)
-    # Only the last may get a part of its tokens; with prefills alone it holds all blocks at once,
-    # as does who is copied back.
+    # Only the last may get a part of its tokens; it holds all blocks at once with prefills alone,
+    # where it is given what it is estimated to need, and where it is copied back.
     asked = jnp.where(copied, candidates.length, chunk)
-    held = candidates.full if choices.prefill_alone else blocks_of(numbers, asked)
+    at_once = choices.prefill_alone or choices.by_estimate
+    held = candidates.full if at_once else blocks_of(numbers, asked)
     running = runs.running[:, None] + place
     guarded = numbers.always_guarded | (running > 0)
     guard = jnp.where(guarded, numbers.watermark_blocks[:, None], 0).astype(jnp.int64)
@@ -158,7 +162,7 @@ def _admit_chunk(
             used=runs.used + total(jnp.where(enters, held, 0)),
         ),
         _enter(state, candidates, enters, chunk, held),
-        queue.leave(state.queue, fresh, resumed),
+        queue.leave(state.queue, fresh, resumed, request, enters),
         state.store,
         state.copies,
     )
@@ -195,9 +199,12 @@ def _look_up(
     length = (inputs + progress.outputs).astype(jnp.int64)
     longest = None if table.longest is None else pick(table.longest, request)
     reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
-    full = blocks_of(numbers, length)
+    full = given_blocks(numbers, inputs, progress)
+    merits: Merits = pick(table.merits, request)
     copied = jnp.zeros(length.shape, bool) if progress.kept is None else progress.kept > 0
-    return _Candidates(request, inputs, target, longest, progress, length, full, copied, reserve)
+    return _Candidates(
+        request, inputs, target, longest, merits, progress, length, full, copied, reserve
+    )
 
 
 def _enter(
@@ -219,6 +226,7 @@ def _enter(
         input=candidates.input,
         target=candidates.target,
         longest=candidates.longest,
+        merits=candidates.merits,
         computed=jnp.zeros_like(candidates.request) if progress.kept is None else progress.kept,
         blocks=held.astype(jnp.int32),
         tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),

@@ -45,8 +45,9 @@ def run_engine(
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
 
     Args:
-        rules: compiled in are the victim, where it queues again, the gate, `prefill_alone` and
-            `newcomers_first`.
+        rules: compiled in are the victim, where it queues again, the gate, `prefill_alone`,
+            `newcomers_first` and `in_turn`. `Requeue.BY_PRIORITY` costs a pass over all requests an
+            iteration; nothing else does.
         arrays: the runs.
         jumps: an idle engine waits for the next request; False: an iteration passes.
         iterations: horizon.
@@ -88,7 +89,7 @@ class _Batch:
         with in_float64():
             arrays = _filled_up(self.arrays, group, self.sizes.runs)
             numbers = numbers_of(self.rules, arrays, jumps=self.jumps)
-            table = table_of(self.choices, arrays, self.sizes.requests)
+            table = table_of(self.rules, arrays, self.sizes.requests)
             size, keep = self.sizes.requests, self.keep_requests
             state = state_of(self.rules, arrays, self.slots, size, keep_requests=keep)
             parts: list[_Part] = []
@@ -186,7 +187,7 @@ def _check(rules: EngineRules, arrays: RunArrays) -> None:
         raise InputError("capacity", f"{blocks} blocks", f"fewer than {LONGEST} of {rules.label}")
     longest = max(
         int(arrays.input_length.max()) + int(column.max())
-        for column in (arrays.output_length, arrays.max_output)
+        for column in (arrays.output_length, arrays.max_output, arrays.predicted)
     )
     if longest >= LONGEST:
         raise InputError("requests", f"{longest} tokens", f"requests of fewer than {LONGEST}")

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving.compiled.state import Choices, Numbers, Slots, State, total
+from fluidkv.serving.compiled.turns import one_after_the_other
 from fluidkv.serving.compiled.victims import demand_of, from_the_end, one_by_one
 from fluidkv.serving.rules import NewTokenRatio, RatioReset, Victim
 
@@ -27,6 +28,8 @@ def evict(
     demand = demand_of(numbers, state.slots, asking)
     if choices.victim is Victim.LAST_ADMITTED:
         state, kept, evictions = from_the_end(numbers, state, demand)
+    elif choices.in_turn:
+        state, kept, evictions = one_after_the_other(choices.victim, numbers, state, demand)
     else:
         state, kept, evictions = one_by_one(choices.victim, numbers, state, demand)
     slots = state.slots

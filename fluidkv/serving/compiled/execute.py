@@ -77,6 +77,7 @@ def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Execut
         outputs,
         jnp.where(computes, jnp.maximum(progress.highest, computed), progress.highest),
         progress.kept,
+        progress.estimated,
         None if progress.times is None else _seen(progress.times, runs.now[:, None], unseen),
     )
     slots = slots._replace(alive=slots.alive & ~done, computed=computed, progress=progress)

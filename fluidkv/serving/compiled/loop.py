@@ -12,6 +12,7 @@ from fluidkv.serving.compiled import copies, queue
 from fluidkv.serving.compiled.admit import Admitted, admit, could_enter
 from fluidkv.serving.compiled.evict import evict
 from fluidkv.serving.compiled.execute import Executed, arrive, execute
+from fluidkv.serving.compiled.granting import end_grants
 from fluidkv.serving.compiled.state import Choices, Numbers, Runs, State, Table, asks, decoding
 from fluidkv.serving.compiled.victims import within_budget
 from fluidkv.serving.limits import UNLIMITED
@@ -89,11 +90,14 @@ def iterate(
     if choices.prefill_alone:
         state, admitted, prefills = _prefill(choices, numbers, table, state)
         unlimited = numbers._replace(budget=jnp.full_like(numbers.budget, UNLIMITED))
+        state, ended = end_grants(choices, numbers, state, live & ~prefills)
         state, evictions, _ = evict(choices, unlimited, state, live & ~prefills)
     elif choices.newcomers_first:
         state, admitted = admit(choices, numbers, table, state, numbers.budget, jnp.ones_like(live))
+        state, ended = end_grants(choices, numbers, state, live)
         state, evictions, _ = evict(choices, numbers, state, live)
     else:
+        state, ended = end_grants(choices, numbers, state, live)
         state, evictions, asked = evict(choices, numbers, state, live)
         may_admit = numbers.admits_after_eviction | (evictions == 0)
         state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, may_admit)
@@ -102,7 +106,7 @@ def iterate(
     state, copied = copies.go(numbers, state)
     state, executed = execute(numbers, table, state)
     state = state._replace(runs=_ended(choices, numbers, table, state))
-    counts = _counts(running_in, scheduled, waiting, evictions, admitted, executed, copied)
+    counts = _counts(running_in, scheduled, waiting, ended + evictions, admitted, executed, copied)
     counts = jnp.where(live[:, None], counts, 0).astype(jnp.int64)
     return state, counts, admitted.overflow
 

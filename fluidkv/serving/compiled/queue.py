@@ -2,12 +2,19 @@
 
 Requests that never ran stand in order of arrival, so a counter is enough for them. The evicted
 stand before all of these (`Requeue.HEAD`) or behind those that had arrived (`Requeue.TAIL`).
+
+`Requeue.BY_PRIORITY` has no such order: all requests of a run stand in one line that never changes,
+with a mark at each whether it never ran, was evicted, or is away (it runs, or is done), and the
+head is found by passing over the line, each time. So an iteration costs O(requests) there.
 """
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Int
 
-from fluidkv.serving.compiled.state import Queue, pick, put
+from fluidkv.serving.compiled.state import Line, Queue, pick, put
+
+NEVER_RAN, AWAY, EVICTED = 0, 1, 2
+"""Where a request of the line is. Who never ran waits once it has arrived."""
 
 
 def waiting(queue: Queue, arrived: Int[Array, " run"]) -> Int[Array, " run"]:
@@ -15,11 +22,15 @@ def waiting(queue: Queue, arrived: Int[Array, " run"]) -> Int[Array, " run"]:
     return arrived - queue.fresh + queue.evicted
 
 
-def first(queue: Queue, width: int) -> tuple[Int[Array, "run width"], Bool[Array, "run width"]]:
+def first(
+    queue: Queue, arrived: Int[Array, " run"], width: int
+) -> tuple[Int[Array, "run width"], Bool[Array, "run width"]]:
     """The first `width` of the queue, and which of them were evicted before.
 
     Where fewer wait, the rest means nothing, but is the index of some request.
     """
+    if queue.line is not None:
+        return _first_of_the_line(queue, queue.line, arrived, width)
     size = queue.ring.shape[1]
     place = jnp.arange(width, dtype=jnp.int32)[None]
     count, fresh = queue.evicted[:, None], queue.fresh[:, None]
@@ -39,8 +50,33 @@ def first(queue: Queue, width: int) -> tuple[Int[Array, "run width"], Bool[Array
     return jnp.where(evicted, ring, jnp.minimum(fresh + place - passed, size - 1)), evicted
 
 
-def leave(queue: Queue, fresh: Int[Array, " run"], evicted: Int[Array, " run"]) -> Queue:
-    """So many of either kind are admitted from the head."""
+def _first_of_the_line(
+    queue: Queue, line: Line, arrived: Int[Array, " run"], width: int
+) -> tuple[Int[Array, "run width"], Bool[Array, "run width"]]:
+    size = queue.ring.shape[1]
+    waits = (queue.ring != AWAY) & (line.request < arrived[:, None])
+    count = jnp.cumsum(waits, axis=1, dtype=jnp.int32)
+    # Before the k-th who waits are the places up to which k or fewer wait: by bisection.
+    k = jnp.arange(width, dtype=jnp.int32)[None]
+    place = jnp.zeros((arrived.size, width), jnp.int32)
+    for bit in reversed(range(size.bit_length())):
+        more = place + (1 << bit)
+        few = pick(count, jnp.minimum(more, size) - 1) <= k
+        place = jnp.where((more <= size) & few, more, place)
+    place = jnp.minimum(place, size - 1)
+    return pick(line.request, place), pick(queue.ring, place) == EVICTED
+
+
+def leave(
+    queue: Queue,
+    fresh: Int[Array, " run"],
+    evicted: Int[Array, " run"],
+    request: Int[Array, "run some"],
+    leaves: Bool[Array, "run some"],
+) -> Queue:
+    """So many of either kind are admitted from the head: these requests."""
+    if queue.line is not None:
+        queue = queue._replace(ring=_marked(queue, queue.line, request, leaves, AWAY))
     if queue.tags is not None:
         queue = queue._replace(head=(queue.head + evicted) % queue.ring.shape[1])
     return queue._replace(fresh=queue.fresh + fresh, evicted=queue.evicted - evicted)
@@ -54,6 +90,10 @@ def join(
 ) -> Queue:
     """The evicted join, in order of eviction. With HEAD, the last one is then next."""
     size = queue.ring.shape[1]
+    if queue.line is not None:
+        ring = _marked(queue, queue.line, request, joins, EVICTED)
+        evicted = queue.evicted + jnp.sum(joins, axis=1, dtype=jnp.int32)
+        return queue._replace(ring=ring, evicted=evicted)
     rank = jnp.cumsum(joins, axis=1, dtype=jnp.int32) - 1
     index = queue.evicted[:, None] + rank
     if queue.tags is not None:
@@ -66,3 +106,16 @@ def join(
         tags = jnp.broadcast_to(arrived[:, None], index.shape)
         queue = queue._replace(tags=put(queue.tags, index, tags))
     return queue
+
+
+def _marked(
+    queue: Queue,
+    line: Line,
+    request: Int[Array, "run some"],
+    which: Bool[Array, "run some"],
+    mark: int,
+) -> Int[Array, "run place"]:
+    size = queue.ring.shape[1]
+    place = pick(line.place, jnp.minimum(request, size - 1))  # in a hole stands no request
+    marks = jnp.full(place.shape, mark, jnp.int32)
+    return put(queue.ring, jnp.where(which, place, size), marks)

@@ -9,9 +9,12 @@ from numpy.typing import ArrayLike
 from fluidkv.runs.batch import filled_up
 from fluidkv.runs.records import RequestTimes
 from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.compiled.queue import AWAY, NEVER_RAN
 from fluidkv.serving.compiled.state import (
     Choices,
     Copies,
+    Line,
+    Merits,
     Numbers,
     Progress,
     Queue,
@@ -21,7 +24,17 @@ from fluidkv.serving.compiled.state import (
     Table,
     Times,
 )
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Restore
+from fluidkv.serving.limits import UNLIMITED
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Growth,
+    Guard,
+    Keeps,
+    Requeue,
+    Restore,
+    Victim,
+)
 
 
 def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
@@ -48,14 +61,18 @@ def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers
         pool=_int32(arrays.pool),
         sweet_spot=_int32(arrays.sweet_spot * (rules.restore is Restore.CHEAPER)),
         shared=jnp.asarray(arrays.shared),
+        evicts_itself=jnp.array(rules.allocation.evicts_itself),
+        doubles=jnp.array(rules.allocation is Allocation.ESTIMATE_THEN_DOUBLE),
+        more_outputs=jnp.asarray(arrays.more_outputs, jnp.int64),
         ratio=jnp.array([start, least, decay, rules.ratio.clip, rules.ratio.ahead], jnp.int64),
+        seed=_int32(arrays.seed),
+        range_tokens=_int32(np.array(min(rules.ranges.tokens, UNLIMITED))),
     )
 
 
-def table_of(choices: Choices, arrays: RunArrays, size: int) -> Table:
+def table_of(rules: EngineRules, arrays: RunArrays, size: int) -> Table:
     """The requests, padded to `size`; those that are padding never come."""
     real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
-    wanted = choices.gate in (Gate.PEAK, Gate.RATIO)
 
     def lengths(column: np.ndarray) -> jax.Array:
         return _int32(filled_up(np.where(real, column, 1), 1, size, 1))
@@ -63,8 +80,34 @@ def table_of(choices: Choices, arrays: RunArrays, size: int) -> Table:
     return Table(
         lengths(arrays.input_length),
         lengths(arrays.output_length),
-        lengths(arrays.max_output) if wanted else None,
+        lengths(arrays.max_output) if Choices.of(rules).longest else None,
+        _merits(rules, arrays, size),
         jnp.asarray(filled_up(np.where(real, arrays.arrival, np.inf), 1, size, np.inf)),
+    )
+
+
+def _merits(rules: EngineRules, arrays: RunArrays, size: int) -> Merits:
+    """What the victim rule looks at, (run, size)."""
+    remaining = rules.victim in (Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE)
+    looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
+    objectives = rules.victim is Victim.LOOSEST_OBJECTIVE
+    return Merits(
+        _int32(filled_up(arrays.predicted, 1, size, 1)) if remaining else None,
+        _int32(_places(arrays, size)) if rules.victim is Victim.LEAST_URGENT else None,
+        _int32(filled_up(looseness, 1, size, 0)) if objectives else None,
+    )
+
+
+def _places(arrays: RunArrays, size: int) -> Int[np.ndarray, "run request"]:
+    """Of each request by priority, then arrival, which is its index; padding comes last."""
+    return np.argsort(_line(arrays, size), axis=1)
+
+
+def _line(arrays: RunArrays, size: int) -> Int[np.ndarray, "run place"]:
+    real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
+    last = np.iinfo(np.int64).max
+    return np.argsort(
+        filled_up(np.where(real, arrays.priority, last), 1, size, last), axis=1, kind="stable"
     )
 
 
@@ -78,17 +121,24 @@ def state_of(
     for run in range(runs):
         outputs[run, : running[run]] = arrays.start[run][arrays.start[run] > 0]
     alive = outputs > 0
-    inputs, targets, longest = (
+    inputs, targets, longest, estimated = (
         np.where(alive, filled_up(column, 1, slots, 1)[:, :slots], 1)
-        for column in (arrays.input_length, arrays.output_length, arrays.max_output)
+        for column in (
+            arrays.input_length,
+            arrays.output_length,
+            arrays.max_output,
+            _estimated(arrays),
+        )
     )
     computed = np.where(alive, inputs + outputs - 1, 0)
-    held = -(-(computed + rules.reserved_tokens) // arrays.block_size[:, None])
-    blocks = np.where(alive, held, 0)
+    blocks = np.where(alive, _held(rules, arrays, computed, inputs + estimated - 1), 0)
     since = np.where(alive, 0.0, np.nan)
     none = np.zeros((runs, slots))
-    wanted = rules.gate in (Gate.PEAK, Gate.RATIO)
-    behind, swaps = rules.requeue is Requeue.TAIL, rules.restore is not Restore.RECOMPUTE
+    merits = jax.tree.map(
+        lambda column: column[:, :slots], _merits(rules, arrays, max(size, slots))
+    )
+    by_estimate = rules.allocation is not Allocation.BY_BLOCK
+    swaps = rules.restore is not Restore.RECOMPUTE
     return State(
         Runs(
             live=jnp.asarray(arrays.requests > 0),
@@ -108,21 +158,24 @@ def state_of(
             request=_int32(np.where(alive, np.arange(slots), size)),
             input=_int32(inputs),
             target=_int32(targets),
-            longest=_int32(longest) if wanted else None,
+            longest=_int32(longest) if Choices.of(rules).longest else None,
+            merits=merits,
             computed=_int32(computed),
             blocks=_int32(blocks),
             tokens=jnp.zeros((runs, slots), jnp.int32),
             ready=jnp.zeros((runs, slots)) if swaps else None,
-            progress=_progress(outputs, computed, since, none, keep_requests, swaps),
+            progress=_progress(
+                outputs,
+                computed,
+                estimated if by_estimate else None,
+                since,
+                none,
+                keep_requests,
+                swaps,
+            ),
         ),
-        Queue(
-            fresh=_int32(running),
-            head=jnp.zeros(runs, jnp.int32),
-            evicted=jnp.zeros(runs, jnp.int32),
-            ring=jnp.zeros((runs, size), jnp.int32),
-            tags=jnp.zeros((runs, size), jnp.int32) if behind else None,
-        ),
-        _empty_store(runs, size, keep_requests, swaps),
+        _queue(rules, arrays, running, size),
+        _empty_store(runs, size, _estimated(arrays) if by_estimate else None, keep_requests, swaps),
         _no_copies(runs) if swaps else None,
     )
 
@@ -132,14 +185,58 @@ def _no_copies(runs: int) -> Copies:
     return Copies(jnp.zeros(runs, jnp.float64), held=wide, out=wide, leaving=none, longest=none)
 
 
-def _empty_store(runs: int, size: int, keep_requests: bool, swaps: bool) -> Progress:
+def _queue(
+    rules: EngineRules, arrays: RunArrays, running: Int[np.ndarray, " run"], size: int
+) -> Queue:
+    """The first requests run, and nobody was evicted."""
+    runs = running.size
+    ring, line = np.zeros((runs, size), np.int64), None
+    if rules.requeue is Requeue.BY_PRIORITY:
+        line = Line(_int32(_line(arrays, size)), _int32(_places(arrays, size)))
+        ring = np.where(_line(arrays, size) < running[:, None], AWAY, NEVER_RAN)
+    return Queue(
+        fresh=_int32(running),
+        head=jnp.zeros(runs, jnp.int32),
+        evicted=jnp.zeros(runs, jnp.int32),
+        ring=_int32(ring),
+        tags=jnp.zeros((runs, size), jnp.int32) if rules.requeue is Requeue.TAIL else None,
+        line=line,
+    )
+
+
+def _estimated(arrays: RunArrays) -> Int[np.ndarray, "run request"]:
+    """No more than the memory has tokens: what is given is the same for all that are more."""
+    return np.minimum(arrays.estimated, (arrays.blocks * arrays.block_size)[:, None])
+
+
+def _held(
+    rules: EngineRules, arrays: RunArrays, computed: np.ndarray, estimated: np.ndarray
+) -> Int[np.ndarray, "run slot"]:
+    """Blocks of who runs at the start, with so many tokens computed, in all estimated."""
+
+    def blocks_of(tokens: np.ndarray) -> np.ndarray:
+        return -(-(tokens + rules.reserved_tokens) // arrays.block_size[:, None])
+
+    if rules.allocation is Allocation.BY_BLOCK:
+        return blocks_of(computed)
+    free = arrays.watermark_blocks if rules.guard is Guard.ALWAYS else 0
+    most = arrays.blocks - np.maximum(free, 1 if rules.growth is Growth.ONE_FREE else 0)
+    return np.maximum(blocks_of(computed + 1), np.minimum(blocks_of(estimated), most[:, None]))
+
+
+def _empty_store(
+    runs: int, size: int, estimated: np.ndarray | None, keep_requests: bool, swaps: bool
+) -> Progress:
     zero, never = np.zeros((runs, size)), np.full((runs, size), np.nan)
-    return _progress(zero, zero, never, zero, keep_requests, swaps)
+    if estimated is not None:
+        estimated = filled_up(estimated, 1, size, 1)
+    return _progress(zero, zero, estimated, never, zero, keep_requests, swaps)
 
 
 def _progress(
     outputs: np.ndarray,
     highest: np.ndarray,
+    estimated: np.ndarray | None,
     since: np.ndarray,
     none: np.ndarray,
     keep: bool,
@@ -153,7 +250,8 @@ def _progress(
         since=jnp.full(none.shape, jnp.nan),
     )
     kept = _int32(none) if swaps else None
-    return Progress(_int32(outputs), _int32(highest), kept, times if keep else None)
+    given = None if estimated is None else _int32(estimated)
+    return Progress(_int32(outputs), _int32(highest), kept, given, times if keep else None)
 
 
 def with_slots(state: State, slots: int) -> State:

@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.rules import EngineRules, Gate, RatioReset, Restore, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, RatioReset, Restore, Victim
 
 
 class Choices(NamedTuple):
@@ -34,14 +34,23 @@ class Choices(NamedTuple):
     prefill_alone: bool
     newcomers_first: bool
     swaps: bool
+    by_estimate: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
+    in_turn: bool  # only where it matters
 
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
-        order = rules.prefill_alone, rules.newcomers_first
+        by_estimate = rules.allocation is not Allocation.BY_BLOCK
         swaps = rules.restore is not Restore.RECOMPUTE
-        return cls(rules.victim, rules.gate, *order, swaps, reset)
+        order = rules.prefill_alone, rules.newcomers_first, swaps, by_estimate
+        in_turn = rules.in_turn and rules.victim is not Victim.LAST_ADMITTED
+        return cls(rules.victim, rules.gate, *order, reset, in_turn)
+
+    @property
+    def longest(self) -> bool:
+        """Whether a rule looks at the most outputs that a request may have."""
+        return self.gate in (Gate.PEAK, Gate.RATIO) or self.victim is Victim.COST_AWARE
 
 
 class Numbers(NamedTuple):
@@ -67,7 +76,20 @@ class Numbers(NamedTuple):
     pool: Int[Array, " run"]  # tokens that the host holds
     sweet_spot: Int[Array, " run"]  # only who holds more is swapped
     shared: Bool[Array, " run"]  # one copy after the other
+    evicts_itself: Bool[Array, ""]  # who outgrows what it was given
+    doubles: Bool[Array, ""]  # what it is given then; else `more_outputs`
+    more_outputs: Int[Array, " run"]  # int64
     ratio: Int[Array, " 5"]  # start, least, decay (over SCALE), clip, ahead; int64
+    seed: Int[Array, " run"]
+    range_tokens: Int[Array, ""]
+
+
+class Merits(NamedTuple):
+    """What the victim rule looks at that never changes; None where it does not."""
+
+    predicted: Array | None  # outputs
+    urgency: Array | None  # place among all requests of the run, 0: the most urgent
+    looseness: Array | None  # range of the TBT objective
 
 
 class Table(NamedTuple):
@@ -75,7 +97,8 @@ class Table(NamedTuple):
 
     input: Int[Array, "run request"]
     output: Int[Array, "run request"]
-    longest: Int[Array, "run request"] | None  # None where the gate does not look at it
+    longest: Int[Array, "run request"] | None  # None where no rule looks at it
+    merits: Merits  # (run, request)
     arrival: Float[Array, "run request"]  # not falling; infinite in the padding
 
 
@@ -97,6 +120,7 @@ class Progress(NamedTuple):
     outputs: Array
     highest: Array
     kept: Array | None  # tokens in the host's memory; None where nobody swaps
+    estimated: Array | None  # outputs that memory is given for; None where it is given by block
     times: Times | None
 
 
@@ -112,6 +136,7 @@ class Slots(NamedTuple):
     input: Int[Array, "run slot"]
     target: Int[Array, "run slot"]  # output_length
     longest: Int[Array, "run slot"] | None
+    merits: Merits  # (run, slot)
     computed: Int[Array, "run slot"]
     blocks: Int[Array, "run slot"]
     tokens: Int[Array, "run slot"]  # to compute in this iteration
@@ -119,19 +144,28 @@ class Slots(NamedTuple):
     progress: Progress
 
 
+class Line(NamedTuple):
+    """The order by priority and arrival, of all requests of a run; never changes."""
+
+    request: Int[Array, "run place"]
+    place: Int[Array, "run request"]
+
+
 class Queue(NamedTuple):
     """Who waits: requests that never ran, from `fresh` to those arrived; and the evicted ones.
 
     `ring` holds the evicted. Head of the queue: a stack of `evicted`, the top is next. Tail: a ring
     from `head` on; `tags` says how many had arrived when each was evicted, so that it stands behind
-    exactly these.
+    exactly these. By priority, `fresh` only counts, and `ring` says of each place of the line where
+    its request is: see `queue`.
     """
 
     fresh: Int[Array, " run"]
     head: Int[Array, " run"]
     evicted: Int[Array, " run"]
     ring: Int[Array, "run request"]
-    tags: Int[Array, "run request"] | None  # None: at the head
+    tags: Int[Array, "run request"] | None  # None: not at the tail
+    line: Line | None  # None: not by priority
 
 
 class Runs(NamedTuple):

@@ -6,8 +6,9 @@ of needs is at most the memory. Two ways to the same victims as one at a time:
 - `Victim.LAST_ADMITTED`: victims are a tail of the running list, and a shorter list asks for the
   same tokens (the budget is handed out from the front). The sum of needs rises with the list, so
   the longest list that fits is found from the end, a window of slots at a time.
-- other victims: one at a time. A victim in the middle hands its share of the token budget to those
-  behind it, who may then need more blocks than it freed, so that nothing shorter is the same.
+- other victims (`keys`): one at a time. A victim in the middle hands its share of the token budget
+  to those behind it, who may then need more blocks than it freed, so that nothing shorter is the
+  same.
 """
 
 from typing import NamedTuple
@@ -17,6 +18,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.serving.compiled import copies, queue
+from fluidkv.serving.compiled.keys import GONE, key, lowest
 from fluidkv.serving.compiled.state import (
     Numbers,
     Progress,
@@ -116,7 +118,7 @@ def from_the_end(
             needed=search.needed - total(jnp.where(goes, needs, 0)),
             evictions=search.evictions + total(goes),
         )
-        return here._replace(state=_requeue(numbers, search.state, index, goes))
+        return here._replace(state=requeue(numbers, search.state, index, goes))
 
     search = lax.while_loop(lambda search: jnp.any(search.going), look, search)
     alive = demand.alive & (positions(state.slots) < search.cut[:, None])
@@ -153,17 +155,14 @@ def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " run"]:
 
 class _Round(NamedTuple):
     state: State
-    keys: Int[Array, "run slot"]  # of those who still run; _GONE for the others
+    keys: Int[Array, "run slot"]  # of those who still run; GONE for the others
     demand: Demand  # `alive` is out of date
     short: Bool[Array, " run"]
     evictions: Int[Array, " run"]
 
 
-_GONE = 2**62
-
-
 def one_by_one(
-    victim_rule: Victim, numbers: Numbers, state: State, demand: Demand
+    rule: Victim, numbers: Numbers, state: State, demand: Demand
 ) -> tuple[State, Demand, Int[Array, " run"]]:
     slots = state.slots
     place = positions(slots)
@@ -172,13 +171,12 @@ def one_by_one(
     careful = numbers.one_free | jnp.any(asked > numbers.budget.astype(jnp.int64))
 
     def evict_one(round: _Round) -> _Round:
-        lowest = round.keys == jnp.min(round.keys, axis=1, keepdims=True)
-        victim = jnp.max(jnp.where(lowest, place, 0), axis=1, keepdims=True)
+        victim = lowest(rule, round.keys)
         goes = round.short[:, None]
         keys = put(
             round.keys,
             jnp.where(goes, victim, place.shape[1]),
-            jnp.full(victim.shape, _GONE),
+            jnp.full(victim.shape, GONE),
         )
 
         def without() -> Demand:
@@ -189,27 +187,27 @@ def one_by_one(
                 needed=was.needed - jnp.where(goes, need, 0)[:, 0],
             )
 
-        demand = lax.cond(careful, lambda: demand_of(numbers, slots, keys < _GONE), without)
+        demand = lax.cond(careful, lambda: demand_of(numbers, slots, keys < GONE), without)
         return _Round(
-            _requeue(numbers, round.state, victim, goes),
+            requeue(numbers, round.state, victim, goes),
             keys,
             demand,
-            round.short & _short(numbers, slots, demand),
+            round.short & short_of(numbers, slots, demand),
             round.evictions + round.short.astype(jnp.int32),
         )
 
     start = _Round(
         state,
-        jnp.where(demand.alive, _key(victim_rule, slots), _GONE),
+        jnp.where(demand.alive, key(rule, numbers, state.runs, slots), GONE),
         demand,
-        _short(numbers, slots, demand),
+        short_of(numbers, slots, demand),
         jnp.zeros_like(state.runs.running),
     )
     end = lax.while_loop(lambda round: jnp.any(round.short), evict_one, start)
-    return end.state, end.demand._replace(alive=end.keys < _GONE), end.evictions
+    return end.state, end.demand._replace(alive=end.keys < GONE), end.evictions
 
 
-def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " run"]:
+def short_of(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " run"]:
     """Whether what is asked for does not fit. Exactly full still fits."""
     spare = lax.cond(
         numbers.one_free,
@@ -221,28 +219,10 @@ def _short(numbers: Numbers, slots: Slots, demand: Demand) -> Bool[Array, " run"
     return demand.needed + spare > numbers.blocks
 
 
-def _key(victim: Victim, slots: Slots) -> Int[Array, "run slot"]:
-    """The smallest goes first; of equals, the one admitted last. Parts are below 2^30."""
-    outputs = slots.progress.outputs.astype(jnp.int64)
-    match victim:
-        case Victim.FEWEST_OUTPUTS:
-            return (outputs << 30) - slots.input.astype(jnp.int64)
-        case Victim.LEAST_PROGRESSED:
-            return outputs
-        case Victim.MOST_OUTPUTS:
-            return -outputs
-        case Victim.MOST_BLOCKS:
-            return -slots.blocks.astype(jnp.int64)
-        case Victim.LAST_ADMITTED:
-            return -positions(slots).astype(jnp.int64)
-        case other:
-            raise NotImplementedError(other)
-
-
 # --------------------------------------------------------------------------------- both
 
 
-def _requeue(
+def requeue(
     numbers: Numbers,
     state: State,
     index: Int[Array, "run some"],

@@ -67,7 +67,7 @@ def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
         clients=rng.choice([0, 0, 25], runs),
         clock=rng.uniform(0.1, 1.0, (runs, 4)),
         start=np.zeros((runs, 0), np.int64),
-        **unasked(outputs),
+        **unasked(outputs) | {"estimated": rng.integers(1, 14, (runs, size))},
     )
 
 

@@ -11,9 +11,11 @@ from fluidkv.papers.cacheopt.claims import (
     embedding,
     hoeffding,
     printed,
+    settings,
 )
 
 MODULES: tuple[ModuleType, ...] = (
+    settings,
     hoeffding,
     coverage,
     direction,
