@@ -9,6 +9,7 @@ from fluidkv.papers.cacheopt.claims import (
     curves,
     direction,
     embedding,
+    given,
     hoeffding,
     printed,
     settings,
@@ -16,6 +17,7 @@ from fluidkv.papers.cacheopt.claims import (
 
 MODULES: tuple[ModuleType, ...] = (
     settings,
+    given,
     hoeffding,
     coverage,
     direction,
