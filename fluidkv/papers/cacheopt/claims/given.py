@@ -158,16 +158,29 @@ def _s3_preempted_less() -> Outcome:
 @CLAIMS.claim(
     "figure-3.simulated",
     "Figure 3, in simulation",
-    "In an iteration vLLM adds most requests to the batch, then S3, then RLP.",
-    checked=_RUNS,
+    "In an iteration vLLM adds more requests to the batch than RLP and S3.",
+    checked=f"{_RUNS}; requests that never ran",
 )
 def _added() -> Outcome:
-    over, s3 = _more("first", "vllm", "s3"), _more("first", "s3", "rlp")
+    rlp, s3 = (_more("first", "vllm", name) for name in ("rlp", "s3"))
     return reproduced(
-        _bad(over, lambda value: value > 0) or _bad(s3, lambda value: value > 0),
-        ours=f"vLLM {_range(over)} more than S3, which adds {_range(s3)} more than RLP",
-        paper="S3 12 to 17 % more than RLP",
-        note="Requests that never ran.",
+        _bad(rlp, lambda value: value > 0) or _bad(s3, lambda value: value > 0),
+        ours=f"{_range(rlp)} and {_range(s3)} more",
+        paper="more",
+    )
+
+
+@CLAIMS.claim(
+    "figure-3.simulated.s3",
+    "Figure 3, in simulation",
+    "In an iteration S3 adds 12 to 17 % more requests to the batch than RLP.",
+    expected=Verdict.UNDECIDED,
+    checked=f"{_RUNS}; requests that never ran",
+)
+def _added_by_s3() -> Outcome:
+    more = _more("first", "s3", "rlp")
+    return reproduced(
+        _bad(more, lambda value: 12 <= value <= 17), ours=f"{_range(more)} more", paper="12 to 17 %"
     )
 
 
@@ -267,7 +280,7 @@ def _executes() -> Outcome:
     least = min(falls.values())
     return reproduced(
         None if max(falls.values()) <= 10 else f"{least:.0f} % and more",
-        ours=f"falls by {least:.0f} to {max(falls.values()):.0f} %",
+        ours=f"falls by {least:.1f} to {max(falls.values()):.1f} %",
         paper="remains stable",
         note="Fewer run at once, and less is computed again, so that iterations are shorter.",
     )
