@@ -9,6 +9,7 @@ from fluidkv.papers.cacheopt.claims import (
     curves,
     direction,
     embedding,
+    given,
     hoeffding,
     printed,
     restoring,
@@ -18,6 +19,7 @@ from fluidkv.papers.cacheopt.claims import (
 MODULES: tuple[ModuleType, ...] = (
     restoring,
     settings,
+    given,
     hoeffding,
     coverage,
     direction,
