@@ -251,6 +251,8 @@ class EngineRules:
                 raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
         if self.reserved_tokens < 0:
             raise InputError("reserved_tokens", self.reserved_tokens, "at least 0")
+        if self.keeps is Keeps.NOTHING and self.restore is not Restore.RECOMPUTE:
+            raise InputError("restore", self.restore.name, "RECOMPUTE where an eviction loses all")
         if self.prefill_alone and self.gate is Gate.FIRST_CHUNK:
             # It takes the blocks of its whole length, which this gate does not look at.
             raise InputError("gate", self.gate.name, "another one where prefills run alone")

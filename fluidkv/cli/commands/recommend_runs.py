@@ -64,6 +64,8 @@ def _clock(found: Recommendation) -> str:
         parts.append(f"{clock.per_kv_token:g} s per KV token")
     if clock.per_prefill_token:
         parts.append(f"{clock.per_prefill_token:g} s per prefill token")
+    if clock.per_prefill_pair:
+        parts.append(f"{clock.per_prefill_pair:g} s per pair of a prefill token and one before it")
     return " + ".join(parts)
 
 

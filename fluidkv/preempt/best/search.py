@@ -108,7 +108,8 @@ def cost_of_rule(requests: Requests, rules: EngineRules, limits: Limits) -> tupl
 
 def _named(spent: tuple[int, int], cost: Cost) -> tuple[int, int]:
     """(recomputed, iterations), in which order they were compared."""
-    return spent if cost is Cost.RECOMPUTED else spent[::-1]
+    first, second = spent
+    return (first, second) if cost is Cost.RECOMPUTED else (second, first)
 
 
 def _unlinked(path: tuple) -> tuple[tuple[int, ...], ...]:

@@ -140,7 +140,7 @@ class CountedMemory:
             What each heir got.
         """
         holding = self._held.pop(request)
-        left = {source: 0 for source in Source}
+        left = dict.fromkeys(Source, 0)
         for source, size in _sources(holding.pieces, 0, holding.allocated):
             left[source] += size
         for guest in holding.guests:

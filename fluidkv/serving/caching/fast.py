@@ -18,7 +18,7 @@ from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.choosing import first_to_go, urgency
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 
@@ -144,16 +144,13 @@ class FastEngine:
             "admit_new": len(admitted) - resumed,
             "admit_resumed": resumed,
         }
-        return (
-            scheduled
-            | self._execute(decodes, done, computing)
-            | {
-                "cached_blocks": pool.cached,
-                "distinct_blocks": pool.distinct,
-                "evicted_blocks": pool.forgotten - forgotten,
-                "found_tokens": sum(found for _, found, _ in self.admissions),
-            }
-        )
+        counts = scheduled | self._execute(decodes, done, computing)
+        return counts | {
+            "cached_blocks": pool.cached,
+            "distinct_blocks": pool.distinct,
+            "evicted_blocks": pool.forgotten - forgotten,
+            "found_tokens": sum(found for _, found, _ in self.admissions),
+        }
 
     def _arrive(self) -> None:
         while self.arrived < len(self.all):
@@ -178,7 +175,6 @@ class FastEngine:
 
     @property
     def _decoding(self) -> int:
-        """How many of those that run."""
         return len(self.running) - (self._prefilling is not None)
 
     def _look_at(self, request: FastRequest, iteration: int) -> None:
@@ -220,12 +216,12 @@ class FastEngine:
 
     def _preempt_for(self, asker: FastRequest) -> None:
         """Somebody goes for one that asks for room, maybe itself."""
-        request = next(reversed(self.running))
-        if self.rules.victim is not Victim.LAST_ADMITTED or self.rules.asker_stays:
-            seed, running = self.limits.seed, list(self.running)
-            own = self._own_blocks
+        if self.rules.victim is Victim.LAST_ADMITTED and not self.rules.asker_stays:
+            request = next(reversed(self.running))
+        else:
+            running, seed = list(self.running), self.limits.seed
             request = first_to_go(
-                self.rules, running, seed, self.iteration, asker=asker, own_blocks=own
+                self.rules, running, seed, self.iteration, asker=asker, own_blocks=self._own_blocks
             )
         del self.running[request]
         if request is self._prefilling:
@@ -233,7 +229,7 @@ class FastEngine:
         request.settle(self.now)
         self._kv_tokens -= request.computed
         self.pool.release(request.held)
-        request.lose()
+        request.lose(self.now)
         if self.rules.requeue is Requeue.HEAD:
             self.waiting.appendleft(request)
         else:
@@ -241,8 +237,7 @@ class FastEngine:
         self.preempted.append(request.index)
 
     def _own_blocks(self, request: FastRequest) -> int:
-        """Blocks that nobody else holds."""
-        return sum(self.pool.holders[block] == 1 for block in request.held)
+        return self.pool.held_once(request.held)
 
     # -------------------------------------------------------------------------------------- prefill
 
@@ -342,15 +337,17 @@ class FastEngine:
     ) -> dict[str, int]:
         """The clock runs; who has its whole length computed emits; who is done leaves."""
         iteration = self.iteration
-        prefill = recomputed = 0
+        prefill = prefill_pairs = recomputed = 0
         for request, tokens in computing:
-            prefill += 0 if request.decoding else tokens
+            if not request.decoding:
+                prefill += tokens
+                prefill_pairs += pairs(request.computed, tokens)
             recomputed += max(0, min(tokens, request.highest - request.computed))
             request.compute(tokens)
         computed = decodes + sum(tokens for _, tokens in computing)
         self._kv_tokens += computed
         kv_tokens = self._kv_tokens
-        self._advance(prefill, idle=not computed)
+        self._advance(prefill, prefill_pairs, idle=not computed)
         new_outputs, finished = decodes, done
         for request in done:
             request.settle(self.now)
@@ -378,6 +375,7 @@ class FastEngine:
             "recomputed_tokens": recomputed,
             "kv_tokens": kv_tokens,
             "new_outputs": new_outputs,
+            "copied_tokens": 0,
         }
 
     def _finish(self, request: FastRequest) -> None:
@@ -388,11 +386,11 @@ class FastEngine:
         self.finished.append(request.index)
         self.done += 1
 
-    def _advance(self, prefill: int, *, idle: bool) -> None:
+    def _advance(self, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
         before = self.now
         if not idle:
-            self.now += self.clock.duration(self._kv_tokens, prefill)
+            self.now += self.clock.duration(self._kv_tokens, prefill, prefill_pairs)
         elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
             self.now = self.all[self.arrived].arrival
         else:

@@ -39,7 +39,7 @@ class FastRequest:
         *("max_output", "priority", "predicted", "tbt_slo"),
         *("highest", "evictions", "hit_tokens", "first_hit_tokens", "admitted_at"),
         *("first_token_at", "finished", "since", "due", "order", "held", "names"),
-        *("_outputs", "_computed", "_last", "_longest"),
+        *("halted", "_outputs", "_computed", "_last", "_longest", "_halted_since"),
     )
 
     def __init__(
@@ -68,7 +68,8 @@ class FastRequest:
         self.names: list[int] = []
         self._outputs = self._computed = 0  # when its stretch of decodes began
         self._last: float | None = None
-        self._longest = 0.0
+        self._longest = self.halted = 0.0
+        self._halted_since: float | None = None
 
     # ------------------------------------------------------------------------------------ how far
 
@@ -137,6 +138,9 @@ class FastRequest:
         else:
             self._longest = max(self._longest, now - self._last)
         self._last = now
+        if self._halted_since is not None:
+            self.halted += now - self._halted_since
+            self._halted_since = None
 
     def settle(self, now: float) -> None:
         """Its stretch of decodes ends, `now`, at the end of the last iteration."""
@@ -149,10 +153,12 @@ class FastRequest:
             self._last = now
         self.since = GONE
 
-    def lose(self) -> None:
+    def lose(self, now: float) -> None:
         """It is preempted: what it had computed is no longer its own."""
         self.held, self._computed, self.due = [], 0, GONE
         self.evictions += 1
+        if self._halted_since is None:
+            self._halted_since = now
 
     def finish(self) -> None:
         self.held, self.names, self.finished = [], [], True

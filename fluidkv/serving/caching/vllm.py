@@ -18,7 +18,7 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.reference import COUNTS as COUNTS_WITHOUT
-from fluidkv.serving.reference import Engine
+from fluidkv.serving.reference import Engine, Evicted
 from fluidkv.serving.rules import EngineRules, Gate
 
 COUNTS = (
@@ -111,9 +111,9 @@ class VllmEngine(Engine):
             "found_tokens": sum(found for _, found, _ in self.admissions),
         }
 
-    def evict(self, newcomers: Computing = NOBODY) -> tuple[list[Request], dict[Request, int]]:
+    def evict(self, newcomers: Computing = NOBODY) -> Evicted:
         """One after the other takes its blocks: what a victim sets free, the next one takes."""
-        evicted, computing = self._one_after_the_other()
+        evicted, computing = self._one_after_the_other(newcomers)
         self._requeue(evicted)
         self.preempted = [victim.index for victim in evicted]
         return evicted, computing

@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from fluidkv.papers.cacheopt.claims import embedding
+from fluidkv.papers.cacheopt.claims import embedding, settings
 
-MODULES: tuple[ModuleType, ...] = (embedding,)
+MODULES: tuple[ModuleType, ...] = (settings, embedding)
 """In the order of the paper; each has its `CLAIMS`."""

@@ -121,6 +121,7 @@ def counts_of(
         "recomputed_tokens": happened.recomputed,
         "kv_tokens": kv_tokens,
         "new_outputs": 0,
+        "copied_tokens": 0,
         "found_tokens": sum(request.prefix for request in first),
     }
 
