@@ -375,7 +375,6 @@ class FastEngine:
             "recomputed_tokens": recomputed,
             "kv_tokens": kv_tokens,
             "new_outputs": new_outputs,
-            "copied_tokens": 0,
         }
 
     def _finish(self, request: FastRequest) -> None:

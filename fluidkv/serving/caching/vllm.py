@@ -15,14 +15,14 @@ from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import WITHOUT_COPIES
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.reference import COUNTS as COUNTS_WITHOUT
-from fluidkv.serving.reference import Engine, Evicted
+from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate
 
 COUNTS = (
-    *COUNTS_WITHOUT,
+    *WITHOUT_COPIES,
     "cached_blocks",  # blocks with known contents after scheduling, held or not
     "distinct_blocks",  # different contents among them
     "evicted_blocks",  # contents forgotten because their block was reused
@@ -104,14 +104,14 @@ class VllmEngine(Engine):
         self.admissions, self.preempted, self.finished = [], [], []
         forgotten = self.pool.forgotten
         counts = super().step()
-        return counts | {
+        return {name: counts[name] for name in WITHOUT_COPIES} | {
             "cached_blocks": self.pool.cached,
             "distinct_blocks": self.pool.distinct,
             "evicted_blocks": self.pool.forgotten - forgotten,
             "found_tokens": sum(found for _, found, _ in self.admissions),
         }
 
-    def evict(self, newcomers: Computing = NOBODY) -> Evicted:
+    def evict(self, newcomers: Computing = NOBODY) -> tuple[list[Request], dict[Request, int]]:
         """One after the other takes its blocks: what a victim sets free, the next one takes."""
         evicted, computing = self._one_after_the_other(newcomers)
         self._requeue(evicted)
