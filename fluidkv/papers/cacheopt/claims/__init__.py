@@ -2,7 +2,7 @@
 
 from types import ModuleType
 
-from fluidkv.papers.cacheopt.claims import embedding, selection, settings
+from fluidkv.papers.cacheopt.claims import embedding, experiments, selection, settings
 
-MODULES: tuple[ModuleType, ...] = (settings, embedding, selection)
+MODULES: tuple[ModuleType, ...] = (settings, embedding, selection, *experiments.MODULES)
 """In the order of the paper; each has its `CLAIMS`."""

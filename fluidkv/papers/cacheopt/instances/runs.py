@@ -76,12 +76,12 @@ def jobs() -> Iterator[Job]:
     for trace in SEGMENTS:
         for name in VARIANTS:
             yield from (Job("14", trace, name, 0.0, seed) for seed in SEEDS)
-    for letter, values in _SWEEPS.items():
+    for letter, values in SWEEPS.items():
         for x in values:
             yield from (Job(f"17{letter}", "alpaca", "cacheopt", x, seed) for seed in SEEDS)
 
 
-_SWEEPS: dict[str, tuple[float, ...]] = {
+SWEEPS: dict[str, tuple[float, ...]] = {
     "a": SCALES,
     "b": BLOCKS,
     "c": AHEAD,

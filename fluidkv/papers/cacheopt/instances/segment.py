@@ -36,6 +36,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.swap import Swap
 
 ERROR, RIGHT = 0.3, 0.8
 """Half the range of a prediction's error, as a share; how often its direction is told rightly."""
@@ -43,6 +44,8 @@ CHUNK = 512
 """Token budget of Sarathi's iterations; of CacheOPT's, too, which says that it finds one."""
 LONGEST_PROMPT = 1024
 """Longer prompts of Alpaca are cut: some would not fit in the scaled memory."""
+SWAP = Swap(opt_13b.KV_BYTES / 32e9, sweet_spot=table_1.SWEET_SPOT)
+"""A bus of 32 GB/s (PCIe 4.0 with 16 lanes), and the printed sweet spot."""
 CONFIDENCE, BLOCK = 0.9, 8
 """Defaults of section 5."""
 
@@ -214,7 +217,7 @@ def measured(
 
 
 def _served(method: Method, segment: Segment, table: Requests, seed: int) -> xr.Dataset:
-    limits = Limits(segment.capacity, method.block, max_num_batched_tokens=method.chunk)
+    limits = Limits(segment.capacity, method.block, max_num_batched_tokens=method.chunk, swap=SWAP)
     table = with_estimates(table, method.padding, seed=seed)
     if method.engine is None:
         return serve_cacheopt(
