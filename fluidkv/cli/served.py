@@ -39,11 +39,12 @@ Capacity = Annotated[
     opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
 ]
 _CLOCK = (
-    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill; "
+    "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
+    "more for each pair of such a token and one that is not behind it; "
     "or a name, such as vidur-llama3-8b-a100. "
     r"\[default: fitted to a log folder, else time in iterations]"
 )
-Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2]]", str, _CLOCK, opt.SERVER)]
+Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2[:D3]]]", str, _CLOCK, opt.SERVER)]
 _BLOCK = r"Tokens of a KV block. \[default: the engine's]"
 Block = Annotated[
     int | None,
@@ -67,14 +68,15 @@ def clock_of(text: str) -> "IterationClock":
 
     if text in CLOCKS:
         return CLOCKS[text]
-    allowed = f"D0[:D1[:D2]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {', '.join(CLOCKS)}"
+    named = ", ".join(CLOCKS)
+    allowed = f"D0[:D1[:D2[:D3]]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {named}"
     parts = text.split(":")
-    if len(parts) > 3:
+    if len(parts) > 4:
         raise InputError("--clock", text, allowed)
     numbers = [float(read.exact_number("--clock", part, allowed)) for part in parts]
-    base, per_kv_token, per_prefill_token = (*numbers, 0.0, 0.0)[:3]
+    base, per_kv, per_prefill, per_pair = (*numbers, 0.0, 0.0, 0.0)[:4]
     try:
-        return IterationClock(base, per_kv_token, per_prefill_token)
+        return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
     except InputError:
         raise InputError("--clock", text, allowed) from None
 
@@ -148,3 +150,18 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
             f"{capacity // block_size:,} blocks of {block_size:,} and "
             f"{capacity % block_size:,} tokens",
         )
+
+
+def clock_said(clock: "IterationClock") -> str:
+    """A clock as a page says it."""
+    if clock.unit == "iteration":
+        return "every iteration lasts 1; --clock turns them into seconds"
+    parts = [f"{clock.base:g} s per iteration"]
+    for value, of in (
+        (clock.per_kv_token, "KV token"),
+        (clock.per_prefill_token, "prefill token"),
+        (clock.per_prefill_pair, "pair of a prefill token and one before it"),
+    ):
+        if value:
+            parts.append(f"{value:g} s per {of}")
+    return " + ".join(parts)

@@ -13,7 +13,9 @@ class RequestTimes(NamedTuple):
     """What became of requests: of one run (request), or of many (run, request).
 
     Times are the run's clock, NaN where the event did not come and in the padding. `longest_gap` is
-    0 where there was no second token; `outputs` are tokens emitted and kept.
+    0 where there was no second token; `outputs` are tokens emitted and kept. `halted` is the time
+    from an eviction to the end of the iteration that emits the next new output, of all halts that
+    ended: CacheOPT's preemption time. An eviction during a halt begins no other.
     """
 
     arrival: Float[np.ndarray, "*run request"]
@@ -24,6 +26,7 @@ class RequestTimes(NamedTuple):
     evictions: Int[np.ndarray, "*run request"]
     outputs: Int[np.ndarray, "*run request"]
     finished: Bool[np.ndarray, "*run request"]
+    halted: Float[np.ndarray, "*run request"]
 
 
 class Outcome(NamedTuple):
@@ -79,6 +82,7 @@ def times_of(requests: Sequence[Any], outputs: Sequence[int]) -> RequestTimes:
         evictions=np.array([request.evictions for request in requests]),
         outputs=np.array(outputs),
         finished=np.array([request.finished for request in requests]),
+        halted=column("halted"),
     )
 
 

@@ -49,4 +49,6 @@ from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
 from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
 from .rules import EngineRules as EngineRules
+from .rules import Restore as Restore
 from .run import serve as serve
+from .swap import Swap as Swap

@@ -1,6 +1,8 @@
-"""How long an iteration lasts: tau = d0 + d1 (KV tokens) + d2 (prefill tokens).
+"""How long an iteration lasts: tau = d0 + d1 (KV tokens) + d2 (prefill tokens) + d3 (their pairs).
 
-Source: WAIT, section 2 (d0 and d1); d2 is ours, for the prompts and what is computed again.
+Source: WAIT, section 2 (d0 and d1); d2 is ours, for the prompts and what is computed again, and d3
+is for their attention, which looks back: S tokens in a row cost d2 S + d3 S (S + 1) / 2, which is
+the recomputation of CacheOPT, section 2.5.
 """
 
 import sys
@@ -21,7 +23,9 @@ class IterationClock:
         per_kv_token: d1, at least 0: for each token in the cache at the end of the iteration.
         per_prefill_token: d2, at least 0: for each token computed for a request that is not
             decoding: prompts, and what an eviction lost.
-        unit: of the three, "s" or "iteration".
+        unit: of all of them, "s" or "iteration".
+        per_prefill_pair: d3, at least 0: for each pair of such a token and a token of its request
+            that does not come after it: itself, and those before it, computed now or earlier.
 
     Raises:
         InputError: a number outside of what is said here.
@@ -31,10 +35,11 @@ class IterationClock:
     per_kv_token: float = 0.0
     per_prefill_token: float = 0.0
     unit: Literal["iteration", "s"] = "s"
+    per_prefill_pair: float = 0.0
 
     def __post_init__(self) -> None:
-        for name, least in (("base", "above 0"), ("per_kv_token", ""), ("per_prefill_token", "")):
-            value = getattr(self, name)
+        for name in ("base", "per_kv_token", "per_prefill_token", "per_prefill_pair"):
+            value, least = getattr(self, name), "above 0" if name == "base" else ""
             fine = isinstance(value, int | float) and 0 <= value <= sys.float_info.max
             fine = fine and not isinstance(value, bool)
             if not fine or (least and value == 0):
@@ -48,15 +53,28 @@ class IterationClock:
         """The clock of the theory: every iteration lasts 1."""
         return cls(1.0, unit="iteration")
 
-    def duration(self, kv_tokens: int, prefill_tokens: int) -> float:
-        """tau of one iteration, in `unit`."""
+    def duration(self, kv_tokens: int, prefill_tokens: int, prefill_pairs: int = 0) -> float:
+        """tau of one iteration, in `unit`. `pairs` counts the pairs of a piece of prefill."""
         kv, prefill = self.per_kv_token * kv_tokens, self.per_prefill_token * prefill_tokens
-        return (self.base + kv) + prefill
+        return ((self.base + kv) + prefill) + self.per_prefill_pair * prefill_pairs
+
+    @property
+    def durations(self) -> tuple[float, float, float, float]:
+        """d0, d1, d2, d3."""
+        return self.base, self.per_kv_token, self.per_prefill_token, self.per_prefill_pair
 
     @property
     def jumps(self) -> bool:
         """An idle engine waits for the next request; on the theory's clock, an iteration passes."""
         return self.unit == "s"
+
+
+def pairs(computed: int, tokens: int) -> int:
+    """Of the next `tokens` of a request, each with itself and with all before it.
+
+    `computed` tokens are there already: sum of `computed` + 1 ... `computed` + `tokens`.
+    """
+    return tokens * (2 * computed + tokens + 1) // 2
 
 
 VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, unit="s")

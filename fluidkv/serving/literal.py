@@ -69,7 +69,9 @@ def _engine(rules: EngineRules, arrays: RunArrays, run: int, jumps: bool) -> Eng
         more_outputs=int(arrays.more_outputs[run]),
         seed=int(arrays.seed[run]),
     )
-    clock = IterationClock(*arrays.clock[run].tolist(), unit="s" if jumps else "iteration")
+    *durations, per_pair = arrays.clock[run].tolist()
+    unit = "s" if jumps else "iteration"
+    clock = IterationClock(*durations, unit=unit, per_prefill_pair=per_pair)
     engine = Engine(table, rules, limits, clock, int(arrays.clients[run]) or None)
     engine.start_with([outputs for outputs in arrays.start[run].tolist() if outputs])
     return engine

@@ -22,6 +22,8 @@ class Request:
     outputs: int = 0  # tokens emitted and kept
     computed: int = 0  # tokens whose cache is in memory
     blocks: int = 0
+    kept: int = 0  # tokens whose cache is in the host's memory; until it is back, it does not run
+    ready_at: float = 0.0  # when its copy in is done
     highest: int = 0  # most tokens ever computed: what lies below is computed again
     evictions: int = 0
     hit_tokens: int = 0  # found in a prefix cache, at all admissions
@@ -30,6 +32,8 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     longest_gap: float = 0.0  # between two tokens that its client sees
+    halted: float = 0.0  # from evictions to the next new output
+    halted_since: float | None = None
     finished: bool = False
 
     @property
@@ -37,10 +41,35 @@ class Request:
         """Tokens that must be in the cache before the next output comes."""
         return self.input_length + self.outputs
 
+    def halt(self, now: float) -> None:
+        """It is evicted. Another eviction before its next new output is of the same halt."""
+        self.evictions += 1
+        if self.halted_since is None:
+            self.halted_since = now
+
+    def go_on(self, now: float) -> None:
+        """A new output ends a halt."""
+        if self.halted_since is not None:
+            self.halted += now - self.halted_since
+            self.halted_since = None
+
     @property
     def decoding(self) -> bool:
         """Only the token just emitted is missing from the cache."""
         return self.outputs > 0 and self.computed == self.length - 1
+
+    def emit(self, now: float) -> bool:
+        """One more output; whether it is new. What a restart emits again, its client has seen."""
+        self.outputs += 1
+        if self.computed <= self.highest:
+            return False
+        if self.last_token_at is None:
+            self.first_token_at = now
+        else:
+            self.longest_gap = max(self.longest_gap, now - self.last_token_at)
+        self.last_token_at = now
+        self.go_on(now)
+        return True
 
 
 Computing = Mapping[Request, int]

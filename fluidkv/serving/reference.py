@@ -21,30 +21,14 @@ from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.choosing import first_to_go, urgency
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.copies import Copies
+from fluidkv.serving.counts import COUNTS as COUNTS
 from fluidkv.serving.gating import next_ratio, passes
 from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, Requeue
-
-COUNTS = (
-    "running_in",  # running requests before scheduling
-    "running",  # and after it
-    "waiting",  # requests in the queue after scheduling
-    "used_blocks",  # blocks held after scheduling
-    "preempt",  # evictions
-    "admit_new",  # admissions of requests that never ran
-    "admit_resumed",  # admissions of requests that were evicted before
-    "completed",  # requests that emitted their last token
-    "sched_reqs",  # requests that computed at least one token
-    "tokens",  # tokens computed
-    "prefill_tokens",  # of these, tokens of requests that were not decoding
-    "recomputed_tokens",  # of all tokens, positions of a request that it had computed before
-    "kv_tokens",  # tokens in the cache at the end of execution, before blocks are freed
-    "new_outputs",  # tokens emitted that their client had not seen before
-)
-"""What an iteration counts, in this order; all integers."""
 
 
 @dataclass(eq=False)
@@ -85,6 +69,7 @@ class Engine:
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.all = [Request(index, *row) for index, row in enumerate(rows)]
         self.free = self.limits.blocks
+        self.copies = Copies(self.rules.restore, self.limits.swap)
         self.ratio = self.rules.ratio.scaled[0]
 
     def start_with(self, outputs: list[int]) -> None:
@@ -103,15 +88,16 @@ class Engine:
         """One iteration; its counts, keyed and ordered as `COUNTS`."""
         running_in = len(self.running)
         self.arrive()
+        self.copies.land(self.running, self.now)
         if self.rules.prefill_alone:
             computing = self.asked(prefills_only=True)
             admitted = self.admit(self.limits.budget - sum(computing.values()))
-            evicted: list[Request] = []
-            if not computing and not admitted:
-                ended = self.end_grants()
-                evicted, computing = self.evict()
-                evicted = ended + evicted
             computing |= admitted
+            evicted: list[Request] = []
+            if not any(computing.values()):  # who is copied back prefills nothing
+                ended = self.end_grants()
+                evicted, computing = self.evict(admitted)
+                evicted = ended + evicted
         elif self.rules.newcomers_first:
             admitted = self.admit(self.limits.budget)
             ended = self.end_grants()
@@ -125,7 +111,8 @@ class Engine:
             admitted = self.admit(self.limits.budget - sum(computing.values()), may_admit)
             computing |= admitted
         resumed = sum(request.evictions > 0 for request in admitted)
-        return {
+        self.now, copied = self.copies.go(self.now, admitted)
+        scheduled = {
             "running_in": running_in,
             "running": len(self.running),
             "waiting": len(self.waiting),
@@ -133,7 +120,9 @@ class Engine:
             "preempt": len(evicted),
             "admit_new": len(admitted) - resumed,
             "admit_resumed": resumed,
-        } | self.execute(computing)
+        }
+        computing = {request: tokens for request, tokens in computing.items() if tokens}
+        return scheduled | self.execute(computing) | {"copied_tokens": copied}
 
     @property
     def stuck(self) -> bool:
@@ -180,7 +169,7 @@ class Engine:
             Who went, in order; and of those who run and are no newcomers, what each computes.
         """
         if self.rules.in_turn:
-            evicted, computing = self._one_after_the_other()
+            evicted, computing = self._one_after_the_other(newcomers)
         else:
             evicted, computing = self._all_at_once(newcomers)
         self._requeue(evicted)
@@ -197,8 +186,10 @@ class Engine:
             self._hold(request, self._blocks(request, tokens))
         return evicted, computing
 
-    def _one_after_the_other(self) -> tuple[list[Request], dict[Request, int]]:
-        """Each asks in its turn, and who finds no room has victims go; if it is one, all is over.
+    def _one_after_the_other(
+        self, newcomers: Computing
+    ) -> tuple[list[Request], dict[Request, int]]:
+        """Each asks in its turn, and who finds no room has victims go, itself maybe.
 
         With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
         list either way; what those before it ask for is the same, as the budget is handed out from
@@ -212,15 +203,17 @@ class Engine:
         for request in list(self.running):
             if left == 0:
                 break
-            if request in evicted:
+            if request in evicted or request.kept:
                 continue
             tokens = min(request.length - request.computed, left)
             while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(self._victim(self.running))
+                evicted.append(
+                    self._victim([r for r in self.running if r not in newcomers], request)
+                )
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
-                break
-            self._hold(request, self._blocks(request, tokens))
+                continue
+            self._compute(request, tokens)
             computing[request] = tokens
             left -= tokens
         return evicted, computing
@@ -229,9 +222,16 @@ class Engine:
         growth = self._blocks(request, tokens) - request.blocks
         return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
 
-    def _victim(self, running: list[Request]) -> Request:
+    def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        victim = first_to_go(self.rules, running, self.limits.seed, self.iteration)
+        victim = first_to_go(
+            self.rules,
+            running,
+            self.limits.seed,
+            self.iteration,
+            asker=asker,
+            own_blocks=self._own_blocks,
+        )
         self._let_go(victim)
         return victim
 
@@ -239,8 +239,8 @@ class Engine:
         """It leaves the running list and its memory."""
         self.running.remove(victim)
         self._hold(victim, 0)
-        victim.computed = 0
-        victim.evictions += 1
+        self.copies.leave(victim)
+        victim.halt(self.now)
         if self.rules.keeps is Keeps.NOTHING:
             victim.outputs = 0
 
@@ -270,7 +270,7 @@ class Engine:
         for request in self.running:
             if left == 0:
                 break
-            if request in newcomers or (prefills_only and request.decoding):
+            if request in newcomers or request.kept or (prefills_only and request.decoding):
                 continue
             tokens[request] = min(request.length - request.computed, left)
             left -= tokens[request]
@@ -294,18 +294,23 @@ class Engine:
             self.credit += rate
             permits = self.credit // 1
         admitted: dict[Request, int] = {}
-        while may_admit and self.waiting and budget > 0 and len(admitted) < permits:
+        while may_admit and self.waiting and len(admitted) < permits:
             request = self.waiting[0]
+            tokens = 0 if request.kept else min(request.length, budget)
+            if not (tokens or request.kept):  # no budget is left
+                break
+            held = request.length if request.kept else tokens
             if len(self.running) >= self.limits.sequences or not self._may_enter(
-                request, min(request.length, budget), admitted
+                request, held, admitted
             ):
                 break
             self.waiting.popleft()
             self.running.append(request)
-            admitted[request] = min(request.length, budget)
-            budget -= admitted[request]
-            held = request.length if self.rules.prefill_alone else admitted[request]
+            admitted[request] = tokens
+            budget -= tokens
+            held = request.length if self.rules.prefill_alone else held
             self._hold(request, self._given(request, held))
+            request.computed = request.kept
             if request.admitted_at is None:
                 request.admitted_at = self.now
         self.credit %= 1  # whole permits are used now or lapse
@@ -331,6 +336,14 @@ class Engine:
         """Blocks that it holds once admitted, if it computes so many tokens then."""
         return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
 
+    def _own_blocks(self, request: Request) -> int:
+        """Blocks that nobody else holds."""
+        return request.blocks
+
+    def _compute(self, request: Request, tokens: int) -> None:
+        """It takes the blocks for its next tokens."""
+        self._hold(request, self._blocks(request, tokens))
+
     def _hold(self, request: Request, blocks: int) -> None:
         self.free += request.blocks - blocks
         request.blocks = blocks
@@ -339,16 +352,18 @@ class Engine:
 
     def execute(self, computing: dict[Request, int]) -> dict[str, int]:
         """Compute; the clock runs; who has its whole length computed emits; who is done leaves."""
-        prefill = recomputed = completed = new_outputs = 0
+        prefill = prefill_pairs = recomputed = completed = new_outputs = 0
         for request, tokens in computing.items():
-            prefill += 0 if request.decoding else tokens
+            if not request.decoding:
+                prefill += tokens
+                prefill_pairs += pairs(request.computed, tokens)
             recomputed += max(0, min(tokens, request.highest - request.computed))
             request.computed += tokens
         cached = sum(request.computed for request in self.running)
-        self._advance(cached, prefill, idle=not computing)
+        self._advance(cached, prefill, prefill_pairs, idle=not computing)
         for request in computing:
             if request.computed == request.length:
-                new_outputs += self._emit(request)
+                new_outputs += request.emit(self.now)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 self.running.remove(request)
@@ -367,23 +382,18 @@ class Engine:
             "new_outputs": new_outputs,
         }
 
-    def _emit(self, request: Request) -> bool:
-        """One more output; whether it is new. What a restart emits again, its client has seen."""
-        request.outputs += 1
-        if request.computed <= request.highest:
-            return False
-        if request.last_token_at is None:
-            request.first_token_at = self.now
-        else:
-            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
-        request.last_token_at = self.now
-        return True
-
-    def _advance(self, cached: int, prefill: int, *, idle: bool) -> None:
-        """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
+    def _advance(self, cached: int, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
+        """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
         if not idle:
-            self.now += self.clock.duration(cached, prefill)
-        elif self.clock.jumps and not self.waiting and self.arrived < len(self.all):
-            self.now = self.all[self.arrived].arrival
+            self.now += self.clock.duration(cached, prefill, prefill_pairs)
+        elif self.clock.jumps and (events := self._events()):
+            self.now = max(self.now, min(events))
         else:
             self.now += self.clock.base
+
+    def _events(self) -> list[float]:
+        """What an idle engine waits for: who is copied back; if nobody waits, who comes next."""
+        events = [request.ready_at for request in self.running if request.kept]
+        if self.clients is None and not self.waiting and self.arrived < len(self.all):
+            events.append(self.all[self.arrived].arrival)
+        return events

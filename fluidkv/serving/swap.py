@@ -1,4 +1,24 @@
-"""Memory of the host, and the bus to it: where an evicted request's cache may wait."""
+"""Memory of the host, and the bus to it: where an evicted request's cache may wait.
+
+What `Restore.SWAP` and `Restore.CHEAPER` mean, in every engine here:
+
+- A victim is copied out if what it has computed fits in the pool beside what is there (and, with
+  CHEAPER, is longer than the sweet spot); else it is computed again. A prompt that is half computed
+  is copied, too, and goes on where it was.
+- Who is evicted loses its blocks at once, and others may hold them; so an iteration begins to
+  compute when the copies out of its victims are done.
+- Who was copied out is admitted like the others, but takes the blocks of its whole length at once,
+  under every gate, and nothing of the token budget. Its copy in is queued behind the copies out. It
+  counts as running, and computes nothing before the first iteration that is scheduled at or after
+  the end of its copy. An engine with nothing else to do waits for the earliest one.
+- Its tokens stay in the pool until it is back. If it is evicted before, it returns to the queue and
+  nothing is copied out; the copy under way is not called off.
+- On a shared bus copies go one after the other, in the order in which they were queued. On a bus of
+  its own each begins when its iteration does and lasts as if it were alone, as in the paper.
+
+The k-th copy of an iteration ends at start + (per_token (tokens up to it) + per_copy k): one
+product of integers in every engine, so that they agree to the bit.
+"""
 
 import sys
 from dataclasses import dataclass

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard, Keeps, NewTokenRatio
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Growth,
+    Guard,
+    Keeps,
+    NewTokenRatio,
+    Restore,
+)
 
 BY_ESTIMATE = [each for each in Allocation if each is not Allocation.BY_BLOCK]
 
@@ -31,13 +39,17 @@ But for subnormal ones, which XLA may flush to zero."""
 @st.composite
 def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
     """Rules with the compiled-in answers of some rules; the other answers are any."""
+    restore = compiled.restore  # whether anybody swaps is compiled in
+    if restore is not Restore.RECOMPUTE:
+        restore = draw(st.sampled_from([Restore.SWAP, Restore.CHEAPER]))
     tenths = draw(st.tuples(st.integers(0, 9), st.integers(0, 9)))
     allocation = compiled.allocation
     if allocation is not Allocation.BY_BLOCK:  # any other one is compiled as this one is
         allocation = draw(st.sampled_from(BY_ESTIMATE))
     return replace(
         compiled,
-        keeps=draw(st.sampled_from(Keeps)),
+        keeps=draw(st.sampled_from(Keeps)) if restore is Restore.RECOMPUTE else Keeps.OUTPUTS,
+        restore=restore,
         growth=draw(st.sampled_from(Growth)),
         guard=draw(st.sampled_from(Guard)),
         reserved_tokens=draw(st.integers(0, 2)),
@@ -107,7 +119,7 @@ def _runs(draw: st.DrawFn) -> dict[str, Any]:
         "budget": draw(_caps),
         "rate": draw(_rates),
         "clients": draw(st.sampled_from([0, 0, 1, 3, 20])),
-        "clock": [draw(_durations) + 0.1, draw(_durations), draw(_durations)],
+        "clock": [draw(_durations) + 0.1, *(draw(_durations) for _ in range(3))],
         "start": _started(draw, inputs, outputs, blocks, block_size),
         "priority": many(st.integers(-1, 2)),
         "predicted": many(_lengths),

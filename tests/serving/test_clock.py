@@ -5,10 +5,20 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.clock import CLOCKS, VIDUR_LLAMA3_8B_A100, IterationClock, named_clock
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import (
+    CLOCKS,
+    VIDUR_LLAMA3_8B_A100,
+    IterationClock,
+    named_clock,
+    pairs,
+)
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
 
 ROOT = Path(__file__).parents[2]
 
@@ -18,6 +28,16 @@ def test_duration_is_the_line():
     assert clock.duration(0, 0) == 2
     assert clock.duration(10, 4) == 2 + 5 + 1
     assert clock.unit == "s"
+
+
+def test_tokens_in_a_row_look_back_once_each():
+    """S tokens cost d2 S + d3 S (S + 1) / 2, in one go or in chunks."""
+    clock = IterationClock(2.0, per_prefill_token=0.25, per_prefill_pair=0.5)
+    assert pairs(0, 10) == 10 * 11 // 2 == pairs(0, 4) + pairs(4, 1) + pairs(5, 5)
+    assert clock.duration(0, 10, pairs(0, 10)) == 2 + 2.5 + 27.5
+    run = serve(Requests([7], [1]), "vllm", Limits(99, max_num_batched_tokens=3), clock=clock)
+    chunks = [clock.duration(0, n, pairs(c, n)) for c, n in ((0, 3), (3, 3), (6, 1))]
+    assert run.time.values[0].tolist() == np.cumsum(chunks).tolist()
 
 
 def test_on_the_theorys_clock_every_iteration_lasts_one():
@@ -64,6 +84,7 @@ def test_clocks_go_by_name():
         ((1.0, math.nan), "per_kv_token"),
         ((1.0, 0.0, math.inf), "per_prefill_token"),
         ((1.0, 0.0, 0.0, "ms"), "unit"),
+        ((1.0, 0.0, 0.0, "s", -1.0), "per_prefill_pair"),
     ],
 )
 def test_bad_clocks_get_one_line(values, argument):

@@ -186,6 +186,7 @@ class Recommendation:
                 "base": self.clock.base,
                 "per_kv_token": self.clock.per_kv_token,
                 "per_prefill_token": self.clock.per_prefill_token,
+                "per_prefill_pair": self.clock.per_prefill_pair,
             },
             "equilibrium": {
                 "rate": float(self.equilibrium.rate),

@@ -36,9 +36,10 @@ class FastRequest:
 
     __slots__ = (
         *("index", "input_length", "output_length", "arrival", "total", "decodes"),
+        *("max_output", "priority", "predicted", "tbt_slo"),
         *("highest", "evictions", "hit_tokens", "first_hit_tokens", "admitted_at"),
         *("first_token_at", "finished", "since", "due", "order", "held", "names"),
-        *("_outputs", "_computed", "_last", "_longest"),
+        *("halted", "_outputs", "_computed", "_last", "_longest", "_halted_since"),
     )
 
     def __init__(
@@ -48,8 +49,14 @@ class FastRequest:
         output_length: int,
         arrival: float,
         decodes: Decodes,
+        max_output: int,
+        priority: int,
+        predicted: int,
+        tbt_slo: float,
     ) -> None:
         self.index, self.arrival, self.decodes = index, arrival, decodes
+        self.max_output, self.priority = max_output, priority
+        self.predicted, self.tbt_slo = predicted, tbt_slo
         self.input_length, self.output_length = input_length, output_length
         self.total = input_length + output_length - 1  # tokens computed when it is done
         self.highest = self.evictions = self.hit_tokens = self.first_hit_tokens = 0
@@ -61,7 +68,8 @@ class FastRequest:
         self.names: list[int] = []
         self._outputs = self._computed = 0  # when its stretch of decodes began
         self._last: float | None = None
-        self._longest = 0.0
+        self._longest = self.halted = 0.0
+        self._halted_since: float | None = None
 
     # ------------------------------------------------------------------------------------ how far
 
@@ -81,6 +89,10 @@ class FastRequest:
     def computed(self) -> int:
         """Tokens whose cache is in memory."""
         return self._computed + self._decoded
+
+    @property
+    def blocks(self) -> int:
+        return len(self.held)
 
     @property
     def length(self) -> int:
@@ -126,6 +138,9 @@ class FastRequest:
         else:
             self._longest = max(self._longest, now - self._last)
         self._last = now
+        if self._halted_since is not None:
+            self.halted += now - self._halted_since
+            self._halted_since = None
 
     def settle(self, now: float) -> None:
         """Its stretch of decodes ends, `now`, at the end of the last iteration."""
@@ -138,10 +153,12 @@ class FastRequest:
             self._last = now
         self.since = GONE
 
-    def lose(self) -> None:
+    def lose(self, now: float) -> None:
         """It is preempted: what it had computed is no longer its own."""
         self.held, self._computed, self.due = [], 0, GONE
         self.evictions += 1
+        if self._halted_since is None:
+            self._halted_since = now
 
     def finish(self) -> None:
         self.held, self.names, self.finished = [], [], True

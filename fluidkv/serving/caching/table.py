@@ -6,7 +6,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
+from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Restore, Victim
 
 
 def checked_prompts(requests: Requests, prompts: Prompts | None) -> Prompts:
@@ -42,8 +42,8 @@ def check_modelled(rules: EngineRules, limits: Limits) -> None:
         rules.prefill_alone
         or rules.newcomers_first
         or rules.admits_after_eviction
-        or rules.victim is not Victim.LAST_ADMITTED
-        or rules.requeue is not Requeue.HEAD
+        or rules.requeue is Requeue.TAIL
+        or not (rules.in_turn or rules.victim is Victim.LAST_ADMITTED)
     )
     another_memory = (
         rules.keeps is not Keeps.OUTPUTS
@@ -51,6 +51,7 @@ def check_modelled(rules: EngineRules, limits: Limits) -> None:
         or rules.guard is not Guard.WHILE_RUNNING
         or rules.gate not in gates
         or rules.reserved_tokens != 0
+        or rules.restore is not Restore.RECOMPUTE
     )
     if another_order or another_memory:
         raise InputError("engine", rules.label, "one of vLLM's rules, for a prefix cache")

@@ -75,7 +75,7 @@ def admit(
     start = _Round(
         state,
         Admitted(none, none, jnp.array(False)),
-        runs.live & may_admit & some_wait & (budget > 0) & (permits > 0),
+        runs.live & may_admit & some_wait & ((budget > 0) | choices.swaps) & (permits > 0),
         budget.astype(jnp.int64),
         _reserved(choices, numbers, state),
     )
@@ -109,6 +109,7 @@ class _Candidates(NamedTuple):
     progress: Progress
     length: Int[Array, "run some"]
     full: Int[Array, "run some"]  # blocks of its whole length, or what it is given
+    copied: Bool[Array, "run some"]  # its cache waits in the host
     reserve: Int[Array, "run some"]  # what the gate sets aside for it once it runs
 
 
@@ -127,28 +128,31 @@ def _admit_chunk(
     candidates = _look_up(choices, numbers, table, state.store, request)
     place = jnp.arange(CHUNK, dtype=jnp.int32)[None]
 
-    budget = round.budget[:, None] - before(candidates.length)
-    chunk = jnp.clip(budget, 0, candidates.length)
+    copied = candidates.copied
+    wanted = jnp.where(copied, 0, candidates.length)
+    budget = round.budget[:, None] - before(wanted)
+    chunk = jnp.clip(budget, 0, wanted)
+    # Only the last may get a part of its tokens; it holds all blocks at once with prefills alone,
+    # where it is given what it is estimated to need, and where it is copied back.
+    asked = jnp.where(copied, candidates.length, chunk)
+    at_once = choices.prefill_alone or choices.by_estimate
+    held = candidates.full if at_once else blocks_of(numbers, asked)
     running = runs.running[:, None] + place
     guarded = numbers.always_guarded | (running > 0)
     guard = jnp.where(guarded, numbers.watermark_blocks[:, None], 0).astype(jnp.int64)
-    used = (runs.used - can_go).astype(jnp.int64)[:, None] + before(candidates.full)
+    used = (runs.used - can_go).astype(jnp.int64)[:, None] + before(held)
     reserved = round.reserved[:, None] + before(candidates.reserve)
     passes = (
         more[:, None]
         & (place < queue.waiting(state.queue, runs.arrived)[:, None])
-        & (budget > 0)
+        & ((budget > 0) | copied)
         & ((so_far.fresh + so_far.resumed)[:, None] + place < permits[:, None])
         & (running < numbers.sequences[:, None])
-        & _passes(choices, numbers, candidates, chunk, used, guard, reserved)
+        & _passes(choices, numbers, candidates, asked, used, guard, reserved)
     )
     count = jnp.min(jnp.where(passes, CHUNK, place), axis=1)
     enters = place < count[:, None]
 
-    # Only the last may get a part of its tokens; with prefills alone, or where it is given what it
-    # is estimated to need, it holds all blocks at once.
-    at_once = choices.prefill_alone or choices.by_estimate
-    held = candidates.full if at_once else blocks_of(numbers, chunk)
     resumed = total(enters & evicted)
     fresh = count - resumed
     state = State(
@@ -160,6 +164,7 @@ def _admit_chunk(
         _enter(state, candidates, enters, chunk, held),
         queue.leave(state.queue, fresh, resumed, request, enters),
         state.store,
+        state.copies,
     )
     return _Round(
         state,
@@ -196,7 +201,10 @@ def _look_up(
     reserve = _reserve(choices, numbers, inputs, progress.outputs, longest)
     full = given_blocks(numbers, inputs, progress)
     merits: Merits = pick(table.merits, request)
-    return _Candidates(request, inputs, target, longest, merits, progress, length, full, reserve)
+    copied = jnp.zeros(length.shape, bool) if progress.kept is None else progress.kept > 0
+    return _Candidates(
+        request, inputs, target, longest, merits, progress, length, full, copied, reserve
+    )
 
 
 def _enter(
@@ -219,9 +227,10 @@ def _enter(
         target=candidates.target,
         longest=candidates.longest,
         merits=candidates.merits,
-        computed=jnp.zeros_like(candidates.request),
+        computed=jnp.zeros_like(candidates.request) if progress.kept is None else progress.kept,
         blocks=held.astype(jnp.int32),
         tokens=jnp.where(enters, chunk, 0).astype(jnp.int32),
+        ready=None if progress.kept is None else jnp.where(candidates.copied, jnp.inf, 0.0),
         progress=progress,
     )
     return put_window(state.slots, state.runs.tail, slots)

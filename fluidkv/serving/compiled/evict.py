@@ -21,7 +21,7 @@ def evict(
     """
     asking, new = state.slots.alive & runs[:, None], _newcomers(choices, state.slots)
     held = total(jnp.where(new, state.slots.blocks, 0))
-    if choices.newcomers_first:
+    if choices.newcomers_first or choices.swaps:
         served = total(jnp.where(new, state.slots.tokens, 0))
         numbers = numbers._replace(blocks=numbers.blocks - held, budget=numbers.budget - served)
         asking &= ~new
@@ -51,10 +51,13 @@ def evict(
 
 
 def _newcomers(choices: Choices, slots: Slots) -> Bool[Array, "run slot"]:
-    """Who was admitted before the others were asked: nothing of it is computed yet."""
-    if not choices.newcomers_first:
-        return jnp.zeros_like(slots.alive)
-    return slots.alive & (slots.computed == 0)
+    """Who was admitted before the others were asked: nothing of it is computed or copied yet."""
+    new = jnp.zeros_like(slots.alive)
+    if slots.ready is not None:
+        new |= slots.alive & jnp.isinf(slots.ready)
+    if choices.newcomers_first:
+        new |= slots.alive & (slots.computed == 0)
+    return new
 
 
 def _new_ratio(

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import jax.numpy as jnp
+from jax import lax
 from jaxtyping import Array, Float, Int
 
 from fluidkv.serving.compiled import queue
@@ -13,6 +14,7 @@ from fluidkv.serving.compiled.state import (
     State,
     Table,
     Times,
+    coming_back,
     decoding,
     missing,
     pick,
@@ -74,6 +76,7 @@ def execute(numbers: Numbers, table: Table, state: State) -> tuple[State, Execut
     progress = Progress(
         outputs,
         jnp.where(computes, jnp.maximum(progress.highest, computed), progress.highest),
+        progress.kept,
         progress.estimated,
         None if progress.times is None else _seen(progress.times, runs.now[:, None], unseen),
     )
@@ -91,26 +94,49 @@ def _seen(times: Times, now: Float[Array, "run 1"], unseen: Array) -> Times:
     """A token that its client had not seen comes now."""
     first = jnp.isnan(times.last)
     gap = jnp.maximum(times.gap, now - times.last)
+    halted = times.halted + (now - times.since)
     return times._replace(
         first=jnp.where(unseen & first, now, times.first),
         last=jnp.where(unseen, now, times.last),
         gap=jnp.where(unseen & ~first, gap, times.gap),
+        halted=jnp.where(unseen & ~jnp.isnan(times.since), halted, times.halted),
+        since=jnp.where(unseen, jnp.nan, times.since),
     )
 
 
 def _advance(numbers: Numbers, table: Table, state: State, counts: Executed) -> Runs:
-    """An iteration lasts what it costs; an idle one, a tick or until somebody comes."""
+    """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
     runs = state.runs
-    base, per_kv, per_prefill = (numbers.clock[:, i] for i in range(3))
+    base, per_kv, per_prefill, per_pair = (numbers.clock[:, i] for i in range(4))
     # The sums of `IterationClock.duration`, in its order. A product may not be fused with the sum
     # after it, which would round once instead of twice: a maximum with 0, which changes nothing
     # here, stands between the two.
     kv = jnp.maximum(per_kv * counts.kv_tokens.astype(jnp.float64), 0.0)
     prefill = jnp.maximum(per_prefill * counts.prefill_tokens.astype(jnp.float64), 0.0)
-    busy = runs.now + ((base + kv) + prefill)
+    pair = jnp.maximum(per_pair * _pairs(numbers, state).astype(jnp.float64), 0.0)
+    busy = runs.now + (((base + kv) + prefill) + pair)
     alone = (queue.waiting(state.queue, runs.arrived) == 0) & (runs.arrived < numbers.requests)
+    alone &= numbers.clients == 0
     following = jnp.minimum(runs.arrived, table.arrival.shape[1] - 1)[:, None]
-    come = pick(table.arrival, following)[:, 0]
-    idle = jnp.where(numbers.jumps & alone, come, runs.now + base)
+    come = jnp.where(alone, pick(table.arrival, following)[:, 0], jnp.inf)
+    slots = state.slots
+    if slots.ready is not None:
+        back = jnp.where(coming_back(slots), slots.ready, jnp.inf)
+        come = jnp.minimum(come, jnp.min(back, axis=1))
+    waits = numbers.jumps & (come < jnp.inf)
+    idle = jnp.where(waits, jnp.maximum(runs.now, come), runs.now + base)
     now = jnp.where(counts.sched_reqs > 0, busy, idle)
     return runs._replace(now=jnp.where(runs.live, now, runs.now))
+
+
+def _pairs(numbers: Numbers, state: State) -> Int[Array, " run"]:
+    """Of what is prefilled; see `clock.pairs`. 0 where no clock asks."""
+
+    def counted() -> Int[Array, " run"]:
+        slots = state.slots
+        tokens = jnp.where(slots.alive & ~decoding(slots), slots.tokens, 0).astype(jnp.int64)
+        twice = tokens * (2 * slots.computed.astype(jnp.int64) + tokens + 1)
+        return total(twice // 2, jnp.int64)
+
+    asked = jnp.any(numbers.clock[:, 3] > 0)
+    return lax.cond(asked, counted, lambda: jnp.zeros(numbers.requests.shape, jnp.int64))

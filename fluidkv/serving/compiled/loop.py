@@ -8,12 +8,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled import copies, queue
 from fluidkv.serving.compiled.admit import Admitted, admit, could_enter
 from fluidkv.serving.compiled.evict import evict
 from fluidkv.serving.compiled.execute import Executed, arrive, execute
 from fluidkv.serving.compiled.granting import end_grants
-from fluidkv.serving.compiled.state import Choices, Numbers, Runs, State, Table, decoding, missing
+from fluidkv.serving.compiled.state import Choices, Numbers, Runs, State, Table, asks, decoding
 from fluidkv.serving.compiled.victims import within_budget
 from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.reference import COUNTS
@@ -86,7 +86,7 @@ def iterate(
     """One iteration of every live run: the state, its counts, and whether slots ran out."""
     running_in = state.runs.running
     state = state._replace(runs=arrive(numbers, table, state.runs))
-    live = state.runs.live
+    state, live = copies.land(state), state.runs.live
     if choices.prefill_alone:
         state, admitted, prefills = _prefill(choices, numbers, table, state)
         unlimited = numbers._replace(budget=jnp.full_like(numbers.budget, UNLIMITED))
@@ -103,9 +103,10 @@ def iterate(
         state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, may_admit)
     scheduled = state.runs
     waiting = queue.waiting(state.queue, scheduled.arrived)
+    state, copied = copies.go(numbers, state)
     state, executed = execute(numbers, table, state)
     state = state._replace(runs=_ended(choices, numbers, table, state))
-    counts = _counts(running_in, scheduled, waiting, ended + evictions, admitted, executed)
+    counts = _counts(running_in, scheduled, waiting, ended + evictions, admitted, executed, copied)
     counts = jnp.where(live[:, None], counts, 0).astype(jnp.int64)
     return state, counts, admitted.overflow
 
@@ -115,12 +116,13 @@ def _prefill(
 ) -> tuple[State, Admitted, Bool[Array, " run"]]:
     """Prefills go on and new ones come; which runs have any, and do nothing else."""
     slots = state.slots
-    ask = jnp.where(slots.alive & ~decoding(slots), missing(slots), 0)
+    ask = jnp.where(decoding(slots), 0, asks(slots))
     tokens, asked = within_budget(ask, numbers.budget)
     state = state._replace(slots=slots._replace(tokens=tokens))
     everyone = jnp.ones_like(state.runs.live)
     state, admitted = admit(choices, numbers, table, state, numbers.budget - asked, everyone)
-    return state, admitted, (asked > 0) | (admitted.fresh + admitted.resumed > 0)
+    prefilling = state.slots.alive & (state.slots.tokens > 0)
+    return state, admitted, jnp.any(prefilling, axis=1)
 
 
 def _ended(choices: Choices, numbers: Numbers, table: Table, state: State) -> Runs:
@@ -140,7 +142,9 @@ def _counts(
     evictions: Int[Array, " run"],
     admitted: Admitted,
     executed: Executed,
+    copied: Int[Array, " run"],
 ) -> Int[Array, "run count"]:
     """Ordered as `reference.COUNTS`."""
     before = (running_in, scheduled.running, waiting, scheduled.used)
-    return jnp.stack([*before, evictions, admitted.fresh, admitted.resumed, *executed], axis=1)
+    entered = (admitted.fresh, admitted.resumed)
+    return jnp.stack([*before, evictions, *entered, *executed, copied], axis=1)

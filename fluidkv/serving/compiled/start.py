@@ -12,6 +12,7 @@ from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.queue import AWAY, NEVER_RAN
 from fluidkv.serving.compiled.state import (
     Choices,
+    Copies,
     Line,
     Merits,
     Numbers,
@@ -24,7 +25,16 @@ from fluidkv.serving.compiled.state import (
     Times,
 )
 from fluidkv.serving.limits import UNLIMITED
-from fluidkv.serving.rules import Allocation, EngineRules, Growth, Guard, Keeps, Requeue, Victim
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Growth,
+    Guard,
+    Keeps,
+    Requeue,
+    Restore,
+    Victim,
+)
 
 
 def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers:
@@ -47,6 +57,10 @@ def numbers_of(rules: EngineRules, arrays: RunArrays, *, jumps: bool) -> Numbers
         one_free=jnp.array(rules.growth is Growth.ONE_FREE),
         always_guarded=jnp.array(rules.guard is Guard.ALWAYS),
         admits_after_eviction=jnp.array(rules.admits_after_eviction),
+        copying=jnp.asarray(arrays.copying, jnp.float64),
+        pool=_int32(arrays.pool),
+        sweet_spot=_int32(arrays.sweet_spot * (rules.restore is Restore.CHEAPER)),
+        shared=jnp.asarray(arrays.shared),
         evicts_itself=jnp.array(rules.allocation.evicts_itself),
         doubles=jnp.array(rules.allocation is Allocation.ESTIMATE_THEN_DOUBLE),
         more_outputs=jnp.asarray(arrays.more_outputs, jnp.int64),
@@ -124,6 +138,7 @@ def state_of(
         lambda column: column[:, :slots], _merits(rules, arrays, max(size, slots))
     )
     by_estimate = rules.allocation is not Allocation.BY_BLOCK
+    swaps = rules.restore is not Restore.RECOMPUTE
     return State(
         Runs(
             live=jnp.asarray(arrays.requests > 0),
@@ -148,13 +163,26 @@ def state_of(
             computed=_int32(computed),
             blocks=_int32(blocks),
             tokens=jnp.zeros((runs, slots), jnp.int32),
+            ready=jnp.zeros((runs, slots)) if swaps else None,
             progress=_progress(
-                outputs, computed, estimated if by_estimate else None, since, none, keep_requests
+                outputs,
+                computed,
+                estimated if by_estimate else None,
+                since,
+                none,
+                keep_requests,
+                swaps,
             ),
         ),
         _queue(rules, arrays, running, size),
-        _empty_store(runs, size, _estimated(arrays) if by_estimate else None, keep_requests),
+        _empty_store(runs, size, _estimated(arrays) if by_estimate else None, keep_requests, swaps),
+        _no_copies(runs) if swaps else None,
     )
+
+
+def _no_copies(runs: int) -> Copies:
+    none, wide = jnp.zeros(runs, jnp.int32), jnp.zeros(runs, jnp.int64)
+    return Copies(jnp.zeros(runs, jnp.float64), held=wide, out=wide, leaving=none, longest=none)
 
 
 def _queue(
@@ -197,12 +225,12 @@ def _held(
 
 
 def _empty_store(
-    runs: int, size: int, estimated: np.ndarray | None, keep_requests: bool
+    runs: int, size: int, estimated: np.ndarray | None, keep_requests: bool, swaps: bool
 ) -> Progress:
     zero, never = np.zeros((runs, size)), np.full((runs, size), np.nan)
     if estimated is not None:
         estimated = filled_up(estimated, 1, size, 1)
-    return _progress(zero, zero, estimated, never, zero, keep_requests)
+    return _progress(zero, zero, estimated, never, zero, keep_requests, swaps)
 
 
 def _progress(
@@ -212,14 +240,18 @@ def _progress(
     since: np.ndarray,
     none: np.ndarray,
     keep: bool,
+    swaps: bool,
 ) -> Progress:
     times = Times(
         *(jnp.asarray(since, jnp.float64) for _ in range(3)),
         gap=jnp.asarray(none, jnp.float64),
         evictions=_int32(none),
+        halted=jnp.asarray(none, jnp.float64),
+        since=jnp.full(none.shape, jnp.nan),
     )
+    kept = _int32(none) if swaps else None
     given = None if estimated is None else _int32(estimated)
-    return Progress(_int32(outputs), _int32(highest), given, times if keep else None)
+    return Progress(_int32(outputs), _int32(highest), kept, given, times if keep else None)
 
 
 def with_slots(state: State, slots: int) -> State:
@@ -248,7 +280,7 @@ def requests_of(arrays: RunArrays, state: State) -> RequestTimes:
     stored, held = store.times, slots.progress.times
     if stored is None or held is None:
         raise ValueError("a run without times has no records of requests")
-    admitted, first, last, gap, evictions = map(merged, stored, held)
+    admitted, first, last, gap, evictions, halted, _ = map(merged, stored, held)
     real = np.arange(size) < arrays.requests[:, None]
     finished = real & (outputs == arrays.output_length)
     arrived = np.asarray(state.runs.arrived)
@@ -262,6 +294,7 @@ def requests_of(arrays: RunArrays, state: State) -> RequestTimes:
         evictions=evictions.astype(np.int64),
         outputs=outputs,
         finished=finished,
+        halted=np.where(real, halted, np.nan),
     )
 
 

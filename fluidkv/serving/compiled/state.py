@@ -23,7 +23,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.rules import Allocation, EngineRules, Gate, RatioReset, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, RatioReset, Restore, Victim
 
 
 class Choices(NamedTuple):
@@ -33,6 +33,7 @@ class Choices(NamedTuple):
     gate: Gate
     prefill_alone: bool
     newcomers_first: bool
+    swaps: bool
     by_estimate: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
     in_turn: bool  # only where it matters
@@ -41,7 +42,8 @@ class Choices(NamedTuple):
     def of(cls, rules: EngineRules) -> "Choices":
         reset = rules.ratio.reset if rules.gate is Gate.RATIO else None
         by_estimate = rules.allocation is not Allocation.BY_BLOCK
-        order = rules.prefill_alone, rules.newcomers_first, by_estimate
+        swaps = rules.restore is not Restore.RECOMPUTE
+        order = rules.prefill_alone, rules.newcomers_first, swaps, by_estimate
         in_turn = rules.in_turn and rules.victim is not Victim.LAST_ADMITTED
         return cls(rules.victim, rules.gate, *order, reset, in_turn)
 
@@ -63,13 +65,17 @@ class Numbers(NamedTuple):
     rate: Int[Array, " run"]  # numerator, 0: no limit; int64
     rate_unit: Int[Array, " run"]  # denominator; int64
     clients: Int[Array, " run"]
-    clock: Float[Array, "run 3"]
+    clock: Float[Array, "run 4"]
     jumps: Bool[Array, ""]
     reserved_tokens: Int[Array, ""]
     keeps_outputs: Bool[Array, ""]
     one_free: Bool[Array, ""]
     always_guarded: Bool[Array, ""]
     admits_after_eviction: Bool[Array, ""]
+    copying: Float[Array, "run 2"]  # time of a token, and of a copy besides
+    pool: Int[Array, " run"]  # tokens that the host holds
+    sweet_spot: Int[Array, " run"]  # only who holds more is swapped
+    shared: Bool[Array, " run"]  # one copy after the other
     evicts_itself: Bool[Array, ""]  # who outgrows what it was given
     doubles: Bool[Array, ""]  # what it is given then; else `more_outputs`
     more_outputs: Int[Array, " run"]  # int64
@@ -104,6 +110,8 @@ class Times(NamedTuple):
     last: Array
     gap: Array
     evictions: Array
+    halted: Array
+    since: Array  # of a halt that goes on
 
 
 class Progress(NamedTuple):
@@ -111,6 +119,7 @@ class Progress(NamedTuple):
 
     outputs: Array
     highest: Array
+    kept: Array | None  # tokens in the host's memory; None where nobody swaps
     estimated: Array | None  # outputs that memory is given for; None where it is given by block
     times: Times | None
 
@@ -131,6 +140,7 @@ class Slots(NamedTuple):
     computed: Int[Array, "run slot"]
     blocks: Int[Array, "run slot"]
     tokens: Int[Array, "run slot"]  # to compute in this iteration
+    ready: Float[Array, "run slot"] | None  # end of its copy in; infinite: not queued yet
     progress: Progress
 
 
@@ -174,11 +184,22 @@ class Runs(NamedTuple):
     ratio: Int[Array, " run"]  # new-token ratio over SCALE; int64
 
 
+class Copies(NamedTuple):
+    """The host's memory and the bus; of the copies out of an iteration what its start waits for."""
+
+    free_at: Float[Array, " run"]  # end of the last copy
+    held: Int[Array, " run"]  # tokens in the host; int64
+    out: Int[Array, " run"]  # tokens of all; int64
+    leaving: Int[Array, " run"]  # how many copies
+    longest: Int[Array, " run"]  # of one
+
+
 class State(NamedTuple):
     runs: Runs
     slots: Slots
     queue: Queue
     store: Progress  # (run, request)
+    copies: Copies | None = None  # None where nobody swaps
 
 
 def pick(values, index: Int[Array, "run some"]):
@@ -230,6 +251,18 @@ def positions(slots: Slots) -> Int[Array, "1 slot"]:
 def missing(slots: Slots) -> Int[Array, "run slot"]:
     """Tokens that a request lacks before its next output; meaningless in holes."""
     return slots.input + slots.progress.outputs - slots.computed
+
+
+def coming_back(slots: Slots) -> Bool[Array, "run slot"]:
+    """Its cache is not there yet."""
+    if slots.progress.kept is None:
+        return jnp.zeros_like(slots.alive)
+    return slots.alive & (slots.progress.kept > 0)
+
+
+def asks(slots: Slots) -> Int[Array, "run slot"]:
+    """Tokens that a running request would compute next; 0 in holes."""
+    return jnp.where(slots.alive & ~coming_back(slots), missing(slots), 0)
 
 
 def decoding(slots: Slots) -> Bool[Array, "run slot"]:

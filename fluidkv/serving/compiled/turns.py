@@ -19,10 +19,10 @@ from fluidkv.serving.compiled.state import (
     State,
     before,
     blocks_of,
-    missing,
     positions,
     total,
 )
+from fluidkv.serving.compiled.state import asks as wanted
 from fluidkv.serving.compiled.victims import Demand, requeue, short_of, within_budget
 from fluidkv.serving.rules import Victim
 
@@ -99,7 +99,7 @@ def _handed_on(
     upto = alive & (positions(slots) <= asks)
     kept = jnp.where(upto, was.tokens, 0)
     left = numbers.budget - total(kept)
-    behind = jnp.where(alive & ~upto, missing(slots), 0)
+    behind = jnp.where(alive & ~upto, wanted(slots), 0)
     more, _ = within_budget(behind, jnp.where(over, 0, left))
     tokens = kept + more
     grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))

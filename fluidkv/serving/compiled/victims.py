@@ -15,18 +15,19 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
-from fluidkv.serving.compiled import queue
+from fluidkv.serving.compiled import copies, queue
 from fluidkv.serving.compiled.keys import GONE, key, lowest
 from fluidkv.serving.compiled.state import (
     Numbers,
     Progress,
     Slots,
     State,
+    Times,
+    asks,
     before,
     blocks_of,
-    missing,
     pick,
     positions,
     put,
@@ -63,7 +64,7 @@ def within_budget(
 
 
 def demand_of(numbers: Numbers, slots: Slots, alive: Bool[Array, "run slot"]) -> Demand:
-    tokens, asked = within_budget(jnp.where(alive, missing(slots), 0), numbers.budget)
+    tokens, asked = within_budget(jnp.where(alive, asks(slots), 0), numbers.budget)
     grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))
     need = jnp.where(alive, jnp.where(tokens > 0, grown, slots.blocks), 0)
     return Demand(alive, tokens, need, asked, total(need))
@@ -96,21 +97,16 @@ def from_the_end(
         state, runs & doubtful, end, end, demand.asked, demand.needed, jnp.zeros_like(end)
     )
 
+    free = _to_stay_free(numbers, state.slots, demand)
+
     def look(search: _Search) -> _Search:
-        slots = search.state.slots
         index = search.end[:, None] - 1 - jnp.arange(_WINDOW, dtype=jnp.int32)[None]
         inside = index >= 0
         index = jnp.maximum(index, 0)
-        alive, asks, needs, holds = pick((demand.alive, tokens, need, slots.blocks), index)
+        alive, asked, needs, spare = pick((demand.alive, tokens, need, free), index)
         alive &= inside & search.going[:, None]
         needs = jnp.where(alive, needs, 0)
-        # The list that ends with this request: does it fit? With one block to stay free, the last
-        # who asks must see it: a block that it takes is one that it saw.
-        last_growth = jnp.where(
-            asks > 0, needs - holds, _growth_of_the_last(slots, demand)[:, None]
-        )
-        watchful = numbers.one_free & (demand.asked > 0)[:, None]
-        spare = jnp.where(watchful, jnp.maximum(1 - last_growth, 0), 0)
+        # The list that ends with this request: does it fit?
         listed = search.needed[:, None] - before(needs)
         goes = alive & (listed + spare > numbers.blocks[:, None])
         found = jnp.any(alive & ~goes, axis=1)
@@ -118,7 +114,7 @@ def from_the_end(
             going=search.going & ~found & (search.end > _WINDOW),
             end=search.end - _WINDOW,
             cut=jnp.minimum(search.cut, jnp.min(jnp.where(goes, index, search.cut[:, None]), 1)),
-            asked=search.asked - total(jnp.where(goes, asks, 0)),
+            asked=search.asked - total(jnp.where(goes, asked, 0)),
             needed=search.needed - total(jnp.where(goes, needs, 0)),
             evictions=search.evictions + total(goes),
         )
@@ -131,6 +127,21 @@ def from_the_end(
         Demand(alive, tokens, need, search.asked, search.needed),
         search.evictions,
     )
+
+
+def _to_stay_free(numbers: Numbers, slots: Slots, demand: Demand) -> Int[Array, "run slot"]:
+    """Beside the list that ends with each slot, where one block must stay free.
+
+    The last who asks must see it: a block that it takes is one that it saw. Behind it may stand
+    those who ask for nothing.
+    """
+
+    def seen() -> Int[Array, "run slot"]:
+        last = lax.cummax(jnp.where(demand.tokens > 0, positions(slots), -1), axis=1)
+        growth = pick(demand.need - slots.blocks, jnp.maximum(last, 0))
+        return jnp.where(last >= 0, jnp.maximum(1 - growth, 0), 0)
+
+    return lax.cond(numbers.one_free, seen, lambda: jnp.zeros_like(demand.need))
 
 
 def _growth_of_the_last(slots: Slots, demand: Demand) -> Int[Array, " run"]:
@@ -156,7 +167,7 @@ def one_by_one(
     slots = state.slots
     place = positions(slots)
     # Whether a victim changes more than its own part of the sums.
-    asked = total(jnp.where(demand.alive, missing(slots), 0), jnp.int64)
+    asked = total(jnp.where(demand.alive, asks(slots), 0), jnp.int64)
     careful = numbers.one_free | jnp.any(asked > numbers.budget.astype(jnp.int64))
 
     def evict_one(round: _Round) -> _Round:
@@ -222,10 +233,19 @@ def requeue(
     progress: Progress = pick(state.slots.progress, index)
     progress = progress._replace(outputs=jnp.where(numbers.keeps_outputs, progress.outputs, 0))
     if progress.times is not None:
-        evictions = progress.times.evictions + 1
-        progress = progress._replace(times=progress.times._replace(evictions=evictions))
+        progress = progress._replace(times=_halted(progress.times, state.runs.now[:, None]))
     size = state.queue.ring.shape[1]
+    if state.copies is not None:
+        cached = pick(state.slots.computed, index)
+        kept, sent = copies.leave(numbers, state.copies, progress, cached, goes)
+        state, progress = state._replace(copies=sent), progress._replace(kept=kept)
     return state._replace(
         store=put(state.store, jnp.where(goes, request, size), progress),
         queue=queue.join(state.queue, state.runs.arrived, request, goes),
     )
+
+
+def _halted(times: Times, now: Float[Array, "run 1"]) -> Times:
+    """One more eviction; a halt that goes on began earlier."""
+    since = jnp.where(jnp.isnan(times.since), now, times.since)
+    return times._replace(evictions=times.evictions + 1, since=since)

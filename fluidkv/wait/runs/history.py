@@ -75,6 +75,7 @@ def times_of(requests: Requests, segments: list[Segment], schedule: Schedule) ->
         evictions=np.zeros(size, np.int64),
         outputs=np.zeros(size, np.int64),
         finished=np.zeros(size, bool),
+        halted=np.zeros(size),
     )
     for index, segment in enumerate(segments):
         at = np.flatnonzero(schedule.ran[:, index])

@@ -65,6 +65,8 @@ class Prompt:
     first_token_at: float | None = None
     last_token_at: float | None = None
     longest_gap: float = 0.0  # between two tokens that its client sees
+    halted: float = 0.0  # from evictions to the next new token
+    halted_since: float | None = None
     finished: bool = False
 
     @property
@@ -211,6 +213,8 @@ class WaitEngine:
             victim = self.inside.pop()
             victim.stage = 0
             victim.evictions += 1
+            if victim.halted_since is None:
+                victim.halted_since = self.now
             self.lost += 1
             self.waiting.append(victim)
             if victim in batch:
@@ -273,6 +277,9 @@ class WaitEngine:
         else:
             prompt.longest_gap = max(prompt.longest_gap, self.now - prompt.last_token_at)
         prompt.last_token_at = self.now
+        if prompt.halted_since is not None:
+            prompt.halted += self.now - prompt.halted_since
+            prompt.halted_since = None
         return True
 
 
@@ -284,8 +291,9 @@ def check_run(
     Raises:
         InputError: as `WaitEngine`.
     """
-    if clock.per_prefill_token:
-        raise InputError("per_prefill_token", clock.per_prefill_token, "0: WAIT's clock has none")
+    for name in ("per_prefill_token", "per_prefill_pair"):
+        if getattr(clock, name):
+            raise InputError(name, getattr(clock, name), "0: WAIT's clock has none")
     if isinstance(policy, Wait):
         types = int(requests.class_index.max()) + 1
         if requests.class_index.min() < 0 or types > len(policy.thresholds):

@@ -22,7 +22,7 @@ def one(inputs: np.ndarray, outputs: np.ndarray, *, blocks: int, block_size: int
         budget=np.array([UNLIMITED]),
         rate=np.array([[0, 1]]),
         clients=np.array([0]),
-        clock=np.array([[1.0, 0.0, 0.0]]),
+        clock=np.array([[1.0, 0.0, 0.0, 0.0]]),
         start=np.zeros((1, 0), np.int64),
         **unasked(outputs[None]),
     )
@@ -65,7 +65,7 @@ def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
         budget=rng.choice([UNLIMITED, 40], runs),
         rate=np.array([(0, 1), (3, 2)])[rng.integers(0, 2, runs)],
         clients=rng.choice([0, 0, 25], runs),
-        clock=rng.uniform(0.1, 1.0, (runs, 3)),
+        clock=rng.uniform(0.1, 1.0, (runs, 4)),
         start=np.zeros((runs, 0), np.int64),
         **unasked(outputs) | {"estimated": rng.integers(1, 14, (runs, size))},
     )

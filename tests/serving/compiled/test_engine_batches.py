@@ -7,6 +7,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson
+from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled import engine as compiled
@@ -23,18 +24,26 @@ from fluidkv.workload import RequestClass, Workload
 from tests.serving.compiled.engine_runs import assert_equal, crowds, one, only, row
 
 
-def test_a_batch_is_its_runs_one_by_one():
-    arrays = crowds(5)
+def test_a_run_is_the_same_whoever_runs_beside_it():
+    """In another place, beside others. One alone is compared with the literal engine below."""
+    arrays, others = crowds(5), crowds(9)
     together = run_engine(VLLM, arrays, jumps=True, iterations=2000)
     assert len(set(together.iterations.tolist())) > 1
-    for run in range(8):
-        alone = run_engine(VLLM, row(arrays, run), jumps=True, iterations=2000)
-        windows = alone.time.shape[1]
-        assert (together.counts[run, windows:] == 0).all()
-        assert np.isnan(together.time[run, windows:]).all()
-        mine = only(together, run)
-        mine = mine._replace(counts=mine.counts[:, :windows], time=mine.time[:, :windows])
-        assert_equal(mine, alone)
+    for first in (0, 1):
+        mixed = [arrays, others] if first == 0 else [others, arrays]
+        rows = [row(mixed[place % 2], place) for place in range(8)]
+        again = RunArrays(*(np.concatenate(column) for column in zip(*reversed(rows), strict=True)))
+        found = run_engine(VLLM, again, jumps=True, iterations=2000)
+        for run in range(first, 8, 2):
+            assert_equal(_until_its_end(only(found, 7 - run)), _until_its_end(only(together, run)))
+
+
+def _until_its_end(records: RunRecords) -> RunRecords:
+    """Without the rows after it, which are empty."""
+    [end] = records.iterations
+    assert (records.counts[:, end:] == 0).all()
+    assert np.isnan(records.time[:, end:]).all()
+    return records._replace(counts=records.counts[:, :end], time=records.time[:, :end])
 
 
 @pytest.mark.parametrize("every", [3, 50, 10**6])

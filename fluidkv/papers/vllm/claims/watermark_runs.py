@@ -12,6 +12,7 @@ the lengths alone. So runs are made once, in iterations, and a clock is laid ove
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -61,9 +62,13 @@ def drawn(seed: int = 0) -> Requests:
     return bench_requests(PROMPTS, INPUT, OUTPUT, range_ratio=RATIO, seed=seed)
 
 
-def limits(watermark: float = 0.0, **caps) -> Limits:
+def limits(watermark: float = 0.0, **caps: Any) -> Limits:
     """The benchmark's server, with one setting changed."""
-    settings = {"max_num_seqs": SEQUENCES, "max_num_batched_tokens": BUDGET} | caps
+    settings: dict[str, Any] = {
+        "max_num_seqs": SEQUENCES,
+        "max_num_batched_tokens": BUDGET,
+        **caps,
+    }
     return Limits(CAPACITY, BLOCK_SIZE, watermark=watermark, **settings)
 
 

@@ -328,7 +328,7 @@ class FastSglang:
             happened.aborted[-1].aborted = True
         self.ratio.estimate(left)
         for request in happened.retracted:
-            request.evictions += 1
+            request.halt(self.now)
         self.waiting.extend(happened.retracted)
 
     def _release(self, request: Request) -> None:

@@ -268,7 +268,7 @@ class SglangEngine:
         self.decoding.requests = left
         self.ratio.estimate(left)
         for request in happened.retracted:
-            request.evictions += 1
+            request.halt(self.now)
         self.waiting.extend(happened.retracted)
 
     def _release(self, request: Request, left: int) -> None:

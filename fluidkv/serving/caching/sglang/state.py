@@ -32,6 +32,8 @@ class Request:
     first_token_at: float | None = None
     last_token_at: float | None = None
     longest_gap: float = 0.0
+    halted: float = 0.0  # from evictions to the next output
+    halted_since: float | None = None
     finished: bool = False
     aborted: bool = False
 
@@ -64,6 +66,15 @@ class Request:
         else:
             self.longest_gap = max(self.longest_gap, now - self.last_token_at)
         self.last_token_at = now
+        if self.halted_since is not None:
+            self.halted += now - self.halted_since
+            self.halted_since = None
+
+    def halt(self, now: float) -> None:
+        """It is retracted."""
+        self.evictions += 1
+        if self.halted_since is None:
+            self.halted_since = now
 
     def content(self, tokens: int) -> Content:
         """The first of its prompt and outputs."""

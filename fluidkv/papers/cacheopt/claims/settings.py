@@ -1,0 +1,285 @@
+"""CacheOPT, Table 1 and sections 2.1 to 2.3: printed numbers and words held against each other.
+
+What a device can serve at best is arithmetic on the model's shape and the device's data sheet; that
+the experiments ran on such a device, one for each copy of OPT-13B, is printed.
+"""
+
+import numpy as np
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import verdict
+from fluidkv.papers.cacheopt.instances import opt_13b, table_1
+from fluidkv.papers.cacheopt.instances.table_1 import TABLE_1, number
+from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.verdict import Evidence, Verdict
+
+CLAIMS = statements(origin=Origin.READING)
+
+_ROOFLINE = "Table 1, and the peaks of an A100 with 80 GB"
+
+
+@CLAIMS.claim(
+    "section-2-1.machine",
+    "section 2.1",
+    "Each GPU of a p4d.24xlarge instance has 80 GB of memory.",
+    expected=Verdict.FAILS,
+    checked="the vendor's list of instances",
+)
+def _machine() -> Outcome:
+    listed, printed = opt_13b.P4D_BYTES, opt_13b.MEMORY_BYTES
+    left = [opt_13b.cache_tokens(size) for size in (listed, printed)]
+    return Outcome(
+        verdict(listed == printed),
+        Evidence.EXACT,
+        ours=f"{listed / 2**30:.0f} GB, which leave {left[0]:,} tokens of cache; p4de has 80",
+        paper=f"{printed / 2**30:.0f} GB, which leave {left[1]:,}",
+        note="Which of the two was used decides by a factor of four how scarce memory is.",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-1.hours",
+    "Table 1 and section 2.1",
+    "At its mean rate the requests of a trace last for the three hours of the OPT-13B experiments.",
+    expected=Verdict.FAILS,
+    kind="table",
+)
+def _hours() -> Outcome:
+    hours = {name: number(row.requests) / number(row.rate) / 3600 for name, row in TABLE_1.items()}
+    short = [name for name, value in hours.items() if value < table_1.HOURS["OPT-13B"]]
+    return Outcome(
+        verdict(not short),
+        Evidence.EXACT,
+        ours=", ".join(f"{name} {value:.2f} h" for name, value in hours.items()),
+        paper=f"{table_1.HOURS['OPT-13B']} hours",
+        note="Traces may have been repeated, or rates lower; neither is said. One hour, for "
+        "OPT-175B, is longer than Alpaca and ShareGPT last, too.",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-1.positions",
+    "Table 1 and section 2.1",
+    "With prompts divided into 2048 tokens, prompts and outputs fit the 2048 positions of OPT.",
+    expected=Verdict.FAILS,
+    kind="table",
+)
+def _positions() -> Outcome:
+    most = {
+        name: min(number(row.input.most), table_1.PROMPT_PIECE if name == "bookcorpus" else 10**9)
+        for name, row in TABLE_1.items()
+    }
+    longest = {name: most[name] + number(TABLE_1[name].output.least) for name in most}
+    return Outcome(
+        verdict(all(value <= opt_13b.POSITIONS for value in longest.values())),
+        Evidence.EXACT,
+        ours="the longest prompt and the shortest output: "
+        + ", ".join(f"{name} {value:.0f}" for name, value in longest.items()),
+        paper='"to meet the requirements of the LLM models"',
+        note="Prompts of the other two traces are longer still; their cutting is not mentioned.",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-5.sweet-spot",
+    "Table 1 and section 2.5",
+    "Each trace has sequences above the sweet spot of 4000 tokens, which are swapped.",
+    expected=Verdict.FAILS,
+    kind="table",
+)
+def _sweet_spot() -> Outcome:
+    longest = {
+        name: (table_1.PROMPT_PIECE if name == "bookcorpus" else number(row.input.most))
+        + number(row.output.most)
+        for name, row in TABLE_1.items()
+    }
+    return Outcome(
+        verdict(all(value > table_1.SWEET_SPOT for value in longest.values())),
+        Evidence.EXACT,
+        ours=", ".join(f"{name} at most {value:.0f}" for name, value in longest.items()),
+        paper="without the choice between the two, tail TTFT is 28 % higher (section 5.2)",
+        note="The longest prompt with the longest output; where neither passes 4000 tokens, to "
+        "choose is to compute again, which is the variant without the choice.",
+    )
+
+
+@CLAIMS.claim(
+    "table-1.rate.sharegpt",
+    "Table 1 and section 2.1",
+    "One A100 can serve OPT-13B at 28 requests/s of ShareGPT, whatever manages its memory.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.FLOAT,
+    checked=f"{_ROOFLINE}; every coupling of inputs and outputs",
+)
+def _sharegpt() -> Outcome:
+    """Whatever the lengths beside their means and bounds, since the least demand is taken."""
+    least = _least_held(TABLE_1["sharegpt"])
+    rate = number(TABLE_1["sharegpt"].rate)
+    most = opt_13b.most_held_per_s(opt_13b.ALL_OF_IT)
+    return Outcome(
+        verdict(rate * least <= most),
+        Evidence.FLOAT,
+        ours=f"at most {most / least:.1f}/s; {most / _held('sharegpt'):.1f}/s if inputs and "
+        "outputs are independent and of greatest entropy, without prompts",
+        paper="28/s",
+        note="Each output reads the cache of all tokens before it. A memory full of cache, all of "
+        "it and all weights read once an iteration at 2.039 TB/s, prompts free of charge: "
+        "so the queue grows throughout, and waiting is as long as the experiment.",
+    )
+
+
+@CLAIMS.claim(
+    "table-1.rate.bookcorpus",
+    "Table 1 and section 2.1",
+    "One A100 can serve OPT-13B at 1.2 requests/s of BookCorpus, with independent lengths.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.FLOAT,
+    checked=f"{_ROOFLINE}; lengths of greatest entropy",
+)
+def _bookcorpus() -> Outcome:
+    rate = number(TABLE_1["bookcorpus"].rate)
+    load = rate / _capacity("bookcorpus")
+    return Outcome(
+        verdict(load <= 1),
+        Evidence.FLOAT,
+        ours=f"{load:.2f} of what it can serve at best",
+        paper="1.2/s",
+        note="If 1.2/s are whole prompts. In pieces of 2048 tokens, each with an output of its own "
+        "and at 1.2 pieces/s, it is less.",
+    )
+
+
+@CLAIMS.claim(
+    "figure-4.full.alpaca",
+    "Table 1 and Figure 4",
+    "At 32 requests/s of Alpaca all systems fully allocate the KV cache.",
+    expected=Verdict.FAILS,
+    evidence=Evidence.FLOAT,
+    checked=f"{_ROOFLINE}; iterations up to five times as long as they need to be",
+)
+def _alpaca() -> Outcome:
+    """Little's law: as many run at once as tokens come out in one iteration.
+
+    An iteration of T seconds is s (d0 + d1 x running + d2 x prompts in it), and both of the latter
+    are in proportion to T: of a request half of the outputs are held on average, or fewer.
+    """
+    row, slower, padding = TABLE_1["alpaca"], 5, table_1.PADDING["rlp"]
+    inputs, outputs, rate = number(row.input.mean), number(row.output.mean), number(row.rate)
+    reads = _held("alpaca") * rate * opt_13b.PER_KV_TOKEN_S
+    prompts = inputs * rate * opt_13b.PER_PROMPT_TOKEN_S
+    granted = inputs + outputs + padding + opt_13b.BLOCK_SIZE  # and the rest of a block
+
+    def running(slower: float) -> float:
+        return rate * outputs * slower * opt_13b.BASE_S / (1 - slower * (reads + prompts))
+
+    shares = [running(s) * granted / opt_13b.CAPACITY for s in (1, slower)]
+    return Outcome(
+        verdict(shares[1] >= 1),
+        Evidence.FLOAT,
+        ours=f"{100 * shares[0]:.0f} % at the roofline, {100 * shares[1]:.0f} % at {slower} times "
+        f"its durations, with RLP's padding of {padding}",
+        paper="all systems fully allocate the KVC",
+        note=f"{running(1):.0f} and {running(slower):.0f} requests run at once. The figure is of "
+        "means over the three traces, and does not say of which rate.",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-2.padding-and-bucket",
+    "section 2.2",
+    "S3 adds a padding of 100 tokens, and RLP has buckets of 50.",
+    expected=Verdict.FAILS,
+    origin=Origin.PRINTED,
+)
+def _exchanged() -> Outcome:
+    same = (table_1.PADDING_2_2, table_1.BUCKET_2_2) == (table_1.PADDING, table_1.BUCKET)
+    return Outcome(
+        verdict(same),
+        Evidence.EXACT,
+        ours="section 2.1: RLP always adds 100, S3 takes the upper bound of a bucket of 50",
+        paper="S3 adds 100-token padding while RLP's bucket size is 50",
+        note="The two names are exchanged; the sentence that it explains needs them as in 2.1 "
+        "(section-2-2.padding-and-bucket.back).",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-2.padding-and-bucket.back",
+    "section 2.2",
+    "With the two exchanged back, S3 gives less memory than RLP to each request that is predicted "
+    "right.",
+    checked="all outputs of 1 to 1041 tokens",
+)
+def _back() -> Outcome:
+    outputs = np.arange(1, int(number(TABLE_1["bookcorpus"].output.most)) + 1)
+    width = table_1.BUCKET["s3"]
+    over = -(-outputs // width) * width - outputs
+    return Outcome(
+        verdict(bool(over.max() < table_1.PADDING["rlp"])),
+        Evidence.EXACT,
+        ours=f"{over.min()} to {over.max()} tokens over, {over.mean():.1f} in the mean; RLP 100",
+        paper="S3 adds 12 to 17 % more requests to the batch per iteration",
+    )
+
+
+@CLAIMS.claim(
+    "section-2-3.concave",
+    "section 2.3",
+    "A pattern that first falls and then rises can be concave.",
+    expected=Verdict.FAILS,
+    checked="all sequences of 3 to 6 values from 0 to 3 that fall and then rise",
+)
+def _concave() -> Outcome:
+    """It has three values in a row, not all equal, of which the middle is least."""
+    concave = count = 0
+    for size in range(3, 7):
+        for values in np.ndindex(*[4] * size):
+            steps = np.diff(values)
+            falls = np.flatnonzero(steps < 0)
+            rises = np.flatnonzero(steps > 0)
+            if falls.size and rises.size and falls.max() < rises.min():
+                count += 1
+                concave += bool((np.diff(steps) <= 0).all())
+    return Outcome(
+        verdict(concave > 0),
+        Evidence.EXACT,
+        ours=f"none of {count}: convex is meant, or quasi-convex",
+        paper='"a concave pattern, initially decreasing [...] and then increasing"',
+        note="Some call convex functions concave up.",
+    )
+
+
+def _held(name: str) -> float:
+    """Tokens held times iterations, the mean of a request: l0 + j for its output j = 0, 1, ..."""
+    return sum(
+        float(c.share)
+        * (c.input_length * c.decode_length + c.decode_length * (c.decode_length - 1) / 2)
+        for c in table_1.workload(name).classes
+    )
+
+
+def _capacity(name: str) -> float:
+    """Requests a second at the best: prompts, and decodes at a full memory."""
+    prompt = float(table_1.workload(name).mean_input_length) * opt_13b.PER_PROMPT_TOKEN_S
+    return 1 / (_held(name) / opt_13b.most_held_per_s() + prompt)
+
+
+def _least_held(row: table_1.Trace) -> float:
+    """The least such mean over all joint lengths with the printed means and bounds.
+
+    A linear programme. In l0 the cost is linear, so only its ends matter.
+    """
+    from scipy.optimize import linprog
+
+    least, most = (int(number(text)) for text in (row.output.least, row.output.most))
+    outputs = np.tile(np.arange(least, most + 1), 2)
+    ends = [number(row.input.least), number(row.input.most)]
+    inputs = np.repeat(ends, most + 1 - least)
+    held = inputs * outputs + outputs * (outputs - 1) / 2
+    found = linprog(
+        held,
+        A_eq=np.stack([np.ones_like(inputs), inputs, outputs]),
+        b_eq=[1, number(row.input.mean), number(row.output.mean)],
+        method="highs",
+    )
+    return float(found.fun)

@@ -1,0 +1,86 @@
+"""What a bus that many share changes: copies queue, and so do computations.
+
+The paper's L_s = gamma S + delta is a copy out and a copy in, alone. Here a copy one way takes
+s = c S + d, so that alone L_s = 2 s, and three things are new.
+
+- **n victims at once.** The batch goes on when all copies out are done, n s; the k-th is back k s
+  after they may return. On average each is halted (3 n + 1) / 2 copies, of which the paper counts
+  2. Computing again shares the GPU in the same way: one after the other, (n + 1) / 2 prefills on
+  average. So what is compared with one prefill is (3 n + 1) / (n + 1) copies: 2 alone, 3 in a
+  crowd.
+- **A bus that is busy a share u of the time.** Copies of one length that come at random wait
+  u s / (2 (1 - u)) each (Pollaczek and Khinchine, M/D/1), and a way takes (2 - u) / (2 (1 - u))
+  copies.
+- **A load that it cannot carry.** v evictions a second take 2 v s of each second; at 1 the queue
+  grows without end. Computing again takes v L_r of the GPU.
+
+Latency is one thing and throughput another: while caches come back the GPU computes for others, so
+that a swap takes s of its time, the copy out, where computing again takes L_r.
+
+Source: none; the paper's model has neither a bus nor a pool (CacheOPT, section 3.5).
+"""
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.preempt.restoring.latency import LatencyFit
+from fluidkv.preempt.restoring.spots import SweetSpot, sweet_spots
+from fluidkv.runs.checks import count, real
+from fluidkv.serving.swap import Swap
+
+
+def copies_at_once(victims: int) -> float:
+    """Copies' time that stands against one prefill, where so many are evicted at once: 2 to 3."""
+    victims = count("victims", victims)
+    return (3 * victims + 1) / (victims + 1)
+
+
+def copies_beside(load: float) -> float:
+    """Copies' time out and in on a bus that is busy this share of the time, in [0, 1): 2 and up."""
+    share = real(load)
+    if not 0 <= share < 1:
+        raise InputError("load", load, "a share in [0, 1)")
+    return (2 - share) / (1 - share)
+
+
+def spots_on_a_bus(recompute: LatencyFit, swap: Swap, copies: float = 2.0) -> tuple[SweetSpot, ...]:
+    """Lengths at which so many copies take as long as computing again.
+
+    Args:
+        recompute: L_r.
+        swap: the time of a copy one way.
+        copies: out and in and what is waited for: 2 alone (the paper), `copies_at_once`,
+            `copies_beside`, or 1 where it is the GPU's time that counts.
+    """
+    return sweet_spots(recompute, _line(swap, copies))
+
+
+def one_way(swap: Swap, tokens: float) -> float:
+    """The time of a copy, in the swap's unit."""
+    return swap.per_token * tokens + swap.per_copy
+
+
+def bus_load(swap: Swap, evictions: float, tokens: float) -> float:
+    """Share of its time that a bus is busy; at 1 and above its queue grows without end.
+
+    Args:
+        evictions: swapped requests in a unit of time, each copied out and in.
+        tokens: of each.
+    """
+    return 2 * evictions * one_way(swap, tokens)
+
+
+def most_evictions(swap: Swap, tokens: float) -> float:
+    """Swapped requests in a unit of time at which the load is 1."""
+    alone = 2 * one_way(swap, tokens)
+    return 1 / alone if alone else float("inf")
+
+
+def pool_needed(evictions: float, tokens: float, away: float) -> float:
+    """Tokens in the host on average (Little's law), for requests that are away so long each."""
+    return evictions * tokens * away
+
+
+def _line(swap: Swap, copies: float) -> LatencyFit:
+    parameters = (0.0, 1.0, copies * swap.per_token, copies * swap.per_copy)
+    return LatencyFit(parameters, np.zeros((4, 4)), 0.0, 0, float("inf"))

@@ -1,0 +1,223 @@
+"""Who goes first under each rule, by hand; the queue by priority; asking in turn, as vLLM does."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving import choosing
+from fluidkv.serving.choosing import first_to_go, looseness, lot, remaining, score
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import ENGINES, SGLANG, VLLM
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.literal import run_literally
+from fluidkv.serving.progress import Request
+from fluidkv.serving.reference import Engine
+from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
+from tests.serving.compiled.engine_runs import assert_equal
+from tests.serving.strategies import batches, engine_rules
+
+
+def running(**columns: list) -> list[Request]:
+    """Requests of 3 tokens and at most 10 outputs, numbered, with what is said of them."""
+    size = len(next(iter(columns.values())))
+    made = [Request(index, 3, 10, 10, 0.0) for index in range(size)]
+    for name, values in columns.items():
+        for request, value in zip(made, values, strict=True):
+            setattr(request, name, value)
+    return made
+
+
+def goes(victim: Victim, requests: list[Request], **rules) -> int:
+    return first_to_go(replace(VLLM, victim=victim, **rules), requests, 0, 0).index
+
+
+@pytest.mark.parametrize(
+    ("victim", "columns", "expected"),
+    [
+        (Victim.LAST_ADMITTED, {"computed": [1, 9, 5]}, 2),
+        (Victim.LEAST_COMPUTED, {"computed": [7, 5, 9]}, 1),
+        (Victim.MOST_COMPUTED, {"computed": [7, 5, 9]}, 2),
+        (Victim.FEWEST_BLOCKS, {"blocks": [2, 1, 3]}, 1),
+        (Victim.MOST_BLOCKS, {"blocks": [2, 1, 3]}, 2),
+        (Victim.LONGEST_REMAINING, {"predicted": [5, 9, 8], "outputs": [0, 6, 4]}, 0),
+        (Victim.LEAST_URGENT, {"priority": [0, 2, 1]}, 1),
+        (Victim.LEAST_URGENT, {"priority": [2, 2, 1]}, 1),  # of one priority the latest to come
+        (Victim.FEWEST_OUTPUTS, {"outputs": [2, 1, 3]}, 1),
+        (Victim.LEAST_PROGRESSED, {"outputs": [2, 1, 3]}, 1),
+        (Victim.MOST_OUTPUTS, {"outputs": [2, 1, 3]}, 2),
+    ],
+)
+def test_who_goes_first(victim, columns, expected):
+    assert goes(victim, running(**columns)) == expected
+
+
+@pytest.mark.parametrize("victim", [each for each in Victim if each is not Victim.RANDOM])
+def test_of_equals_the_last_goes_and_where_vllm_reads_its_list_the_first(victim):
+    first = victim in (Victim.LEAST_COMPUTED, Victim.MOST_COMPUTED, Victim.COST_AWARE)
+    equal = running(computed=[4, 4, 4], blocks=[4, 4, 4], outputs=[2, 2, 2], predicted=[5, 5, 5])
+    assert goes(victim, equal) == (0 if first else 2)
+
+
+def test_a_request_past_its_prediction_has_nothing_left():
+    """Not less than nothing: it is as good as one of which the last output is due."""
+    past, due, one = running(predicted=[2, 5, 5], outputs=[9, 5, 4])
+    assert [remaining(each) for each in (past, due, one)] == [0, 0, 1]
+    assert goes(Victim.LONGEST_REMAINING, [past, due]) == 1
+
+
+def test_the_score_is_blocks_a_token_times_the_share_to_come():
+    """4 blocks for 8 tokens with 5 of 10 outputs: 1/4; 2 blocks for 4 tokens with 1: 9/20."""
+    late, early = running(blocks=[4, 2], outputs=[5, 1])
+    assert (score(late), score(early)) == (4 / 8 * 0.5, 2 / 4 * (1 - 1 / 10))
+    assert goes(Victim.COST_AWARE, [late, early]) == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        ({"tbt_slo": [0.3, 0.6, 0.1]}, 1),  # the loosest range
+        ({"tbt_slo": [0.3, 0.21, 0.4], "predicted": [100, 200, 127]}, 1),  # then most remaining
+        ({"predicted": [130, 200, 90], "computed": [10, 5, 1]}, 1),  # one range; fewest tokens
+        ({"predicted": [200, 130, 90], "computed": [300, 100, 1]}, 1),
+    ],
+)
+def test_the_loosest_objective_goes_then_the_longest_then_the_smallest(columns, expected):
+    assert goes(Victim.LOOSEST_OBJECTIVE, running(**columns)) == expected
+
+
+def test_ranges_of_objectives_take_their_lower_bound():
+    ranges = Ranges()
+    at = [0.01, 0.05, 0.199, 0.2, 0.5, 2.0, float("inf")]
+    assert [ranges.looseness(each) for each in at] == [0, 1, 1, 2, 3, 4, 4]
+    [made] = running(predicted=[300], computed=[128])
+    assert looseness(replace(ranges, tokens=100), made) == (4, 3, -1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "argument"),
+    [
+        ({"tbt_slo": (0.2, 0.2)}, "tbt_slo"),
+        ({"tbt_slo": (0.0, 1.0)}, "tbt_slo"),
+        ({"tbt_slo": tuple(range(1, 16))}, "tbt_slo"),
+        ({"tokens": 0}, "tokens"),
+    ],
+)
+def test_ranges_that_make_no_sense_are_refused(changed, argument):
+    with pytest.raises(InputError, match=f"^{argument}: "):
+        Ranges(**changed)
+
+
+def test_lots_are_splitmix64():
+    """The first number of that generator from seed 0, as its authors' code prints it."""
+    assert choosing._mixed(0) == 0xE220A8397B1DCDAF
+
+
+def test_anyone_goes_equally_often_and_in_any_order():
+    """6,000 draws of the first and the second of 3: 1,000 of each, give or take 5 deviations."""
+    made = running(outputs=[0, 0, 0])
+    rules = replace(VLLM, victim=Victim.RANDOM)
+    seen = Counter()
+    for iteration in range(6000):
+        first = first_to_go(rules, made, 3, iteration)
+        left = [each for each in made if each is not first]
+        seen[first.index, first_to_go(rules, left, 3, iteration).index] += 1
+    assert len(seen) == 6
+    assert all(abs(times - 1000) < 5 * (6000 * 1 / 6 * 5 / 6) ** 0.5 for times in seen.values())
+    assert len({lot(seed, 7, index) for seed in range(50) for index in range(50)}) == 2500
+
+
+# --------------------------------------------------------------------------------- by priority
+
+
+def served(rules: EngineRules, priority: list[int], *, start: tuple[int, ...], capacity: int):
+    size = len(priority)
+    requests = Requests([3] * size, [9] * size, priority=priority)
+    made = Engine(requests, rules, Limits(capacity), IterationClock.iterations())
+    made.start_with(list(start))
+    return made
+
+
+def test_who_waits_stands_by_priority_and_the_evicted_in_their_place():
+    """0, 1 and 2 run and hold 3 each of 10; all ask for one more, and 1 is the least urgent."""
+    rules = replace(VLLM, victim=Victim.LEAST_URGENT, requeue=Requeue.BY_PRIORITY)
+    made = served(rules, [1, 2, 1, 2, 1], start=(1, 1, 1), capacity=10)
+    assert made.step()["preempt"] == 1
+    assert [each.index for each in made.running] == [0, 2]
+    assert [each.index for each in made.waiting] == [4, 1, 3]
+
+
+# --------------------------------------------------------------------------------------- in turn
+
+LEAST = replace(VLLM, victim=Victim.LEAST_COMPUTED)
+
+
+@pytest.mark.parametrize(
+    ("in_turn", "computing", "used", "more"), [(True, 0, 9, 0), (False, 2, 11, 1)]
+)
+def test_one_that_goes_for_its_own_growth_ends_the_round(in_turn, computing, used, more):
+    """They hold 3, 5 and 4 of 12; the first asks, has the least computed, and goes."""
+    made = served(replace(LEAST, in_turn=in_turn), [0, 0, 0], start=(1, 3, 2), capacity=12)
+    counts = made.step()
+    assert (counts["preempt"], counts["sched_reqs"], counts["used_blocks"]) == (1, computing, used)
+    assert [each.index for each in made.waiting] == [0]
+    assert made.step()["preempt"] == more  # 5 and 4 ask for 2 of 3; 6 and 5 for 2 of 1
+
+
+@pytest.mark.parametrize(("in_turn", "expected"), [(True, {1: 2, 2: 1}), (False, {1: 3})])
+def test_a_victim_that_was_served_hands_its_tokens_to_those_who_ask_later(in_turn, expected):
+    """A budget of 3: 0 decodes, 1 lacks 4 tokens and gets 2, 2 decodes. They hold 7, 1 and 4 of 14.
+
+    1 finds no room and 0, who has most computed, goes; 1 keeps its 2, and 2 gets the one.
+    """
+    rules = replace(VLLM, victim=Victim.MOST_COMPUTED, in_turn=in_turn)
+    made = served(rules, [0, 0, 0], start=(5, 2, 2), capacity=14)
+    made.limits = replace(made.limits, max_num_batched_tokens=3)
+    made.all[1].computed = 1
+    made._hold(made.all[1], 1)
+    evicted, computing = made.evict()
+    assert [each.index for each in evicted] == [0]
+    assert {each.index: tokens for each, tokens in computing.items()} == expected
+
+
+def test_in_turn_the_blocks_of_who_was_served_count():
+    """0 and 1 hold 4 each of 9. 0 takes a block; now it holds most, and goes for 1."""
+    made = served(replace(VLLM, victim=Victim.MOST_BLOCKS), [0, 0], start=(2, 2), capacity=9)
+    assert made.step()["preempt"] == 1
+    assert [each.index for each in made.waiting] == [0]
+    together = replace(VLLM, victim=Victim.MOST_BLOCKS, in_turn=False)
+    made = served(together, [0, 0], start=(2, 2), capacity=9)
+    assert made.step()["preempt"] == 1
+    assert [each.index for each in made.waiting] == [1]
+
+
+LAST = [
+    name
+    for name, rules in ENGINES.items()
+    if rules.victim is Victim.LAST_ADMITTED and not rules.newcomers_first
+]
+
+
+@pytest.mark.parametrize("name", LAST)
+@settings(max_examples=max(6, settings().max_examples // 10))
+@given(data=st.data())
+def test_with_the_last_admitted_in_turn_is_all_at_once(name, data):
+    """Proved in `reference.Engine._one_after_the_other`."""
+    rules = data.draw(engine_rules(ENGINES[name]))
+    arrays, jumps = data.draw(batches()), data.draw(st.booleans())
+    in_turn, together = (
+        run_literally(replace(rules, in_turn=each), arrays, jumps=jumps, iterations=120)
+        for each in (True, False)
+    )
+    assert_equal(in_turn, together)
+
+
+def test_vllm_asks_in_turn_and_newcomers_that_come_first_cannot():
+    assert [name for name, rules in ENGINES.items() if rules.in_turn] == ["vllm", "vllm-0.11"]
+    assert not SGLANG.in_turn
+    with pytest.raises(InputError, match=r"^in_turn: .*newcomers come first"):
+        replace(VLLM, newcomers_first=True)
