@@ -103,8 +103,8 @@ def label(answer: PreemptAnswer, index: int) -> str:
 def _around(answer: PreemptAnswer, index: int) -> str:
     found = answer.combinations[index]
     several = {c.predictor for c in answer.combinations} != {found.predictor}
-    said = f"allocation {name_of(found.allocation)}"
-    return f"{said}, predictor {found.predictor}" if several else said.capitalize()
+    said = f"Allocation {name_of(found.allocation)}"
+    return f"{said}, predictor {found.predictor}" if several else said
 
 
 def _cells(answer: PreemptAnswer, index: int, columns: Sequence[str]) -> list[str]:
