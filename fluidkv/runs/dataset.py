@@ -55,6 +55,10 @@ KNOWN_COUNTS: dict[str, Count] = {
     "prefill_tokens": Count("tokens computed for requests that were not decoding", "token"),
     "recomputed_tokens": Count("tokens computed a second time or more", "token"),
     "copied_tokens": Count("tokens copied to the host or back", "token"),
+    "embedded": Count("times that a request was given slots in another's allocation", "1"),
+    "pushed_out": Count("guests preempted since their hosts needed the slots", "request"),
+    "handed_on": Count("tokens of memory that heirs got of those that completed", "token"),
+    "reserved_blocks": Count("blocks of the reservation in use", "block", level=True),
     "new_outputs": Count("tokens emitted that their client had not seen", "token"),
 }
 """Every count that a run may have, by its name in the dataset."""

@@ -189,7 +189,7 @@ class Engine:
     def _one_after_the_other(
         self, newcomers: Computing
     ) -> tuple[list[Request], dict[Request, int]]:
-        """Each asks in its turn, and who finds no room has victims go; if it is one, all is over.
+        """Each asks in its turn, and who finds no room has victims go, itself maybe.
 
         With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
         list either way; what those before it ask for is the same, as the budget is handed out from
@@ -207,11 +207,13 @@ class Engine:
                 continue
             tokens = min(request.length - request.computed, left)
             while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(self._victim([r for r in self.running if r not in newcomers]))
+                evicted.append(
+                    self._victim([r for r in self.running if r not in newcomers], request)
+                )
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
-                break
-            self._hold(request, self._blocks(request, tokens))
+                continue
+            self._compute(request, tokens)
             computing[request] = tokens
             left -= tokens
         return evicted, computing
@@ -220,9 +222,16 @@ class Engine:
         growth = self._blocks(request, tokens) - request.blocks
         return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
 
-    def _victim(self, running: list[Request]) -> Request:
+    def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        victim = first_to_go(self.rules, running, self.limits.seed, self.iteration)
+        victim = first_to_go(
+            self.rules,
+            running,
+            self.limits.seed,
+            self.iteration,
+            asker=asker,
+            own_blocks=self._own_blocks,
+        )
         self._let_go(victim)
         return victim
 
@@ -327,6 +336,14 @@ class Engine:
         """Blocks that it holds once admitted, if it computes so many tokens then."""
         return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
 
+    def _own_blocks(self, request: Request) -> int:
+        """Blocks that nobody else holds."""
+        return request.blocks
+
+    def _compute(self, request: Request, tokens: int) -> None:
+        """It takes the blocks for its next tokens."""
+        self._hold(request, self._blocks(request, tokens))
+
     def _hold(self, request: Request, blocks: int) -> None:
         self.free += request.blocks - blocks
         request.blocks = blocks
@@ -346,7 +363,7 @@ class Engine:
         self._advance(cached, prefill, prefill_pairs, idle=not computing)
         for request in computing:
             if request.computed == request.length:
-                new_outputs += self._emit(request)
+                new_outputs += request.emit(self.now)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 self.running.remove(request)
@@ -364,19 +381,6 @@ class Engine:
             "kv_tokens": cached,
             "new_outputs": new_outputs,
         }
-
-    def _emit(self, request: Request) -> bool:
-        """One more output; whether it is new. What a restart emits again, its client has seen."""
-        request.outputs += 1
-        if request.computed <= request.highest:
-            return False
-        if request.last_token_at is None:
-            request.first_token_at = self.now
-        else:
-            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
-        request.last_token_at = self.now
-        request.go_on(self.now)
-        return True
 
     def _advance(self, cached: int, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""

@@ -30,15 +30,15 @@ class Piece(NamedTuple):
 
 @dataclass
 class Holding:
-    """What a request holds: `used` of the slots in `pieces` are written, from the front."""
+    """What a request holds: `used` of the slots in `pieces` are written, from the front.
+
+    `allocated` is the size of all pieces together.
+    """
 
     pieces: list[Piece] = field(default_factory=list)
     used: int = 0
     guests: list[int] = field(default_factory=list)
-
-    @property
-    def allocated(self) -> int:
-        return sum(piece.size for piece in self.pieces)
+    allocated: int = 0
 
     @property
     def borrows(self) -> bool:
@@ -91,6 +91,13 @@ class CountedMemory:
         found = (guest for guest, piece in self._lent(request) if piece.start < used)
         return list(dict.fromkeys(found))
 
+    def returns(self, request: int) -> int:
+        """Slots that the pool, or an heir, would have of it if it went now."""
+        holding = self._held[request]
+        own = sum(piece.size for piece in holding.pieces if piece.source is Source.POOL)
+        lent = [_sources(holding.pieces, p.start, p.size) for _, p in self._lent(request)]
+        return own - sum(size for parts in lent for source, size in parts if source is Source.POOL)
+
     def promised(self, giver: int) -> Mapping[int, int]:
         """Who gets how much of what it releases."""
         return self._heirs.get(giver, {})
@@ -133,8 +140,12 @@ class CountedMemory:
         heirs = self._heirs.setdefault(giver, {})
         heirs[heir] = heirs.get(heir, 0) + slots
 
-    def release(self, request: int) -> dict[int, int]:
+    def release(self, request: int, *, to_heirs: bool = True) -> dict[int, int]:
         """All that it holds is given back: to its guests what they lie in, to its heirs, the pool.
+
+        Args:
+            request: who.
+            to_heirs: else the pool has what was promised, too.
 
         Returns:
             What each heir got.
@@ -150,7 +161,7 @@ class CountedMemory:
             self._held[host].guests.remove(request)
         self.reserve += left[Source.RESERVE]
         self.pool += left[Source.POOL]
-        return self._hand_on(request, left[Source.POOL])
+        return self._hand_on(request, left[Source.POOL] if to_heirs else 0)
 
     def _hand_on(self, giver: int, freed: int) -> dict[int, int]:
         got: dict[int, int] = {}
@@ -189,7 +200,9 @@ class CountedMemory:
         return [(g, p) for g in guests for p in self._held[g].pieces if p.host == host]
 
     def _give(self, request: int, piece: Piece) -> None:
-        self._held.setdefault(request, Holding()).pieces.append(piece)
+        holding = self._held.setdefault(request, Holding())
+        holding.pieces.append(piece)
+        holding.allocated += piece.size
 
     @staticmethod
     def _enough(slots: int, there: int) -> None:

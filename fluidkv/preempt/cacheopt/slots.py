@@ -69,6 +69,12 @@ class SlotMemory:
         lent = self._held[request].lent if request in self._held else {}
         return [guest for guest, where in lent.items() if min(where)[0] < used]
 
+    def returns(self, request: int) -> int:
+        held = self._held[request]
+        own = {slot for slot in held.slots if self.owner[slot] == request}
+        lent = {slot for guest in held.lent for slot in self._held[guest].slots}
+        return sum(slot >= self._reserved for slot in own - lent)
+
     def promised(self, giver: int) -> Mapping[int, int]:
         return self._heirs.get(giver, {})
 
@@ -109,7 +115,7 @@ class SlotMemory:
         heirs = self._heirs.setdefault(giver, {})
         heirs[heir] = heirs.get(heir, 0) + slots
 
-    def release(self, request: int) -> dict[int, int]:
+    def release(self, request: int, *, to_heirs: bool = True) -> dict[int, int]:
         held = self._held.pop(request)
         freed = 0
         for slot in held.slots:
@@ -124,6 +130,7 @@ class SlotMemory:
         for other in self._held.values():
             other.lent.pop(request, None)
         got: dict[int, int] = {}
+        freed = freed if to_heirs else 0
         for heir, slots in self._heirs.pop(request, {}).items():
             given = min(slots, freed)
             if heir in self._held and given:

@@ -13,7 +13,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.embedding.condition.last-token", "last_token=False", "last_token=True"),
     Mutant("cacheopt.embedding.start.from-the-end", "- case.s0", "- case.s0 - 1"),
     Mutant("cacheopt.embedding.start.from-the-front", "case.s0", "case.allocated - case.s0"),
-    Mutant("cacheopt.embedding.start.from-the-tip", "case.used +", "case.allocated - 2 *"),
+    Mutant("cacheopt.embedding.start.from-the-tip", "+ case.s0", "+ case.outputs"),
     Mutant("cacheopt.embedding.start.when-right", "(p <= b)", "(p < b)"),
     Mutant("cacheopt.embedding.start.b-tokens-before", "- case.s0]", "- case.s0 + 1]"),
     Mutant("cacheopt.embedding.buffer", "late <= case.buffer", "late < case.buffer"),

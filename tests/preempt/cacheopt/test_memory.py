@@ -12,8 +12,8 @@ from fluidkv.preempt.cacheopt.slots import SlotMemory
 Memory = CountedMemory | SlotMemory
 
 
-def one_step(draw: random.Random, memory: Memory, told: list[tuple]) -> tuple | None:
-    """One call that may be made, drawn: its name and arguments. `told`: what was made before."""
+def one_step(draw: random.Random, memory: Memory) -> tuple | None:
+    """One call that may be made, drawn: its name and arguments."""
     holders = sorted(memory.holders)
     someone = draw.choice(holders) if holders else -1
     new = max(holders, default=0) + 1
@@ -50,7 +50,7 @@ def _embedding(draw: random.Random, memory: Memory, host: int, guest: int) -> tu
 def steps(seed: int, number: int, memory: Memory) -> Iterator[tuple[tuple, object]]:
     draw = random.Random(seed)
     while number:
-        call = one_step(draw, memory, [])
+        call = one_step(draw, memory)
         if call is not None:
             number -= 1
             name, *arguments = call
@@ -82,7 +82,7 @@ def test_counted_memory_is_the_one_with_slots_call_by_call(seed: int) -> None:
         assert (counted.pool, counted.reserve) == (slots.pool, slots.reserve)
         assert set(counted.holders) == set(slots.holders)
         for request in counted.holders:
-            for look in ("allocated", "used", "borrows", "guests", "front", "promised"):
+            for look in ("allocated", "used", "borrows", "guests", "front", "promised", "returns"):
                 assert getattr(counted, look)(request) == getattr(slots, look)(request)
             ahead = counted.used(request) + 3
             assert counted.in_the_way(request, ahead) == slots.in_the_way(request, ahead)
@@ -109,9 +109,9 @@ class Careless(SlotMemory):
 class Forgetful(SlotMemory):
     """What a guest lies in goes back to the pool with its host."""
 
-    def release(self, request: int) -> dict[int, int]:
+    def release(self, request: int, *, to_heirs: bool = True) -> dict[int, int]:
         self._held[request].lent.clear()
-        return super().release(request)
+        return super().release(request, to_heirs=to_heirs)
 
 
 @pytest.mark.parametrize("broken", [Careless, Forgetful])

@@ -2,7 +2,27 @@
 
 from types import ModuleType
 
-from fluidkv.papers.cacheopt.claims import embedding, settings
+from fluidkv.papers.cacheopt.claims import (
+    amortising,
+    confidence,
+    coverage,
+    curves,
+    direction,
+    embedding,
+    hoeffding,
+    printed,
+    settings,
+)
 
-MODULES: tuple[ModuleType, ...] = (settings, embedding)
+MODULES: tuple[ModuleType, ...] = (
+    settings,
+    hoeffding,
+    coverage,
+    direction,
+    confidence,
+    embedding,
+    amortising,
+    curves,
+    printed,
+)
 """In the order of the paper; each has its `CLAIMS`."""

@@ -1,0 +1,122 @@
+"""CacheOPT, whole or in parts, as `serve` runs an engine."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.errors import InputError
+from fluidkv.preempt.cacheopt.engine import COUNTS, CacheOptEngine
+from fluidkv.preempt.cacheopt.settings import CacheOpt
+from fluidkv.runs.batch import Progress, Watch
+from fluidkv.runs.checks import count
+from fluidkv.runs.dataset import as_dataset
+from fluidkv.runs.records import in_windows
+from fluidkv.runs.requests import Requests
+from fluidkv.runs.values import one_each
+from fluidkv.serving.checks import NO_HORIZON, check_values
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.literal import played
+
+
+def serve_cacheopt(
+    requests: Requests | Sequence[Requests],
+    settings: CacheOpt | Sequence[CacheOpt],
+    limits: Limits | Sequence[Limits],
+    *,
+    clock: IterationClock | Sequence[IterationClock] | None = None,
+    clients: int | Sequence[int | None] | None = None,
+    iterations: int | None = None,
+    every: int = 1,
+    keep_requests: bool = True,
+    literally: bool = False,
+    on_progress: Progress | None = None,
+) -> xr.Dataset:
+    """Serve requests by CacheOPT's scheduler, until all are done or to a horizon.
+
+    As `serve`, which has the same arguments; here runs go one after the other.
+
+    Args:
+        requests: with what is predicted and estimated, and their objectives.
+        settings: of the scheduler; `ABLATIONS` has those without one of its parts.
+        limits: memory, and caps; its block is B. A watermark and an admission rate are not looked
+            at.
+        clock: duration of an iteration; None: the theory's, where each lasts 1.
+        clients: closed population, as `serve`.
+        iterations: horizon; None: until every request is done.
+        every, keep_requests, on_progress: as `serve`.
+        literally: memory with every slot by its number, which is slow; nothing else differs.
+
+    Returns:
+        The dataset of `serve`, with `embedded`, `pushed_out`, `handed_on` and `reserved_blocks`,
+        which `fluidkv.preempt.cacheopt.engine.COUNTS` explains.
+
+    Raises:
+        InputError: before anything runs: a request that does not fit in the memory beside the
+            reservation, numbers of runs that differ, a horizon or window below 1, a watermark or an
+            admission rate.
+
+    Source: CacheOPT, section 3.
+    """
+    tables, all_settings, all_limits, given_clocks, populations = one_each(
+        {
+            "requests": requests,
+            "settings": settings,
+            "limits": limits,
+            "clock": clock,
+            "clients": clients,
+        }
+    ).values()
+    clocks = [each or IterationClock.iterations() for each in given_clocks]
+    check_values("limits", all_limits, Limits, tables, clocks, populations)
+    check_values("settings", all_settings, CacheOpt, tables, clocks, populations)
+    for table, chosen, each in zip(tables, all_settings, all_limits, strict=True):
+        _check_fits(table, chosen, each)
+    for name, value in (("iterations", iterations), ("every", every)):
+        if value is not None:
+            count(name, value, most=NO_HORIZON)
+    watch = Watch(on_progress)
+    given = zip(tables, all_settings, all_limits, clocks, populations, strict=True)
+    engines = (CacheOptEngine(*each, literally=literally) for each in given)
+    found = (played(engine, iterations or NO_HORIZON, watch, COUNTS) for engine in engines)
+    records = in_windows(
+        (each if keep_requests else each._replace(requests=None) for each in found),
+        every,
+        requests=max(map(len, tables)),
+    )
+    return as_dataset(
+        records,
+        COUNTS,
+        tables,
+        blocks=[each.blocks for each in all_limits],
+        block_size=[each.block_size for each in all_limits],
+        every=every,
+        label="CacheOPT (section 3)",
+        unit=clocks[0].unit,
+    )
+
+
+def _check_fits(table: Requests, settings: CacheOpt, limits: Limits) -> None:
+    """Refuse what could never be served, and limits that CacheOPT does not have.
+
+    Raises:
+        InputError: naming the largest request, or the limit.
+    """
+    if limits.watermark:
+        raise InputError("watermark", limits.watermark, "0: CacheOPT reserves blocks instead")
+    if limits.admission_rate is not None:
+        raise InputError("admission_rate", limits.admission_rate, "None with CacheOPT")
+    lengths = table.input_length + table.output_length
+    worst = int(np.argmax(lengths))
+    # The last token's cache is never stored; who is critical asks for a block more than it holds.
+    needed = limits.blocks_of(int(lengths[worst]) - 1) + 1
+    available = limits.blocks - settings.reserved_blocks
+    if needed > available:
+        raise InputError(
+            "capacity",
+            limits.capacity,
+            f"memory for request {worst} ({table.input_length[worst]} input + "
+            f"{table.output_length[worst]} output tokens): {needed} blocks of {limits.block_size} "
+            f"beside {settings.reserved_blocks} that are reserved; there are {limits.blocks}",
+        )

@@ -1,0 +1,131 @@
+"""What CacheOPT is given, and which of its parts are left out, as values.
+
+Defaults are those of section 5. Where the paper leaves something open, or its print and its words
+differ, there is a value with both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from types import MappingProxyType
+
+from fluidkv.errors import InputError
+from fluidkv.preempt.cacheopt.embedding import Place
+from fluidkv.runs.checks import count, real
+from fluidkv.serving.rules import Ranges, Restore, Victim
+
+
+class Selection(Enum):
+    """Who is served, and with how much."""
+
+    BY_SLACK = "critical requests first, then the three cases (3.3.2)"
+    FIRST_COME = "first come, first served, each with its whole estimate, as RLP (/RSA)"
+
+
+class Overdue(Enum):
+    """Whether a request whose objective is missed already is critical."""
+
+    CRITICAL = "yes: RT - T_max < epsilon holds, as printed"
+    TOO_LATE = "no: nothing can satisfy its objective any more, which is what the rule is for"
+
+
+class Weights(Enum):
+    """Whose demand is cut, in case 3."""
+
+    PRINTED = "allocated in proportion to RT times prompt length: who is loose and long gets most"
+    SENTENCE = "cut in proportion to RT times predicted output: who is loose and long is cut most"
+
+
+class Ahead(Enum):
+    """Which running requests with an unfulfilled demand get more before they ask."""
+
+    COMPLETES = "those predicted to complete within m iterations (3.3.3, as printed)"
+    EXHAUSTS = "those that use up what they have within m iterations (the abstract)"
+
+
+_CHOICES: tuple[tuple[str, type[Enum]], ...] = (
+    ("selection", Selection),
+    ("overdue", Overdue),
+    ("weights", Weights),
+    ("ahead", Ahead),
+    ("place", Place),
+    ("restore", Restore),
+)
+
+
+@dataclass(frozen=True)
+class CacheOpt:
+    """The settings of CacheOPT. The block size B is that of `Limits`.
+
+    Args:
+        buffer: b, tokens between a host and its guest (3.3.1).
+        embeds: whether anybody is embedded.
+        slack: epsilon, time that is small, at least 0 (3.3.2).
+        iterations_ahead: m; 0: nothing is given ahead (/PA).
+        reserved_blocks: R, blocks that only a request that found no others gets; 0: none (/GR).
+        hands_on: whether who is cut is named heir to somebody's memory.
+        spares_newcomers: whether nobody is preempted before it emits a token; False: as printed,
+            where requests may take turns for ever and none compute.
+        beyond_budget: whether memory left over in case 2 goes to requests past the token budget.
+        victim: CacheOPT's order, or another order that `Victim` has; the last come is /PP.
+        restore: the cheaper of both is CacheOPT's; recomputation alone is /PSS.
+        ranges: of CacheOPT's order (3.4).
+        selection, overdue, weights, ahead, place: see the enumerations.
+
+    Raises:
+        InputError: a number outside of what is said here, or another kind of value.
+    """
+
+    buffer: int = 8
+    embeds: bool = True
+    slack: float = 0.0
+    iterations_ahead: int = 2
+    reserved_blocks: int = 8
+    hands_on: bool = True
+    spares_newcomers: bool = True
+    beyond_budget: bool = True
+    selection: Selection = Selection.BY_SLACK
+    overdue: Overdue = Overdue.CRITICAL
+    weights: Weights = Weights.PRINTED
+    ahead: Ahead = Ahead.COMPLETES
+    place: Place = Place.LOWEST
+    victim: Victim = Victim.LOOSEST_OBJECTIVE
+    restore: Restore = Restore.CHEAPER
+    ranges: Ranges = field(default_factory=Ranges)
+
+    def __post_init__(self) -> None:
+        for name in ("buffer", "iterations_ahead", "reserved_blocks"):
+            object.__setattr__(self, name, count(name, getattr(self, name), least=0))
+        for name in ("embeds", "hands_on", "spares_newcomers", "beyond_budget"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(name, getattr(self, name), "True or False")
+        if not 0 <= real(self.slack) < float("inf"):
+            raise InputError("slack", self.slack, "a finite time of at least 0")
+        for name, kind in (*_CHOICES, ("victim", Victim)):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(name, getattr(self, name), f"a member of {kind.__name__}")
+        if not isinstance(self.ranges, Ranges):
+            raise InputError("ranges", self.ranges, "a Ranges")
+
+
+_WHOLE = CacheOpt()
+ABLATIONS: Mapping[str, CacheOpt] = MappingProxyType(
+    {
+        "/RSA": replace(_WHOLE, selection=Selection.FIRST_COME, embeds=False),
+        "/PA": replace(_WHOLE, iterations_ahead=0),
+        "/GR": replace(_WHOLE, reserved_blocks=0),
+        "/PP": replace(_WHOLE, victim=Victim.LAST_ADMITTED),
+        "/PSS": replace(_WHOLE, restore=Restore.RECOMPUTE),
+    }
+)
+"""Section 5.2. /CKA is no setting: the estimates of the requests have a padding of 10 % then."""
+
+NOTHING = replace(
+    ABLATIONS["/RSA"],
+    iterations_ahead=0,
+    reserved_blocks=0,
+    victim=Victim.LAST_ADMITTED,
+    restore=Restore.RECOMPUTE,
+    spares_newcomers=False,
+)
+"""With every part left out: whole estimates first come, first served; past them block by block."""
