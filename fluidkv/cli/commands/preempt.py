@@ -185,7 +185,7 @@ def preempt(
     notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:
-        options["log"], why = logged.measured(server, engine or "vllm", demand, requests)
+        options["log"], why = logged.measured(server, engine or "vllm", demand, None)
         notes += [("", f"not held against the log: {why}")] if why else []
     options |= {"clock": server.clock, "requests": requests, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine or "vllm", options)
