@@ -253,9 +253,8 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
         ("against now", "; ".join(gains)),
         (
             "confidence",
-            f"{WORDS[pick.by or '']} is better in {pick.wins} of {answer.runs} runs; more than noise "
-            "at 95 % for all "
-            f"{len(answer.combinations) - 1} rules at once",
+            f"{WORDS[pick.by or '']} is better in {pick.wins} of {answer.runs} runs; more than "
+            f"noise at 95 % for all {len(answer.combinations) - 1} rules at once",
         ),
     ]
     if pick.close:
