@@ -222,11 +222,9 @@ class FastEngine:
         """Somebody goes for one that asks for room, maybe itself."""
         request = next(reversed(self.running))
         if self.rules.victim is not Victim.LAST_ADMITTED or self.rules.asker_stays:
-            seed, running = self.limits.seed, list(self.running)
-            own = self._own_blocks
-            request = first_to_go(
-                self.rules, running, seed, self.iteration, asker=asker, own_blocks=own
-            )
+            seed, running, own = self.limits.seed, list(self.running), self._own_blocks
+            now = self.iteration
+            request = first_to_go(self.rules, running, seed, now, asker=asker, own_blocks=own)
         del self.running[request]
         if request is self._prefilling:
             self._prefilling = None

@@ -11,10 +11,12 @@ from fluidkv.papers.cacheopt.claims import (
     embedding,
     hoeffding,
     printed,
+    restoring,
     settings,
 )
 
 MODULES: tuple[ModuleType, ...] = (
+    restoring,
     settings,
     hoeffding,
     coverage,
