@@ -10,12 +10,14 @@ from fluidkv.papers.cacheopt.claims import (
     direction,
     embedding,
     hoeffding,
+    observation_3,
     printed,
     settings,
 )
 
 MODULES: tuple[ModuleType, ...] = (
     settings,
+    observation_3,
     hoeffding,
     coverage,
     direction,
