@@ -20,6 +20,6 @@ def test_the_table_has_every_run():
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("job", jobs(), ids=lambda job: "-".join(map(str, job)))
+@pytest.mark.parametrize("job", tuple(jobs()), ids=lambda job: "-".join(map(str, job)))
 def test_every_run_is_as_recorded(job):
     assert _rounded(run_of(job)) == recorded()[job]

@@ -73,7 +73,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_7",
-    title="No policy preempts clearly less often or for a shorter time than first come first served",
+    title="No policy preempts clearly less or halts clearly shorter than first come first served",
     source="CacheOPT, Figure 7",
     parameters={
         "noise": NOISE,
