@@ -90,7 +90,7 @@ def drawn(seed: int, *, runs: int = 33, size: int = 14) -> RunArrays:
         budget=rng.choice([UNLIMITED, UNLIMITED, 3, 8, 20], runs),
         rate=np.array([(0, 1), (0, 1), (1, 1), (3, 2)])[rng.integers(0, 4, runs)],
         clients=rng.choice([0, 0, 0, 3, 9], runs),
-        clock=rng.uniform(0.1, 1.0, (runs, 3)),
+        clock=rng.uniform(0.1, 1.0, (runs, 4)),
         start=np.zeros((runs, 0), np.int64),
         **unasked(outputs)
         | {
