@@ -38,7 +38,7 @@ def _over(score: Score) -> str:
 @CLAIMS.claim(
     "best.recomputed",
     _PLACE,
-    "Each of eight rules recomputes a sixth more than the best victims do, and most computed first a "
+    "Each of eight rules recomputes a sixth more than the best victims do, most computed first a "
     "third.",
     checked=f"{_CASES}; 20,000 on record",
 )
