@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.asking import asked, fit
 from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.copies import Copies
@@ -28,7 +29,7 @@ from fluidkv.serving.gating import next_ratio, passes
 from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, Requeue
+from fluidkv.serving.rules import EngineRules, Guard, Keeps, Requeue
 
 
 @dataclass(eq=False)
@@ -179,7 +180,7 @@ class Engine:
     def _all_at_once(self, newcomers: Computing) -> tuple[list[Request], dict[Request, int]]:
         """Victims go until all that is asked for fits."""
         evicted: list[Request] = []
-        while not self._fits(newcomers):
+        while not self._fit(self.asked(newcomers)):
             evicted.append(self._victim([r for r in self.running if r not in newcomers]))
         computing = self.asked(newcomers)
         for request, tokens in computing.items():
@@ -191,11 +192,11 @@ class Engine:
     ) -> tuple[list[Request], dict[Request, int]]:
         """Each asks in its turn, and who finds no room has victims go, itself maybe.
 
-        With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
-        list either way; what those before it ask for is the same, as the budget is handed out from
-        the front; and who finds no room beside the blocks of those behind it would find none beside
-        all that they ask for. The one who goes for its own growth is the last, so that nobody
-        stands behind it.
+        Who finds no room beside the blocks of those behind it would find none beside all that they
+        ask for. So, as long as tokens are the same either way, victims go for the same lists, and
+        this is all at once. They are the same where the budget is not short, or where victims are
+        the end of the list (`Victim.LAST_ADMITTED`), as it is handed out from the front. A rule
+        that counts blocks sees those that were taken in this round, which all at once are not.
         """
         evicted: list[Request] = []
         computing: dict[Request, int] = {}
@@ -206,10 +207,9 @@ class Engine:
             if request in evicted or request.kept:
                 continue
             tokens = min(request.length - request.computed, left)
-            while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(
-                    self._victim([r for r in self.running if r not in newcomers], request)
-                )
+            while request not in evicted and not self._fit({request: tokens}):
+                running = [r for r in self.running if r not in newcomers]
+                evicted.append(self._victim(running, request))
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
                 continue
@@ -218,20 +218,10 @@ class Engine:
             left -= tokens
         return evicted, computing
 
-    def _finds_room(self, request: Request, tokens: int) -> bool:
-        growth = self._blocks(request, tokens) - request.blocks
-        return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
-
     def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        victim = first_to_go(
-            self.rules,
-            running,
-            self.limits.seed,
-            self.iteration,
-            asker=asker,
-            own_blocks=self._own_blocks,
-        )
+        seed, own = self.limits.seed, self._own_blocks
+        victim = first_to_go(self.rules, running, seed, self.iteration, asker=asker, own_blocks=own)
         self._let_go(victim)
         return victim
 
@@ -259,30 +249,13 @@ class Engine:
     def asked(
         self, newcomers: Computing = NOBODY, *, prefills_only: bool = False
     ) -> dict[Request, int]:
-        """Tokens that running requests compute next, in running order, while the budget lasts.
+        """Tokens that running requests compute next: see `asking`."""
+        return asked(self.rules, self.limits, self.running, newcomers, prefills_only=prefills_only)
 
-        Where prefills run alone the budget is theirs; decodes have none. Newcomers are served
-        already.
-        """
-        decodes_only = self.rules.prefill_alone and not prefills_only
-        left = UNLIMITED if decodes_only else self.limits.budget - sum(newcomers.values())
-        tokens: dict[Request, int] = {}
-        for request in self.running:
-            if left == 0:
-                break
-            if request in newcomers or request.kept or (prefills_only and request.decoding):
-                continue
-            tokens[request] = min(request.length - request.computed, left)
-            left -= tokens[request]
-        return tokens
-
-    def _fits(self, newcomers: Computing) -> bool:
-        """Whether memory holds what is asked. Exactly full still fits."""
-        asked = self.asked(newcomers)
+    def _fit(self, asked: Computing) -> bool:
+        """Whether memory holds what these ask for."""
         growth = [self._blocks(r, tokens) - r.blocks for r, tokens in asked.items()]
-        if self.rules.growth is Growth.ONE_FREE and growth:
-            return self.free - sum(growth[:-1]) >= max(1, growth[-1])
-        return self.free >= sum(growth)
+        return fit(self.rules, self.free, growth)
 
     # --------------------------------------------------------------------------------------- admit
 
@@ -363,7 +336,7 @@ class Engine:
         self._advance(cached, prefill, prefill_pairs, idle=not computing)
         for request in computing:
             if request.computed == request.length:
-                new_outputs += request.emit(self.now)
+                new_outputs += self._emit(request)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 self.running.remove(request)
@@ -381,6 +354,19 @@ class Engine:
             "kv_tokens": cached,
             "new_outputs": new_outputs,
         }
+
+    def _emit(self, request: Request) -> bool:
+        """One more output; whether it is new. What a restart emits again, its client has seen."""
+        request.outputs += 1
+        if request.computed <= request.highest:
+            return False
+        if request.last_token_at is None:
+            request.first_token_at = self.now
+        else:
+            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
+        request.last_token_at = self.now
+        request.go_on(self.now)
+        return True
 
     def _advance(self, cached: int, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""

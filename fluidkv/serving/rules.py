@@ -210,7 +210,8 @@ class EngineRules:
         in_turn: running requests ask one after the other, in their order, as in vLLM. For one that
             finds no room victims go, itself maybe; then those behind it go on. A victim that was
             served already hands its tokens of the budget to those who ask later. False: what all
-            ask for must fit. With `Victim.LAST_ADMITTED` both are the same.
+            ask for must fit. Both are the same with `Victim.LAST_ADMITTED`; and with rules that do
+            not count blocks, where the budget is not short.
         asker_stays: who asks for room, in turn, is a victim only where nobody else runs; of equals
             the one admitted last goes, whatever the rule: what pull request 53723 does now.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
