@@ -170,6 +170,15 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "cacheopt.embedding.start.from-the-tip",
         "cacheopt.embedding.buffer.own-end",
         "cacheopt.embedding.second-guest",
+        "cacheopt.restoring.quadratic",
+        "cacheopt.restoring.observation-4.crossing",
+        "cacheopt.restoring.observation-4.sharp",
+        "cacheopt.restoring.one-crossing",
+        "cacheopt.restoring.identified",
+        "cacheopt.restoring.alone",
+        "cacheopt.restoring.reach",
+        "cacheopt.selection.epsilon",
+        "cacheopt.selection.ends",
     }
     for result in map(checked, failing):
         assert result.outcome is not None
