@@ -31,7 +31,12 @@ def critical(server: Server) -> list[Request]:
 
     Of those that run, only who has used up its memory is among them.
     """
-    waiting = [r for r in server.eligible() if is_critical(server, r)]
+    every = server.settings.preempted_are_critical
+    waiting = [
+        request
+        for request in server.eligible()
+        if (every or request.last_token_at is None) and is_critical(server, request)
+    ]
     returned = [r for r in server.running if server.lacks(r) and is_critical(server, r)]
     found = by_remaining_time(waiting, server.now) + returned
     return sorted(found, key=server.basic, reverse=True)

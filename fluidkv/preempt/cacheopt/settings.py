@@ -53,6 +53,15 @@ _CHOICES: tuple[tuple[str, type[Enum]], ...] = (
 )
 
 
+_SWITCHES = (
+    "embeds",
+    "hands_on",
+    "spares_newcomers",
+    "preempted_are_critical",
+    "beyond_budget",
+)
+
+
 @dataclass(frozen=True)
 class CacheOpt:
     """The settings of CacheOPT. The block size B is that of `Limits`.
@@ -66,6 +75,8 @@ class CacheOpt:
         hands_on: whether who is cut is named heir to somebody's memory.
         spares_newcomers: whether nobody is preempted before it emits a token; False: as printed,
             where requests may take turns for ever and none compute.
+        preempted_are_critical: whether a preempted request that waits is critical by its TBT
+            objective. As printed only RT_tft decides of who waits, and RT_tbt orders them.
         beyond_budget: whether memory left over in case 2 goes to requests past the token budget.
         victim: CacheOPT's order, or another order that `Victim` has; the last come is /PP.
         restore: the cheaper of both is CacheOPT's; recomputation alone is /PSS.
@@ -83,6 +94,7 @@ class CacheOpt:
     reserved_blocks: int = 8
     hands_on: bool = True
     spares_newcomers: bool = True
+    preempted_are_critical: bool = False
     beyond_budget: bool = True
     selection: Selection = Selection.BY_SLACK
     overdue: Overdue = Overdue.CRITICAL
@@ -96,7 +108,7 @@ class CacheOpt:
     def __post_init__(self) -> None:
         for name in ("buffer", "iterations_ahead", "reserved_blocks"):
             object.__setattr__(self, name, count(name, getattr(self, name), least=0))
-        for name in ("embeds", "hands_on", "spares_newcomers", "beyond_budget"):
+        for name in _SWITCHES:
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, getattr(self, name), "True or False")
         if not 0 <= real(self.slack) < float("inf"):

@@ -51,6 +51,7 @@ def drawn_settings(draw: random.Random) -> CacheOpt:
         iterations_ahead=draw.randint(0, 3),
         reserved_blocks=draw.randint(0, 3),
         hands_on=draw.random() < 0.8,
+        preempted_are_critical=draw.random() < 0.5,
         beyond_budget=draw.random() < 0.5,
         selection=draw.choice([Selection.BY_SLACK] * 3 + [Selection.FIRST_COME]),
         overdue=draw.choice(list(Overdue)),

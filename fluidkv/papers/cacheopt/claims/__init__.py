@@ -9,22 +9,28 @@ from fluidkv.papers.cacheopt.claims import (
     curves,
     direction,
     embedding,
+    experiments,
+    given,
     hoeffding,
     printed,
     restoring,
+    selection,
     settings,
 )
 
 MODULES: tuple[ModuleType, ...] = (
-    restoring,
     settings,
+    given,
+    restoring,
     hoeffding,
     coverage,
     direction,
     confidence,
     embedding,
+    selection,
     amortising,
     curves,
+    *experiments.MODULES,
     printed,
 )
-"""In the order of the paper; each has its `CLAIMS`."""
+"""In the order of the paper, experiments and what holds all over it last; each has its `CLAIMS`."""

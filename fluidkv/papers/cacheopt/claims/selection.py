@@ -1,0 +1,151 @@
+"""CacheOPT, 3.3.2: who is critical, when it is, and whether a run ends."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.preempt.cacheopt.engine import CacheOptEngine
+from fluidkv.preempt.cacheopt.settings import CacheOpt
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Restore
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements(origin=Origin.READING)
+
+_SECTION = "section 3.3.2"
+_TENTH = Fraction(1, 10)
+
+
+def _times(epsilons: Iterator[Fraction]) -> Iterator[tuple[Fraction, Fraction]]:
+    """(RT when it is first looked at, epsilon): an objective that an iteration at once would meet.
+
+    Iterations last 1.
+    """
+    for epsilon in epsilons:
+        for tenths in range(10, 60):
+            yield tenths * _TENTH, epsilon
+
+
+def _met(left: Fraction, epsilon: Fraction, longest: Fraction = Fraction(1)) -> bool:
+    """It is looked at before each iteration and batched when RT - T_max < epsilon."""
+    while left - longest >= epsilon:
+        left -= longest
+    return left >= longest  # its own iteration
+
+
+@CLAIMS.over(
+    Range(
+        "iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 0.1 ... 0.9 T_max",
+        lambda: _times(n * _TENTH for n in range(1, 10)),
+    ),
+    "selection.epsilon",
+    f"{_SECTION}, critical requests",
+    "Whoever is batched when RT - T_max first falls below a small epsilon meets its objective.",
+    ours="it may be left with less than the iteration that it is batched in",
+    paper="must be batched in order to satisfy their SLO",
+    expected=Verdict.FAILS,
+)
+def _epsilon(left: Fraction, epsilon: Fraction) -> bool | str:
+    if _met(left, epsilon):
+        return True
+    return f"RT = {float(left):g} T_max when it comes, epsilon = {float(epsilon):g} T_max"
+
+
+@CLAIMS.over(
+    Range(
+        "iterations of T_max, RT of 1 to 5.9 T_max in tenths, epsilon = 1 ... 3 T_max",
+        lambda: _times(n * _TENTH for n in range(10, 31)),
+    ),
+    "selection.epsilon.an-iteration",
+    f"{_SECTION}, critical requests",
+    "With epsilon of at least T_max it does, where iterations last T_max.",
+    ours="in all {count} cases",
+    paper="epsilon is a small number",
+    note="Proof. When it was last passed over, RT was at least T_max + epsilon; an iteration later "
+    "epsilon is left, which is enough iff epsilon is at least T_max. Where iterations are shorter "
+    "than the longest one so far, less is enough.",
+)
+def _an_iteration(left: Fraction, epsilon: Fraction) -> bool | str:
+    return _met(left, epsilon) or f"RT = {left}, epsilon = {epsilon}"
+
+
+_BARE = CacheOpt(
+    buffer=0,
+    reserved_blocks=0,
+    iterations_ahead=0,
+    hands_on=False,
+    embeds=False,
+    restore=Restore.RECOMPUTE,
+    spares_newcomers=False,
+)
+_LONG = 200
+
+
+def _drawn(seed: int) -> tuple[Requests, Limits]:
+    """Two requests that come at once and are late at once; budgets below their prompts."""
+    rng = np.random.default_rng(seed)
+    inputs, outputs = rng.integers(1, 5, 2), rng.integers(1, 5, 2)
+    table = Requests(
+        inputs,
+        outputs,
+        estimated_output=rng.integers(1, 7, 2),
+        ttft_slo=np.full(2, 0.5),
+        tbt_slo=rng.choice([0.5, 3.0], 2),
+    )
+    capacity = int((inputs + outputs).max() + rng.integers(0, 4))
+    return table, Limits(capacity, max_num_batched_tokens=int(rng.integers(2, 4)))
+
+
+def _ends(settings: CacheOpt, table: Requests, limits: Limits) -> bool:
+    run = CacheOptEngine(table, settings, limits, IterationClock.iterations())
+    while run.done < len(run.all) and run.iteration < _LONG:
+        run.step()
+    return run.done == len(run.all)
+
+
+_RUNS = Range(
+    "drawn runs of two requests, late at once, prompts in chunks", lambda: map(_drawn, range(60))
+)
+
+
+@CLAIMS.over(
+    _RUNS,
+    "selection.ends",
+    f"{_SECTION}, preemptions for critical requests",
+    "Every request is served in the end.",
+    ours="two late requests take turns: each is preempted for the other before its prompt is done",
+    paper="preemptions are executed to make A = D",
+    note="Whoever is late stays critical, since RT - T_max < epsilon; a preempted request loses "
+    "the prompt tokens that it computed.",
+    expected=Verdict.FAILS,
+)
+def _ends_as_printed(table: Requests, limits: Limits) -> bool | str:
+    if _ends(_BARE, table, limits):
+        return True
+    rows = zip(table.input_length, table.output_length, table.estimated_output, strict=True)
+    return (
+        "; ".join(f"{i} input, {o} output, estimated {e}" for i, o, e in rows)
+        + f"; {limits.capacity} tokens of memory, {limits.budget} an iteration: not in {_LONG} "
+        "iterations"
+    )
+
+
+@CLAIMS.over(
+    _RUNS,
+    "selection.ends.spared",
+    f"{_SECTION}, preemptions for critical requests",
+    "If nobody is preempted before it emits a token, every request is served in the end.",
+    ours="in all {count} runs",
+    paper="no such rule",
+    note="Proof, where somebody can always be let in: each time that somebody is, outputs still to "
+    "come become fewer by one at least before it is preempted.",
+)
+def _ends_if_spared(table: Requests, limits: Limits) -> bool | str:
+    return _ends(replace(_BARE, spares_newcomers=True), table, limits) or str(limits)
