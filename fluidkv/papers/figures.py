@@ -28,7 +28,7 @@ _OURS = (
     ("congestion", "threshold_atlas gap_exponents local_global"),
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
-    ("vllm", "watermark"),
+    ("vllm", "watermark victims"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
 )

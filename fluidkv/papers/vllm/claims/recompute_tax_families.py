@@ -12,7 +12,7 @@ draws are from each other, half a unit of the printed digit allowed. Some 15,000
 
 import csv
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import product
@@ -32,6 +32,7 @@ from fluidkv.papers.vllm.claims.recompute_tax_printed import (
     WASTED,
     middle_useful,
 )
+from fluidkv.papers.vllm.claims.rules_of import with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
@@ -189,7 +190,7 @@ def computed(jobs: Sequence[tuple[Point, int]]) -> list[dict[str, float]]:
         runs = [(k, blocks) for k in mine for blocks in sizes]
         if not runs:
             continue
-        rules = replace(VLLM if whole else VLLM_0_11, victim=victim)
+        rules = with_victim(VLLM if whole else VLLM_0_11, victim)
         done = serve(
             [drawn(*jobs[k]) for k, _ in runs],
             rules,

@@ -12,6 +12,7 @@ from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
 from fluidkv.ledger.statements import Statements
 from fluidkv.papers.vllm.claims.best_survey import RULES, SURVEYS, Score, Survey, recorded
+from fluidkv.papers.vllm.claims.rules_of import with_victim
 from fluidkv.preempt.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
@@ -100,7 +101,7 @@ def _smallest_cases() -> Outcome:
     bad, shown = None, []
     for victim, case in _SMALLEST.items():
         best = best_victims(case.requests, VLLM, case.limits).recomputed
-        spent, _ = cost_of_rule(case.requests, replace(VLLM, victim=victim), case.limits)
+        spent, _ = cost_of_rule(case.requests, with_victim(VLLM, victim), case.limits)
         shown.append(f"{victim.name.lower()}: {case}, {spent:.0f} for {best}")
         if spent <= best:
             bad = bad or shown[-1]
@@ -122,7 +123,7 @@ def _nobody_starves() -> Outcome:
         if victim is Victim.RANDOM:
             continue
         for one, stream, clients in product(_lengths(3), _lengths(3), (2, 3)):
-            found = _stream(replace(VLLM, victim=victim), one, stream, 3, clients, clients - 1)
+            found = _stream(with_victim(VLLM, victim), one, stream, 3, clients, clients - 1)
             if found.done is None:
                 bad = bad or f"{victim.name}: {one} beside {stream}, {clients} clients"
             longest = max(longest, found.evictions)
