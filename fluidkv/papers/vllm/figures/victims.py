@@ -32,8 +32,20 @@ _RULES = {
     Victim.RANDOM: "random",
     Victim.MOST_COMPUTED: "most computed",
 }
-_BELOW = {"last come", "random", "in proportion"}
-"""Their names stand below their points, so that neighbours do not cover each other."""
+_OFFSETS = {
+    ("lost", "in proportion"): (7, -1),
+    ("lost", "most progressed"): (7, -9),
+    ("kept", "longest remaining"): (-84, 5),
+    ("kept", "least progressed"): (-40, 15),
+    ("kept", "in proportion"): (-10, -14),
+    ("whole", "last come"): (7, -2),
+    ("whole", "cost-aware"): (-6, -14),
+    ("whole", "random"): (4, -11),
+    ("cut", "last come"): (7, -2),
+    ("cut", "longest remaining"): (-40, -14),
+    ("cut", "random"): (7, -8),
+}
+"""Of names beside their points, in points of type, where neighbours would cover each other."""
 
 
 def _system() -> System:
@@ -119,8 +131,7 @@ def _panel(data: Data, ax: Axes, name: str, rules: list[str]) -> None:
     ax.plot(x, y, "o", color=BLUE, label="victim rules")
     ax.plot(x[:1], y[:1], "o", color=ORANGE)
     for k, rule in enumerate(rules):
-        side = -11 if rule in _BELOW else 5
-        ax.annotate(rule, (x[k], y[k]), (4, side), **SMALL_NOTE)
+        ax.annotate(rule, (x[k], y[k]), _OFFSETS.get((name, rule), (4, 5)), **SMALL_NOTE)
     if masses:
         ax.axhline(1, color=GREY, linewidth=0.6, linestyle=":")
 
