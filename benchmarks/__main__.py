@@ -15,6 +15,7 @@ from benchmarks import (
     engine,
     enumeration,
     paging,
+    preempt,
     prefix,
     serving,
     study,
@@ -39,7 +40,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, caching, prefix, paging, study, wait),
+        *(serving, preempt, caching, prefix, paging, study, wait),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

@@ -159,8 +159,8 @@ def preempt(
     attainment; what of it the rules explain, and whether any is better than the
     engine's own by more than noise.
 
-    [bold]fluidkv preempt --preset sharegpt --capacity 41408 --rate 6 --clock 0.02:1e-7:1e-4[/bold]
-    [bold]fluidkv preempt trace.csv --capacity 200000 --clock 0.02:1e-7:1e-4 --slo ttft=2s[/bold]
+    [bold]fluidkv preempt --preset sharegpt --capacity 41408 --rate 16[/bold]
+    [bold]fluidkv preempt trace.csv --capacity 200000 --clock 0.02:1e-7:1e-4[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     read.only_with("--format", format_, "SOURCE", source)

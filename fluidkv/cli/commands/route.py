@@ -124,12 +124,12 @@ def route(
 ) -> None:
     """Which worker should get a request: the one that has its prefix, or the idle one?
 
-    Runs every router on the same requests: latency, hit rate and balance, beside
-    what no router can do better. Workers are plain servers, or vLLM's or SGLang's
-    scheduler with its own prefix cache.
+    Runs every router on the same requests: latency, hit rate and balance,
+    beside what no router can do better. Workers are plain servers, or vLLM's or
+    SGLang's scheduler with its own prefix cache.
 
     [bold]fluidkv route --generator gsp --workers 4 --capacity 200000[/bold]
-    [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000 --engine vllm[/bold]
+    [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000[/bold]
     """
     plain = engine == "plain" or None
     for name, value in (
