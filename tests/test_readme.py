@@ -91,7 +91,10 @@ def test_ledger_is_what_the_readme_and_its_page_say():
         assert verdicts == {Verdict.HOLDS}, name
 
 
-_CLAIM_ID = r"`(?:fluidkv verify )?((?:congestion|vllm-44594|wait(?!\.json)|routing)\.[a-z0-9.-]+)`"
+_CLAIM_ID = (
+    r"`(?:fluidkv verify )?"
+    r"((?:congestion|vllm-44594|wait(?!\.json)|routing|cacheopt)\.[a-z0-9.-]+)`"
+)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -3,12 +3,14 @@ from .cache.study import Curve as Curve
 from .cache.study import cache_study as cache_study
 from .mix import MixAnswer as MixAnswer
 from .mix import mix_answer as mix_answer
+from .preempt.forecasts import PREDICTORS as PREDICTORS
+from .preempt.forecasts import Forecast as Forecast
+from .preempt.forecasts import forecast_of as forecast_of
 from .preempt.objectives import Objectives as Objectives
 from .preempt.result import PreemptAnswer as PreemptAnswer
 from .preempt.rules import PROPOSED as PROPOSED
 from .preempt.rules import RELEASED as RELEASED
 from .preempt.rules import Combination as Combination
-from .preempt.rules import Predictor as Predictor
 from .preempt.study import preempt_study as preempt_study
 from .prompted import Prompted as Prompted
 from .prompted import prompted_generator as prompted_generator

@@ -19,6 +19,7 @@ from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
+from fluidkv.cli.commands.preempt import preempt
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend import recommend
 from fluidkv.cli.commands.replay import replay
@@ -43,7 +44,7 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route),
+    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

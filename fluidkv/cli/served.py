@@ -150,3 +150,18 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
             f"{capacity // block_size:,} blocks of {block_size:,} and "
             f"{capacity % block_size:,} tokens",
         )
+
+
+def clock_said(clock: "IterationClock") -> str:
+    """A clock as a page says it."""
+    if clock.unit == "iteration":
+        return "every iteration lasts 1; --clock turns them into seconds"
+    parts = [f"{clock.base:g} s per iteration"]
+    for value, of in (
+        (clock.per_kv_token, "KV token"),
+        (clock.per_prefill_token, "prefill token"),
+        (clock.per_prefill_pair, "pair of a prefill token and one before it"),
+    ):
+        if value:
+            parts.append(f"{value:g} s per {of}")
+    return " + ".join(parts)

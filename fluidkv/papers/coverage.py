@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from fluidkv.ledger.claim import Claim, Origin
+from fluidkv.papers.cacheopt import contents as cacheopt
 from fluidkv.papers.congestion import contents as congestion
 from fluidkv.papers.figures import figures
 from fluidkv.papers.ledger import ledger
@@ -20,7 +21,7 @@ from fluidkv.verdict import Verdict
 Item = tuple[str, str]
 """Kind and number, ("figure", "4") or ("lemma", "A.1")."""
 
-_PAPERS = {"Congestion": congestion, "WAIT": wait, "Routing": routing}
+_PAPERS = {"Congestion": congestion, "WAIT": wait, "Routing": routing, "CacheOPT": cacheopt}
 _JOINT = r"(?:(?: \([a-d1-4]\))?(?:,? and |, | to |-to-|-and-|-))"
 
 
@@ -30,10 +31,13 @@ def _listed(kinds: str, number: str) -> re.Pattern[str]:
 
 
 _PLACES = (
-    _listed("theorem|proposition|lemma|corollary|definition|remark|example", r"(?:A\.)?\d+"),
+    _listed(
+        "theorem|proposition|lemma|corollary|definition|remark|example|observation", r"(?:A\.)?\d+"
+    ),
     _listed("algorithm|figure|table", r"\d+"),
     _listed("equation", r"\(?\d+\)?"),
 )
+_SECTION = re.compile(r"\bsections? (\d+(?:\.\d+)*(?:(?:, | and )\d+(?:\.\d+)*)*)")
 _BARE = re.compile(r"\((\d\d)\)")
 """An equation without the word; parts of a theorem have one digit."""
 _BESIDE = re.compile(r",? with .*| beside .*")
@@ -75,7 +79,16 @@ def items_of(claim: Claim) -> set[Item]:
     """The items that a claim is about."""
     paper, name = claim.id.split(".", 1)
     front = re.sub(r"\ba-(\d)", r"A.\1", name.split(".")[0])
-    return items(front) | items(_BESIDE.sub("", claim.source.removeprefix(f"{paper}, ")))
+    source = _BESIDE.sub("", claim.source.removeprefix(f"{paper}, "))
+    return items(front) | items(source) | _sections(claim.source.partition(", ")[0], source)
+
+
+def _sections(paper: str, source: str) -> set[Item]:
+    """The sections that a source names, of a paper whose contents list them."""
+    if paper not in _PAPERS or "section" not in _PAPERS[paper].CONTENTS:
+        return set()
+    named = (re.findall(r"\d+(?:\.\d+)*", match) for match in _SECTION.findall(source))
+    return {("section", number) for numbers in named for number in numbers}
 
 
 def _section(

@@ -9,6 +9,7 @@ from .cacheopt.settings import Weights as Weights
 from .padding.hoeffding import confidence_at_rate as confidence_at_rate
 from .padding.hoeffding import hoeffding_padding as hoeffding_padding
 from .padding.hoeffding import least_padding as least_padding
+from .padding.laws import at_most_exp as at_most_exp
 from .padding.laws import covered as covered
 from .padding.laws import expected as expected
 from .padding.laws import falls_short as falls_short
@@ -68,3 +69,7 @@ from .slo import attainment as attainment
 from .slo import mean_times as mean_times
 from .slo import normalised_latency as normalised_latency
 from .slo import tails as tails
+from .worth import Crossing as Crossing
+from .worth import crossing as crossing
+from .worth import gains as gains
+from .worth import with_and_without as with_and_without

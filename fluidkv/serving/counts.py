@@ -18,3 +18,5 @@ COUNTS = (
     "copied_tokens",  # tokens whose copy to the host, or back, was queued
 )
 """What an iteration counts, in this order; all integers."""
+WITHOUT_COPIES = tuple(name for name in COUNTS if name != "copied_tokens")
+"""Of engines that copy nothing to the host."""

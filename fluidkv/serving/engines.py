@@ -55,6 +55,24 @@ VLLM_0_11 = replace(
 )
 """vLLM before the full-input gate and the watermark."""
 
+VLLM_PRIORITY = replace(
+    VLLM,
+    name="vllm-priority",
+    victim=Victim.LEAST_URGENT,
+    requeue=Requeue.BY_PRIORITY,
+)
+"""vLLM with `--scheduling-policy priority`: who waits stands in the order of priority and arrival,
+and of those who run the last in that order goes."""
+
+VLLM_LCF = replace(
+    VLLM,
+    name="vllm-lcf",
+    version="(pull request 53723, 31 August 2026)",
+    victim=Victim.LEAST_COMPUTED,
+    asker_stays=True,
+)
+"""A proposal for vLLM, `preemption_victim="lcf"`: who has computed least goes, but not who asks."""
+
 SGLANG = EngineRules(
     name="sglang",
     version="0.5.23",
@@ -148,6 +166,8 @@ ENGINES: dict[str, EngineRules] = {
         RESTART,
         VLLM,
         VLLM_0_11,
+        VLLM_PRIORITY,
+        VLLM_LCF,
         SGLANG,
         VIDUR_SARATHI,
         TRTLLM_MAX_UTILIZATION,
@@ -163,7 +183,9 @@ ENGINES: dict[str, EngineRules] = {
 CACHE = "+cache"
 """After the name of an engine: with its prefix cache."""
 
-_CACHED = tuple(f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, SGLANG))
+_CACHED = tuple(
+    f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, VLLM_PRIORITY, VLLM_LCF, SGLANG)
+)
 WITH_CACHE = f"{', '.join(_CACHED[:-1])} or {_CACHED[-1]}"
 """The engines that have one, as an error lists them."""
 

@@ -58,6 +58,19 @@ class Request:
         """Only the token just emitted is missing from the cache."""
         return self.outputs > 0 and self.computed == self.length - 1
 
+    def emit(self, now: float) -> bool:
+        """One more output; whether it is new. What a restart emits again, its client has seen."""
+        self.outputs += 1
+        if self.computed <= self.highest:
+            return False
+        if self.last_token_at is None:
+            self.first_token_at = now
+        else:
+            self.longest_gap = max(self.longest_gap, now - self.last_token_at)
+        self.last_token_at = now
+        self.go_on(now)
+        return True
+
 
 Computing = Mapping[Request, int]
 """Requests and the tokens that each computes in an iteration."""

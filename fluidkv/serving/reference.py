@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.asking import asked, fit
 from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.copies import Copies
@@ -28,7 +29,7 @@ from fluidkv.serving.gating import next_ratio, passes
 from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.rules import EngineRules, Growth, Guard, Keeps, Requeue
+from fluidkv.serving.rules import EngineRules, Guard, Keeps, Requeue
 
 
 @dataclass(eq=False)
@@ -179,7 +180,7 @@ class Engine:
     def _all_at_once(self, newcomers: Computing) -> tuple[list[Request], dict[Request, int]]:
         """Victims go until all that is asked for fits."""
         evicted: list[Request] = []
-        while not self._fits(newcomers):
+        while not self._fit(self.asked(newcomers)):
             evicted.append(self._victim([r for r in self.running if r not in newcomers]))
         computing = self.asked(newcomers)
         for request, tokens in computing.items():
@@ -189,13 +190,13 @@ class Engine:
     def _one_after_the_other(
         self, newcomers: Computing
     ) -> tuple[list[Request], dict[Request, int]]:
-        """Each asks in its turn, and who finds no room has victims go; if it is one, all is over.
+        """Each asks in its turn, and who finds no room has victims go, itself maybe.
 
-        With `Victim.LAST_ADMITTED` this is the same as all at once. Who goes is then the end of the
-        list either way; what those before it ask for is the same, as the budget is handed out from
-        the front; and who finds no room beside the blocks of those behind it would find none beside
-        all that they ask for. The one who goes for its own growth is the last, so that nobody
-        stands behind it.
+        Who finds no room beside the blocks of those behind it would find none beside all that they
+        ask for. So, as long as tokens are the same either way, victims go for the same lists, and
+        this is all at once. They are the same where the budget is not short, or where victims are
+        the end of the list (`Victim.LAST_ADMITTED`), as it is handed out from the front. A rule
+        that counts blocks sees those that were taken in this round, which all at once are not.
         """
         evicted: list[Request] = []
         computing: dict[Request, int] = {}
@@ -206,23 +207,21 @@ class Engine:
             if request in evicted or request.kept:
                 continue
             tokens = min(request.length - request.computed, left)
-            while request not in evicted and not self._finds_room(request, tokens):
-                evicted.append(self._victim([r for r in self.running if r not in newcomers]))
+            while request not in evicted and not self._fit({request: tokens}):
+                running = [r for r in self.running if r not in newcomers]
+                evicted.append(self._victim(running, request))
                 left += computing.pop(evicted[-1], 0)
             if request in evicted:
-                break
-            self._hold(request, self._blocks(request, tokens))
+                continue
+            self._compute(request, tokens)
             computing[request] = tokens
             left -= tokens
         return evicted, computing
 
-    def _finds_room(self, request: Request, tokens: int) -> bool:
-        growth = self._blocks(request, tokens) - request.blocks
-        return self.free >= (max(1, growth) if self.rules.growth is Growth.ONE_FREE else growth)
-
-    def _victim(self, running: list[Request]) -> Request:
+    def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        victim = first_to_go(self.rules, running, self.limits.seed, self.iteration)
+        seed, own = self.limits.seed, self._own_blocks
+        victim = first_to_go(self.rules, running, seed, self.iteration, asker=asker, own_blocks=own)
         self._let_go(victim)
         return victim
 
@@ -250,30 +249,13 @@ class Engine:
     def asked(
         self, newcomers: Computing = NOBODY, *, prefills_only: bool = False
     ) -> dict[Request, int]:
-        """Tokens that running requests compute next, in running order, while the budget lasts.
+        """Tokens that running requests compute next: see `asking`."""
+        return asked(self.rules, self.limits, self.running, newcomers, prefills_only=prefills_only)
 
-        Where prefills run alone the budget is theirs; decodes have none. Newcomers are served
-        already.
-        """
-        decodes_only = self.rules.prefill_alone and not prefills_only
-        left = UNLIMITED if decodes_only else self.limits.budget - sum(newcomers.values())
-        tokens: dict[Request, int] = {}
-        for request in self.running:
-            if left == 0:
-                break
-            if request in newcomers or request.kept or (prefills_only and request.decoding):
-                continue
-            tokens[request] = min(request.length - request.computed, left)
-            left -= tokens[request]
-        return tokens
-
-    def _fits(self, newcomers: Computing) -> bool:
-        """Whether memory holds what is asked. Exactly full still fits."""
-        asked = self.asked(newcomers)
+    def _fit(self, asked: Computing) -> bool:
+        """Whether memory holds what these ask for."""
         growth = [self._blocks(r, tokens) - r.blocks for r, tokens in asked.items()]
-        if self.rules.growth is Growth.ONE_FREE and growth:
-            return self.free - sum(growth[:-1]) >= max(1, growth[-1])
-        return self.free >= sum(growth)
+        return fit(self.rules, self.free, growth)
 
     # --------------------------------------------------------------------------------------- admit
 
@@ -326,6 +308,14 @@ class Engine:
     def _given(self, request: Request, tokens: int) -> int:
         """Blocks that it holds once admitted, if it computes so many tokens then."""
         return given_blocks(self.rules, self.limits, request, self._blocks(request, tokens))
+
+    def _own_blocks(self, request: Request) -> int:
+        """Blocks that nobody else holds."""
+        return request.blocks
+
+    def _compute(self, request: Request, tokens: int) -> None:
+        """It takes the blocks for its next tokens."""
+        self._hold(request, self._blocks(request, tokens))
 
     def _hold(self, request: Request, blocks: int) -> None:
         self.free += request.blocks - blocks

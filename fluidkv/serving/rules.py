@@ -208,10 +208,12 @@ class EngineRules:
         ranges: of `Victim.LOOSEST_OBJECTIVE`; not used by the others.
         restore, allocation: see the enumerations.
         in_turn: running requests ask one after the other, in their order, as in vLLM. For one that
-            finds no room others go. Where it is itself the victim, the round ends: who stands
-            behind it keeps its memory and computes nothing. A victim that was served already hands
-            its tokens of the budget to those who ask later. False: what all ask for must fit. With
-            `Victim.LAST_ADMITTED` both are the same.
+            finds no room victims go, itself maybe; then those behind it go on. A victim that was
+            served already hands its tokens of the budget to those who ask later. False: what all
+            ask for must fit. Both are the same with `Victim.LAST_ADMITTED`; and with rules that do
+            not count blocks, where the budget is not short.
+        asker_stays: who asks for room, in turn, is a victim only where nobody else runs; of equals
+            the one admitted last goes, whatever the rule: what pull request 53723 does now.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
     """
 
@@ -231,6 +233,7 @@ class EngineRules:
     restore: Restore = Restore.RECOMPUTE
     allocation: Allocation = Allocation.BY_BLOCK
     in_turn: bool = False
+    asker_stays: bool = False
     ranges: Ranges = field(default_factory=Ranges)
     flags: tuple[tuple[str, str], ...] = ()
 
@@ -259,6 +262,8 @@ class EngineRules:
             raise InputError("gate", self.gate.name, "FULL_INPUT where an estimate is given")
         if self.newcomers_first:
             self._check_newcomers_first()
+        if self.asker_stays and not self.in_turn:
+            raise InputError("asker_stays", True, "False where requests do not ask in turn")
 
     def _check_newcomers_first(self) -> None:
         if self.gate in (Gate.PEAK, Gate.RATIO):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.papers.cacheopt import contents as cacheopt
 from fluidkv.papers.congestion import contents as congestion
 from fluidkv.papers.coverage import items, items_of, page
 from fluidkv.papers.ledger import ledger
@@ -20,7 +21,7 @@ def test_page_is_the_generated_one() -> None:
 
 
 def test_claims_speak_of_items_that_their_paper_has() -> None:
-    papers = {"congestion": congestion, "wait": wait, "routing": routing}
+    papers = {"congestion": congestion, "wait": wait, "routing": routing, "cacheopt": cacheopt}
     contents = {name: paper.CONTENTS for name, paper in papers.items()}
     for claim in ledger():
         paper = claim.id.partition(".")[0]
@@ -42,6 +43,7 @@ def test_claims_speak_of_items_that_their_paper_has() -> None:
         ("Examples 10 and 11, Figure 15", [("example", "10"), ("example", "11"), ("figure", "15")]),
         ("tables-1-2-6", [("table", n) for n in "126"]),
         ("section 5.1", []),
+        ("Observations 1 and 2", [("observation", n) for n in "12"]),
     ],
 )
 def test_items_are_read_off_the_places_that_claims_name(text: str, found: list) -> None:

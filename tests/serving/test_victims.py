@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving import choosing
+from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.choosing import first_to_go, looseness, lot, remaining, score
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import ENGINES, SGLANG, VLLM
-from fluidkv.serving.limits import Limits
+from fluidkv.serving.engines import ENGINES, VLLM
+from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.progress import Request
 from fluidkv.serving.reference import Engine
@@ -58,9 +60,11 @@ def test_who_goes_first(victim, columns, expected):
 
 @pytest.mark.parametrize("victim", [each for each in Victim if each is not Victim.RANDOM])
 def test_of_equals_the_last_goes_and_where_vllm_reads_its_list_the_first(victim):
+    """But for vLLM's pull request 53723 as it is now, where the asker stays."""
     first = victim in (Victim.LEAST_COMPUTED, Victim.MOST_COMPUTED, Victim.COST_AWARE)
     equal = running(computed=[4, 4, 4], blocks=[4, 4, 4], outputs=[2, 2, 2], predicted=[5, 5, 5])
     assert goes(victim, equal) == (0 if first else 2)
+    assert goes(victim, equal, asker_stays=True) == 2
 
 
 def test_a_request_past_its_prediction_has_nothing_left():
@@ -73,7 +77,7 @@ def test_a_request_past_its_prediction_has_nothing_left():
 def test_the_score_is_blocks_a_token_times_the_share_to_come():
     """4 blocks for 8 tokens with 5 of 10 outputs: 1/4; 2 blocks for 4 tokens with 1: 9/20."""
     late, early = running(blocks=[4, 2], outputs=[5, 1])
-    assert (score(late), score(early)) == (4 / 8 * 0.5, 2 / 4 * (1 - 1 / 10))
+    assert (score(late, 4), score(early, 2)) == (4 / 8 * 0.5, 2 / 4 * (1 - 1 / 10))
     assert goes(Victim.COST_AWARE, [late, early]) == 1
 
 
@@ -156,16 +160,19 @@ def test_who_waits_stands_by_priority_and_the_evicted_in_their_place():
 LEAST = replace(VLLM, victim=Victim.LEAST_COMPUTED)
 
 
-@pytest.mark.parametrize(
-    ("in_turn", "computing", "used", "more"), [(True, 0, 9, 0), (False, 2, 11, 1)]
-)
-def test_one_that_goes_for_its_own_growth_ends_the_round(in_turn, computing, used, more):
-    """They hold 3, 5 and 4 of 12; the first asks, has the least computed, and goes."""
-    made = served(replace(LEAST, in_turn=in_turn), [0, 0, 0], start=(1, 3, 2), capacity=12)
+@pytest.mark.parametrize(("stays", "gone"), [(False, 0), (True, 2)])
+def test_one_that_asks_may_go_itself_and_those_behind_it_go_on(stays, gone):
+    """They hold 3, 5 and 4 of 12. The first asks and has the least computed."""
+    made = served(replace(LEAST, asker_stays=stays), [0, 0, 0], start=(1, 3, 2), capacity=12)
     counts = made.step()
-    assert (counts["preempt"], counts["sched_reqs"], counts["used_blocks"]) == (1, computing, used)
-    assert [each.index for each in made.waiting] == [0]
-    assert made.step()["preempt"] == more  # 5 and 4 ask for 2 of 3; 6 and 5 for 2 of 1
+    assert [each.index for each in made.waiting] == [gone]
+    assert (counts["preempt"], counts["sched_reqs"]) == (1, 2)
+
+
+def test_who_runs_alone_among_those_who_ask_may_go_whatever_stays():
+    """Nobody else is left; it is too long for this memory, which `serve` would refuse."""
+    made = served(replace(LEAST, asker_stays=True), [0], start=(2,), capacity=4)
+    assert made.step()["preempt"] == 1
 
 
 @pytest.mark.parametrize(("in_turn", "expected"), [(True, {1: 2, 2: 1}), (False, {1: 3})])
@@ -195,6 +202,7 @@ def test_in_turn_the_blocks_of_who_was_served_count():
     assert [each.index for each in made.waiting] == [1]
 
 
+COUNT_BLOCKS = (Victim.MOST_BLOCKS, Victim.FEWEST_BLOCKS, Victim.COST_AWARE)
 LAST = [
     name
     for name, rules in ENGINES.items()
@@ -207,17 +215,28 @@ LAST = [
 @given(data=st.data())
 def test_with_the_last_admitted_in_turn_is_all_at_once(name, data):
     """Proved in `reference.Engine._one_after_the_other`."""
-    rules = data.draw(engine_rules(ENGINES[name]))
-    arrays, jumps = data.draw(batches()), data.draw(st.booleans())
+    the_same_in_turn(data.draw(engine_rules(ENGINES[name])), data.draw(batches()))
+
+
+@pytest.mark.parametrize("victim", [each for each in Victim if each not in COUNT_BLOCKS])
+@settings(max_examples=max(6, settings().max_examples // 10))
+@given(data=st.data())
+def test_without_a_budget_blocks_alone_make_a_difference_in_turn(victim, data):
+    arrays = data.draw(batches())
+    unlimited = arrays._replace(budget=np.full_like(arrays.budget, UNLIMITED))
+    the_same_in_turn(data.draw(engine_rules(replace(VLLM, victim=victim))), unlimited)
+
+
+def the_same_in_turn(rules: EngineRules, arrays: RunArrays) -> None:
     in_turn, together = (
-        run_literally(replace(rules, in_turn=each), arrays, jumps=jumps, iterations=120)
+        run_literally(replace(rules, in_turn=each), arrays, jumps=True, iterations=120)
         for each in (True, False)
     )
     assert_equal(in_turn, together)
 
 
 def test_vllm_asks_in_turn_and_newcomers_that_come_first_cannot():
-    assert [name for name, rules in ENGINES.items() if rules.in_turn] == ["vllm", "vllm-0.11"]
-    assert not SGLANG.in_turn
+    in_turn = {name for name, rules in ENGINES.items() if rules.in_turn}
+    assert in_turn == {name for name in ENGINES if name.startswith("vllm")}
     with pytest.raises(InputError, match=r"^in_turn: .*newcomers come first"):
         replace(VLLM, newcomers_first=True)

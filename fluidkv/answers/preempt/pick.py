@@ -6,7 +6,7 @@ better is said with an interval that holds for all of them at once; that it is w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,10 +20,17 @@ SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
 
 @dataclass(frozen=True)
 class Aim:
-    """What is to be had: a metric, and 1 where more is better, else -1."""
+    """What is to be had.
+
+    Fields:
+        metric: of a run.
+        sign: 1 where more is better, else -1.
+        leads: whether it counts in the score; False: it only must not get worse.
+    """
 
     metric: str
     sign: int
+    leads: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,14 +94,14 @@ class Pick:
         better: those better in something by more than noise and `MARGIN`, and worse in nothing.
         close: of these, the ones that the runs do not tell from the pick.
         wins: runs in which the pick is better than the engine by its score.
-        runs: in all.
+        scores: of all combinations, the mean over runs; 0 of the first.
     """
 
     index: int
-    better: tuple[int, ...] = field(default=())
-    close: tuple[int, ...] = field(default=())
-    wins: int = 0
-    runs: int = 0
+    better: tuple[int, ...]
+    close: tuple[int, ...]
+    wins: int
+    scores: tuple[float, ...]
 
 
 def pick(
@@ -106,8 +113,8 @@ def pick(
 ) -> Pick:
     """Of what is better in an aim and worse in none, the one with the highest score.
 
-    The score of a run is the sum over the aims of log(value / the engine's), with the sign of the
-    aim; of shares the difference.
+    The score of a run is the sum over the aims that lead of log(value / the engine's), with the
+    sign of the aim; of shares the difference.
 
     Args:
         values: metric -> values, the first combination's are the engine's own.
@@ -124,10 +131,12 @@ def pick(
         gain = aim.sign * found.mean
         better |= gain > np.maximum(found.wide, margin)  # never where one of them is NaN
         worse |= ~(gain >= -np.maximum(found.half, MARGIN))
-        score += aim.sign * _score(values[aim.metric], found.relative)
+        if aim.leads:
+            score += aim.sign * _score(values[aim.metric], found.relative)
+    scores = tuple(score.mean(axis=1).tolist())
     taken = np.flatnonzero(better & ~worse)
     if not taken.size:
-        return Pick(0, runs=score.shape[1])
+        return Pick(0, (), (), 0, scores)
     best = int(taken[score[taken].mean(axis=1).argmax()])
     rest = against_first(
         np.vstack([score[best], score[taken]]), comparisons=taken.size, relative=False
@@ -135,7 +144,7 @@ def pick(
     near = abs(rest.mean[1:]) <= rest.wide[1:]
     close = tuple(int(i) for i in taken[near] if i != best)
     wins = int((score[best] > 0).sum())
-    return Pick(best, tuple(taken.tolist()), close, wins, score.shape[1])
+    return Pick(best, tuple(taken.tolist()), close, wins, scores)
 
 
 def _score(

@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from itertools import product
 from typing import TypeVar
 
+from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
-from fluidkv.answers.preempt.rules import PERFECT, Combination, Predictor
+from fluidkv.answers.preempt.rules import PERFECT, Combination
 from fluidkv.answers.recommend.demand import (
     MOST_REQUESTS,
     MOST_RUNS,
@@ -46,7 +47,7 @@ class Plan:
     """Fields:
     engine, limits, demand, clock: as in `PreemptAnswer`.
     combinations: a full grid; the first is what the engine does.
-    predictors: by name, of the combinations.
+    predictors: by the names in the combinations.
     tables: the requests of each run, the same for all combinations.
     seed: of the first run.
     horizon: iterations after which a run counts as not finished; every: of a record.
@@ -58,7 +59,7 @@ class Plan:
     clock: IterationClock
     objectives: Objectives | None
     combinations: tuple[Combination, ...]
-    predictors: Mapping[str, Predictor]
+    predictors: Mapping[str, Forecast]
     tables: list[Requests]
     seed: int
     horizon: int
@@ -73,7 +74,7 @@ def planned(
     clock: IterationClock,
     objectives: Objectives | None,
     chosen: Mapping[str, Iterable[Enum] | None],
-    predictors: Mapping[str, Predictor] | None,
+    predictors: Mapping[str, Forecast] | None,
     requests: int | None,
     seeds: int,
     seed: int,
@@ -96,7 +97,8 @@ def planned(
     size = min(max(size, _FEWEST), _MOST)
     if requests is not None:
         size = count("requests", requests, most=MOST_REQUESTS)
-    named = {PERFECT: as_they_are} if predictors is None else dict(predictors)
+    named = {PERFECT: Forecast()} if predictors is None else dict(predictors)
+    check_lists(named, source if isinstance(source, Trace) and demand.kind == "replay" else None)
     combinations = _grid(own, limits, chosen, named)
     if len(combinations) * count("seeds", seeds) > MOST_RUNS:
         tried = f"{len(combinations):,} combinations, {seeds} runs each"
@@ -120,11 +122,6 @@ def planned(
     )
 
 
-def as_they_are(requests: Requests, seed: int) -> Requests:
-    """The perfect predictor: requests are predicted as they turn out."""
-    return replace(requests, predicted_output=None, estimated_output=None)
-
-
 def _engine(rules: str | EngineRules) -> EngineRules:
     if isinstance(rules, str) and rules.endswith(CACHE):
         raise InputError("engine", rules, f"{rules.removesuffix(CACHE)}: rules without a cache")
@@ -146,7 +143,7 @@ def _grid(
     own: EngineRules,
     limits: Limits,
     chosen: Mapping[str, Iterable[Enum] | None],
-    predictors: Mapping[str, Predictor],
+    predictors: Mapping[str, Forecast],
 ) -> tuple[Combination, ...]:
     """Every combination, the engine's own first; its own rules are among them in any case."""
     swaps = limits.swap != Swap()
@@ -155,7 +152,7 @@ def _grid(
     restores = _with(own.restore, "restore", Restore, chosen.get("restore"), usual)
     allocations = _with(own.allocation, "allocation", Allocation, chosen.get("allocation"), ())
     if not predictors:
-        raise InputError("predictor", "none", "at least one, by name")
+        raise InputError("predictors", "none", "at least one, by name")
     return tuple(
         Combination(victim, restore, allocation, predictor)
         for allocation, predictor, victim, restore in product(

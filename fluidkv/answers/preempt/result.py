@@ -69,7 +69,7 @@ class PreemptAnswer:
     @property
     def free_prefill(self) -> bool:
         """Whether computing again costs no time on this clock, only tokens of a batch."""
-        return not self.clock.per_prefill_token
+        return not self.clock.per_prefill_token and not self.clock.per_prefill_pair
 
     @property
     def unfinished(self) -> tuple[int, ...]:
@@ -108,6 +108,7 @@ class PreemptAnswer:
                 "base": clock.base,
                 "per_kv_token": clock.per_kv_token,
                 "per_prefill_token": clock.per_prefill_token,
+                "per_prefill_pair": clock.per_prefill_pair,
             },
             "objectives": None
             if asked is None
@@ -146,6 +147,7 @@ class PreemptAnswer:
                 str(name): [_number(float(value)) for value in column.values[index]]
                 for name, column in self.table.data_vars.items()
             },
+            "score": _number(self.pick.scores[index]),
             "against": {name: found.as_dict(index) for name, found in self.against.items()},
         }
 

@@ -1,24 +1,20 @@
 """The four values of a preemption policy by name, and which engine has which."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import TypeVar
 
 from fluidkv.errors import InputError
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
 
 Rule = TypeVar("Rule", bound=Enum)
 
-Predictor = Callable[[Requests, int], Requests]
-"""Requests and a seed -> the same requests, with `predicted_output` and `estimated_output`."""
-
 PERFECT = "perfect"
-"""The predictor that says the truth."""
+"""The forecast that is the truth."""
 
-USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.COST_AWARE, Victim.LOOSEST_OBJECTIVE})
+USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE})
 """Victim rules that look at what a predictor says."""
 
 RELEASED: Mapping[Enum, str] = MappingProxyType(

@@ -8,11 +8,12 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.answers.preempt.effects import main_effects
+from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
-from fluidkv.answers.preempt.rules import Combination, Predictor
+from fluidkv.answers.preempt.rules import Combination
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
 from fluidkv.answers.recommend.demand import Demand
 from fluidkv.errors import InputError
@@ -50,7 +51,7 @@ def preempt_study(
     victims: Iterable[Victim] | None = None,
     restores: Iterable[Restore] | None = None,
     allocations: Iterable[Allocation] | None = None,
-    predictors: Mapping[str, Predictor] | None = None,
+    predictors: Mapping[str, Forecast] | None = None,
     objectives: Objectives | None = None,
     log: VllmLog | None = None,
     requests: int | None = None,
@@ -170,10 +171,11 @@ def _served(
     tables: Sequence[Requests],
     backend: Literal["auto", "jax", "reference"],
 ) -> xr.Dataset:
-    predictor = plan.predictors[combination.predictor]
+    forecast = plan.predictors[combination.predictor]
+    size = len(plan.tables[0])  # of each part of a trace; other runs have no numbers
     seeds = range(plan.seed, plan.seed + len(tables))
     return serve(
-        [predictor(table, seed) for table, seed in zip(tables, seeds, strict=True)],
+        [forecast.of(table, plan.seed + r, r * size) for r, table in enumerate(tables)],
         combination.of(plan.engine),
         [replace(plan.limits, seed=seed) for seed in seeds],
         clock=plan.clock,
@@ -189,6 +191,7 @@ def _metrics(run: xr.Dataset) -> xr.Dataset:
     found = metrics(run)
     kept = found[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
     kept["normalised_latency"] = tails(run).normalised_latency_mean
+    kept["halted_mean"] = run.halted.mean("request")  # the paper's preemption time
     kept["ended"] = run.status == RunStatus.DONE.name
     return kept
 
@@ -235,7 +238,7 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     """What users feel: the share that meets its objectives, or tails; and throughput."""
     throughput = Aim(throughput_of(plan.clock), 1)
     if plan.objectives is not None:
-        return Aim("attained", 1), throughput
+        return Aim("attained", 1), replace(throughput, leads=False)
     first = () if plan.demand.kind == "saturated" else (Aim("ttft_p99", -1),)
     return throughput, *first, Aim("longest_gap_p99", -1)
 

@@ -1,8 +1,6 @@
 """Routers by name, as users write them: NAME or NAME:PARAMETER=VALUE,..."""
 
-from dataclasses import fields, replace
-
-from fluidkv.errors import InputError
+from fluidkv.answers.named import named
 from fluidkv.routing import (
     LBGR,
     SGLANG,
@@ -38,26 +36,4 @@ def router_of(text: str) -> Router:
     Raises:
         InputError: an unknown name or parameter, and what the router refuses.
     """
-    name, colon, rest = text.partition(":") if isinstance(text, str) else (text, "", "")
-    if name not in ROUTERS:
-        raise InputError("router", text, f"one of {', '.join(ROUTERS)}")
-    router, given = ROUTERS[name], {}
-    usual = [field.name for field in fields(router)]  # pyright: ignore[reportArgumentType]
-    for part in rest.split(",") if colon else ():
-        parameter, equals, value = part.partition("=")
-        if not equals or parameter not in usual or parameter in given:
-            said = (
-                f"PARAMETER=VALUE, each once, of {', '.join(usual)}" if usual else "no parameters"
-            )
-            raise InputError("router", text, f"{name} with {said}")
-        given[parameter] = _value(value)
-    return replace(router, **given)  # pyright: ignore[reportArgumentType]
-
-
-def _value(text: str) -> int | float | str:
-    for reads in (int, float):
-        try:
-            return reads(text)
-        except ValueError:
-            continue
-    return text
+    return named("router", text, ROUTERS)

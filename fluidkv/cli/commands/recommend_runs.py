@@ -4,6 +4,7 @@ from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.frontier import CONFIDENCE
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
+from fluidkv.cli.served import clock_said
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:
@@ -20,7 +21,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
         ("arrivals", arrivals),
         ("runs", _runs(found)),
         ("horizon", _horizon(found)),
-        ("clock", _clock(found)),
+        ("clock", clock_said(found.clock)),
         ("memory", _memory(found)),
         ("noise", _noise(found)),
     ]
@@ -53,20 +54,6 @@ def _horizon(found: Recommendation) -> str:
     if found.iterations is None:
         return "until every request is served; start and end are in the numbers"
     return f"{found.iterations:,} iterations, of which the first {found.warm_up:,} do not count"
-
-
-def _clock(found: Recommendation) -> str:
-    clock = found.clock
-    if clock.unit == "iteration":
-        return "every iteration lasts 1; --clock turns them into seconds"
-    parts = [f"{clock.base:g} s per iteration"]
-    if clock.per_kv_token:
-        parts.append(f"{clock.per_kv_token:g} s per KV token")
-    if clock.per_prefill_token:
-        parts.append(f"{clock.per_prefill_token:g} s per prefill token")
-    if clock.per_prefill_pair:
-        parts.append(f"{clock.per_prefill_pair:g} s per pair of a prefill token and one before it")
-    return " + ".join(parts)
 
 
 def _memory(found: Recommendation) -> str:

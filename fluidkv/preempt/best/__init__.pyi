@@ -1,8 +1,10 @@
+from .bound import least_skew as least_skew
+from .bound import most_lost as most_lost
 from .cases import Case as Case
 from .cases import small_cases as small_cases
-from .endless import Endless as Endless
-from .endless import endless as endless
 from .search import Best as Best
 from .search import Cost as Cost
 from .search import best_victims as best_victims
 from .search import cost_of_rule as cost_of_rule
+from .stream import Endless as Endless
+from .stream import endless as endless

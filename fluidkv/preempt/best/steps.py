@@ -38,7 +38,7 @@ def engine_of(
 
     Raises:
         InputError: rules whose state is more than what is looked at here: another restore or
-            allocation, priorities in the queue, a ratio, a limit on the rate.
+                allocation, priorities in the queue, a ratio, a limit on the rate; newcomers first.
     """
     for name, known in (("restore", Restore.RECOMPUTE), ("allocation", Allocation.BY_BLOCK)):
         if getattr(rules, name) is not known:
@@ -82,13 +82,17 @@ def copied(engine: Engine) -> Engine:
 
 
 def state_of(engine: Engine) -> State:
-    """Who runs and waits, in order, and how far each is; and the time, if somebody is to come."""
+    """Who runs and waits, in order, and how far each is.
+
+    And the time, if somebody is to come or lots are drawn, which are new in each iteration.
+    """
     more_come = engine.clients is None and engine.arrived < len(engine.all)
+    timed = more_come or engine.rules.victim is Victim.RANDOM
     return (
         tuple((r.index, *_progress(r)) for r in engine.running),
         tuple((r.index, *_progress(r)) for r in engine.waiting),
         engine.arrived,
-        engine.now if more_come else None,
+        engine.now if timed else None,
     )
 
 

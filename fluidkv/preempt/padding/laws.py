@@ -58,13 +58,17 @@ def reaches(deviation: Fraction, spread: Fraction, confidence: Fraction) -> bool
         return deviation >= 0
     if deviation <= 0:
         return False
-    squared, rest = 2 * (deviation / spread) ** 2, 1 - confidence
+    return not at_most_exp(1 - confidence, 2 * (deviation / spread) ** 2)
+
+
+def at_most_exp(probability: Fraction, exponent: Fraction) -> bool:
+    """Whether a probability, in (0, 1), is at most exp(-exponent); an exponent above 0."""
     bits = 64
     while True:
         with working(bits):
-            difference = _ball(squared) + _ball(rest).log()
+            difference = _ball(exponent) + _ball(probability).log()
             if difference > 0 or difference < 0:
-                return bool(difference > 0)
+                return bool(difference < 0)
         bits *= 2
 
 

@@ -11,8 +11,6 @@ from fluidkv.errors import InputError
 from fluidkv.reading import csv_rows, reading
 from fluidkv.runs.checks import floats
 
-_COLUMNS = "a CSV with the columns length and seconds"
-
 
 @dataclass(frozen=True, eq=False)
 class LatencyProfile:
@@ -67,8 +65,15 @@ class LatencyProfile:
             raise InputError("seconds", found, allowed)
 
 
-def profile_from(path: str | Path, *, noise: float = 0.1) -> LatencyProfile:
-    """A profile out of a CSV file with the columns `length` and `seconds`; others are not read.
+def profile_from(
+    path: str | Path, *, column: str = "seconds", noise: float = 0.1
+) -> LatencyProfile:
+    """A profile out of a CSV file with the column `length` and one of times; others are not read.
+
+    Args:
+        path: the file.
+        column: the name of the times, seconds; a row without one is no point.
+        noise: see `LatencyProfile`.
 
     Raises:
         InputError: no such file or columns, a cell that is no number; as `LatencyProfile`.
@@ -78,13 +83,16 @@ def profile_from(path: str | Path, *, noise: float = 0.1) -> LatencyProfile:
         lines = csv_rows(text, Path(path), "profile")
         _, header = next(lines, (1, None))
         names = [cell.strip().lower() for cell in header or ()]
-        if not {"length", "seconds"} <= set(names):
-            raise InputError("profile", str(path), _COLUMNS)
-        places = names.index("length"), names.index("seconds")
+        wanted = f"a CSV with the columns length and {column}"
+        if not {"length", column} <= set(names):
+            raise InputError("profile", str(path), wanted)
+        places = names.index("length"), names.index(column)
         for line, cells in lines:
+            if cells and places[1] < len(cells) and not cells[places[1]].strip():
+                continue
             rows.append([_number(cells, place, path, line) for place in places])
     if not rows:
-        raise InputError("profile", str(path), f"{_COLUMNS}, and rows")
+        raise InputError("profile", str(path), f"{wanted}, and rows")
     lengths, seconds = np.array(rows).T
     return LatencyProfile(lengths, seconds, noise=noise)
 

@@ -5,6 +5,7 @@ begins, is full, or when it is done, which is known beforehand; in between only 
 counts and times are those of `vllm`, iteration by iteration and bit by bit.
 """
 
+from bisect import insort
 from collections import deque
 
 from fluidkv.errors import InputError
@@ -16,9 +17,10 @@ from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
+from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate
+from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 
 
 class FastEngine:
@@ -52,11 +54,15 @@ class FastEngine:
         self.requests, self.rules, self.limits, self.clock = requests, rules, limits, clock
         self.clients, self.names = clients, names
         self.decodes = Decodes()
-        columns = (requests.input_length, requests.output_length, requests.arrival)
+        columns = (
+            *(requests.input_length, requests.output_length, requests.arrival),
+            *(requests.max_output, requests.priority, requests.predicted_output),
+            requests.tbt_slo,
+        )
         rows = zip(*(column.tolist() for column in columns), strict=True)
         self.all = [
-            FastRequest(index, inputs, outputs, arrival, self.decodes)
-            for index, (inputs, outputs, arrival) in enumerate(rows)
+            FastRequest(index, inputs, outputs, arrival, self.decodes, *others)
+            for index, (inputs, outputs, arrival, *others) in enumerate(rows)
         ]
         self._offers = Offers(self.all, by_table=not offered)
         self.now = 0.0
@@ -98,7 +104,7 @@ class FastEngine:
         request = self._offers.take(index, self, stuck=self.stuck)
         if self.idle:
             self.now = max(self.now, request.arrival)
-        self.waiting.append(request)
+        self._join(request)
 
     def found(self, index: int) -> int:
         """Tokens that a request would find, were it admitted now; looking changes nothing."""
@@ -122,8 +128,9 @@ class FastEngine:
         self._arrive()
         done = self._grow()
         # The budget is never short of decodes: who runs had a token of it when it was admitted.
-        decodes = len(self.running) - (self._prefilling is not None)
-        computing = self._prefill_on(budget - decodes)
+        computing = self._prefill_on(budget - self._decoding)
+        decodes = self._decoding
+        done = [request for request in done if request in self.running]  # not evicted since
         left = budget - decodes - sum(tokens for _, tokens in computing)
         admitted = [] if self.preempted else self._admit(left)
         computing += admitted
@@ -158,10 +165,21 @@ class FastEngine:
                 break
             else:
                 request.arrival = self.now
-            self.waiting.append(request)
+            self._join(request)
             self.arrived += 1
 
+    def _join(self, request: FastRequest) -> None:
+        if self.rules.requeue is Requeue.BY_PRIORITY:
+            insort(self.waiting, request, key=urgency)
+        else:
+            self.waiting.append(request)
+
     # --------------------------------------------------------------------------------------- decode
+
+    @property
+    def _decoding(self) -> int:
+        """How many of those that run."""
+        return len(self.running) - (self._prefilling is not None)
 
     def _look_at(self, request: FastRequest, iteration: int) -> None:
         request.due = iteration
@@ -186,9 +204,9 @@ class FastEngine:
             computed = request.computed
             if computed % size == 0:
                 while not pool.free and request.due == now:
-                    self._preempt_last()
-                if request.due != now:  # it was the last itself
-                    break
+                    self._preempt_for(request)
+                if request.due != now:  # it was the victim itself
+                    continue
                 request.held += pool.take(1)
             computed += 1
             if computed % size == 0:
@@ -200,16 +218,29 @@ class FastEngine:
                 self._look_at(request, now + 1 + self._next_look(request, computed) - computed)
         return done
 
-    def _preempt_last(self) -> None:
-        request, _ = self.running.popitem()
+    def _preempt_for(self, asker: FastRequest) -> None:
+        """Somebody goes for one that asks for room, maybe itself."""
+        request = next(reversed(self.running))
+        if self.rules.victim is not Victim.LAST_ADMITTED or self.rules.asker_stays:
+            seed, running, own = self.limits.seed, list(self.running), self._own_blocks
+            now = self.iteration
+            request = first_to_go(self.rules, running, seed, now, asker=asker, own_blocks=own)
+        del self.running[request]
         if request is self._prefilling:
             self._prefilling = None
         request.settle(self.now)
         self._kv_tokens -= request.computed
         self.pool.release(request.held)
         request.lose(self.now)
-        self.waiting.appendleft(request)
+        if self.rules.requeue is Requeue.HEAD:
+            self.waiting.appendleft(request)
+        else:
+            self._join(request)
         self.preempted.append(request.index)
+
+    def _own_blocks(self, request: FastRequest) -> int:
+        """Blocks that nobody else holds."""
+        return sum(self.pool.holders[block] == 1 for block in request.held)
 
     # -------------------------------------------------------------------------------------- prefill
 
@@ -219,9 +250,10 @@ class FastEngine:
         if request is None or left == 0:
             return []
         tokens = min(request.length - request.computed, left)
-        if self._lacks(request, tokens) > self.pool.free:
-            self._preempt_last()
-            return []
+        while self._lacks(request, tokens) > self.pool.free:
+            self._preempt_for(request)
+            if self._prefilling is None:  # it was the victim itself
+                return []
         self._compute(request, tokens)
         return [(request, tokens)]
 

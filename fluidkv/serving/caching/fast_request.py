@@ -36,6 +36,7 @@ class FastRequest:
 
     __slots__ = (
         *("index", "input_length", "output_length", "arrival", "total", "decodes"),
+        *("max_output", "priority", "predicted", "tbt_slo"),
         *("highest", "evictions", "hit_tokens", "first_hit_tokens", "admitted_at"),
         *("first_token_at", "finished", "since", "due", "order", "held", "names"),
         *("halted", "_outputs", "_computed", "_last", "_longest", "_halted_since"),
@@ -48,8 +49,14 @@ class FastRequest:
         output_length: int,
         arrival: float,
         decodes: Decodes,
+        max_output: int,
+        priority: int,
+        predicted: int,
+        tbt_slo: float,
     ) -> None:
         self.index, self.arrival, self.decodes = index, arrival, decodes
+        self.max_output, self.priority = max_output, priority
+        self.predicted, self.tbt_slo = predicted, tbt_slo
         self.input_length, self.output_length = input_length, output_length
         self.total = input_length + output_length - 1  # tokens computed when it is done
         self.highest = self.evictions = self.hit_tokens = self.first_hit_tokens = 0
@@ -82,6 +89,10 @@ class FastRequest:
     def computed(self) -> int:
         """Tokens whose cache is in memory."""
         return self._computed + self._decoded
+
+    @property
+    def blocks(self) -> int:
+        return len(self.held)
 
     @property
     def length(self) -> int:

@@ -42,8 +42,8 @@ def check_modelled(rules: EngineRules, limits: Limits) -> None:
         rules.prefill_alone
         or rules.newcomers_first
         or rules.admits_after_eviction
-        or rules.victim is not Victim.LAST_ADMITTED
-        or rules.requeue is not Requeue.HEAD
+        or rules.requeue is Requeue.TAIL
+        or not (rules.in_turn or rules.victim is Victim.LAST_ADMITTED)
     )
     another_memory = (
         rules.keeps is not Keeps.OUTPUTS

@@ -15,14 +15,14 @@ from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import WITHOUT_COPIES
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
-from fluidkv.serving.reference import COUNTS as COUNTS_WITHOUT
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate
 
 COUNTS = (
-    *COUNTS_WITHOUT,
+    *WITHOUT_COPIES,
     "cached_blocks",  # blocks with known contents after scheduling, held or not
     "distinct_blocks",  # different contents among them
     "evicted_blocks",  # contents forgotten because their block was reused
@@ -104,7 +104,7 @@ class VllmEngine(Engine):
         self.admissions, self.preempted, self.finished = [], [], []
         forgotten = self.pool.forgotten
         counts = super().step()
-        return counts | {
+        return {name: counts[name] for name in WITHOUT_COPIES} | {
             "cached_blocks": self.pool.cached,
             "distinct_blocks": self.pool.distinct,
             "evicted_blocks": self.pool.forgotten - forgotten,
@@ -112,24 +112,11 @@ class VllmEngine(Engine):
         }
 
     def evict(self, newcomers: Computing = NOBODY) -> tuple[list[Request], dict[Request, int]]:
-        """One after the other takes its blocks; where they are not free, the last one goes.
-
-        In this order, since what a victim sets free is what the next one takes.
-        """
-        evicted: list[Request] = []
-        for request, tokens in self.asked(newcomers).items():
-            while request in self.running and self._lacks(request, tokens) > self.pool_free:
-                victim = self.running.pop()
-                self._hold(victim, 0)
-                victim.computed = 0
-                victim.halt(self.now)
-                evicted.append(victim)
-            if request not in self.running:  # it was the last itself
-                break
-            self._compute(request, tokens)
-        self.waiting.extendleft(evicted)
+        """One after the other takes its blocks: what a victim sets free, the next one takes."""
+        evicted, computing = self._one_after_the_other(newcomers)
+        self._requeue(evicted)
         self.preempted = [victim.index for victim in evicted]
-        return evicted, self.asked(newcomers)
+        return evicted, computing
 
     def admit(self, budget: int, may_admit: bool = True) -> dict[Request, int]:
         """As without a cache, but what is found needs no computing; it needs its memory."""
@@ -182,8 +169,8 @@ class VllmEngine(Engine):
         if request.admitted_at is None:
             request.admitted_at, request.first_hit_tokens = self.now, tokens
 
-    def _lacks(self, request: Request, tokens: int) -> int:
-        return self._blocks(request, tokens) - request.blocks
+    def _own_blocks(self, request: Request) -> int:
+        return sum(self.pool.holders[block] == 1 for block in self.held[request.index])
 
     def _compute(self, request: Request, tokens: int) -> None:
         """It takes the blocks for its next tokens; those that will be full are known at once."""

@@ -26,12 +26,12 @@ def evict(
         numbers = numbers._replace(blocks=numbers.blocks - held, budget=numbers.budget - served)
         asking &= ~new
     demand = demand_of(numbers, state.slots, asking)
-    if choices.victim is Victim.LAST_ADMITTED:
+    if choices.in_turn:
+        state, kept, evictions = one_after_the_other(choices, numbers, state, demand)
+    elif choices.victim is Victim.LAST_ADMITTED:
         state, kept, evictions = from_the_end(numbers, state, demand)
-    elif choices.in_turn:
-        state, kept, evictions = one_after_the_other(choices.victim, numbers, state, demand)
     else:
-        state, kept, evictions = one_by_one(choices.victim, numbers, state, demand)
+        state, kept, evictions = one_by_one(choices, numbers, state, demand)
     slots = state.slots
     gone = asking & ~kept.alive
     stays = runs[:, None] & kept.alive

@@ -31,11 +31,11 @@ def key(rule: Victim, numbers: Numbers, runs: Runs, slots: Slots) -> Int[Array, 
     raise ValueError(f"{rule} has no key of what is in a slot")
 
 
-def lowest(rule: Victim, keys: Int[Array, "run slot"]) -> Int[Array, "run 1"]:
+def lowest(first_of_equals: bool, keys: Int[Array, "run slot"]) -> Int[Array, "run 1"]:
     """The slot of the smallest key; of equals the last one, or the first."""
     place = jnp.arange(keys.shape[1], dtype=jnp.int32)[None]
     equal = keys == jnp.min(keys, axis=1, keepdims=True)
-    if rule.first_of_equals:
+    if first_of_equals:
         return jnp.min(jnp.where(equal, place, keys.shape[1]), axis=1, keepdims=True)
     return jnp.max(jnp.where(equal, place, 0), axis=1, keepdims=True)
 

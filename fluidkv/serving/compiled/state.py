@@ -37,6 +37,7 @@ class Choices(NamedTuple):
     by_estimate: bool
     reset: RatioReset | None  # only where the gate looks at the ratio
     in_turn: bool  # only where it matters
+    asker_stays: bool
 
     @classmethod
     def of(cls, rules: EngineRules) -> "Choices":
@@ -44,8 +45,14 @@ class Choices(NamedTuple):
         by_estimate = rules.allocation is not Allocation.BY_BLOCK
         swaps = rules.restore is not Restore.RECOMPUTE
         order = rules.prefill_alone, rules.newcomers_first, swaps, by_estimate
-        in_turn = rules.in_turn and rules.victim is not Victim.LAST_ADMITTED
-        return cls(rules.victim, rules.gate, *order, reset, in_turn)
+        stays = rules.asker_stays
+        in_turn = rules.in_turn and (stays or rules.victim is not Victim.LAST_ADMITTED)
+        return cls(rules.victim, rules.gate, *order, reset, in_turn, stays)
+
+    @property
+    def first_of_equals(self) -> bool:
+        """Whether of equals the one admitted first goes."""
+        return self.victim.first_of_equals and not self.asker_stays
 
     @property
     def longest(self) -> bool:

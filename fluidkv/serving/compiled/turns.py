@@ -1,9 +1,9 @@
 """Who runs asks for room one after the other, in the compiled engine (`EngineRules.in_turn`).
 
 No loop over those who ask. Up to the first who finds no room all are served, and a sum over the
-list says who that is. A victim goes for it; then either it was the victim, and the round is over,
-or the budget is handed out again to those behind it, and the next who finds no room is looked for,
-maybe the same one. So there is a turn of the loop for each victim, as in `victims.one_by_one`.
+list says who that is. A victim goes for it, itself maybe; then the budget is handed out again to
+those behind it, and the next who finds no room is looked for, maybe the same one. So there is a
+turn of the loop for each victim, as in `victims.one_by_one`.
 """
 
 from typing import NamedTuple
@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Int
 
 from fluidkv.serving.compiled.keys import GONE, key, lowest
 from fluidkv.serving.compiled.state import (
+    Choices,
     Numbers,
     Slots,
     State,
@@ -24,7 +25,6 @@ from fluidkv.serving.compiled.state import (
 )
 from fluidkv.serving.compiled.state import asks as wanted
 from fluidkv.serving.compiled.victims import Demand, requeue, short_of, within_budget
-from fluidkv.serving.rules import Victim
 
 
 class _Round(NamedTuple):
@@ -35,7 +35,7 @@ class _Round(NamedTuple):
 
 
 def one_after_the_other(
-    rule: Victim, numbers: Numbers, state: State, demand: Demand
+    choices: Choices, numbers: Numbers, state: State, demand: Demand
 ) -> tuple[State, Demand, Int[Array, " run"]]:
     """As `reference.Engine` does it in turn; `demand`: what all ask for before anybody goes."""
     slots = state.slots
@@ -45,11 +45,14 @@ def one_after_the_other(
         was, goes = round.demand, round.short[:, None]
         asks = _first_without_room(numbers, slots, was)
         served = slots._replace(blocks=jnp.where(place < asks, was.need, slots.blocks))
-        keys = key(rule, numbers, round.state.runs, served)
-        victim = lowest(rule, jnp.where(was.alive, keys, GONE))
+        keys = key(choices.victim, numbers, round.state.runs, served)
+        may_go = was.alive
+        if choices.asker_stays:
+            others = was.alive & (place != asks)
+            may_go = jnp.where(jnp.any(others, axis=1, keepdims=True), others, was.alive)
+        victim = lowest(choices.first_of_equals, jnp.where(may_go, keys, GONE))
         alive = was.alive & ~(goes & (place == victim))
-        over = goes & (victim == asks)
-        demand = _handed_on(numbers, slots, was, alive, asks, over[:, 0])
+        demand = _handed_on(numbers, slots, was, alive, asks)
         demand = Demand(
             *(
                 jnp.where(goes if new.ndim == 2 else round.short, new, old)
@@ -59,7 +62,7 @@ def one_after_the_other(
         return _Round(
             requeue(numbers, round.state, victim, goes),
             demand,
-            round.short & ~over[:, 0] & short_of(numbers, slots, demand),
+            round.short & short_of(numbers, slots, demand),
             round.evictions + round.short.astype(jnp.int32),
         )
 
@@ -90,17 +93,12 @@ def _handed_on(
     was: Demand,
     alive: Bool[Array, "run slot"],
     asks: Int[Array, "run 1"],
-    over: Bool[Array, " run"],
 ) -> Demand:
-    """Up to the one who asks, tokens stay what they are; the rest of the budget is for the others.
-
-    When the round is over nothing is handed out any more.
-    """
+    """Up to the one who asks tokens stay what they are; the rest of the budget is for others."""
     upto = alive & (positions(slots) <= asks)
     kept = jnp.where(upto, was.tokens, 0)
-    left = numbers.budget - total(kept)
     behind = jnp.where(alive & ~upto, wanted(slots), 0)
-    more, _ = within_budget(behind, jnp.where(over, 0, left))
+    more, _ = within_budget(behind, numbers.budget - total(kept))
     tokens = kept + more
     grown = jnp.maximum(slots.blocks, blocks_of(numbers, slots.computed + tokens))
     need = jnp.where(alive, jnp.where(tokens > 0, grown, slots.blocks), 0)

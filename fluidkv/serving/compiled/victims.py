@@ -20,6 +20,7 @@ from jaxtyping import Array, Bool, Float, Int
 from fluidkv.serving.compiled import copies, queue
 from fluidkv.serving.compiled.keys import GONE, key, lowest
 from fluidkv.serving.compiled.state import (
+    Choices,
     Numbers,
     Progress,
     Slots,
@@ -33,7 +34,6 @@ from fluidkv.serving.compiled.state import (
     put,
     total,
 )
-from fluidkv.serving.rules import Victim
 
 _WINDOW = 16
 """Slots that the search from the end looks at in one go. Any number gives the same victims."""
@@ -162,7 +162,7 @@ class _Round(NamedTuple):
 
 
 def one_by_one(
-    rule: Victim, numbers: Numbers, state: State, demand: Demand
+    choices: Choices, numbers: Numbers, state: State, demand: Demand
 ) -> tuple[State, Demand, Int[Array, " run"]]:
     slots = state.slots
     place = positions(slots)
@@ -171,7 +171,7 @@ def one_by_one(
     careful = numbers.one_free | jnp.any(asked > numbers.budget.astype(jnp.int64))
 
     def evict_one(round: _Round) -> _Round:
-        victim = lowest(rule, round.keys)
+        victim = lowest(choices.first_of_equals, round.keys)
         goes = round.short[:, None]
         keys = put(
             round.keys,
@@ -198,7 +198,7 @@ def one_by_one(
 
     start = _Round(
         state,
-        jnp.where(demand.alive, key(rule, numbers, state.runs, slots), GONE),
+        jnp.where(demand.alive, key(choices.victim, numbers, state.runs, slots), GONE),
         demand,
         short_of(numbers, slots, demand),
         jnp.zeros_like(state.runs.running),

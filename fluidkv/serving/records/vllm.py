@@ -1,7 +1,8 @@
 """Records of vLLM's own scheduler: what each step counted, and what it was given.
 
-The format: configuration; `output_lengths` in order of arrival; `arrived_by_step`, how many had
-come before a step was scheduled; `columns` and `records`, a row a step. Steps count from 0.
+The format: configuration; `output_lengths` in order of arrival, and maybe `priorities`;
+`arrived_by_step`, how many had come before a step was scheduled; `columns` and `records`, a row a
+step. Steps count from 0.
 """
 
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from fluidkv.serving.records.vllm_settings import (
     largest_of,
     limits_of,
     of_version,
+    priorities_of,
     rules_of,
     version_of,
 )
@@ -103,7 +105,8 @@ def _requests(fields: Fields, limits: Limits, steps: int) -> Requests:
         )
     # the first step before which so many have come; one past the last for the others
     arrival = np.searchsorted(by_step, np.arange(1, outputs.size + 1))
-    return Requests(inputs, outputs, arrival=arrival)
+    priorities = priorities_of(fields, outputs.size)
+    return Requests(inputs, outputs, arrival=arrival, priority=priorities)
 
 
 def _input_lengths(fields: Fields, requests: int) -> np.ndarray:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.serving.engines import VLLM, VLLM_0_11
+from fluidkv.serving.engines import VLLM, VLLM_0_11, VLLM_PRIORITY
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.rules import EngineRules, Gate
@@ -14,8 +14,8 @@ NOT_MODELLED = "not modelled"
 
 _OF_0_11 = {"watermark": 0.0, "reserve_full_isl": False}  # settings that 0.11 did not have
 _CAPACITY = "capacity_tokens"
+_POLICIES = {"fcfs": VLLM, "priority": VLLM_PRIORITY}
 _ONE_VALUE = {  # scheduler settings that a file may name; their defaults are what is modelled
-    "policy": "fcfs",
     "enable_chunked_prefill": True,
     "chunked_prefill": True,
     "long_prefill_token_threshold": 0,
@@ -53,7 +53,28 @@ def rules_of(fields: Fields) -> EngineRules:
     fields.only("async_scheduling", False, NOT_MODELLED)
     for name in fields.values.keys() & _ONE_VALUE.keys():
         fields.only(name, _ONE_VALUE[name], NOT_MODELLED)
-    return VLLM if fields.flag("reserve_full_isl") else replace(VLLM, gate=Gate.FIRST_CHUNK)
+    rules = _policy_of(fields)
+    return rules if fields.flag("reserve_full_isl") else replace(rules, gate=Gate.FIRST_CHUNK)
+
+
+def _policy_of(fields: Fields) -> EngineRules:
+    """Files need not say it; then it is vLLM's default."""
+    if "policy" not in fields.values:
+        return VLLM
+    name = fields.any("policy")
+    if not isinstance(name, str) or name not in _POLICIES:
+        raise fields.wrong("policy", name, " or ".join(map(repr, _POLICIES)))
+    return _POLICIES[name]
+
+
+def priorities_of(fields: Fields, requests: int) -> list[int] | None:
+    """One for each request, the lower the more urgent; None: the file says nothing of them."""
+    if "priorities" not in fields.values:
+        return None
+    priorities = fields.integers("priorities", least=-(2**53))
+    if len(priorities) != requests:
+        raise fields.wrong("priorities", f"{len(priorities)} of them", f"{requests}, one a request")
+    return priorities
 
 
 def limits_of(fields: Fields, notes: list[str], *, says_capacity: bool = True) -> Limits:

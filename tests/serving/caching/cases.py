@@ -1,6 +1,6 @@
 """Drawn runs with a prefix cache: prompts that continue each other, in a memory that is short."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -12,7 +12,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.rules import EngineRules, Requeue, Victim
 
 CLOCKS = (
     IterationClock.iterations(),
@@ -49,7 +49,17 @@ def drawn(seed: int, *, offered: bool = False) -> Case:
     draw = Random(seed)
     prompts = _prompts(draw)
     gaps = [draw.choice([0, 0, 0, 1, 2.5]) for _ in range(len(prompts))]
-    requests = Requests(prompts.input_length, prompts.output_length, arrival=np.cumsum(gaps))
+    of_clients = Random(seed + 2**32)  # its own draws, so that the rest of a case stays what it is
+    outputs = prompts.output_length
+    requests = Requests(
+        prompts.input_length,
+        outputs,
+        arrival=np.cumsum(gaps),
+        max_output=outputs + [of_clients.choice([0, 0, 3, 40]) for _ in outputs],
+        priority=[of_clients.randint(-1, 2) for _ in outputs],
+        predicted_output=[of_clients.randint(1, 40) for _ in outputs],
+        tbt_slo=[of_clients.choice([0.5, 2.0, np.inf]) for _ in outputs],
+    )
     size = draw.choice([1, 2, 3, 4, 16])
     largest = int((requests.input_length + requests.output_length).max())
     limits = Limits(
@@ -58,11 +68,24 @@ def drawn(seed: int, *, offered: bool = False) -> Case:
         max_num_seqs=draw.choice([None, None, 1, 3, 8]),
         max_num_batched_tokens=draw.choice([None, None, 1, 2, 5, 17, 64]),
         watermark=draw.choice([0, 0, 0.1, 0.3]),
+        seed=seed,
     )
     rules = draw.choice([VLLM, VLLM, VLLM_0_11])
     clock = draw.choice(CLOCKS[1:] if offered else CLOCKS)
     clients = None if offered else draw.choice([None, None, None, 3])
     return Case(requests, prompts, rules, limits, clock, clients)
+
+
+def with_victims(case: Case, seed: int) -> Case:
+    """The same case under another rule of who goes."""
+    draw = Random(seed)
+    rules = replace(
+        case.rules,
+        victim=draw.choice(list(Victim)),
+        requeue=draw.choice([Requeue.HEAD, Requeue.BY_PRIORITY]),
+        asker_stays=draw.choice([False, False, True]),
+    )
+    return replace(case, rules=rules)
 
 
 def _prompts(draw: Random) -> Prompts:

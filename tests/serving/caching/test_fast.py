@@ -8,7 +8,8 @@ import pytest
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
-from tests.serving.caching.cases import drawn
+from fluidkv.serving.rules import Victim
+from tests.serving.caching.cases import drawn, with_victims
 
 OF_REQUESTS = (
     *("index", "outputs", "computed", "evictions", "hit_tokens", "first_hit_tokens"),
@@ -32,9 +33,12 @@ def state(engine: VllmEngine | FastEngine) -> dict[str, Any]:
     }
 
 
-def compare(seed: int) -> Counter[str]:
+def compare(seed: int, *, victims: bool = False) -> Counter[str]:
     """Both to the end; what happened on the way."""
     case, seen = drawn(seed), Counter[str]()
+    if victims:
+        case = with_victims(case, seed)
+        seen[case.rules.victim.name] += 1
     literal, fast = VllmEngine(*case.given), FastEngine(*case.given)
     while literal.done < len(literal.all):
         counts = literal.step()
@@ -47,14 +51,21 @@ def compare(seed: int) -> Counter[str]:
         seen["copies"] += counts["cached_blocks"] - counts["distinct_blocks"]
         assert counts["sched_reqs"] == counts["running"]  # the budget is never short of decodes
         seen["blocked"] += bool(counts["waiting"])
+        seen["recomputed"] += counts["recomputed_tokens"]
         assert literal.iteration < 20_000
     return seen
 
 
 def test_fast_is_literal_on_drawn_runs() -> None:
     seen = sum((compare(seed) for seed in range(250)), Counter[str]())
-    assert len(seen) == 5
+    assert len(seen) == 6
     assert min(seen.values()) > 100
+
+
+def test_fast_is_literal_whoever_goes() -> None:
+    seen = sum((compare(seed, victims=True) for seed in range(1000, 1200)), Counter[str]())
+    assert {victim.name for victim in Victim} <= seen.keys()
+    assert min(seen.values()) > 5
 
 
 @pytest.mark.thorough
@@ -62,6 +73,7 @@ def test_fast_is_literal_on_drawn_runs() -> None:
 def test_fast_is_literal_on_ten_thousand_runs(thousand: int) -> None:
     for seed in range(1000 * thousand, 1000 * (thousand + 1)):
         compare(seed)
+        compare(seed, victims=True)
 
 
 def test_blocks_have_one_name_just_where_the_text_up_to_there_is_one() -> None:

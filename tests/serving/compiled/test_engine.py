@@ -25,6 +25,8 @@ from fluidkv.serving.engines import (
     TRTLLM_NO_EVICT,
     VLLM,
     VLLM_0_11,
+    VLLM_LCF,
+    VLLM_PRIORITY,
 )
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.records.replay import VidurCounts, VllmRecord, read_records
@@ -62,9 +64,8 @@ SOME = (
     VLLM_0_11,
     SGLANG,
     TRTLLM_NO_EVICT,
-    dataclasses.replace(
-        VLLM, victim=Victim.COST_AWARE, requeue=Requeue.BY_PRIORITY, gate=Gate.FIRST_CHUNK
-    ),
+    VLLM_PRIORITY,
+    VLLM_LCF,
     dataclasses.replace(
         VLLM,
         victim=Victim.LOOSEST_OBJECTIVE,
@@ -96,7 +97,7 @@ def _every() -> Iterator[EngineRules]:
 
     All gates with all of these would take an hour to compile.
     """
-    for in_turn, gates in ((False, _GATES), (True, _IN_TURN)):
+    for in_turn, gates in ((False, _GATES), (True, _IN_TURN)):  # with every other asker staying
         for at, (victim, requeue) in enumerate(product(Victim, Requeue)):
             gate, order, reset = gates[(at + at // 9) % len(gates)]
             yield dataclasses.replace(
@@ -108,6 +109,7 @@ def _every() -> Iterator[EngineRules]:
                 newcomers_first=order == "newcomers",
                 ratio=NewTokenRatio(reset=reset),
                 in_turn=in_turn,
+                asker_stays=in_turn and at % 2 == 1,
             )
 
 
@@ -124,7 +126,7 @@ def check(rules: EngineRules, arrays: RunArrays, **options: object) -> None:
 def label(rules: EngineRules) -> str:
     parts = (rules.victim.name, rules.requeue.name, rules.gate.name)
     order = ("alone",) * rules.prefill_alone + ("newcomers",) * rules.newcomers_first
-    order += ("in-turn",) * rules.in_turn
+    order += ("in-turn",) * rules.in_turn + ("asker-stays",) * rules.asker_stays
     given = (rules.allocation.name,) * (rules.allocation is not Allocation.BY_BLOCK)
     return "-".join(parts + order + given)
 

@@ -37,7 +37,7 @@ def test_the_smallest_key_is_of_the_first_to_go(victim):
                 runs,
                 _slots(state.slots, requests, np.asarray(rules.ranges.tbt_slo)),
             )
-            found = lowest(victim, jnp.where(jnp.asarray(alive), keys, GONE))
+            found = lowest(victim.first_of_equals, jnp.where(jnp.asarray(alive), keys, GONE))
         for run in range(RUNS):
             running = [requests[run][slot] for slot in np.flatnonzero(alive[run])]
             first = first_to_go(rules, running, int(arrays.seed[run]), 5)

@@ -15,7 +15,7 @@ from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
-from fluidkv.serving.rules import EngineRules, Gate, Requeue, Restore, Victim
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, Requeue, Restore, Victim
 from tests.serving.compiled.engine_runs import assert_equal, crowds
 from tests.serving.strategies import batches, engine_rules
 
@@ -23,6 +23,12 @@ SWAP = replace(VLLM, restore=Restore.SWAP, in_turn=False)
 SOME = (  # each is a compilation of some seconds
     replace(SWAP, gate=Gate.FIRST_CHUNK),
     replace(SWAP, victim=Victim.MOST_OUTPUTS, requeue=Requeue.TAIL, prefill_alone=True),
+)
+OTHERS = (
+    replace(SWAP, allocation=Allocation.ESTIMATE_THEN_DOUBLE),
+    replace(SWAP, allocation=Allocation.ESTIMATE_THEN_MORE, victim=Victim.LEAST_COMPUTED),
+    replace(SWAP, requeue=Requeue.BY_PRIORITY, victim=Victim.LOOSEST_OBJECTIVE, in_turn=True),
+    replace(SWAP, victim=Victim.RANDOM, in_turn=True),
 )
 ALL = tuple(
     replace(
@@ -32,6 +38,7 @@ ALL = tuple(
         gate=gate,
         prefill_alone=order == "alone",
         newcomers_first=order == "newcomers",
+        in_turn=victim is Victim.FEWEST_OUTPUTS and order != "newcomers",
     )
     for victim, requeue, (gate, order) in product(
         (Victim.LAST_ADMITTED, Victim.FEWEST_OUTPUTS, Victim.MOST_BLOCKS),
@@ -58,6 +65,7 @@ def compiled_code_is_let_go_at_once():
 
 def label(rules: EngineRules) -> str:
     order = ("alone",) * rules.prefill_alone + ("newcomers",) * rules.newcomers_first
+    order += (rules.allocation.name,) * (rules.allocation is not Allocation.BY_BLOCK)
     return "-".join((rules.victim.name, rules.requeue.name, rules.gate.name, *order))
 
 
@@ -79,8 +87,8 @@ def test_every_row_and_request_equals_the_literal_engine(rules, data):
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("compiled_code_is_let_go_at_once")
-@pytest.mark.parametrize("rules", ALL, ids=label)
-@settings(max_examples=27)  # times 48 sets of rules and 8 runs a batch: 10,368 settings
+@pytest.mark.parametrize("rules", ALL + OTHERS, ids=label)
+@settings(max_examples=27)  # times 52 sets of rules and 8 runs a batch: 11,232 settings
 @given(data=st.data())
 def test_every_set_of_rules_that_swaps_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)

@@ -2,7 +2,33 @@
 
 from types import ModuleType
 
-from fluidkv.papers.cacheopt.claims import embedding, experiments, selection, settings
+from fluidkv.papers.cacheopt.claims import (
+    amortising,
+    confidence,
+    coverage,
+    curves,
+    direction,
+    embedding,
+    experiments,
+    hoeffding,
+    printed,
+    restoring,
+    selection,
+    settings,
+)
 
-MODULES: tuple[ModuleType, ...] = (settings, embedding, selection, *experiments.MODULES)
+MODULES: tuple[ModuleType, ...] = (
+    restoring,
+    settings,
+    hoeffding,
+    coverage,
+    direction,
+    confidence,
+    embedding,
+    selection,
+    amortising,
+    curves,
+    printed,
+    *experiments.MODULES,
+)
 """In the order of the paper; each has its `CLAIMS`."""

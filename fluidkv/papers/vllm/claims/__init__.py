@@ -1,6 +1,6 @@
 """What was measured on real servers and published, against our engines."""
 
-from fluidkv.papers.vllm.claims import watermark
+from fluidkv.papers.vllm.claims import victims, watermark
 
-MODULES = (watermark,)
+MODULES = (watermark, victims)
 """Each has its `CLAIMS`."""

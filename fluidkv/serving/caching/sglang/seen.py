@@ -8,10 +8,10 @@ from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Mode, Request
-from fluidkv.serving.reference import COUNTS as COUNTS_WITHOUT
+from fluidkv.serving.counts import WITHOUT_COPIES
 
 COUNTS = (
-    *COUNTS_WITHOUT,
+    *WITHOUT_COPIES,
     "found_tokens",  # tokens of admitted requests that were found and not computed
 )
 """What an iteration counts, in this order; `used_blocks` are those that requests use."""

@@ -12,6 +12,7 @@ from fluidkv.papers.congestion.claims.experiments import (
     table_8,
     tables_4_5,
     tables_4_5_counts,
+    victims,
     vidur_bursts,
     vidur_gains,
     vidur_tables,
@@ -32,5 +33,6 @@ MODULES = (
     vidur_tables,
     vidur_bursts,
     restart_resume,
+    victims,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -5,12 +5,16 @@ there are clients. One request among the first is of another kind. The state of 
 finite, so that it comes back to itself: if it does so before the one is done, the one never is, and
 that is a proof. Requests of a kind are told apart by where they stand alone.
 
-Whether the one starves is a matter of three rules together: who goes, where it then waits, and
-whether an admission is sure to give it an output. Where a prompt is computed in one iteration and
-outputs are kept, each admission emits one that stays. The head of the queue is not passed. So with
-`Requeue.HEAD`, whoever is admitted before the one were in the system with it, and have finitely
-many outputs to emit; with `Requeue.TAIL` those who queue before it are finitely many, and those who
-run are done or queue behind it. Nobody starves then, whatever the victims
+Where outputs are kept and the evicted wait at the head, as in vLLM, nobody starves, whatever the
+victims. While the one waits, only those pass it who were evicted after it. While it runs, somebody
+new comes in only in an iteration in which it emits: one that evicts admits nobody, and one that has
+budget left has served whoever runs. So as many admissions of others pass as it has outputs. And
+somebody emits again and again: whoever is last in the list is the only one with a prompt begun and
+not done, as nobody is admitted before it is; the others emit or go, and it then has memory to
+itself.
+
+Where evicted progress is lost, or the evicted wait at the tail and prompts are cut into chunks, it
+depends on the victims.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,287 @@
+"""`fluidkv preempt`: whom to preempt, how to bring it back, how much memory to give."""
+
+import csv
+import io
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli import served
+from fluidkv.cli.commands import preempt_values as values
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import requests_of
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.preempt.result import PreemptAnswer
+    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.swap import Swap
+
+_RULES, _SWAP = "The rules", "Swapping"
+_COUNT = {"most": served.LARGEST_COUNT}
+_MOST_TOKENS = 10**12
+_OPTIONS = {  # of the functions -> of the command line
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "engine": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--max-num-seqs",
+    "predictions": "--predictor",
+    "rate": "--rate",
+    "replay": "--replay",
+    "requests": "--requests",
+    "seeds": "--seeds",
+    "slo": "--slo",
+    "source": "SOURCE",
+    "speed": "--speed",
+}
+_ENGINES = (
+    "Engine whose other rules are kept: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
+    r"trtllm-no-evict, vidur-sarathi, restart. \[default: vllm]"
+)
+_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_SEQS = r"Most requests running at once. \[default: no limit]"
+_Seqs = Annotated[
+    int | None, opt.option("--max-num-seqs N", read.whole_number, _SEQS, opt.SERVER, **_COUNT)
+]
+_VICTIMS = (
+    "Who is preempted: last-admitted, fewest-outputs, least-progressed, most-outputs, most-blocks, "
+    "least-computed, most-computed, longest-remaining, fewest-blocks, least-urgent, cost-aware, "
+    r"loosest-objective, random; repeatable. \[default: all]"
+)
+_Victims = Annotated[list[str] | None, opt.option("--victim NAME", str, _VICTIMS, _RULES)]
+_RESTORES = (
+    "How a cache comes back: recompute, swap, cheaper (of the two, by length); repeatable. "
+    r"\[default: recompute, and all where swapping has a price]"
+)
+_Restores = Annotated[list[str] | None, opt.option("--restore NAME", str, _RESTORES, _RULES)]
+_ALLOCATIONS = (
+    "How much memory a request is given: by-block, estimate-then-blocks, estimate-then-more (RLP), "
+    r"estimate-then-double (S3); repeatable, beside the engine's own. \[default: by-block]"
+)
+_Allocations = Annotated[
+    list[str] | None, opt.option("--allocation NAME", str, _ALLOCATIONS, _RULES)
+]
+_PREDICTORS = (
+    "What is known of lengths, NAME[:PARAMETER=VALUE,...][+PADDING]: perfect, uniform, gaussian, "
+    "log-normal, biased, bucketed, classifier, blind, mean, rlp, s3, file:PATH; padding constant, "
+    r"share, bucket, confidence; repeatable. \[default: perfect]"
+)
+_Predictors = Annotated[list[str] | None, opt.option("--predictor NAME", str, _PREDICTORS, _RULES)]
+_PER_TOKEN = "Time to copy the KV of a token to the host or back; iterations without --clock."
+_PerToken = Annotated[
+    Fraction | None, opt.option("--swap-per-token S", read.positive_number, _PER_TOKEN, _SWAP)
+]
+_GBPS = "Bandwidth of the bus to the host, 10^9 bytes per second; with --kv-bytes and --clock."
+_Gbps = Annotated[Fraction | None, opt.option("--swap-gbps G", read.positive_number, _GBPS, _SWAP)]
+_BYTES = "Bytes of the KV of one token, such as 131072."
+_Bytes = Annotated[
+    int | None, opt.option("--kv-bytes N", read.whole_number, _BYTES, _SWAP, most=10**9)
+]
+_POOL = r"Tokens that the host can hold. \[default: what --host-memory holds, else no limit]"
+_Pool = Annotated[
+    int | None,
+    opt.option("--swap-pool TOKENS", read.whole_number, _POOL, _SWAP, least=0, most=_MOST_TOKENS),
+]
+_HOST = "Memory of the host for the pool, 10^9 bytes; with --kv-bytes."
+_Host = Annotated[
+    Fraction | None, opt.option("--host-memory GB", read.positive_number, _HOST, _SWAP)
+]
+_SPOT = r"Tokens from which --restore cheaper swaps. \[default: of the profile, or clock and bus]"
+_Spot = Annotated[
+    int | None,
+    opt.option("--sweet-spot TOKENS", read.whole_number, _SPOT, _SWAP, least=0, most=_MOST_TOKENS),
+]
+_PROFILE = (
+    "CSV with the columns length, recompute_s and swap_s (out and in): measured times, to which "
+    "the price and the sweet spot are fitted."
+)
+_Profile = Annotated[str | None, opt.option("--profile FILE", str, _PROFILE, _SWAP)]
+_SLO = (
+    "Objectives of each request: ttft=2s and tbt=100ms; or a scale of the mean times, 1.5, or "
+    "0.5:2.5 drawn for each request; repeatable."
+)
+_Slo = Annotated[list[str] | None, opt.option("--slo OBJECTIVE", str, _SLO, _RULES)]
+_EACH = r"Number of requests in each run. \[default: ten times what memory carries, 200 to 2,000]"
+_Requests = Annotated[
+    int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
+]
+_SEEDS = "Number of runs of each combination, each with other requests."
+_Seeds = Annotated[int, opt.option("--seeds N", read.whole_number, _SEEDS, opt.RUN, most=10_000)]
+_Out = Annotated[Path | None, opt.out("JSON, a table of all runs, and a figure")]
+
+
+def preempt(
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    rate: served.Rate = None,
+    clients: served.Clients = None,
+    replay: served.Replay = False,
+    speed: served.Speed = Fraction(1),
+    format_: opt.Format = None,
+    capacity: served.Capacity = None,
+    engine: _Engine = None,
+    clock: served.Clock = None,
+    block_size: served.Block = None,
+    max_num_seqs: _Seqs = None,
+    max_num_batched_tokens: served.Budget = None,
+    victim: _Victims = None,
+    restore: _Restores = None,
+    allocation: _Allocations = None,
+    predictor: _Predictors = None,
+    slo: _Slo = None,
+    swap_per_token: _PerToken = None,
+    swap_gbps: _Gbps = None,
+    kv_bytes: _Bytes = None,
+    swap_pool: _Pool = None,
+    host_memory: _Host = None,
+    sweet_spot: _Spot = None,
+    profile: _Profile = None,
+    requests: _Requests = None,
+    seeds: _Seeds = 8,
+    seed: Annotated[int, opt.seed("the first run", most=2**31)] = 0,
+    out: _Out = None,
+    json_: opt.Json = False,
+) -> None:
+    """Which running request to preempt, and what it costs: the recompute tax.
+
+    Runs every victim and restore rule on the same requests: recompute tax,
+    throughput, tails of the time to first token and between tokens, SLO
+    attainment; what of it the rules explain, and whether any is better than the
+    engine's own by more than noise.
+
+    [bold]fluidkv preempt --preset sharegpt --capacity 41408 --rate 6 --clock 0.02:1e-7:1e-4[/bold]
+    [bold]fluidkv preempt trace.csv --capacity 200000 --clock 0.02:1e-7:1e-4 --slo ttft=2s[/bold]
+    """
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    read.only_with("--format", format_, "SOURCE", source)
+    # Everything that can be refused without reading a file, before a file is read.
+    chosen = _chosen(victim, restore, allocation, predictor)
+    asked, in_seconds = values.objectives(slo)
+    prices = values.Prices(
+        *(swap_per_token, swap_gbps, profile, kv_bytes, swap_pool, host_memory, sweet_spot)
+    )
+    prices.check()
+    server = _server(capacity, clock, block_size, max_num_batched_tokens, max_num_seqs)
+    load, report = requests_of(source, class_, preset, format_)
+    logged, notes = served.log_of(source, report)
+    if logged is not None:
+        server, taken = server.as_logged(logged)
+        notes += taken
+    if in_seconds:
+        values.check_seconds(slo, server.clock)
+    if prices.timed is not None and (server.clock is None or server.clock.unit != "s"):
+        raise InputError(*prices.timed, "together with a --clock in seconds")
+    swapping, why = prices.swap(server.clock)
+    if swapping is None and {each.name for each in chosen["restores"] or ()} - {"RECOMPUTE"}:
+        said = ", ".join(restore or ())
+        raise InputError("--restore", said, "together with a price: --swap-per-token, --swap-gbps")
+    notes += [("profile", why)] if why else []
+    limits = _limits(server, engine, block_size, swapping)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
+    notes += [("", why)] if why else []
+    options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
+    if logged is not None:
+        rules = f"{engine or 'vllm'}"
+        options["log"], why = logged.measured(server, rules, demand, requests)
+        notes += [("", f"not held against the log: {why}")] if why else []
+    options |= {"clock": server.clock, "requests": requests, "seeds": seeds, "seed": seed}
+    from fluidkv.answers.preempt.study import preempt_study
+    from fluidkv.cli.commands.preempt_text import say_preemption
+
+    with progress("running every rule") as line, read.as_options(_OPTIONS):
+        answer = preempt_study(
+            load, limits, engine=engine or "vllm", on_progress=line.show, **options
+        )
+    give(
+        answer.as_dict,
+        lambda page: say_preemption(page, answer, load.name, notes),
+        as_json=json_,
+        out=out,
+        name="preempt.json",
+        beside=lambda: _beside(answer),
+    )
+
+
+def _chosen(
+    victim: list[str] | None,
+    restore: list[str] | None,
+    allocation: list[str] | None,
+    predictor: list[str] | None,
+) -> dict[str, Any]:
+    """The four values, as `preempt_study` takes them."""
+    from fluidkv.serving.rules import Allocation, Restore, Victim
+
+    return {
+        "victims": values.rules("--victim", Victim, victim),
+        "restores": values.rules("--restore", Restore, restore),
+        "allocations": values.rules("--allocation", Allocation, allocation),
+        "predictors": values.forecasts(predictor),
+    }
+
+
+def _server(
+    capacity: Fraction | None,
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    max_num_seqs: int | None,
+) -> "ServerSettings":
+    """The server as the options say."""
+    from fluidkv.answers.recommend.frontier import Setting
+    from fluidkv.answers.recommend.logged import ServerSettings
+
+    tokens = None if capacity is None else int(capacity)
+    ticks = None if clock is None else served.clock_of(clock)
+    now = Setting(max_num_seqs=max_num_seqs)
+    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, now)
+
+
+def _limits(
+    server: "ServerSettings",
+    engine: str | None,
+    block_size: int | None,
+    swapping: "Swap | None",
+) -> "Limits":
+    """Memory and caps, and what swapping costs."""
+    from fluidkv.answers.recommend.settings import BLOCK_SIZES
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.swap import Swap
+
+    tokens = served.tokens_of(server, block_size)
+    with read.as_options(_OPTIONS):
+        return Limits(
+            tokens,
+            server.block_size or BLOCK_SIZES.get(engine or "vllm", 1),
+            server.now.max_num_seqs,
+            server.max_num_batched_tokens,
+            swap=swapping or Swap(),
+        )
+
+
+def _beside(answer: "PreemptAnswer"):
+    from fluidkv.figures.answers.preempt import preempt_figure
+
+    return {"preempt.csv": _table(answer).encode()}, [preempt_figure(answer)]
+
+
+def _table(answer: "PreemptAnswer") -> str:
+    """A row for each combination and run; empty where there is no value."""
+    from fluidkv.answers.preempt.rules import FACTORS
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    metrics = [str(name) for name in answer.table.data_vars]
+    rows.writerow([*FACTORS, "run", *metrics])
+    for index, combination in enumerate(answer.combinations):
+        for run in range(answer.runs):
+            found = [float(answer.table[name].values[index, run]) for name in metrics]
+            cells = [repr(value) if math.isfinite(value) else "" for value in found]
+            rows.writerow([*combination.names.values(), run, *cells])
+    return text.getvalue()

@@ -1,0 +1,276 @@
+"""What `fluidkv preempt` found, as a person reads it."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from fluidkv.answers.preempt.effects import Effects
+from fluidkv.answers.preempt.pick import SHARES
+from fluidkv.answers.preempt.result import PreemptAnswer
+from fluidkv.answers.preempt.rules import FACTORS, RELEASED, name_of
+from fluidkv.answers.recommend.frontier import MARGIN
+from fluidkv.cli.commands.preempt_runs import run_rows
+from fluidkv.cli.page.numbers import counted, percent, short
+from fluidkv.cli.page.page import Page, Row
+
+_ROWS = 40  # of a table; --json has all
+_AGAINST = 14  # rows of differences
+_NOISY = 0.25  # of the variance between combinations, from which on noise is spoken of
+TITLES = {
+    "recompute_tax": "tax %",
+    "preemptions": "preempt",
+    "throughput": "req/it",
+    "throughput_per_time": "req/s",
+    "ttft_p99": "TTFT p99",
+    "longest_gap_p99": "gap p99",
+    "attained": "SLO %",
+}
+WORDS = {
+    "recompute_tax": "tax",
+    "throughput": "throughput",
+    "throughput_per_time": "throughput",
+    "ttft_p99": "p99 TTFT",
+    "longest_gap_p99": "p99 gap",
+    "attained": "attainment",
+}
+
+
+def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable[Row]) -> None:
+    """Every combination, what it is worth beside the engine's own, what matters, what to take.
+
+    Args:
+        page: where to.
+        answer: what to say.
+        name: of the workload.
+        notes: rows about where it came from.
+    """
+    at = f"{name} at " if name else ""
+    page.title(f"{at}{answer.limits.capacity:,} KV tokens, rules of {answer.engine.label}")
+    shown = sections(answer)
+    columns = columns_of(answer)
+    for section in shown:
+        page.heading(f"{_around(answer, section[0])}: means of {counted(answer.runs, 'run')}")
+        rows = _limited(section, _ROWS)
+        page.table(
+            ["victim, restore", *(TITLES[metric] for metric in columns)],
+            [None if i is None else _cells(answer, i, columns) for i in rows],
+        )
+    if answer.runs > 1 and answer.table.preemptions.values.any():
+        _against(page, answer, [i for section in shown for i in section], columns)
+    page.line()
+    page.rows(_words(answer, shown))
+    if answer.effects:
+        page.heading("What matters")
+        page.rows(_effects(answer))
+    page.heading("What to take")
+    page.rows(_pick(answer))
+    page.heading("What was run")
+    page.rows([*notes, *run_rows(answer)])
+
+
+def columns_of(answer: PreemptAnswer) -> tuple[str, ...]:
+    """The metrics of the tables."""
+    first = () if answer.demand.kind == "saturated" else ("ttft_p99",)
+    slo = () if answer.objectives is None else ("attained",)
+    tax = ("recompute_tax", "preemptions")
+    return (*tax, answer.throughput, *first, "longest_gap_p99", *slo)
+
+
+def sections(answer: PreemptAnswer) -> list[list[int]]:
+    """Victims and restores under one allocation and predictor: the engine's own, and the best.
+
+    In each the highest score first.
+    """
+    around = [(c.allocation, c.predictor) for c in answer.combinations]
+    order = sorted(range(len(around)), key=lambda i: _last(answer.pick.scores[i]))
+    kept = [around[0], around[answer.pick.index or order[0]]]
+    return [[i for i in order if around[i] == each] for each in dict.fromkeys(kept)]
+
+
+def _last(score: float) -> float:
+    return math.inf if math.isnan(score) else -score
+
+
+def label(answer: PreemptAnswer, index: int) -> str:
+    """Victim and restore; a star where no release has one of them."""
+    found = answer.combinations[index]
+    victim, restore = (
+        name_of(rule) + ("" if rule in RELEASED else "*") for rule in (found.victim, found.restore)
+    )
+    several = len({each.restore for each in answer.combinations}) > 1
+    return f"{victim} {restore}" if several else victim
+
+
+def _around(answer: PreemptAnswer, index: int) -> str:
+    found = answer.combinations[index]
+    several = {c.predictor for c in answer.combinations} != {found.predictor}
+    said = f"allocation {name_of(found.allocation)}"
+    return f"{said}, predictor {found.predictor}" if several else said.capitalize()
+
+
+def _cells(answer: PreemptAnswer, index: int, columns: Sequence[str]) -> list[str]:
+    values = [answer.mean(index, metric) for metric in columns]
+    mark = " <" if index == 0 else ""
+    return [label(answer, index) + mark, *map(_cell, columns, values)]
+
+
+def _cell(metric: str, value: float) -> str:
+    if math.isnan(value):
+        return "-"
+    return f"{100 * value:.1f}" if metric in SHARES else short(value, 3)
+
+
+def _limited(rows: Sequence[int], most: int) -> list[int | None]:
+    """The first ones, and the engine's own wherever it is."""
+    if len(rows) <= most:
+        return list(rows)
+    kept: list[int | None] = [*rows[: most - 1], None]
+    return [*kept, 0] if 0 in rows[most - 1 :] else kept
+
+
+def _against(
+    page: Page, answer: PreemptAnswer, shown: Sequence[int], columns: Sequence[str]
+) -> None:
+    """Differences from the engine's own rules, with their intervals."""
+    others = [i for i in shown if i]
+    if not others:
+        return
+    best = sorted(others, key=lambda i: _last(answer.pick.scores[i]))[:_AGAINST]
+    metrics = [metric for metric in columns if metric != "preemptions"]
+    page.heading(f"Less {label(answer, 0)}, in percent of it (tax and SLO in points), 95 %")
+    names = [_around(answer, i) for i in best]
+    page.table(
+        ["victim, restore", *(TITLES[metric] for metric in metrics)],
+        [
+            [
+                label(answer, i) + ("" if name == names[0] else " +"),
+                *_differences(answer, i, metrics),
+            ]
+            for i, name in zip(best, names, strict=True)
+        ],
+    )
+
+
+def _differences(answer: PreemptAnswer, index: int, metrics: Sequence[str]) -> list[str]:
+    found = []
+    for metric in metrics:
+        against = answer.against[metric]
+        mean, half = 100 * against.mean[index], 100 * against.half[index]
+        if not math.isfinite(mean):
+            found.append("-")
+            continue
+        digits = 0 if max(abs(mean), half) >= 100 else 1
+        found.append(f"{mean:+.{digits}f}±{half:.{digits}f}")
+    return found
+
+
+# --- words --------------------------------------------------------------------------------------
+
+
+def _words(answer: PreemptAnswer, shown: Sequence[Sequence[int]]) -> list[Row]:
+    rows: list[Row] = [
+        (
+            "columns",
+            "tax: recomputed tokens over all tokens computed; preempt: preemptions in a run; gap: "
+            "the longest wait between two tokens of a request; best first, < is the engine's own"
+            + ("; SLO: requests that meet all objectives" if answer.objectives else ""),
+        )
+    ]
+    tried = {rule for c in answer.combinations for rule in (c.victim, c.restore, c.allocation)}
+    if not tried <= set(RELEASED):
+        rows.append(("*", "in no released engine (docs/preemption.md says where it is proposed)"))
+    hidden = len(answer.combinations) - sum(map(len, shown))
+    if hidden:
+        rows.append(("", f"{hidden:,} combinations more are in --json"))
+    if answer.free_prefill:
+        rows.append(
+            (
+                "CAUTION",
+                "prefill takes no time on this clock (D2 = 0): what is computed again costs tokens "
+                "and no seconds, so that recomputing is free; give --clock D0:D1:D2",
+            )
+        )
+    if answer.unfinished:
+        said = ", ".join(label(answer, i) for i in answer.unfinished[:3])
+        many = len(answer.unfinished)
+        rows.append(("CAUTION", f"{counted(many, 'combination')} did not end: {said}"))
+    return rows
+
+
+def _effects(answer: PreemptAnswer) -> list[Row]:
+    """Of each metric, what each of the four values explains."""
+    metrics = dict.fromkeys(("recompute_tax", *(aim.metric for aim in answer.aims)))
+    return [
+        (WORDS[metric], _effect(metric, answer.effects[metric]))
+        for metric in metrics
+        if metric in answer.effects
+    ]
+
+
+def _effect(metric: str, effects: Effects) -> str:
+    said = []
+    for effect in effects.of:
+        at = sorted(zip(effect.means, effect.levels, strict=True))
+        (low, least), (high, most) = at[0], at[-1]
+        between = f"{least} {_cell(metric, low)} to {most} {_cell(metric, high)}"
+        alone = "" if len(effects.of) == 1 else f" {percent(effect.share)} of what differs,"
+        said.append(f"{effect.factor}{alone} {between}")
+    if effects.together > 0.01:
+        said.append(f"together {percent(effects.together)}")
+    if effects.noise > _NOISY:
+        said.append(f"noise of seeds is {percent(min(effects.noise, 1))} of it")
+    return "; ".join(said)
+
+
+def _pick(answer: PreemptAnswer) -> list[Row]:
+    pick = answer.pick
+    own = answer.combinations[0].names
+    if not answer.table.preemptions.values.any():
+        return [("leave it", "nothing is preempted: memory is enough, and no rule matters")]
+    if answer.runs == 1:
+        return [("no pick", "one run does not say what another would give; --seeds 8")]
+    aims = ", ".join(WORDS[aim.metric] for aim in answer.aims)
+    if not pick.index:
+        return [
+            (
+                "leave it",
+                f"no rule is better than {own['victim']}, {own['restore']} in {aims} by more than "
+                f"its noise and {percent(MARGIN)}, and worse in none of them",
+            ),
+            *_measured(answer),
+        ]
+    taken = answer.combinations[pick.index].names
+    changed = [f"{name} {taken[name]}" for name in FACTORS if taken[name] != own[name]]
+    gains = []
+    for aim in answer.aims:
+        found = answer.against[aim.metric]
+        mean, half = 100 * found.mean[pick.index], 100 * found.half[pick.index]
+        unit = "%" if found.relative else "points"
+        gains.append(f"{WORDS[aim.metric]} {mean:+.1f} ± {half:.1f} {unit}")
+    rows: list[Row] = [
+        ("take", ", ".join(changed)),
+        ("against now", "; ".join(gains)),
+        (
+            "confidence",
+            f"better in {pick.wins} of {answer.runs} runs; more than noise at 95 % for all "
+            f"{len(answer.combinations) - 1} rules at once",
+        ),
+    ]
+    if pick.close:
+        close = ", ".join(label(answer, i) for i in pick.close[:4])
+        more = f" and {len(pick.close) - 4} more" if len(pick.close) > 4 else ""
+        rows.append(("as good", f"not told from it: {close}{more}"))
+    victim = answer.combinations[pick.index].victim
+    if victim not in RELEASED:
+        rows.append(("", f"no released engine has {name_of(victim)} as its victim rule"))
+    return [*rows, *_measured(answer)]
+
+
+def _measured(answer: PreemptAnswer) -> list[Row]:
+    """The log beside the simulation of the engine's own rules."""
+    said = {"output_throughput_per_time": "output", "ttft_p99": "p99 TTFT"}
+    found = [
+        f"{said.get(name, name)} {short(bias.measured, 3)} measured, {short(bias.simulated, 3)} "
+        f"simulated ({100 * bias.relative:+.1f} %)"
+        for name, bias in answer.bias.items()
+    ]
+    return [("the log", "; ".join(found))] if found else []

@@ -1,0 +1,200 @@
+"""CacheOPT, section 3.3.2: the weights of case 3, and the preemptions for critical requests.
+
+Case 3: n requests demand M_i = s^p_i + s^o_i each, more than the A' tokens there are. Request i is
+given A_i = A' w_i / sum w, with w_i = (RT_i / sum RT) (s^p_i / sum s^p); its cut is M_i - A_i.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement, product
+
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+
+@dataclass(frozen=True)
+class Demand:
+    """What the weights know of a request.
+
+    Fields:
+        slack: RT, time left to its objective; prompt, output: s^p and s^o, tokens.
+    """
+
+    slack: int
+    prompt: int
+    output: int
+
+    @property
+    def tokens(self) -> int:
+        """M."""
+        return self.prompt + self.output
+
+    def __str__(self) -> str:
+        return f"(RT {self.slack}, prompt {self.prompt}, output {self.output})"
+
+
+Batch = tuple[Demand, ...]
+
+
+def given(batch: Batch, available: int, *, by_output: bool = False) -> list[Fraction]:
+    """A_i of case 3.
+
+    Args:
+        by_output: take s for the predicted output, which the sentence speaks of, not the prompt.
+    """
+    lengths = [r.output if by_output else r.prompt for r in batch]
+    slack, length = sum(r.slack for r in batch), sum(lengths)
+    weights = [
+        Fraction(r.slack, slack) * Fraction(s, length) for r, s in zip(batch, lengths, strict=True)
+    ]
+    return [available * w / sum(weights) for w in weights]
+
+
+def _cuts(batch: Batch, available: int, *, by_output: bool = False) -> list[Fraction]:
+    shares = given(batch, available, by_output=by_output)
+    return [r.tokens - a for r, a in zip(batch, shares, strict=True)]
+
+
+def _batches(least: int = 1) -> Iterator[tuple[Batch, int]]:
+    """(batch, A') of two requests with numbers up to 3, by the sum of all numbers."""
+    single = [Demand(*x) for x in product(range(least, 4), range(1, 4), range(1, 4))]
+    pairs = [pair for pair in product(single, repeat=2) if any(r.slack for r in pair)]
+    pairs.sort(key=lambda pair: sum(r.slack + r.tokens for r in pair))
+    for pair in pairs:
+        for available in range(1, sum(r.tokens for r in pair)):
+            yield pair, available
+
+
+_PAIRS = Range(
+    "two requests with times and lengths up to 3, every A' below what they demand", _batches
+)
+
+
+def _named(batch: Batch, available: int) -> str:
+    shares = ", ".join(map(str, given(batch, available)))
+    return f"{' and '.join(map(str, batch))}, A' = {available}: given {shares}"
+
+
+@CLAIMS.over(
+    replace(_PAIRS, name=_named),
+    "section-3-3-2.looser",
+    "section 3.3.2, case 3",
+    "Of two requests alike but for their time left, the one with the looser objective is cut more.",
+    expected=Verdict.FAILS,
+    ours="it is given more, and cut less",
+    paper="a request with a looser SLO should have a higher demand cut",
+    note="What is given grows with the weight, and the weight with the time left. Nor does it hold "
+    "for one that is longer too: RT 1 and 3, outputs 1 and 2, A' = 4 leave cuts of 1 and 0.",
+)
+def _looser(batch: Batch, available: int) -> bool:
+    tight, loose = batch
+    alike = tight.slack < loose.slack and replace(tight, slack=loose.slack) == loose
+    cuts = _cuts(batch, available)
+    return not alike or cuts[1] > cuts[0]
+
+
+@CLAIMS.over(
+    replace(_PAIRS, name=_named),
+    "section-3-3-2.longer.by-prompt",
+    "section 3.3.2, case 3",
+    "Of two requests alike but for their predicted output, the one with the longer is cut more.",
+    ours="both are given as much",
+    paper="and with a longer predicted output length",
+    note="The weight has the prompt (Table 2), not the predicted output, which the sentence names.",
+)
+def _longer(batch: Batch, available: int) -> bool:
+    short, long = batch
+    alike = short.output < long.output and replace(short, output=long.output) == long
+    cuts = _cuts(batch, available)
+    return not alike or cuts[1] > cuts[0]
+
+
+@CLAIMS.over(
+    _PAIRS,
+    "section-3-3-2.longer.by-output",
+    "section 3.3.2, case 3",
+    "The same, where the weight has the predicted output in place of the prompt.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="it may be given more by more than it demands more",
+    paper="and with a longer predicted output length",
+)
+def _longer_by_output(batch: Batch, available: int) -> bool | str:
+    short, long = batch
+    if short.output >= long.output or replace(short, output=long.output) != long:
+        return True
+    cuts = _cuts(batch, available, by_output=True)
+    return cuts[1] > cuts[0] or (
+        f"{short} and {long}, A' = {available}: cut by {cuts[0]} and {cuts[1]}"
+    )
+
+
+@CLAIMS.over(
+    replace(_PAIRS, name=_named),
+    "section-3-3-2.within-demand",
+    "section 3.3.2, case 3",
+    "Nobody is given more than it demands.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="weights do not know demands",
+    paper="to match its total demand as closely as possible",
+    note="What is too much for one is missing for the others.",
+)
+def _within_demand(batch: Batch, available: int) -> bool:
+    return min(_cuts(batch, available)) >= 0
+
+
+@CLAIMS.over(
+    _PAIRS,
+    "section-3-3-2.all-given",
+    "section 3.3.2, case 3, with Table 2",
+    "What is given is A' in all, and the cuts are E_kvc.",
+    ours="exactly",
+    paper="A_i = A' w_i / sum w_i; E_kvc = sum M_i - A",
+    note="So the sums over RT and s^p that w_i is divided by change nothing.",
+)
+def _all_given(batch: Batch, available: int) -> bool:
+    excess = sum(r.tokens for r in batch) - available
+    plain = [r.slack * r.prompt for r in batch]
+    same = given(batch, available) == [Fraction(available * w, sum(plain)) for w in plain]
+    return same and sum(_cuts(batch, available)) == excess
+
+
+@CLAIMS.over(
+    Range("two requests with times 0 to 3 and lengths up to 3, not both at 0",
+          lambda: _batches(0), name=_named),
+    "section-3-3-2.most-urgent",
+    "section 3.3.2, case 3",
+    "A request that has no time left is given something.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="nothing: its weight is 0",
+    paper="critical requests will join the KVC allocation",
+    note="Critical requests are those whose time left is about that of an iteration.",
+)  # fmt: skip
+def _most_urgent(batch: Batch, available: int) -> bool:
+    return min(given(batch, available)) > 0
+
+
+@CLAIMS.over(
+    Range("up to three running requests that hold up to 3 tokens, D_kvc up to what they hold",
+          lambda: ((held, demand) for count in (1, 2, 3)
+                   for held in combinations_with_replacement(range(1, 4), count)
+                   for demand in range(1, sum(held) + 1))),
+    "section-3-3-2.preempted",
+    "section 3.3.2",
+    "From A' = 0, preempting whole requests can make A' = D_kvc.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="at least D_kvc",
+    paper="preemptions are executed to make A' = D_kvc",
+    note="A preempted request gives back all that it holds.",
+)  # fmt: skip
+def _preempted(held: tuple[int, ...], demand: int) -> bool | str:
+    sums = {sum(chosen) for n in range(len(held) + 1) for chosen in combinations(held, n)}
+    return demand in sums or f"held {', '.join(map(str, held))}; D_kvc = {demand}"

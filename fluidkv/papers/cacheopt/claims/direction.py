@@ -1,0 +1,178 @@
+"""CacheOPT, section 3.2 and Figure 17h: padding subtracted where a prediction is too long.
+
+What (2) promises of X - X^ it promises, mirrored, of X^ - X: a length lies t or more *below* its
+prediction no more often than 1 - c. So an estimate of X^ - t is short with at least c.
+"""
+
+from fractions import Fraction
+from itertools import combinations_with_replacement, product
+
+from fluidkv import preempt
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.cacheopt.claims.hoeffding import TENTHS, Law
+from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+_DEFAULT = Fraction(9, 10)
+
+
+def _two_lengths() -> list[Law]:
+    """Laws of two lengths up to 6 over up to 4 whose mean is whole, as predictions are."""
+    laws = preempt.small_laws(atoms=2, longest=6, denominator=4)
+    return [law for law in laws if preempt.expected(law).denominator == 1]
+
+
+_WHOLE_MEANS = Range(
+    "laws of two lengths up to 6 and probabilities over up to 4 whose mean is whole, and predicted",
+    lambda: ((law,) for law in _two_lengths()),
+)
+_MIXED = Range(
+    "every law of up to three lengths up to 5 and probabilities over up to 4, c = 1/10 ... 9/10, "
+    "a classifier right in 0, 1/2, 3/4 and all of the cases",
+    lambda: product(
+        preempt.small_laws(atoms=3, longest=5, denominator=4),
+        TENTHS,
+        (Fraction(0), Fraction(1, 2), Fraction(3, 4), Fraction(1)),
+    ),
+)
+
+
+@CLAIMS.over(
+    _WHOLE_MEANS,
+    "section-1.ensured",
+    "section 1, component (1), and section 3.2",
+    "Padding added or subtracted by the deviation direction ensures a request's demand with the "
+    "specified probability, here 90 %.",
+    expected=Verdict.FAILS,
+    ours="half of the requests are given too little",
+    paper="the demand is satisfied with a high specified probability",
+    note="The prediction is the mean, the classifier always right, estimates are whole tokens.",
+)
+def _ensured(law: Law) -> bool | str:
+    mean = preempt.expected(law)
+    left = preempt.covered(law, mean, _DEFAULT, Fraction(1))
+    lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
+    return left >= _DEFAULT or f"lengths {lengths}; predicted {mean}: covered with {left}"
+
+
+@CLAIMS.over(
+    _WHOLE_MEANS,
+    "section-1.ensured.added",
+    "section 1, component (1), and section 3.2",
+    "Padding that is always added ensures a request's demand with the specified probability.",
+    origin=Origin.READING,
+    ours="with 90 % it is never short at all",
+    paper="the demand is satisfied with a high specified probability",
+)
+def _ensured_if_added(law: Law) -> bool:
+    return preempt.covered(law, preempt.expected(law), _DEFAULT) == 1
+
+
+def _reals(law: Law, confidence: Fraction, accuracy: Fraction) -> tuple[Fraction, Fraction]:
+    """(P(X <= estimate), P(the classifier says "under")), estimates not rounded."""
+    width, mean = Fraction(law[-1][0] - law[0][0]), preempt.expected(law)
+    covered = under = Fraction()
+    for x, p in law:
+        says_under = accuracy if x > mean else 1 - accuracy
+        under += p * says_under
+        # t is irrational: at most is below.
+        added = not preempt.reaches(x - mean, width, confidence)
+        subtracted = preempt.reaches(mean - x, width, confidence)
+        covered += p * (says_under * added + (1 - says_under) * subtracted)
+    return covered, under
+
+
+@CLAIMS.over(
+    _MIXED,
+    "section-3-2.subtracted.left",
+    "section 3.2, sentence after (3)",
+    "With padding subtracted by direction, no more than P(said to be under) + 1 - c is covered.",
+    origin=Origin.READING,
+    ours="q P(X > X^) + (1 - q) P(X <= X^) + 1 - c, for a classifier right in q of the cases",
+    paper="not said",
+    note="By (2) for X^ - X. A symmetric law with a perfect classifier: at most 60 % at c = 90 %.",
+)
+def _subtracted(law: Law, confidence: Fraction, accuracy: Fraction) -> bool:
+    covered, under = _reals(law, confidence, accuracy)
+    return covered <= under + 1 - confidence
+
+
+@CLAIMS.over(
+    Range("laws of two lengths up to 5 and probabilities over up to 4, c = 9/10",
+          lambda: ((law,) for law in preempt.small_laws(atoms=2, longest=5, denominator=4))),
+    "section-3-2.subtracted.better-classifier",
+    "section 3.2, sentence after (3)",
+    "A perfect classifier of directions covers at least as many requests as a coin.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="fewer, where most predictions are too long",
+    paper="not said",
+    note="Whoever is rightly said to be over loses memory that it needs: what lies below its "
+    "prediction seldom lies t below it.",
+)  # fmt: skip
+def _better_classifier(law: Law) -> bool | str:
+    mean = preempt.expected(law)
+    perfect, coin = (preempt.covered(law, mean, _DEFAULT, q) for q in (Fraction(1), Fraction(1, 2)))
+    lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
+    return perfect >= coin or f"lengths {lengths}; predicted {mean}: {perfect} against {coin}"
+
+
+def _counted(errors: tuple[int, ...], padding: int) -> tuple[int, int]:
+    """(over, under): estimates above and below the truth, padding by the true direction.
+
+    Args:
+        errors: X - X^ of each request.
+    """
+    left = [e - padding if e > 0 else e + padding for e in errors]
+    return sum(e < 0 for e in left), sum(e > 0 for e in left)
+
+
+_ERRORS = Range(
+    "errors of up to three requests, up to 3 tokens either way",
+    lambda: (
+        (errors,)
+        for count in (1, 2, 3)
+        for errors in combinations_with_replacement((1, -1, 2, -2, 3, -3), count)
+    ),
+)
+
+
+@CLAIMS.over(
+    _ERRORS,
+    "figure-17.h.fewer",
+    "section 5.4, Figure 17h",
+    "With more padding, added and subtracted by direction, neither over- nor underpredictions "
+    "become more.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="padding past an error turns it round",
+    paper="fewer over- and underpredictions with more padding, positive and negative",
+    note="The direction is always right here.",
+)
+def _fewer(errors: tuple[int, ...]) -> bool | str:
+    for padding in range(4):
+        before, after = _counted(errors, padding), _counted(errors, padding + 1)
+        if after[0] > before[0] or after[1] > before[1]:
+            return (
+                f"X - X^ = {', '.join(map(str, errors))}: over and under {before} at padding "
+                f"{padding}, {after} at {padding + 1}"
+            )
+    return True
+
+
+@CLAIMS.over(
+    _ERRORS,
+    "figure-17.h.changed-places",
+    "section 5.4, Figure 17h",
+    "Padding past the largest error changes over- and underpredictions into one another.",
+    origin=Origin.READING,
+    ours="as many over as there were under, and the reverse",
+    paper="not said",
+    note="At c = 90 % padding by (3) is past the largest error.",
+)
+def _changed_places(errors: tuple[int, ...]) -> bool:
+    over, under = _counted(errors, 0)
+    return _counted(errors, max(map(abs, errors)) + 1) == (under, over)

@@ -1,0 +1,253 @@
+"""CacheOPT, (1) to (3): how often a length passes its prediction by the padding, and by which.
+
+A law is a finite distribution of one request's length, in rationals; its range is that of its
+lengths, which is the narrowest that (1) allows.
+"""
+
+from fractions import Fraction
+from itertools import pairwise, product
+
+from fluidkv import preempt
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import verdict
+from fluidkv.ledger.ranges import Range, Seen
+from fluidkv.papers.cacheopt.paper import statements
+from fluidkv.verdict import Evidence, Verdict
+
+CLAIMS = statements()
+
+Law = tuple[tuple[int, Fraction], ...]
+
+TENTHS = tuple(Fraction(n, 10) for n in range(1, 10))
+_THREE = "every law of up to three lengths up to 5 and probabilities over up to 6"
+_LAWS = Range(_THREE, lambda: preempt.small_laws(atoms=3, longest=5, denominator=6))
+_PROMISES = Range(
+    f"{_THREE}, c = 1/10 ... 9/10",
+    lambda: product(preempt.small_laws(atoms=3, longest=5, denominator=6), TENTHS),
+)
+_SMALL = Range(
+    "every law of up to three lengths up to 4 and probabilities over up to 4, c = 1/10 ... 9/10",
+    lambda: product(preempt.small_laws(atoms=3, longest=4, denominator=4), TENTHS),
+)
+
+
+def _sums(first: Law, second: Law) -> dict[int, Fraction]:
+    """The law of the sum of two independent lengths."""
+    found: dict[int, Fraction] = {}
+    for (x, p), (y, q) in product(first, second):
+        found[x + y] = found.get(x + y, Fraction()) + p * q
+    return found
+
+
+def _passes(law: dict[int, Fraction], squares: int) -> int | None:
+    """The first value that is passed more often than (1) says; None if there is none.
+
+    Between two values the left side of (1) stays and the right side falls: the values decide.
+    """
+    mean = sum((x * p for x, p in law.items()), Fraction())
+    for value in sorted(law):
+        reached = sum((p for x, p in law.items() if x >= value), Fraction())
+        far = value - mean
+        if far > 0 and not preempt.at_most_exp(reached, 2 * far**2 / squares):
+            return value
+    return None
+
+
+@CLAIMS.over(
+    Range("one law and every pair of laws of up to three lengths up to 3, over up to 3",
+          lambda: product(tuple(preempt.small_laws(atoms=3, longest=3, denominator=3)), repeat=2)),
+    "equation-1",
+    "(1)",
+    "A sum of independent bounded lengths passes its mean by t no more often than (1) says.",
+    ours="for one and two lengths, at every t",
+    paper="P(S - E[S] >= t) <= exp(...)",
+)  # fmt: skip
+def _equation_1(first: Law, second: Law) -> bool | str:
+    spreads = [law[-1][0] - law[0][0] for law in (first, second)]
+    both = _passes(_sums(first, second), sum(s**2 for s in spreads))
+    alone = _passes(dict(first), spreads[0] ** 2)
+    return both is None and alone is None
+
+
+@CLAIMS.over(
+    _LAWS,
+    "equation-2.mean",
+    "(2)",
+    "A length passes its prediction no more often than (2) says, where the prediction is the mean.",
+    ours="at every t",
+    paper="P(X - X^ >= t) <= exp(-2 t^2 / (b - a)^2)",
+    note="(1) for one variable; what (2) needs besides is that X^ = E[X].",
+)
+def _equation_2(*law: tuple[int, Fraction]) -> bool | str:
+    return _passes(dict(law), (law[-1][0] - law[0][0]) ** 2) is None
+
+
+def _broken(law: Law, predicted: int, confidence: Fraction) -> str:
+    """Words for a law whose promise is broken; "" where it is kept."""
+    short = preempt.falls_short(law, Fraction(predicted), confidence)
+    if short <= 1 - confidence:
+        return ""
+    lengths = ", ".join(f"{x} with probability {p}" for x, p in law)
+    return f"lengths {lengths}; predicted {predicted}, c = {confidence}: short with {short}"
+
+
+@CLAIMS.over(
+    _SMALL,
+    "equation-2.any-prediction",
+    "(2)",
+    "(2) holds for a prediction that is a possible length, whatever the mean is.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="not for X^ below the mean",
+    paper="X^ its predicted length",
+    note="The text does not say that X^ is the mean; two lengths, equally likely, are enough.",
+)
+def _any_prediction(law: Law, confidence: Fraction) -> bool | str:
+    return next(filter(None, (_broken(law, x, confidence) for x, _ in law)), True)
+
+
+@CLAIMS.over(
+    _SMALL,
+    "equation-2.mode",
+    "(2)",
+    "(2) holds where the prediction is the most likely length.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="one length more likely than the other, and predicted",
+    paper="X^ its predicted length",
+    note="What a classifier of lengths says. Laws with one mode only.",
+)
+def _mode(law: Law, confidence: Fraction) -> bool | str:
+    most, *others = preempt.modes(law)
+    return bool(others) or _broken(law, most, confidence) or True
+
+
+@CLAIMS.over(
+    _SMALL,
+    "equation-2.median",
+    "(2)",
+    "(2) holds where the prediction is the median.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="the same law",
+    paper="X^ its predicted length",
+    note="What least absolute errors find. Laws with one median; up to c = 1/2 it holds there.",
+)
+def _median(law: Law, confidence: Fraction) -> bool | str:
+    middle, *others = preempt.medians(law)
+    return bool(others) or _broken(law, middle, confidence) or True
+
+
+@CLAIMS.claim(
+    "equation-3",
+    "(3)",
+    "The padding t of (3) is where the right side of (2) is 1 - c.",
+    checked="as formulas",
+)
+def _equation_3() -> Outcome:
+    from sympy import exp, log, simplify, sqrt, symbols
+
+    c, width = symbols("c width", positive=True)
+    t = sqrt(-(width**2) / 2 * log(1 - c))
+    rest = simplify(exp(-2 * t**2 / width**2) - (1 - c))
+    return Outcome(verdict(rest == 0), Evidence.EXACT, f"rest {rest}", "solving the equation")
+
+
+@CLAIMS.over(
+    _PROMISES,
+    "equation-3.equality",
+    "(3), sentence before it",
+    "With the padding of (3) a request falls short with probability 1 - c.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="less often: (2) is an inequality",
+    paper="P(X - X^ >= t) = 1 - c",
+    note="The equation that is solved is that of the bound.",
+)
+def _equality(law: Law, confidence: Fraction) -> bool | str:
+    short = preempt.falls_short(law, preempt.expected(law), confidence)
+    return short == 1 - confidence or f"lengths {_words(law)}, c = {confidence}: {short}"
+
+
+def _words(law: Law) -> str:
+    return ", ".join(f"{x} ({p})" for x, p in law)
+
+
+@CLAIMS.over(
+    Range("c = 1/100 ... 99/100",
+          lambda: pairwise(Fraction(n, 100) for n in range(1, 100))),
+    "equation-3.increases",
+    "(3)",
+    "A higher confidence leads to more padding.",
+    ours="strictly, from each hundredth to the next",
+    paper="higher c, more padding, and vice versa",
+)  # fmt: skip
+def _increases(lower: Fraction, higher: Fraction) -> bool:
+    both = preempt.hoeffding_padding([float(lower), float(higher)], 0, 1)
+    between = Fraction(float(both.mean()))
+    one = Fraction(1)
+    return preempt.reaches(between, one, lower) and not preempt.reaches(between, one, higher)
+
+
+@CLAIMS.claim(
+    "equation-3.past-the-range",
+    "(3) with section 5",
+    "At the default confidence of 90 % the padding is more than the whole range of lengths.",
+    origin=Origin.READING,
+)
+def _past_the_range() -> Outcome:
+    """So is it from 1 - e^-2 on: nobody's length, whatever was predicted, is so far away."""
+    one, default = Fraction(1), Fraction(9, 10)
+    longer = not preempt.reaches(one, one, default)
+    # The confidence from which on it is, to four digits.
+    least = next(n for n in range(10**4) if not preempt.reaches(one, one, Fraction(n, 10**4)))
+    return Outcome(
+        verdict(longer),
+        Evidence.EXACT,
+        f"{float(preempt.hoeffding_padding(0.9, 0, 1)):.4f} (b - a); more than b - a from "
+        f"c = {least / 10**4} on",
+        "not said",
+        note="added to any prediction in [a, b] it passes b: every request is given more memory "
+        "than any of them can use",
+    )
+
+
+@CLAIMS.over(
+    _PROMISES,
+    "equation-3.least",
+    "(3)",
+    "Less padding than (3) keeps the promise: min(b - m, (m - a) c / (1 - c)) for the mean m.",
+    origin=Origin.READING,
+    ours="never more than (3), by Markov's inequality for X - a",
+    paper="not said",
+    note="For one variable (1) is not sharp; this is, where only the mean and the range are known.",
+)
+def _least(law: Law, confidence: Fraction) -> bool | Seen:
+    low, high, mean = law[0][0], law[-1][0], preempt.expected(law)
+    padding = min(high - mean, (mean - low) * confidence / (1 - confidence))
+    short = sum(p for x, p in law if x > mean + padding)
+    more = preempt.reaches(padding, Fraction(high - low), confidence)
+    return short <= 1 - confidence and not more and Seen(padding)
+
+
+@CLAIMS.over(
+    Range("every law of two requests of length 1 or 2, probabilities over 4, c = 1/10 ... 9/10",
+          lambda: ((parts, c) for parts in product(range(5), repeat=4) if sum(parts) == 4
+                   for c in TENTHS)),
+    "section-6.independence",
+    "section 6",
+    "The promise to each request is kept however requests depend on one another.",
+    origin=Origin.READING,
+    ours="(2) is about one variable",
+    paper="independence might not hold perfectly",
+    note="That it does not hold costs the promise nothing. What section 6 does not name is that "
+    "the prediction is the mean.",
+)  # fmt: skip
+def _independence(parts: tuple[int, int, int, int], confidence: Fraction) -> bool:
+    both, first, second, _ = (Fraction(n, 4) for n in parts)
+    for long in (both + first, both + second):
+        if 0 < long < 1:
+            law = ((1, 1 - long), (2, long))
+            if preempt.falls_short(law, 1 + long, confidence) > 1 - confidence:
+                return False
+    return True

@@ -1,0 +1,72 @@
+"""What the paper CacheOPT has: numbered items, in our words, and why some have no claim."""
+
+CONTENTS: dict[str, dict[str, str]] = {
+    "observation": {
+        "1": "by block: preemptions and TBT; by prediction: waiting and TTFT",
+        "2": "too little memory increases TBT, too much TTFT; the padding depends on the rate",
+        "3": "first come first served preempts more often and for longer than SRTF and LKVO",
+        "4": "past a length swapping is faster than recomputing",
+    },
+    "equation": {
+        "1": "Hoeffding's inequality",
+        "2": "the same for one length and its prediction",
+        "3": "padding for a confidence",
+        "4": "confidence for an arrival rate",
+    },
+    "figure": {
+        "1": "execution, preemption and waiting times by trace, OPT-13B",
+        "2": "the same for OPT-175B, and preemptions",
+        "3": "requests added an iteration",
+        "4": "token budget used, and memory allocated",
+        "5": "tokens given too many and too few",
+        "6": "latency by padding and arrival rate",
+        "7": "preemption policies: tail preemption time, preemptions",
+        "8": "latency of swapping and of recomputing by length",
+        "9": "architecture",
+        "10": "the predicting model",
+        "11": "embedding, pictured",
+        "12": "tails, attainments and normalised latency, OPT-13B",
+        "13": "the same for OPT-175B",
+        "14": "ablation, OPT-13B",
+        "15": "ablation, OPT-175B",
+        "16": "time of scheduling",
+        "17": "sensitivity: scale, block, iterations ahead, reserve, alpha, beta, confidence",
+    },
+    "table": {
+        "1": "lengths and rates of the traces",
+        "2": "notation",
+    },
+    "section": {
+        "1": "introduction",
+        "2.1": "experiment settings of the measurements",
+        "2.2": "allocation methods",
+        "2.3": "padding",
+        "2.4": "preemption policies",
+        "2.5": "swapping or recomputing",
+        "3.1": "overview",
+        "3.2": "padding by confidence",
+        "3.3.1": "embedding",
+        "3.3.2": "who is selected, and what each is given",
+        "3.3.3": "allocating ahead, and a reserve for all",
+        "3.4": "preemption policy",
+        "3.5": "choice of swapping or recomputing",
+        "4": "implementation",
+        "5": "experiment settings of the evaluation",
+        "5.1": "comparison",
+        "5.2": "ablation",
+        "5.3": "time overhead",
+        "5.4": "sensitivity",
+        "6": "limitations",
+        "8": "conclusion",
+    },
+}
+
+_DRAWING, _PICTURE = "a drawing, no numbers", "its numbers are in a picture that our copy lacks"
+
+WITHOUT: dict[str, str] = {
+    **{f"figure {n}": _DRAWING for n in (9, 10)},
+    **{f"figure {n}": _PICTURE for n in (1, 2, 5, 13)},
+    "section 3.1": "a list of the following sections",
+    "section 4": "names of functions",
+}
+"""Why an item has no claim of its own; read only where it has none."""

@@ -1,0 +1,193 @@
+"""Which victims waste least, beside the best of all on small cases, and who starves.
+
+What RFC 54644 and pull requests 53723, 36980, 38080 and 56897 propose, compared; statements are
+ours. Rules of vLLM but for the victim: `fluidkv.preempt.best`.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, sampled
+from fluidkv.ledger.statements import Statements
+from fluidkv.papers.vllm.claims.best_survey import RULES, SURVEYS, Score, Survey, recorded
+from fluidkv.preempt.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
+from fluidkv.serving.engines import VLLM
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules, Keeps, Requeue, Victim
+from fluidkv.verdict import Evidence
+
+CLAIMS = Statements("vllm-54644", "vLLM", origin=Origin.READING, evidence=Evidence.EXACT)
+
+_PLACE = "RFC 54644; not stated there"
+_TWO = Survey(2, 3, 4)
+_CASES = "all cases of 3 requests of up to 3 + 4 tokens and of 4 of up to 2 + 3"
+
+
+def _surveys(cost: Cost) -> Iterator[dict[str, Score]]:
+    for survey, scores in zip(SURVEYS, recorded(), strict=True):
+        if survey.cost is cost and survey.budget is None and survey.requests > 2:
+            yield scores
+
+
+def _over(score: Score) -> str:
+    return f"{score.victim.lower()} {score.spent / score.best - 1:.1%}"
+
+
+@CLAIMS.claim(
+    "best.recomputed",
+    _PLACE,
+    "Of eight rules least computed first recomputes least, and no rule recomputes as little as the "
+    "best victims do.",
+    checked=f"{_CASES}; 20,000 on record",
+)
+def _least_computed_is_nearest() -> Outcome:
+    bad, shown = None, []
+    for scores in _surveys(Cost.RECOMPUTED):
+        ranked = sorted(scores.values(), key=lambda score: score.spent)
+        shown.append(", ".join(_over(score) for score in (ranked[0], ranked[1], ranked[-1])))
+        if ranked[0].victim != Victim.LEAST_COMPUTED.name or ranked[0].spent <= ranked[0].best:
+            bad = bad or shown[-1]
+    return holds_for(bad, ours=f"more than the best: {'; '.join(shown)}", paper="least computed")
+
+
+@CLAIMS.claim(
+    "best.iterations",
+    _PLACE,
+    "In iterations least computed first is farther from the best victims than last come first.",
+    checked="all cases of 3 requests of up to 3 + 4 tokens, 10,000 on record",
+)
+def _least_computed_takes_longer() -> Outcome:
+    bad, shown = None, []
+    for scores in _surveys(Cost.ITERATIONS):
+        last, least = (scores[v.name] for v in (Victim.LAST_ADMITTED, Victim.LEAST_COMPUTED))
+        shown.append(f"{_over(last)}, {_over(least)}")
+        if least.spent <= last.spent:
+            bad = bad or shown[-1]
+    return holds_for(bad, ours=f"more than the best: {'; '.join(shown)}", paper="-")
+
+
+_SMALLEST = {
+    Victim.LAST_ADMITTED: Case(((1, 2), (2, 2)), 3),
+    Victim.COST_AWARE: Case(((1, 2), (2, 2)), 3),
+    Victim.FEWEST_BLOCKS: Case(((1, 2), (2, 2)), 4),
+    Victim.LEAST_COMPUTED: Case(((1, 2), (1, 3), (1, 3)), 4),
+}
+
+
+@CLAIMS.claim(
+    "best.two",
+    _PLACE,
+    "With two requests least computed first recomputes as little as the best victims do.",
+    evidence=Evidence.SAMPLED,
+    checked="all 392 cases of up to 3 + 4 tokens, on record",
+)
+def _least_computed_is_best_of_two() -> Outcome:
+    score = recorded()[SURVEYS.index(_TWO)][Victim.LEAST_COMPUTED.name]
+    bad = score.first or None
+    return sampled(bad, f"{score.spent} tokens for {score.best}, in {score.cases} cases", "-")
+
+
+@CLAIMS.claim(
+    "best.smallest",
+    _PLACE,
+    "Last come, cost-aware and fewest blocks recompute more than need be with two requests, "
+    "least computed with three.",
+    checked="one case for each",
+)
+def _smallest_cases() -> Outcome:
+    bad, shown = None, []
+    for victim, case in _SMALLEST.items():
+        best = best_victims(case.requests, VLLM, case.limits).recomputed
+        spent, _ = cost_of_rule(case.requests, replace(VLLM, victim=victim), case.limits)
+        shown.append(f"{victim.name.lower()}: {case}, {spent:.0f} for {best}")
+        if spent <= best:
+            bad = bad or shown[-1]
+    return holds_for(bad, ours="; ".join(shown), paper="-")
+
+
+@CLAIMS.claim(
+    "starvation.none",
+    _PLACE,
+    "Where outputs are kept and the evicted wait at the head, as in vLLM, nobody starves beside an "
+    "endless stream, whatever the victims.",
+    evidence=Evidence.SAMPLED,
+    checked="the seven rules that draw no lots; all of up to 3 tokens of memory, 2 and 3 clients; "
+    "for all there is an argument (`fluidkv.preempt.best.stream`)",
+)
+def _nobody_starves() -> Outcome:
+    bad, longest = None, 0
+    for victim in RULES:
+        if victim is Victim.RANDOM:
+            continue
+        for one, stream, clients in product(_lengths(3), _lengths(3), (2, 3)):
+            found = _stream(replace(VLLM, victim=victim), one, stream, 3, clients, clients - 1)
+            if found.done is None:
+                bad = bad or f"{victim.name}: {one} beside {stream}, {clients} clients"
+            longest = max(longest, found.evictions)
+    return sampled(bad, f"done, after {longest} evictions at most", "-")
+
+
+def _lengths(most: int) -> list[tuple[int, int]]:
+    return [(i, o) for i in range(1, most + 1) for o in range(1, most + 2 - i)]
+
+
+def _stream(
+    rules: EngineRules,
+    one: tuple[int, int],
+    stream: tuple[int, int],
+    capacity: int,
+    clients: int,
+    place: int,
+    budget: int | None = None,
+) -> Endless:
+    limits = Limits(capacity, max_num_batched_tokens=budget)
+    return endless(one, stream, rules, limits, clients=clients, place=place)
+
+
+@CLAIMS.claim(
+    "starvation.least-computed.restart",
+    _PLACE,
+    "Where the evicted start again, least computed first never finishes one of two requests that "
+    "are alike, while the other's successors finish one after the other.",
+    checked="1 + 2 tokens each, 2 tokens of memory: the state comes back",
+)
+def _least_computed_starves() -> Outcome:
+    rules = replace(VLLM, victim=Victim.LEAST_COMPUTED, keeps=Keeps.NOTHING)
+    return _starved(_stream(rules, (1, 2), (1, 2), 2, 2, 0))
+
+
+@CLAIMS.claim(
+    "starvation.least-computed.tail",
+    _PLACE,
+    "Where the evicted wait at the tail and prompts are cut, least computed first starves a "
+    "request that is shorter than all others.",
+    checked="1 + 2 tokens beside 2 + 3, 5 tokens of memory, 2 an iteration: the state comes back",
+)
+def _least_computed_starves_at_the_tail() -> Outcome:
+    rules = replace(VLLM, victim=Victim.LEAST_COMPUTED, requeue=Requeue.TAIL)
+    return _starved(_stream(rules, (1, 2), (2, 3), 5, 3, 1, budget=2))
+
+
+def _starved(found: Endless) -> Outcome:
+    shown = (
+        f"from iteration {found.start} on, every {found.period}: "
+        f"{found.completed} done, {found.evictions} evictions of the one"
+    )
+    return holds_for(None if found.starves else f"done in {found.done}", ours=shown, paper="-")
+
+
+@CLAIMS.claim(
+    "starvation.most-computed.locked",
+    _PLACE,
+    "Where the evicted start again, most computed first may finish nobody, ever.",
+    checked="1 + 3 and 1 + 4 tokens, 4 tokens of memory: the state comes back",
+)
+def _nobody_is_done() -> Outcome:
+    case = Case(((1, 3), (1, 4)), 4)
+    rules = replace(VLLM, victim=Victim.MOST_COMPUTED, keeps=Keeps.NOTHING)
+    spent, _ = cost_of_rule(case.requests, rules, case.limits)
+    best = best_victims(case.requests, rules, case.limits)
+    bad = None if spent == float("inf") else f"done with {spent:.0f} tokens recomputed"
+    return holds_for(bad, ours=f"never; {best.iterations} iterations with the best", paper="-")

@@ -1,0 +1,9 @@
+from .motion import Course as Course
+from .motion import course as course
+from .motion import first_eviction as first_eviction
+from .motion import nudged as nudged
+from .trimming import Masses as Masses
+from .trimming import Moved as Moved
+from .trimming import Server as Server
+from .trimming import Trim as Trim
+from .trimming import moved as moved

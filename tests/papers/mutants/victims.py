@@ -1,0 +1,36 @@
+"""Victims: in the mass model, beside the best, in endless streams; and RFC 54644's own numbers."""
+
+from tests.papers.mutants import Mutant
+
+_C, _R = "congestion.victims.", "vllm-54644."
+
+MUTANTS = [
+    # the mass model
+    Mutant(_C + "linearisation", "_states(server, start, min(ends))", "_states(server, start, 80)"),
+    Mutant(_C + "one-class", "l1 * (l0 + l1)", "l1 * (l0 + l1 + 1)", near="def _one_class"),
+    Mutant(_C + "kept", "Keeps.OUTPUTS", "Keeps.NOTHING", near="def _kept_progress"),
+    Mutant(_C + "kept.tax", "4 / 3", "9 / 8", near="def _rules_cheapen"),
+    Mutant(_C + "mix.starved", "Keeps.NOTHING", "Keeps.OUTPUTS", near="def _the_longer"),
+    Mutant(_C + "rate-limit", "cap=rate", "cap=1.2 * rate", near="def _a_cap"),
+    Mutant(_C + "watermark", "(0.0, 0.1, 0.2, 0.3)", "(0.0, 0.1, 0.9, 0.3)", near="def _a_water"),
+    # the best victims
+    Mutant(_R + "best.recomputed", "LEAST_COMPUTED", "LAST_ADMITTED"),
+    Mutant(_R + "best.iterations", "least.spent <= last.spent", "least.spent > last.spent"),
+    Mutant(_R + "best.two", "LEAST_COMPUTED", "LAST_ADMITTED"),
+    Mutant(_R + "best.smallest", "(2, 2)), 4)", "(2, 2)), 5)", near="_SMALLEST = "),
+    # endless streams
+    Mutant(
+        _R + "starvation.none",
+        "replace(VLLM, victim=victim)",
+        "replace(VLLM, victim=victim, keeps=Keeps.NOTHING)",
+        near="def _nobody_starves",
+    ),
+    Mutant(
+        _R + "starvation.least-computed.restart",
+        "LEAST_COMPUTED",
+        "LAST_ADMITTED",
+        near="def _least_computed_starves()",
+    ),
+    Mutant(_R + "starvation.least-computed.tail", "budget=2", "budget=9"),
+    Mutant(_R + "starvation.most-computed.locked", "MOST_COMPUTED", "LAST_ADMITTED"),
+]
