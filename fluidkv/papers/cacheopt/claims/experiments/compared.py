@@ -51,7 +51,7 @@ _PLACE = "section 5.1, Figure 12, in simulation"
 
 
 @CLAIMS.claim(
-    "figure-12.ttft-attainment",
+    "figure-12.simulated.ttft-attainment",
     _PLACE,
     "CacheOPT has the highest TTFT attainment at every rate.",
     checked=RUNS,
@@ -61,7 +61,7 @@ def _ttft_attainment() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.ttft-tail",
+    "figure-12.simulated.ttft-tail",
     _PLACE,
     "CacheOPT has the lowest tail TTFT at every rate.",
     checked=RUNS,
@@ -72,7 +72,7 @@ def _ttft_tail() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.tbt-attainment",
+    "figure-12.simulated.tbt-attainment",
     _PLACE,
     "CacheOPT has the highest TBT attainment at every rate.",
     checked=RUNS,
@@ -89,7 +89,7 @@ def _tbt_attainment() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.tbt-tail",
+    "figure-12.simulated.tbt-tail",
     _PLACE,
     "CacheOPT has the lowest tail TBT at every rate.",
     checked=RUNS,
@@ -100,7 +100,7 @@ def _tbt_tail() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.latency",
+    "figure-12.simulated.latency",
     _PLACE,
     "CacheOPT has the lowest mean normalised latency at every rate.",
     checked=RUNS,
@@ -111,7 +111,7 @@ def _latency() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.reservers",
+    "figure-12.simulated.reservers",
     _PLACE,
     "CacheOPT has lower tail TTFT and normalised latency than RLP and S3, and higher TTFT "
     "attainment, at every rate.",
@@ -146,7 +146,7 @@ def _reservers() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.with-the-rate",
+    "figure-12.simulated.with-the-rate",
     _PLACE,
     "Under each system tail TTFT rises with the arrival rate.",
     checked=RUNS,
@@ -169,7 +169,7 @@ def _with_the_rate() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.all-critical",
+    "figure-12.simulated.all-critical",
     "section 3.3.2, critical requests, in simulation",
     "Were a preempted request critical by its TBT objective, preemptions would be at least three "
     "times as many at the printed rate.",
