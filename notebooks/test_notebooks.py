@@ -200,6 +200,22 @@ assert min(hit["cache-aware"], hit["lbgr"]) > 2 * max(hit["random"], hit["round-
 median = {name: rows[name].mean("latency_p50") for name in names}
 assert max(median["cache-aware"], median["lbgr"]) < min(median["random"], median["round-robin"])
 """,
+    "08_preemption.ipynb": """
+# "The order is that of the proposal", in each memory that preempts
+order = ["least computed", "last come", "random", "most computed"]
+assert (np.diff([tax[name][:-1] for name in order], axis=0) > 0).all()
+assert all(values[-1] == 0 for values in tax.values())
+# "Least computed preempts most often"
+assert all(preempted["least computed"][k] > preempted[n][k] for n in order[1:] for k in range(4))
+# "not shared evenly"
+by_length = paid["least computed"]
+assert by_length[short].mean() > 2 * by_length[~short].mean()
+# "The tax is a matter of how requests come back", "The longest gap is a matter of whom"
+assert study.effects["recompute_tax"].of[0].factor == "restore"
+assert study.effects["longest_gap_p99"].of[0].factor == "victim"
+# "Where the line crosses the dashed one"
+assert waits[0] < own < waits[-1]
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

@@ -48,7 +48,9 @@ from .records.sglang_steps import SglangRecord as SglangRecord
 from .records.vidur import VidurCounts as VidurCounts
 from .records.vllm import VllmRecord as VllmRecord
 from .records.vllm_prefix import VllmPrefixRecord as VllmPrefixRecord
+from .rules import Allocation as Allocation
 from .rules import EngineRules as EngineRules
 from .rules import Restore as Restore
+from .rules import Victim as Victim
 from .run import serve as serve
 from .swap import Swap as Swap

@@ -93,13 +93,14 @@ class Pick:
         index: 0: leave it.
         better: those better in something by more than noise and `MARGIN`, and worse in nothing.
         close: of these, the ones that the runs do not tell from the pick.
-        wins: runs in which the pick is better than the engine by its score.
+        by: the first aim in which the pick is better; wins: runs in which it is.
         scores: of all combinations, the mean over runs; 0 of the first.
     """
 
     index: int
     better: tuple[int, ...]
     close: tuple[int, ...]
+    by: str | None
     wins: int
     scores: tuple[float, ...]
 
@@ -123,28 +124,31 @@ def pick(
         allowed: combinations that may be taken.
         margins: metric -> least gain that counts, `MARGIN` where it is not named.
     """
-    better = np.zeros(len(allowed), bool)
+    in_aim: dict[str, np.ndarray] = {}
     worse = ~allowed
     score = np.zeros_like(values[aims[0].metric])
     for aim in aims:
         found, margin = against[aim.metric], max(MARGIN, margins.get(aim.metric, 0.0))
         gain = aim.sign * found.mean
-        better |= gain > np.maximum(found.wide, margin)  # never where one of them is NaN
+        in_aim[aim.metric] = gain > np.maximum(found.wide, margin)  # False of NaN
         worse |= ~(gain >= -np.maximum(found.half, MARGIN))
         if aim.leads:
             score += aim.sign * _score(values[aim.metric], found.relative)
     scores = tuple(score.mean(axis=1).tolist())
+    better = np.any(list(in_aim.values()), axis=0)
     taken = np.flatnonzero(better & ~worse)
     if not taken.size:
-        return Pick(0, (), (), 0, scores)
+        return Pick(0, (), (), None, 0, scores)
     best = int(taken[score[taken].mean(axis=1).argmax()])
     rest = against_first(
         np.vstack([score[best], score[taken]]), comparisons=taken.size, relative=False
     )
     near = abs(rest.mean[1:]) <= rest.wide[1:]
     close = tuple(int(i) for i in taken[near] if i != best)
-    wins = int((score[best] > 0).sum())
-    return Pick(best, tuple(taken.tolist()), close, wins, scores)
+    by = next(aim for aim in aims if in_aim[aim.metric][best])
+    gaps = by.sign * (values[by.metric][best] - values[by.metric][0])
+    wins = int((gaps > 0).sum())
+    return Pick(best, tuple(taken.tolist()), close, by.metric, wins, scores)
 
 
 def _score(

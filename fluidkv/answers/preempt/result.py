@@ -131,6 +131,7 @@ class PreemptAnswer:
                 "index": self.pick.index,
                 "better": list(self.pick.better),
                 "close": list(self.pick.close),
+                "by": self.pick.by,
                 "wins": self.pick.wins,
             },
             "measured": of_log.as_dict(self.bias) or None,

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from fluidkv.answers.preempt.result import PreemptAnswer
     from fluidkv.answers.recommend.logged import ServerSettings
     from fluidkv.serving.limits import Limits
+    from fluidkv.serving.rules import Restore
     from fluidkv.serving.swap import Swap
+    from fluidkv.traces import Trace
+    from fluidkv.workload import Workload
 
 _RULES, _SWAP = "The rules", "Swapping"
 _COUNT = {"most": served.LARGEST_COUNT}
@@ -176,29 +179,18 @@ def preempt(
         notes += taken
     if in_seconds:
         values.check_seconds(slo, server.clock)
-    if prices.timed is not None and (server.clock is None or server.clock.unit != "s"):
-        raise InputError(*prices.timed, "together with a --clock in seconds")
-    swapping, why = prices.swap(server.clock)
-    if swapping is None and {each.name for each in chosen["restores"] or ()} - {"RECOMPUTE"}:
-        said = ", ".join(restore or ())
-        raise InputError("--restore", said, "together with a price: --swap-per-token, --swap-gbps")
-    notes += [("profile", why)] if why else []
+    swapping, fitted = _swapping(prices, server, chosen["restores"])
     limits = _limits(server, engine, block_size, swapping)
     demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
-    notes += [("", why)] if why else []
+    notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:
-        rules = f"{engine or 'vllm'}"
-        options["log"], why = logged.measured(server, rules, demand, requests)
+        options["log"], why = logged.measured(server, engine or "vllm", demand, None)
         notes += [("", f"not held against the log: {why}")] if why else []
     options |= {"clock": server.clock, "requests": requests, "seeds": seeds, "seed": seed}
-    from fluidkv.answers.preempt.study import preempt_study
+    answer = _run(load, limits, engine or "vllm", options)
     from fluidkv.cli.commands.preempt_text import say_preemption
 
-    with progress("running every rule") as line, read.as_options(_OPTIONS):
-        answer = preempt_study(
-            load, limits, engine=engine or "vllm", on_progress=line.show, **options
-        )
     give(
         answer.as_dict,
         lambda page: say_preemption(page, answer, load.name, notes),
@@ -207,6 +199,15 @@ def preempt(
         name="preempt.json",
         beside=lambda: _beside(answer),
     )
+
+
+def _run(
+    load: "Workload | Trace", limits: "Limits", engine: str, options: dict[str, Any]
+) -> "PreemptAnswer":
+    from fluidkv.answers.preempt.study import preempt_study
+
+    with progress("running every rule") as line, read.as_options(_OPTIONS):
+        return preempt_study(load, limits, engine=engine, on_progress=line.show, **options)
 
 
 def _chosen(
@@ -241,6 +242,22 @@ def _server(
     ticks = None if clock is None else served.clock_of(clock)
     now = Setting(max_num_seqs=max_num_seqs)
     return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, now)
+
+
+def _swapping(
+    prices: values.Prices, server: "ServerSettings", restores: "list[Restore] | None"
+) -> "tuple[Swap | None, list[tuple[str, str]]]":
+    """What swapping costs, and a row on a profile that says it."""
+    from fluidkv.serving.rules import Restore
+
+    if prices.timed is not None and (server.clock is None or server.clock.unit != "s"):
+        raise InputError(*prices.timed, "together with a --clock in seconds")
+    swapping, why = prices.swap(server.clock)
+    swaps = [each.name.lower() for each in restores or () if each is not Restore.RECOMPUTE]
+    if swapping is None and swaps:
+        allowed = "together with a price: --swap-per-token, --swap-gbps or --profile"
+        raise InputError("--restore", ", ".join(swaps), allowed)
+    return swapping, [("profile", why)] if why else []
 
 
 def _limits(

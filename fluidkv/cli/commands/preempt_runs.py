@@ -2,7 +2,7 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.cli.page.numbers import short
+from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Row
 from fluidkv.cli.served import clock_said
 from fluidkv.serving.rules import Restore, Victim
@@ -19,10 +19,11 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
         "replay": "the trace at its own times"
         + (f", {demand.speed:g} times as fast" if demand.speed != 1 else ""),
     }[demand.kind]
-    what = "consecutive parts of the trace" if demand.kind == "replay" else "draws"
+    one = "consecutive part" if demand.kind == "replay" else "draw"
+    each = f"{answer.requests:,} requests each, until all are served"
     return [
         ("arrivals", arrivals),
-        ("runs", f"{answer.runs} {what}, {answer.requests:,} requests each, until all are served"),
+        ("runs", f"{counted(answer.runs, one)}, {each}"),
         ("clock", clock_said(answer.clock)),
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),

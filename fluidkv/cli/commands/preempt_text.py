@@ -103,8 +103,8 @@ def label(answer: PreemptAnswer, index: int) -> str:
 def _around(answer: PreemptAnswer, index: int) -> str:
     found = answer.combinations[index]
     several = {c.predictor for c in answer.combinations} != {found.predictor}
-    said = f"allocation {name_of(found.allocation)}"
-    return f"{said}, predictor {found.predictor}" if several else said.capitalize()
+    said = f"Allocation {name_of(found.allocation)}"
+    return f"{said}, predictor {found.predictor}" if several else said
 
 
 def _cells(answer: PreemptAnswer, index: int, columns: Sequence[str]) -> list[str]:
@@ -227,7 +227,9 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     if not answer.table.preemptions.values.any():
         return [("leave it", "nothing is preempted: memory is enough, and no rule matters")]
     if answer.runs == 1:
-        return [("no pick", "one run does not say what another would give; --seeds 8")]
+        more = "fewer --requests, for more parts" if answer.demand.kind == "replay" else "--seeds 8"
+        said = f"one run does not say what another would give; {more}"
+        return [("no pick", said), *_measured(answer)]
     aims = ", ".join(WORDS[aim.metric] for aim in answer.aims)
     if not pick.index:
         return [
@@ -251,8 +253,8 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
         ("against now", "; ".join(gains)),
         (
             "confidence",
-            f"better in {pick.wins} of {answer.runs} runs; more than noise at 95 % for all "
-            f"{len(answer.combinations) - 1} rules at once",
+            f"{WORDS[pick.by or '']} is better in {pick.wins} of {answer.runs} runs; more than "
+            f"noise at 95 % for all {len(answer.combinations) - 1} rules at once",
         ),
     ]
     if pick.close:

@@ -144,16 +144,13 @@ class FastEngine:
             "admit_new": len(admitted) - resumed,
             "admit_resumed": resumed,
         }
-        return (
-            scheduled
-            | self._execute(decodes, done, computing)
-            | {
-                "cached_blocks": pool.cached,
-                "distinct_blocks": pool.distinct,
-                "evicted_blocks": pool.forgotten - forgotten,
-                "found_tokens": sum(found for _, found, _ in self.admissions),
-            }
-        )
+        counts = scheduled | self._execute(decodes, done, computing)
+        return counts | {
+            "cached_blocks": pool.cached,
+            "distinct_blocks": pool.distinct,
+            "evicted_blocks": pool.forgotten - forgotten,
+            "found_tokens": sum(found for _, found, _ in self.admissions),
+        }
 
     def _arrive(self) -> None:
         while self.arrived < len(self.all):
@@ -178,7 +175,6 @@ class FastEngine:
 
     @property
     def _decoding(self) -> int:
-        """How many of those that run."""
         return len(self.running) - (self._prefilling is not None)
 
     def _look_at(self, request: FastRequest, iteration: int) -> None:
@@ -220,11 +216,13 @@ class FastEngine:
 
     def _preempt_for(self, asker: FastRequest) -> None:
         """Somebody goes for one that asks for room, maybe itself."""
-        request = next(reversed(self.running))
-        if self.rules.victim is not Victim.LAST_ADMITTED or self.rules.asker_stays:
-            seed, running, own = self.limits.seed, list(self.running), self._own_blocks
-            now = self.iteration
-            request = first_to_go(self.rules, running, seed, now, asker=asker, own_blocks=own)
+        if self.rules.victim is Victim.LAST_ADMITTED and not self.rules.asker_stays:
+            request = next(reversed(self.running))
+        else:
+            running, seed = list(self.running), self.limits.seed
+            request = first_to_go(
+                self.rules, running, seed, self.iteration, asker=asker, own_blocks=self._own_blocks
+            )
         del self.running[request]
         if request is self._prefilling:
             self._prefilling = None
@@ -239,8 +237,7 @@ class FastEngine:
         self.preempted.append(request.index)
 
     def _own_blocks(self, request: FastRequest) -> int:
-        """Blocks that nobody else holds."""
-        return sum(self.pool.holders[block] == 1 for block in request.held)
+        return self.pool.held_once(request.held)
 
     # -------------------------------------------------------------------------------------- prefill
 

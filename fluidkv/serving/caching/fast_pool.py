@@ -44,6 +44,11 @@ class FastPool:
         holders = self.holders
         return sum(not holders[block] for block in found)
 
+    def held_once(self, held: Iterable[int]) -> int:
+        """How many of these blocks have one holder."""
+        holders = self.holders
+        return sum(holders[block] == 1 for block in held)
+
     def held_prefix(self, names: Sequence[int], most: int) -> int:
         """How many of the first names are said by a block that somebody holds.
 

@@ -6,8 +6,10 @@ the file.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import numpy as np
 
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.vllm import VllmEngine
@@ -21,6 +23,7 @@ from fluidkv.serving.records.vllm_settings import (
     largest_of,
     limits_of,
     of_version,
+    priorities_of,
     rules_of,
     version_of,
 )
@@ -106,7 +109,7 @@ def vllm_prefix_record(fields: Fields) -> VllmPrefixRecord:
     fields.flag("prefix_caching")
     rules, notes = rules_of(fields), []
     limits = limits_of(fields, notes, says_capacity=False)
-    arrivals = read_arrivals(fields)
+    arrivals = _with_priorities(fields, read_arrivals(fields))
     _check_fit(fields, arrivals, limits)
     columns, rows = read_steps(fields, COLUMNS)
     notes += of_version(version, rules, limits)
@@ -114,6 +117,15 @@ def vllm_prefix_record(fields: Fields) -> VllmPrefixRecord:
     return VllmPrefixRecord(
         fields.where, version, tuple(notes), rules, limits, arrivals, columns, rows
     )
+
+
+def _with_priorities(fields: Fields, arrivals: Arrivals) -> Arrivals:
+    """A file has one for each request, by its place."""
+    priorities = priorities_of(fields, len(arrivals.places))
+    if priorities is None:
+        return arrivals
+    in_order = np.array(priorities)[arrivals.places]
+    return replace(arrivals, requests=replace(arrivals.requests, priority=in_order))
 
 
 def _check_fit(fields: Fields, arrivals: Arrivals, limits: Limits) -> None:

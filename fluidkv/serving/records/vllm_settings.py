@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.serving.engines import VLLM, VLLM_0_11, VLLM_PRIORITY
+from fluidkv.serving.engines import VLLM, VLLM_0_11, VLLM_LCF, VLLM_PRIORITY
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.rules import EngineRules, Gate
@@ -15,6 +15,7 @@ NOT_MODELLED = "not modelled"
 _OF_0_11 = {"watermark": 0.0, "reserve_full_isl": False}  # settings that 0.11 did not have
 _CAPACITY = "capacity_tokens"
 _POLICIES = {"fcfs": VLLM, "priority": VLLM_PRIORITY}
+_VICTIMS = ("fcfs", "lcf")  # of pull request 53723; the first is what the policy says
 _ONE_VALUE = {  # scheduler settings that a file may name; their defaults are what is modelled
     "enable_chunked_prefill": True,
     "chunked_prefill": True,
@@ -59,12 +60,18 @@ def rules_of(fields: Fields) -> EngineRules:
 
 def _policy_of(fields: Fields) -> EngineRules:
     """Files need not say it; then it is vLLM's default."""
-    if "policy" not in fields.values:
-        return VLLM
-    name = fields.any("policy")
-    if not isinstance(name, str) or name not in _POLICIES:
-        raise fields.wrong("policy", name, " or ".join(map(repr, _POLICIES)))
-    return _POLICIES[name]
+    rules = _POLICIES[_choice(fields, "policy", tuple(_POLICIES))]
+    if _choice(fields, "preemption_victim", _VICTIMS) == "fcfs":
+        return rules
+    return replace(rules, victim=VLLM_LCF.victim, asker_stays=VLLM_LCF.asker_stays)
+
+
+def _choice(fields: Fields, name: str, known: tuple[str, ...]) -> str:
+    """One of these; the first where the file does not say."""
+    value = fields.any(name) if name in fields.values else known[0]
+    if value not in known:
+        raise fields.wrong(name, value, " or ".join(map(repr, known)))
+    return value
 
 
 def priorities_of(fields: Fields, requests: int) -> list[int] | None:

@@ -10,12 +10,6 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.table-1.rate.sharegpt", "rate * least", "rate * least / 2", "def _share"),
     Mutant("cacheopt.table-1.rate.bookcorpus", "load <= 1", "load <= 1.5", "def _book"),
     Mutant("cacheopt.figure-4.full.alpaca", '"alpaca"], 5', '"alpaca"], 6', "def _alpaca"),
-    Mutant(
-        "cacheopt.section-2-2.padding-and-bucket",
-        "PADDING_2_2, table_1.BUCKET_2_2",
-        "PADDING, table_1.BUCKET",
-        "def _exch",
-    ),
     Mutant("cacheopt.section-2-2.padding-and-bucket.back", '["s3"]', '["s3"] * 3', "def _back"),
     Mutant("cacheopt.section-2-3.concave", "<= 0).all())", ">= 0).all())", "def _concave"),
 ]

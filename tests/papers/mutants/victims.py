@@ -13,6 +13,23 @@ MUTANTS = [
     Mutant(_C + "mix.starved", "Keeps.NOTHING", "Keeps.OUTPUTS", near="def _the_longer"),
     Mutant(_C + "rate-limit", "cap=rate", "cap=1.2 * rate", near="def _a_cap"),
     Mutant(_C + "watermark", "(0.0, 0.1, 0.2, 0.3)", "(0.0, 0.1, 0.9, 0.3)", near="def _a_water"),
+    # RFC 54644
+    Mutant(_R + "waste", "ROWS[-1]", "ROWS[1]"),
+    Mutant(_R + "preemptions", "Fraction(70, 65)", "Fraction(59, 65)"),
+    Mutant(_R + "useful", "high < 565", "high < 560"),
+    Mutant(_R + "tax-left", "Fraction(1, 4)", "Fraction(1, 5)"),
+    Mutant(_R + "pool", "2 * POOL", "3 * POOL"),
+    Mutant(_R + "longest", "Fraction(5, 2)", "Fraction(3)"),
+    Mutant(_R + "families.whole-prompt", "whole=True", "whole=False", near="def _whole_prompts"),
+    Mutant(_R + "families.first-chunk", '"log-normal" and', '"uniform" and'),
+    Mutant(_R + "order", "least < 1 < random < most", "least < random < 1 < most"),
+    Mutant(_R + "caps", "8192, 256)", "8192, 64)"),
+    # the bench
+    Mutant(_R + "bench.tax", "FEWEST_BLOCKS", "COST_AWARE", near="def _lowers_the_tax"),
+    Mutant(_R + "bench.throughput", "LEAST_COMPUTED", "MOST_COMPUTED", near="def _is_faster"),
+    Mutant(_R + "bench.who-pays", '"gap_short"', '"gap_long"', near="def _the_short_pay"),
+    Mutant(_R + "bench.least-progressed", "LEAST_PROGRESSED", "RANDOM", near="def _least_prog"),
+    Mutant(_R + "bench.worst", "MOST_COMPUTED}", "RANDOM}", near="def _most_computed_is_worst"),
     # the best victims
     Mutant(_R + "best.recomputed", "LEAST_COMPUTED", "LAST_ADMITTED"),
     Mutant(_R + "best.iterations", "least.spent <= last.spent", "least.spent > last.spent"),

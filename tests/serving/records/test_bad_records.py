@@ -45,6 +45,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("prefix", {"prefix_caching": True}, "requests: got 'no such field'; allowed: a record has it"),
     ("async", {"async_scheduling": True}, "async_scheduling: got True; allowed: false"),
     ("policy", {"policy": "edf"}, "policy: got 'edf'; allowed: 'fcfs' or 'priority'"),
+    ("victim", {"preemption_victim": "lru"}, "preemption_victim: got 'lru'; allowed: 'fcfs' or 'l"),
     ("policy type", {"policy": ["fcfs"]}, "policy: got ['fcfs']; allowed: 'fcfs' or 'priority'"),
     ("priorities", {"priorities": [1, 2]}, "priorities: got '2 of them'; allowed: 20, one a"),
     ("priority", {"priorities": [0.5] * 20}, "priorities[0]: got 0.5; allowed: a whole number"),

@@ -185,25 +185,6 @@ def _alpaca() -> Outcome:
 
 
 @CLAIMS.claim(
-    "section-2-2.padding-and-bucket",
-    "section 2.2",
-    "S3 adds a padding of 100 tokens, and RLP has buckets of 50.",
-    expected=Verdict.FAILS,
-    origin=Origin.PRINTED,
-)
-def _exchanged() -> Outcome:
-    same = (table_1.PADDING_2_2, table_1.BUCKET_2_2) == (table_1.PADDING, table_1.BUCKET)
-    return Outcome(
-        verdict(same),
-        Evidence.EXACT,
-        ours="section 2.1: RLP always adds 100, S3 takes the upper bound of a bucket of 50",
-        paper="S3 adds 100-token padding while RLP's bucket size is 50",
-        note="The two names are exchanged; the sentence that it explains needs them as in 2.1 "
-        "(section-2-2.padding-and-bucket.back).",
-    )
-
-
-@CLAIMS.claim(
     "section-2-2.padding-and-bucket.back",
     "section 2.2",
     "With the two exchanged back, S3 gives less memory than RLP to each request that is predicted "

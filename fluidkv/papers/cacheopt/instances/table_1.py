@@ -54,8 +54,6 @@ PROMPT_PIECE = 2048
 
 PADDING, BUCKET = {"rlp": 100}, {"s3": 50}
 """Section 2.1: what each adds to a prediction, and how wide its buckets are."""
-PADDING_2_2, BUCKET_2_2 = {"s3": 100}, {"rlp": 50}
-"""Section 2.2 says this of them."""
 
 SWEET_SPOT = 4000
 """Section 2.5: tokens above which swapping is faster than computing again."""

@@ -1,6 +1,6 @@
 """What was measured on real servers and published, against our engines."""
 
-from fluidkv.papers.vllm.claims import victims, watermark
+from fluidkv.papers.vllm.claims import recompute_tax, victims, victims_table, watermark
 
-MODULES = (watermark, victims)
+MODULES = (watermark, recompute_tax, victims_table, victims)
 """Each has its `CLAIMS`."""

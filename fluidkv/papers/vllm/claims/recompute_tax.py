@@ -1,0 +1,236 @@
+"""The recompute tax of vLLM's RFC 54644: what its numbers say, and which lengths can give them.
+
+Lengths and caps of the runs are not printed. First what follows from the printed numbers, exactly;
+then which families of lengths, under which settings, agree with all of them, and which none can.
+Nothing is fitted but the sum of the tokens, which the numbers say.
+"""
+
+from fractions import Fraction
+from math import ceil
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, observed, sampled, span
+from fluidkv.ledger.statements import Statements
+from fluidkv.papers.vllm.claims.recompute_tax_families import (
+    PRINTED,
+    Point,
+    Setting,
+    agreeing,
+    missed,
+    recorded,
+)
+from fluidkv.papers.vllm.claims.recompute_tax_printed import (
+    A_PREEMPTION,
+    BLOCK_SIZE,
+    LEAST_A_PREEMPTION,
+    LEAST_WASTED,
+    NO_PREEMPTION,
+    POOL,
+    REQUESTS,
+    ROWS,
+    WASTED,
+    longest_evicted,
+    preemptions,
+    tax_left,
+    useful,
+)
+from fluidkv.preempt.best import least_skew
+from fluidkv.verdict import Evidence
+
+CLAIMS = Statements("vllm-54644", "vLLM", origin=Origin.READING, evidence=Evidence.EXACT)
+
+_TABLE = "RFC 54644, Evaluation"
+_NUMBERS = "the printed numbers, each with all that round to it"
+_GRID = "14 pairs of shapes, 3 shares of the prompts, 5 settings; eight draws of each"
+
+
+@CLAIMS.claim(
+    "waste",
+    _TABLE,
+    "At 400 blocks least computed first wastes 43 % fewer tokens.",
+    origin=Origin.PRINTED,
+    checked="the two printed sums",
+)
+def _waste_falls() -> Outcome:
+    low, high = span(ROWS[-1].saved)
+    saved = 1 - Fraction(LEAST_WASTED, WASTED)
+    bad = None if low <= saved <= high else f"{float(saved):.4f}"
+    return holds_for(bad, ours=f"{float(saved):.2%}", paper="43 percent")
+
+
+@CLAIMS.claim(
+    "preemptions",
+    _TABLE,
+    "Least computed first preempts more rarely in the offline run, and more often online.",
+    checked=_NUMBERS,
+)
+def _preempts_more_often_online() -> Outcome:
+    """Online: total waste falls by 24 to 30 %, waste a preemption by 35 to 41 %."""
+    last = preemptions(WASTED, A_PREEMPTION)
+    least = preemptions(LEAST_WASTED, LEAST_A_PREEMPTION)
+    rarest, often = Fraction(70, 65), Fraction(76, 59)
+    bad = None if least[1] < last[0] and rarest > 1 else f"{last}, {least}, {rarest}"
+    return holds_for(
+        bad,
+        ours=f"offline {least[0]:,} to {least[1]:,} for {last[0]:,} to {last[1]:,}; online "
+        f"{float(rarest - 1):.0%} to {float(often - 1):.0%} more",
+        paper="415 to 261 tokens a preemption; 35 to 41 percent fewer",
+    )
+
+
+@CLAIMS.claim(
+    "useful",
+    _TABLE,
+    "A request of the offline run computes some 560 tokens, were nothing computed twice.",
+    checked=_NUMBERS,
+)
+def _useful_tokens() -> Outcome:
+    low, high = (Fraction(tokens, REQUESTS) for tokens in useful())
+    bad = None if low > 555 and high < 565 else f"{float(low):.1f} to {float(high):.1f}"
+    return holds_for(bad, ours=f"{float(low):.1f} to {float(high):.1f}", paper="not printed")
+
+
+@CLAIMS.claim(
+    "tax-left",
+    _TABLE,
+    "Of the tax, least computed first takes less than a quarter away at 800 and 400 blocks: it is "
+    "a share, and falls less than the waste.",
+    checked=_NUMBERS,
+)
+def _tax_falls_less() -> Outcome:
+    bad, shown = None, []
+    for row in ROWS:
+        (low, high), (least, most) = tax_left(row), span(row.tax)
+        gone = 1 - high / most, 1 - low / least
+        shown.append(f"{row.blocks}: {float(min(gone)):.0%} to {float(max(gone)):.0%}")
+        if max(gone) >= Fraction(row.saved) or (row.blocks < 1600 and max(gone) >= Fraction(1, 4)):
+            bad = bad or shown[-1]
+    return holds_for(
+        bad, ours=f"of the tax, {'; '.join(shown)}", paper="about 51 percent of the tax"
+    )
+
+
+@CLAIMS.claim(
+    "pool",
+    _TABLE,
+    "The 4,200 blocks of the machine are fewer than half of what all 300 requests hold at their "
+    "longest.",
+    checked=f"{_NUMBERS}; blocks of 16 tokens",
+)
+def _not_the_peak() -> Outcome:
+    blocks = ceil(Fraction(useful()[0], BLOCK_SIZE))
+    bad = None if blocks > 2 * POOL else f"{blocks} blocks"
+    return holds_for(bad, ours=f"{blocks:,} or more", paper=f"{POOL:,}")
+
+
+@CLAIMS.claim(
+    "longest",
+    _TABLE,
+    "Where prompts are computed whole, the tax of 78.8 % needs a request more than two and a half "
+    "times as long as the mean: fixed lengths, range ratios and uniform lengths cannot give it.",
+    checked=f"{_NUMBERS}; the bound of `fluidkv.preempt.best.most_lost`",
+)
+def _needs_a_long_one() -> Outcome:
+    """A uniform length is at most twice its mean, and so is a sum of two."""
+    mean = Fraction(useful()[1], REQUESTS)
+    ratio = longest_evicted() / mean
+    bad = None if ratio > Fraction(5, 2) else f"{float(ratio):.2f} times"
+    return holds_for(
+        bad,
+        ours=f"somebody who was evicted held {longest_evicted():,} tokens, {float(ratio):.2f} "
+        f"times the mean ({float(least_skew(Fraction(ROWS[-1].tax))):.2f} without blocks)",
+        paper="not printed",
+    )
+
+
+def _of(*, whole: bool) -> list[Point]:
+    return [point for point in recorded() if point.setting.whole is whole]
+
+
+@CLAIMS.claim(
+    "families.whole-prompt",
+    _TABLE,
+    "No family of lengths comes near the taxes at 800 and 400 blocks where a prompt is admitted "
+    "only if all of it fits, as in vLLM today.",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+    checked=f"{_GRID}; on record",
+)
+def _whole_prompts_do_not() -> Outcome:
+    points = _of(whole=True)
+    most = {
+        name: max(float(recorded()[point][name].max()) for point in points)
+        for name in ("tax_800", "tax_400")
+    }
+    bad = [point for point in points if not {"tax_800", "tax_400"} <= set(missed(point))]
+    return sampled(
+        str(bad[0]) if bad else None,
+        f"{most['tax_800']:.1%} and {most['tax_400']:.1%} at most, in {len(points)} families",
+        "57.9 and 78.8 %",
+    )
+
+
+@CLAIMS.claim(
+    "families.first-chunk",
+    _TABLE,
+    "All printed numbers agree, to within what chance does, where a prompt is admitted by its "
+    "first chunk of 256 or 512 tokens, outputs are log-normal and prompts are skewed.",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+    checked=f"{_GRID}; on record",
+)
+def _skewed_chunks_do() -> Outcome:
+    found = agreeing()
+    skewed = ("log-normal", "one in ten")
+    as_said = all(
+        not p.setting.whole and p.outputs == "log-normal" and p.prompts in skewed for p in found
+    )
+    shown = "; ".join(
+        f"prompts {p.prompts} ({p.share:.0%}), {p.setting.budget} tokens" for p in found
+    )
+    bad = None if found and as_said else shown or "none agrees"
+    return observed(
+        bad, f"{len(found)} of {len(recorded())} points: {shown}", f"{len(PRINTED)} numbers"
+    )
+
+
+@CLAIMS.claim(
+    "order",
+    _TABLE,
+    "Least computed first wastes less than last come, last come less than random, and random less "
+    "than most computed.",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+    checked="400 blocks, means of the draws, in the families that agree with all printed numbers",
+)
+def _order_of_rules() -> Outcome:
+    bad, shown = None, []
+    for point in agreeing():
+        draws = recorded()[point]
+        least = 1 - float(draws["saved_400"].mean())
+        random, most = (float(draws[name].mean()) for name in ("random_400", "most_400"))
+        shown.append(f"{least:.2f}, 1, {random:.2f}, {most:.1f}")
+        if not least < 1 < random < most:
+            bad = bad or f"{point}: {shown[-1]}"
+    bad = bad if shown else "no family agrees"
+    return observed(bad, f"waste over last come's: {'; '.join(shown)}", "LCF, LIFO, Random, most")
+
+
+@CLAIMS.claim(
+    "caps",
+    _TABLE,
+    "With 256 requests at once, vLLM's default, somebody is preempted at 2,800 blocks in every "
+    "family, where nobody was.",
+    origin=Origin.PREDICTION,
+    evidence=Evidence.SAMPLED,
+    checked="42 families of lengths, eight draws of each",
+)
+def _default_cap_preempts() -> Outcome:
+    default = Setting(True, 8192, 256)
+    least = {
+        point: float(draws[f"tax_{NO_PREEMPTION}"].min())
+        for point, draws in recorded().items()
+        if point.setting == default
+    }
+    bad = next((str(point) for point, tax in least.items() if tax <= 0), None)
+    return sampled(bad, f"taxes of {min(least.values()):.1%} or more", "0, no preemption")
