@@ -55,6 +55,7 @@ _PLACE = "section 5.1, Figure 12, in simulation"
     _PLACE,
     "CacheOPT has the highest TTFT attainment at every rate.",
     checked=RUNS,
+    expected=Verdict.UNDECIDED,
 )
 def _ttft_attainment() -> Outcome:
     return _ahead("ttft", "cacheopt", ".2f", "0.94 to 0.97, up to 47 % above Sarathi")
@@ -111,13 +112,23 @@ def _latency() -> Outcome:
 
 
 @CLAIMS.claim(
+    "figure-12.simulated.reservers.loaded",
+    _PLACE,
+    "From 3/4 of the printed rate on CacheOPT has lower tail TTFT and normalised latency than RLP "
+    "and S3, and higher TTFT attainment.",
+    checked=RUNS,
+    given=(0.75,),
+)
+@CLAIMS.claim(
     "figure-12.simulated.reservers",
     _PLACE,
     "CacheOPT has lower tail TTFT and normalised latency than RLP and S3, and higher TTFT "
     "attainment, at every rate.",
     checked=RUNS,
+    given=(0.0,),
+    expected=Verdict.UNDECIDED,
 )
-def _reservers() -> Outcome:
+def _reservers(least: float) -> Outcome:
     def better(trace: str, rate: float, other: str) -> bool:
         pairs = (
             (mean("12", trace, "cacheopt", rate, m), mean("12", trace, other, rate, m), m)
@@ -130,7 +141,7 @@ def _reservers() -> Outcome:
         for trace in SEGMENTS
         for rate in RATES
         for other in ("rlp", "s3")
-        if not better(trace, rate, other)
+        if rate >= least and not better(trace, rate, other)
     ]
     factors = [
         mean("12", trace, other, 1.0, "ttft_p99") / mean("12", trace, "cacheopt", 1.0, "ttft_p99")
