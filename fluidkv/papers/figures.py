@@ -21,14 +21,14 @@ _NUMBERED = (
     ),
     ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
     ("routing", "decay figure_2 other_orders parameters servers"),
-    ("cacheopt", "ablations compared figure_8 sensitivity"),
+    ("cacheopt", "ablations compared figure_7 figure_8 sensitivity"),
 )
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),
     ("congestion", "threshold_atlas gap_exponents local_global"),
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
-    ("vllm", "watermark"),
+    ("vllm", "watermark victims"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
 )

@@ -83,7 +83,8 @@ def serve(
         means over a window, flows sums. `time` (run, window): the clock at its end. Records after a
         run's end are NaN.
         Of each request (run, request): input_length, output_length, class_index, arrival, admitted
-        (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished.
+        (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished,
+        halted (from evictions to the next new token).
         Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
         `block_size`.
         With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, of SGLang

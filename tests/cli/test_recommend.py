@@ -231,7 +231,7 @@ def test_the_frontier_counts_what_it_shows(capsys):
         ([*TWO, "--speed", "2"], "--speed"),
         ([*TWO, "--speed", "0"], "--speed"),
         ([*TWO, "--clock", "0"], "--clock"),
-        ([*TWO, "--clock", "1:2:3:4"], "--clock"),
+        ([*TWO, "--clock", "1:2:3:4:5"], "--clock"),
         ([*TWO, "--clock", "0.01:-1"], "--clock"),
         ([*TWO, "--watermark", "1"], "--watermark"),
         ([*TWO, "--watermark", "-0.1"], "--watermark"),

@@ -58,6 +58,11 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-5-1.reduces-by", "1 / (1 - Fraction(share))", "1 + Fraction(share)"),
     Mutant("cacheopt.figure-7.times-higher", "> span[1]", "> 1 + span[1]"),
     Mutant("cacheopt.section-5-1.best-compared", "worst = TAIL_TTFT", "worst = RATES"),
+    Mutant(
+        "cacheopt.section-2-2.padding-and-bucket",
+        '"RLP": "bucket 50", "S3": "padding 100"',
+        '"RLP": "padding 100", "S3": "bucket 50"',
+    ),
     Mutant("cacheopt.section-2-2.one-difference", "-padding, padding", "-padding, -padding"),
     Mutant("cacheopt.section-2-1.degrees", "2 * 2, 2", "2 * 4, 2"),
     Mutant("cacheopt.section-5-2.models", '"OPT-175B"}', '"OPT-175B", "a", "b"}'),

@@ -22,7 +22,7 @@ MUTANTS = [
     Mutant(_R + "longest", "Fraction(5, 2)", "Fraction(3)"),
     Mutant(_R + "families.whole-prompt", "whole=True", "whole=False", near="def _whole_prompts"),
     Mutant(_R + "families.first-chunk", '"log-normal" and', '"uniform" and'),
-    Mutant(_R + "order", "least < 1 < random < most", "least < random < 1 < most"),
+    Mutant(_R + "order.spared", "whole=False", "whole=True", near="def _may_waste_more"),
     Mutant(_R + "caps", "8192, 256)", "8192, 64)"),
     # the bench
     Mutant(_R + "bench.tax", "FEWEST_BLOCKS", "COST_AWARE", near="def _lowers_the_tax"),
@@ -31,9 +31,7 @@ MUTANTS = [
     Mutant(_R + "bench.least-progressed", "LEAST_PROGRESSED", "RANDOM", near="def _least_prog"),
     Mutant(_R + "bench.worst", "MOST_COMPUTED}", "RANDOM}", near="def _most_computed_is_worst"),
     # the best victims
-    Mutant(_R + "best.recomputed", "LEAST_COMPUTED", "LAST_ADMITTED"),
-    Mutant(_R + "best.iterations", "least.spent <= last.spent", "least.spent > last.spent"),
-    Mutant(_R + "best.two", "LEAST_COMPUTED", "LAST_ADMITTED"),
+    Mutant(_R + "best.recomputed", "7 / 6", "5 / 4"),
     Mutant(_R + "best.smallest", "(2, 2)), 4)", "(2, 2)), 5)", near="_SMALLEST = "),
     # endless streams
     Mutant(

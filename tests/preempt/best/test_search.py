@@ -79,8 +79,8 @@ def _every_run(engine: Engine, iterations: int) -> Iterator[int]:
 
 def test_its_victims_make_the_run() -> None:
     best = best_victims(FIRST.requests, VLLM, FIRST.limits)
-    assert best.victims == ((), (0,), (), ())
-    assert (best.recomputed, best.iterations) == (1, 4)
+    assert best.victims == ((), (0,), ())
+    assert (best.recomputed, best.iterations) == (1, 3)
     assert cost_of_rule(FIRST.requests, VLLM, FIRST.limits) == (2, 4)
 
 
@@ -89,16 +89,15 @@ def test_victims_may_be_chosen_in_every_order() -> None:
     engine = engine_of(case.requests, VLLM, case.limits)
     (first,) = choices(engine)
     victims = sorted(step.victims for step in choices(first.after))
-    # The first of them asks first; if it is its own victim, nobody else asks.
-    assert victims == [(0,), (1, 0), (1, 2), (2, 0), (2, 1)]
+    assert victims == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
     assert engine.iteration == 0
 
 
 def test_a_run_that_comes_back_to_a_state_never_ends() -> None:
     rules = replace(VLLM, victim=Victim.MOST_COMPUTED, keeps=Keeps.NOTHING)
-    requests = Requests([1, 1], [3, 4])
-    assert cost_of_rule(requests, rules, Limits(4)) == (math.inf, math.inf)
-    assert best_victims(requests, rules, Limits(4)).recomputed == 2
+    requests = Requests([1, 1], [4, 5])
+    assert cost_of_rule(requests, rules, Limits(5)) == (math.inf, math.inf)
+    assert best_victims(requests, rules, Limits(5)).recomputed < 5
 
 
 def test_small_cases_come_the_least_first_and_are_short_of_memory() -> None:

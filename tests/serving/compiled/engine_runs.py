@@ -71,6 +71,38 @@ def crowds(seed: int, *, runs: int = 8, size: int = 60) -> RunArrays:
     )
 
 
+def drawn(seed: int, *, runs: int = 33, size: int = 14) -> RunArrays:
+    """Small runs under memory that is short, with all that any rule looks at; quick to draw."""
+    rng = np.random.default_rng(seed)
+    shape = (runs, size)
+    inputs, outputs = rng.integers(1, 10, (2, *shape))
+    block_size = rng.choice([1, 1, 2, 4], runs)
+    return RunArrays(
+        inputs,
+        outputs,
+        outputs + rng.integers(0, 4, shape),
+        rng.choice([0.0, 0.0, 0.5, 1.0, 3.7], shape).cumsum(axis=1),
+        requests=rng.integers(1, size + 1, runs),
+        blocks=rng.integers(22, 48, runs) // block_size,
+        block_size=block_size,
+        watermark_blocks=rng.choice([0, 0, 1, 3], runs),
+        sequences=rng.choice([UNLIMITED, UNLIMITED, 3, 8], runs),
+        budget=rng.choice([UNLIMITED, UNLIMITED, 3, 8, 20], runs),
+        rate=np.array([(0, 1), (0, 1), (1, 1), (3, 2)])[rng.integers(0, 4, runs)],
+        clients=rng.choice([0, 0, 0, 3, 9], runs),
+        clock=rng.uniform(0.1, 1.0, (runs, 4)),
+        start=np.zeros((runs, 0), np.int64),
+        **unasked(outputs)
+        | {
+            "priority": rng.integers(-1, 3, shape),
+            "predicted": rng.integers(1, 10, shape),
+            "estimated": rng.integers(1, 10, shape),
+            "tbt_slo": rng.choice([0.1, 0.2, 0.3, 1.0, np.inf], shape),
+            "seed": rng.integers(0, 2**30, runs),
+        },
+    )
+
+
 def row(arrays: RunArrays, run: int) -> RunArrays:
     return RunArrays(*(column[run : run + 1] for column in arrays))
 

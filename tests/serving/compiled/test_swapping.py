@@ -79,7 +79,7 @@ def draw_and_check(data: st.DataObject, rules: EngineRules) -> None:
 
 
 @pytest.mark.parametrize("rules", SOME, ids=label)
-@settings(max_examples=max(4, settings().max_examples // 8))
+@settings(max_examples=max(4, settings().max_examples // 16))
 @given(data=st.data())
 def test_every_row_and_request_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)

@@ -12,6 +12,7 @@ from fluidkv.papers.cacheopt.claims import (
     experiments,
     given,
     hoeffding,
+    observation_3,
     printed,
     restoring,
     selection,
@@ -21,6 +22,7 @@ from fluidkv.papers.cacheopt.claims import (
 MODULES: tuple[ModuleType, ...] = (
     settings,
     given,
+    observation_3,
     restoring,
     hoeffding,
     coverage,

@@ -186,6 +186,26 @@ def _best_compared() -> Outcome:
 
 
 @CLAIMS.claim(
+    "section-2-2.padding-and-bucket",
+    "section 2.2, with section 2.1",
+    "S3 adds a padding of 100 tokens, and RLP has buckets of 50.",
+    expected=Verdict.FAILS,
+    checked="the two descriptions",
+)
+def _padding_and_bucket() -> Outcome:
+    described = {"RLP": "padding 100", "S3": "bucket 50"}  # section 2.1
+    reason = {"RLP": "bucket 50", "S3": "padding 100"}  # section 2.2, after "since"
+    return Outcome(
+        verdict(described == reason),
+        Evidence.EXACT,
+        "RLP always adds 100 tokens, S3 has buckets of 50 (section 2.1)",
+        "since S3 adds 100-token padding while RLP's bucket size is 50",
+        note="The names are exchanged; (section-2-2.padding-and-bucket.back) has them back.",
+        witness="" if described == reason else f"RLP: {described['RLP']} and {reason['RLP']}",
+    )
+
+
+@CLAIMS.claim(
     "section-2-2.one-difference",
     "section 2.2, with Figure 6",
     "That S3 pads otherwise than RLP explains its lower preemption and its lower waiting time.",

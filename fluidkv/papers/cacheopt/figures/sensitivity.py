@@ -88,7 +88,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_17",
-    title="Objectives, block size and padding matter; iterations ahead and the reservation hardly do",
+    title="Objectives, block size and padding matter; m and the reservation hardly do",
     source="CacheOPT, Figure 17",
     parameters={
         "sweeps": {letter: list(points) for letter, points in SWEEPS.items()},

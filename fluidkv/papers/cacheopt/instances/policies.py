@@ -120,7 +120,7 @@ _FOLDER = files("fluidkv.papers.cacheopt.instances")
 @cache
 def recorded() -> Mapping[Job, Measures]:
     """All runs, from the table."""
-    with (_FOLDER / _TABLE).open(encoding="utf-8", newline="") as file:
+    with (_FOLDER / _TABLE).open(encoding="utf-8") as file:
         rows = list(csv.reader(file))[1:]
     return {
         Job(trace, int(padding), policy, int(seed)): Measures(*map(float, measures))

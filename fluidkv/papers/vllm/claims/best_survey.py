@@ -7,11 +7,12 @@ smallest again, and all of them when asked to be thorough.
 
 import csv
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import astuple, dataclass, fields
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
+from fluidkv.papers.vllm.claims.rules_of import with_victim
 from fluidkv.preempt.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import Victim
@@ -86,7 +87,7 @@ def computed(survey: Survey) -> list[Score]:
         best.append((found.recomputed, found.iterations)[part])
 
     def score(victim: Victim) -> Score:
-        rules = replace(VLLM, victim=victim)
+        rules = with_victim(VLLM, victim)
         spent = [int(cost_of_rule(c.requests, rules, c.limits)[part]) for c in cases]
         over = [a - b for a, b in zip(spent, best, strict=True)]
         return Score(

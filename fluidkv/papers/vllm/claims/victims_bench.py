@@ -19,6 +19,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from fluidkv.papers.vllm.claims.rules_of import with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
@@ -103,12 +104,17 @@ def drawn(setting: Setting, seed: int) -> Requests:
     most = setting.capacity // 4  # nobody needs more than half the memory
     inputs = _lengths(mix.inputs, mix.input_shape, rng, most)
     outputs = _lengths(mix.outputs, mix.output_shape, rng, most)
-    held = float((outputs * (inputs + (outputs + 1) / 2)).mean())
-    per_iteration = setting.capacity / held
+    per_iteration = carried(setting, Requests(inputs, outputs))
     computed = per_iteration * float(inputs.mean())
     iteration = CLOCK.duration(setting.capacity, computed)
     gaps = rng.exponential(iteration / (setting.load * per_iteration), REQUESTS)
     return Requests(inputs, outputs, arrival=np.cumsum(gaps))
+
+
+def carried(setting: Setting, requests: Requests) -> float:
+    """x*: requests an iteration that memory carries, full and without evictions."""
+    inputs, outputs = requests.input_length, requests.output_length
+    return setting.capacity / float((outputs * (inputs + (outputs + 1) / 2)).mean())
 
 
 def _lengths(mean: int, shape: str, rng: np.random.Generator, most: int) -> np.ndarray:
@@ -126,15 +132,22 @@ def computed(
     jobs: Sequence[tuple[Setting, int]], victim: Victim
 ) -> list[Float[np.ndarray, " number"]]:
     """`NUMBERS` of draws under one rule; those that cut prompts run in a batch of their own."""
+    limits = [replace(setting.limits, seed=seed) for setting, seed in jobs]
+    return served(jobs, limits, victim)
+
+
+def served(
+    jobs: Sequence[tuple[Setting, int]], limits: Sequence[Limits], victim: Victim
+) -> list[Float[np.ndarray, " number"]]:
+    """`NUMBERS` of draws under limits of their own."""
     found: dict[int, np.ndarray] = {}
     for whole in (True, False):
         mine = [k for k, (setting, _) in enumerate(jobs) if setting.whole is whole]
         if not mine:
             continue
         tables = [drawn(*jobs[k]) for k in mine]
-        limits = [replace(jobs[k][0].limits, seed=jobs[k][1]) for k in mine]
-        rules = replace(VLLM if whole else VLLM_0_11, victim=victim)
-        runs = serve(tables, rules, limits, clock=CLOCK, every=1024)
+        rules = with_victim(VLLM if whole else VLLM_0_11, victim)
+        runs = serve(tables, rules, [limits[k] for k in mine], clock=CLOCK, every=1024)
         found |= {k: _numbers(runs.isel(run=i)) for i, k in enumerate(mine)}
     return [found[k] for k in range(len(jobs))]
 

@@ -22,7 +22,7 @@ from fluidkv.serving.caching.sglang.reserved import Estimated, shares
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
 from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import NOT_YET, Mode, Request
-from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
+from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 
@@ -57,7 +57,7 @@ class FastSglang:
         clock: IterationClock,
     ) -> None:
         self._all = checked_table(requests, prompts, settings)
-        self.settings, self.clock = settings, clock
+        self.settings, self.clock = settings, check_clock(clock)
         self._offers = Offers(self._all)
         tree = FastRadixTree(settings.page_size, settings.policy) if settings.radix else None
         self.pool = Pool(settings, tree)

@@ -26,7 +26,7 @@ from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
 from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
-from fluidkv.serving.caching.sglang.table import checked_table, needed_alone
+from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
 
@@ -55,7 +55,7 @@ class SglangEngine:
         tree: Tree | None = None,
     ) -> None:
         self.all = checked_table(requests, prompts, settings)
-        self.settings, self.clock = settings, clock
+        self.settings, self.clock = settings, check_clock(clock)
         self._offers = Offers(self.all)
         if settings.radix and tree is None:
             tree = RadixTree(settings.page_size, settings.policy)

@@ -6,6 +6,7 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.table import checked_prompts
+from fluidkv.serving.clock import IterationClock
 
 
 def checked_table(
@@ -31,6 +32,17 @@ def checked_table(
     for request in found:
         _check(request, settings)
     return found
+
+
+def check_clock(clock: IterationClock) -> IterationClock:
+    """The clock, if these passes can be timed by it: pairs of tokens are not counted here.
+
+    Raises:
+        InputError: a clock that charges for pairs.
+    """
+    if clock.per_prefill_pair:
+        raise InputError("per_prefill_pair", clock.per_prefill_pair, "0, with SGLang's tree")
+    return clock
 
 
 def _check(request: Request, settings: SglangSettings) -> None:

@@ -20,6 +20,13 @@ from tests.serving.caching.sglang.drawn import drawn
 CLOCK = IterationClock(1.0, 0.0, 0.1)
 
 
+@pytest.mark.parametrize("backend", ["auto", "reference"])
+def test_pairs_of_tokens_are_not_timed(backend):
+    clock = IterationClock(1.0, per_prefill_pair=0.1)
+    with pytest.raises(InputError, match=r"per_prefill_pair: got 0\.1; allowed: 0, with SGLang"):
+        serve(Requests([3], [2]), "sglang+cache", Limits(64), clock=clock, backend=backend)
+
+
 def test_prompts_that_begin_alike_are_found():
     """What is prefilled in iteration 0 is in the tree after iteration 1, with overlap."""
     prompts = Prompts([content([[1, 10]])] * 2 + [content([[2, 10]])], [content([[3, 2]])] * 3)
