@@ -181,6 +181,8 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "cacheopt.embedding.start.from-the-tip",
         "cacheopt.embedding.buffer.own-end",
         "cacheopt.embedding.second-guest",
+        "cacheopt.selection.epsilon",
+        "cacheopt.selection.ends",
         "cacheopt.restoring.quadratic",
         "cacheopt.restoring.observation-4.crossing",
         "cacheopt.restoring.observation-4.sharp",
@@ -188,8 +190,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "cacheopt.restoring.identified",
         "cacheopt.restoring.alone",
         "cacheopt.restoring.reach",
-        "cacheopt.selection.epsilon",
-        "cacheopt.selection.ends",
     }
     for result in map(checked, failing):
         assert result.outcome is not None
