@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -133,7 +134,9 @@ def test_swapping_with_a_price_is_compared(capsys, monkeypatch):
     assert slow["swap"]["sweet_spot"] == 2**30
 
 
-def _profile(path, *, swap=lambda s: 1e-5 * s + 0.04, lengths=range(1000, 9000, 1000)):
+def _profile(
+    path, *, swap=lambda s: 1e-5 * s + 0.04, lengths: Sequence[int] = range(1000, 9000, 1000)
+):
     rows = [f"{s},{1e-9 * s**2 + 1e-5 * s + 0.02},{swap(s)}" for s in lengths]
     path.write_text("\n".join(["length,recompute_s,swap_s", *rows]) + "\n")
     return ["--profile", str(path)]

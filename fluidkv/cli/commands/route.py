@@ -122,7 +122,7 @@ def route(
     out: Annotated[Path | None, out("route.json and figures")] = None,
     json_: Json = False,
 ) -> None:
-    """Which worker should get a request: the one that has its prefix, or the idle one?
+    """Which worker gets a request: the one that has its prefix, or the idle one?
 
     Runs every router on the same requests: latency, hit rate and balance,
     beside what no router can do better. Workers are plain servers, or vLLM's or
