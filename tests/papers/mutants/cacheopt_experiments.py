@@ -4,7 +4,7 @@ from tests.papers.mutants import Mutant
 
 _BEHIND = ("if behind else None", "if False else None", "def _ahead")
 _WORSE = ("if bad else None", "if False else None", "def _each_is_worse")
-_PEAK = ("set(top) <= set(best)", "set()", "def _peak")
+_PEAK = ("set(top) <= set(best)", "True", "def _peak")
 _WAYS = ("if not right:", "if False:", "def _goes")
 
 MUTANTS: list[Mutant] = [
@@ -28,7 +28,7 @@ MUTANTS: list[Mutant] = [
         "inside >= without",
         "inside < without",
     ),
-    Mutant("cacheopt.figure-17.a.simulated", '"any": True', '"any": False', "def _goes"),
+    Mutant("cacheopt.figure-17.a.simulated", "min(steps) >= 0", "min(steps) > 0", "def _goes"),
     *(Mutant(f"cacheopt.figure-17.{x}.simulated", *_PEAK) for x in "bcd"),
     *(Mutant(f"cacheopt.figure-17.{x}.simulated", *_WAYS) for x in "efg"),
     Mutant("cacheopt.figure-17.h.simulated", "values[-1] >= values[0]", "False", "def _deviations"),
