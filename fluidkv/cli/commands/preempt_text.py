@@ -171,7 +171,8 @@ def _words(answer: PreemptAnswer, shown: Sequence[Sequence[int]]) -> list[Row]:
         (
             "columns",
             "tax: recomputed tokens over all tokens computed; preempt: preemptions in a run; gap: "
-            "the longest wait between two tokens of a request; best first, < is the engine's own"
+            "the longest wait between two tokens of a request; sorted by throughput and tails (or "
+            "attainment) together; < is the engine's own"
             + ("; SLO: requests that meet all objectives" if answer.objectives else ""),
         )
     ]
