@@ -25,6 +25,8 @@ from .engines import FCFS_RUNNING_FIRST as FCFS_RUNNING_FIRST
 from .engines import RESTART as RESTART
 from .engines import VLLM as VLLM
 from .engines import VLLM_0_11 as VLLM_0_11
+from .engines import VLLM_LCF as VLLM_LCF
+from .engines import VLLM_PRIORITY as VLLM_PRIORITY
 from .engines import engine as engine
 from .limits import Limits as Limits
 from .metastability.cohorts import CohortState as CohortState

@@ -56,9 +56,9 @@ def serve(
 
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
-        engine: a name out of `ENGINES`, or rules. "vllm+cache" and "vllm-0.11+cache" have vLLM's
-            prefix cache; "sglang+cache" is SGLang's own scheduler and tree, of which "sglang" is a
-            short form.
+        engine: a name out of `ENGINES`, or rules. "vllm+cache", or "+cache" behind another name of
+            vLLM's, has its prefix cache (`serve_caching` takes rules with one); "sglang+cache" is
+            SGLang's own scheduler and tree, of which "sglang" is a short form.
         limits: memory and caps.
         prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
             another, so that a request finds only itself, after a preemption.

@@ -39,7 +39,7 @@ def version_of(fields: Fields) -> str:
 
 def of_version(version: str, rules: EngineRules, limits: Limits) -> list[str]:
     """A note where the rules were not compared with this version."""
-    old = rules.gate is VLLM_0_11.gate and limits.watermark == 0
+    old = rules == replace(VLLM, gate=VLLM_0_11.gate) and limits.watermark == 0
     if version.startswith("0.11.") and old:
         return []
     return version_notes(version, VLLM.version)

@@ -36,8 +36,8 @@ MUTANTS = [
     # endless streams
     Mutant(
         _R + "starvation.none",
-        "replace(VLLM, victim=victim)",
-        "replace(VLLM, victim=victim, keeps=Keeps.NOTHING)",
+        "with_victim(VLLM, victim)",
+        "with_victim(replace(VLLM, keeps=Keeps.NOTHING), victim)",
         near="def _nobody_starves",
     ),
     Mutant(

@@ -195,6 +195,12 @@ def test_without_priorities_all_are_alike(tmp_path):
     assert set(record.requests.priority.tolist()) == {0}
 
 
+def test_priorities_of_0_11_are_noted(tmp_path):
+    """There, who evicts itself ends the round."""
+    [record] = read_records(changed_record(tmp_path, "version_0_11", policy="priority"))
+    assert record.notes == ("version 0.11.0: replayed under the rules of 0.33.0",)
+
+
 def test_priorities_go_by_the_place_in_the_file(tmp_path):
     """A file of the other kind may list who comes later first."""
     fields = {

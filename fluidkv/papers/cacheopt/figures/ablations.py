@@ -10,6 +10,12 @@ from fluidkv.papers.cacheopt.instances.segment import VARIANTS
 
 MEASURES = ("ttft_p99", "ttft", "tbt_p99", "tbt", "latency", "preempt")
 _TITLES = {**TITLES, "preempt": "preemptions a request"}
+_SHORT = {
+    "cacheopt": "CacheOPT",
+    "no embedding": "no emb.",
+    "padded up": "up",
+    "padded up, no embedding": "up, no emb.",
+}
 _COLORS = {"alpaca": BLUE, "sharegpt": ORANGE}
 _REQUESTS = {"alpaca": 250, "sharegpt": 80}
 
@@ -38,7 +44,7 @@ def draw(data: Data, canvas: Canvas) -> None:
             style = {"color": _COLORS[trace], "label": words, "ecolor": "0.4", "capsize": 1.5}
             ax.bar(places + side, data[key], 0.38, yerr=ends, **style)
         name_axes(ax, y=_TITLES[measure])
-        ax.set_xticks(places, list(VARIANTS), rotation=60, ha="right")
+        ax.set_xticks(places, [_SHORT.get(n, n) for n in VARIANTS], rotation=40, ha="right")
     canvas.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 
 
@@ -55,7 +61,7 @@ def _caption(data: Data) -> str:
         f"{SETTING} At the printed rate. TBT attainment, Alpaca: {told('alpaca', 'tbt', '.2f')}; "
         f"ShareGPT: {told('sharegpt', 'tbt', '.2f')}. P99 TTFT, Alpaca: "
         f"{told('alpaca', 'ttft_p99', '.2g')} s. The last three variants are ours: without "
-        "embedding, with padding that is never subtracted, and both."
+        "embedding, with padding that is never subtracted (up), and both."
     )
 
 

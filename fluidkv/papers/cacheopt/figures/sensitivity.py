@@ -51,6 +51,9 @@ def draw(data: Data, canvas: Canvas) -> None:
             ax.plot(x, data[key], color=color, marker=marker, markersize=4, label=measure.upper())
         name_axes(ax, x=f"({letter}) {words}", y="attainment", log="x" if letter in "bf" else "")
         ax.set_ylim(0, 1.05)
+        if letter == "b":
+            ax.set_xticks(x, [f"{value:g}" for value in x], minor=False)
+            ax.tick_params(axis="x", which="minor", bottom=False, labelbottom=False)
     _draw_deviations(data, axes.flat[-1])
     axes.flat[0].legend()
 
@@ -65,7 +68,9 @@ def _draw_deviations(data: Data, ax: Axes) -> None:
     ax.plot([], [], color=GREY, linestyle="--", label="S3")
     name_axes(ax, x="(h) confidence", y="share of requests")
     ax.set_ylim(-0.02, 1.05)
-    ax.legend(title="estimated", fontsize="small")
+    ax.legend(
+        title="estimated", fontsize="small", ncols=2, loc="center", bbox_to_anchor=(0.5, 0.27)
+    )
 
 
 def _caption(data: Data) -> str:
@@ -83,7 +88,7 @@ def _caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="cacheopt_figure_17",
-    title="Of CacheOPT's numbers, the scale of the objectives and the padding matter",
+    title="Objectives, block size and padding matter; m and the reservation hardly do",
     source="CacheOPT, Figure 17",
     parameters={
         "sweeps": {letter: list(points) for letter, points in SWEEPS.items()},

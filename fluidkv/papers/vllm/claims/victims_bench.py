@@ -106,7 +106,8 @@ def drawn(setting: Setting, seed: int) -> Requests:
     outputs = _lengths(mix.outputs, mix.output_shape, rng, most)
     per_iteration = carried(setting, Requests(inputs, outputs))
     computed = per_iteration * float(inputs.mean())
-    iteration = CLOCK.duration(setting.capacity, computed)
+    iteration = CLOCK.base + CLOCK.per_kv_token * setting.capacity
+    iteration += CLOCK.per_prefill_token * computed
     gaps = rng.exponential(iteration / (setting.load * per_iteration), REQUESTS)
     return Requests(inputs, outputs, arrival=np.cumsum(gaps))
 

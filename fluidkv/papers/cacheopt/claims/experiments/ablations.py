@@ -56,7 +56,7 @@ for _measure, _id, _words in (
     ("tbt", "tbt-attainment", "lowers TBT attainment"),
 ):
     CLAIMS.claim(
-        f"figure-14.{_id}",
+        f"figure-14.simulated.{_id}",
         _PLACE,
         f"Leaving out any part of CacheOPT {_words}.",
         checked=_RUNS,
@@ -66,7 +66,7 @@ for _measure, _id, _words in (
 
 
 @CLAIMS.claim(
-    "figure-14.restore",
+    "figure-14.simulated.restore",
     _PLACE,
     "Recomputing always (/PSS) changes nothing: nobody holds 4,000 tokens.",
     checked=_RUNS,
@@ -88,7 +88,7 @@ def _restore() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-14.padding",
+    "figure-14.simulated.padding",
     _PLACE,
     "A fixed padding of 10 % (/CKA) lowers TBT attainment.",
     checked=_RUNS,
@@ -112,7 +112,7 @@ def _padding() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-14.embedding",
+    "figure-14.simulated.embedding",
     "section 3.3.1, in simulation",
     "Embedding lowers mean normalised latency where padding is never subtracted.",
     checked=_RUNS,
@@ -133,7 +133,7 @@ def _embedding() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-14.embedding.underestimated",
+    "figure-14.simulated.embedding.underestimated",
     "section 3.3.1, in simulation",
     "With the printed padding embedding lowers the number of preemptions.",
     checked=_RUNS,

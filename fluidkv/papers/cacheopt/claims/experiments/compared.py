@@ -51,17 +51,18 @@ _PLACE = "section 5.1, Figure 12, in simulation"
 
 
 @CLAIMS.claim(
-    "figure-12.ttft-attainment",
+    "figure-12.simulated.ttft-attainment",
     _PLACE,
     "CacheOPT has the highest TTFT attainment at every rate.",
     checked=RUNS,
+    expected=Verdict.UNDECIDED,
 )
 def _ttft_attainment() -> Outcome:
     return _ahead("ttft", "cacheopt", ".2f", "0.94 to 0.97, up to 47 % above Sarathi")
 
 
 @CLAIMS.claim(
-    "figure-12.ttft-tail",
+    "figure-12.simulated.ttft-tail",
     _PLACE,
     "CacheOPT has the lowest tail TTFT at every rate.",
     checked=RUNS,
@@ -72,7 +73,7 @@ def _ttft_tail() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.tbt-attainment",
+    "figure-12.simulated.tbt-attainment",
     _PLACE,
     "CacheOPT has the highest TBT attainment at every rate.",
     checked=RUNS,
@@ -89,7 +90,7 @@ def _tbt_attainment() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.tbt-tail",
+    "figure-12.simulated.tbt-tail",
     _PLACE,
     "CacheOPT has the lowest tail TBT at every rate.",
     checked=RUNS,
@@ -100,7 +101,7 @@ def _tbt_tail() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.latency",
+    "figure-12.simulated.latency",
     _PLACE,
     "CacheOPT has the lowest mean normalised latency at every rate.",
     checked=RUNS,
@@ -111,13 +112,23 @@ def _latency() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.reservers",
+    "figure-12.simulated.reservers.loaded",
+    _PLACE,
+    "From 3/4 of the printed rate on CacheOPT has lower tail TTFT and normalised latency than RLP "
+    "and S3, and higher TTFT attainment.",
+    checked=RUNS,
+    given=(0.75,),
+)
+@CLAIMS.claim(
+    "figure-12.simulated.reservers",
     _PLACE,
     "CacheOPT has lower tail TTFT and normalised latency than RLP and S3, and higher TTFT "
     "attainment, at every rate.",
     checked=RUNS,
+    given=(0.0,),
+    expected=Verdict.UNDECIDED,
 )
-def _reservers() -> Outcome:
+def _reservers(least: float) -> Outcome:
     def better(trace: str, rate: float, other: str) -> bool:
         pairs = (
             (mean("12", trace, "cacheopt", rate, m), mean("12", trace, other, rate, m), m)
@@ -130,7 +141,7 @@ def _reservers() -> Outcome:
         for trace in SEGMENTS
         for rate in RATES
         for other in ("rlp", "s3")
-        if not better(trace, rate, other)
+        if rate >= least and not better(trace, rate, other)
     ]
     factors = [
         mean("12", trace, other, 1.0, "ttft_p99") / mean("12", trace, "cacheopt", 1.0, "ttft_p99")
@@ -146,7 +157,7 @@ def _reservers() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.with-the-rate",
+    "figure-12.simulated.with-the-rate",
     _PLACE,
     "Under each system tail TTFT rises with the arrival rate.",
     checked=RUNS,
@@ -169,7 +180,7 @@ def _with_the_rate() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-12.all-critical",
+    "figure-12.simulated.all-critical",
     "section 3.3.2, critical requests, in simulation",
     "Were a preempted request critical by its TBT objective, preemptions would be at least three "
     "times as many at the printed rate.",

@@ -64,7 +64,7 @@ def _peak(letter: str, best: tuple[float, ...]) -> str | None:
 
 
 @CLAIMS.claim(
-    "figure-17.a",
+    "figure-17.a.simulated",
     _PLACE.format("a"),
     "Both attainments rise with the scale of the objectives.",
     checked=_RUNS,
@@ -90,7 +90,7 @@ for _letter, _best, _statement, _paper in (
 ):
 
     @CLAIMS.claim(
-        f"figure-17.{_letter}",
+        f"figure-17.{_letter}.simulated",
         _PLACE.format(_letter),
         _statement,
         checked=_RUNS,
@@ -108,7 +108,7 @@ for _letter, _ways, _statement in (
 ):
 
     @CLAIMS.claim(
-        f"figure-17.{_letter}",
+        f"figure-17.{_letter}.simulated",
         _PLACE.format(_letter),
         _statement,
         checked=_RUNS,
@@ -127,7 +127,7 @@ for _letter, _ways, _statement in (
 
 
 @CLAIMS.claim(
-    "figure-17.h",
+    "figure-17.h.simulated",
     _PLACE.format("h"),
     "With the confidence fewer requests are over- and underestimated, by less.",
     checked="predictions that err by up to 30 %, a classifier that is right in 80 of 100 cases",
