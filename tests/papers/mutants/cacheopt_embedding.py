@@ -16,7 +16,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.embedding.start.from-the-tip", "+ case.s0", "+ case.outputs"),
     Mutant("cacheopt.embedding.start.when-right", "(p <= b)", "(p < b)"),
     Mutant("cacheopt.embedding.start.b-tokens-before", "- case.s0]", "- case.s0 + 1]"),
-    Mutant("cacheopt.embedding.buffer", "late <= case.buffer", "late < case.buffer"),
+    Mutant("cacheopt.embedding.buffer.keeps-away", "late <= case.buffer", "late < case.buffer"),
     Mutant("cacheopt.embedding.buffer.own-end", "late=late)", "late=0)", "def _own_end"),
     Mutant("cacheopt.embedding.second-guest", ">= size]", ">= 0]"),
 ]

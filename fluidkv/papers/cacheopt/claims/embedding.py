@@ -171,7 +171,7 @@ def _roomy(case: Case) -> Case:
         "all a up to 10 with the condition, guests 0 to 4 iterations late",
         lambda: ((case, late) for case in cases(10) for late in range(5)),
     ),
-    "embedding.buffer",
+    "embedding.buffer.keeps-away",
     _SECTION,
     "A smaller b may cause the preemption of the guest: the host reaches one that is late by more "
     "than b iterations, and no other.",
