@@ -22,7 +22,9 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("cacheopt.figure-14.simulated.restore", '"/PSS", measure', '"/RSA", measure'),
     Mutant("cacheopt.figure-14.simulated.padding", "fixed >= whole", "fixed < whole"),
-    Mutant("cacheopt.figure-14.simulated.embedding", "inside >= without", "inside < without"),
+    Mutant(
+        "cacheopt.figure-14.simulated.embedding.padded-up", "inside >= without", "inside < without"
+    ),
     Mutant(
         "cacheopt.figure-14.simulated.embedding.underestimated",
         "inside >= without",

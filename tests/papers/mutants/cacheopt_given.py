@@ -9,7 +9,7 @@ MUTANTS: list[Mutant] = [
         "(rlp, lambda value: value > 0)",
     ),
     Mutant(
-        "cacheopt.section-2-2.waiting",
+        "cacheopt.section-2-2.waiting.longer",
         "(s3, lambda value: value > 0)",
         "(s3, lambda value: value < 0)",
         "def _waiting()",
@@ -22,7 +22,7 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.section-2-2.shares", "most >= 71", "most >= 1"),
     Mutant("cacheopt.section-2-2.s3-waits-less", '"s3", "rlp")', '"rlp", "s3")'),
     Mutant("cacheopt.section-2-2.s3-preempted-less", '"s3", "rlp")', '"rlp", "s3")'),
-    Mutant("cacheopt.figure-3.simulated", '"vllm", name)', 'name, "vllm")'),
+    Mutant("cacheopt.figure-3.simulated.vllm", '"vllm", name)', 'name, "vllm")'),
     Mutant("cacheopt.figure-3.simulated.s3", "12 <= value <= 17", "-2 <= value <= 17"),
     Mutant("cacheopt.figure-4.simulated", "each[0] > max", "each[0] < max"),
     Mutant("cacheopt.figure-6.simulated.preemption", "a >= b", "a <= b"),

@@ -68,7 +68,7 @@ def _preemption_time() -> Outcome:
 
 
 @CLAIMS.claim(
-    "section-2-2.waiting",
+    "section-2-2.waiting.longer",
     _SECTION,
     "RLP and S3 have more waiting time than vLLM.",
     checked=_RUNS,
@@ -156,7 +156,7 @@ def _s3_preempted_less() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-3.simulated",
+    "figure-3.simulated.vllm",
     "Figure 3, in simulation",
     "In an iteration vLLM adds more requests to the batch than RLP and S3.",
     checked=f"{_RUNS}; requests that never ran",

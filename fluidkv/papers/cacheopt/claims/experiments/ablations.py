@@ -112,7 +112,7 @@ def _padding() -> Outcome:
 
 
 @CLAIMS.claim(
-    "figure-14.simulated.embedding",
+    "figure-14.simulated.embedding.padded-up",
     "section 3.3.1, in simulation",
     "Embedding lowers mean normalised latency where padding is never subtracted.",
     checked=_RUNS,

@@ -114,8 +114,8 @@ def _latency() -> Outcome:
 @CLAIMS.claim(
     "figure-12.simulated.reservers.loaded",
     _PLACE,
-    "From 3/4 of the printed rate on, a range that we chose after the runs, CacheOPT has lower tail "
-    "TTFT and normalised latency than RLP and S3, and higher TTFT attainment.",
+    "From 3/4 of the printed rate on, a range that we chose after the runs, CacheOPT has lower "
+    "tail TTFT and normalised latency than RLP and S3, and higher TTFT attainment.",
     checked=RUNS,
     given=(0.75,),
 )
