@@ -75,6 +75,29 @@ def test_four_values_each_by_itself(capsys, monkeypatch):
     assert set(found["effects"]["longest_gap_p99"]["of"]) == {"victim", "predictor"}
 
 
+def test_the_engine_comes_first_and_the_others_by_throughput(capsys):
+    assert main(["preempt", *SMALL]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("victim, restore"))
+    rows = lines[start + 1 : start + 14]
+    assert rows[0].startswith("last-admitted <")
+    speeds = [float(row.split("<")[-1].split()[-3]) for row in rows[1:]]
+    assert speeds == sorted(speeds, reverse=True)
+
+
+def test_who_needs_true_lengths_is_taken_only_where_they_are_known(capsys):
+    chats = ["--class", "60:40:1/2", "--class", "150:100:1/4", "--class", "40:160:1/4"]
+    server = ["--capacity", "2400", "--rate", "10", "--clock", "0.02:1e-6:1e-4"]
+    some = [*chats, *server, "--requests", "150", "--victim", "longest-remaining"]
+    found = answer(capsys, *some)
+    assert [row["knows_lengths"] for row in found["combinations"]] == [False, True]
+    assert (found["pick"]["index"], found["pick"]["untold"]) == (0, [1])
+    assert "not taken longest-remaining*" in shown(capsys, *some)
+    words = shown(capsys, *some, "--predictor", "perfect")
+    assert "take victim longest-remaining, which needs the true length of every answer" in words
+    assert "not taken" not in words
+
+
 def test_a_clock_without_prefill_makes_recomputing_free(capsys):
     text = shown(capsys, *TWO, *FEW, "--requests", "40", "--seeds", "2")
     assert "recomputing is free; give --clock D0:D1:D2" in text
@@ -185,7 +208,7 @@ PRICED = ["--swap-gbps", "20", "--kv-bytes", "131072"]
         (["--predictor", "perfect+confidence:low=9,high=2"], "--predictor perfect+confidence:low"),
         (["--predictor", "file:/nowhere.csv"], "--predictor: got '/nowhere.csv'"),
         (["--slo", "ttft=0"], "--slo: got 'ttft=0'; allowed: a time above 0"),
-        (["--slo", "tbt=-1s"], "--slo: got 'tbt=-1s'"),
+        (["--slo", "tbt=-1s"], "--slo: got 'tbt=-1s'; allowed: a time above 0"),
         (["--slo", "0"], "--slo: got '0'"),
         (["--slo", "2.5:0.5"], "--slo: got '2.5:0.5'; allowed: a scale above 0, or two, the least"),
         (["--slo", "1.5", "--slo", "ttft=2s"], "--slo: got '1.5'"),

@@ -95,6 +95,7 @@ class Pick:
         close: of these, the ones that the runs do not tell from the pick.
         by: the first aim in which the pick is better; wins: runs in which it is.
         scores: of all combinations, the mean over runs; 0 of the first.
+        untold: those that would be among `better`, but know what no server here was said to know.
     """
 
     index: int
@@ -103,6 +104,7 @@ class Pick:
     by: str | None
     wins: int
     scores: tuple[float, ...]
+    untold: tuple[int, ...] = ()
 
 
 def pick(
@@ -111,6 +113,7 @@ def pick(
     against: Mapping[str, Against],
     allowed: Bool[np.ndarray, " combination"],
     margins: Mapping[str, float],
+    oracles: Bool[np.ndarray, " combination"] | None = None,
 ) -> Pick:
     """Of what is better in an aim and worse in none, the one with the highest score.
 
@@ -123,6 +126,7 @@ def pick(
         against: of the metrics aimed at, from `against_first`.
         allowed: combinations that may be taken.
         margins: metric -> least gain that counts, `MARGIN` where it is not named.
+        oracles: combinations that are never taken, but named where they would be; None: none.
     """
     in_aim: dict[str, np.ndarray] = {}
     worse = ~allowed
@@ -136,9 +140,11 @@ def pick(
             score += aim.sign * _score(values[aim.metric], found.relative)
     scores = tuple(score.mean(axis=1).tolist())
     better = np.any(list(in_aim.values()), axis=0)
-    taken = np.flatnonzero(better & ~worse)
+    told = np.ones_like(better) if oracles is None else ~oracles
+    untold = tuple(np.flatnonzero(better & ~worse & ~told).tolist())
+    taken = np.flatnonzero(better & ~worse & told)
     if not taken.size:
-        return Pick(0, (), (), None, 0, scores)
+        return Pick(0, (), (), None, 0, scores, untold)
     best = int(taken[score[taken].mean(axis=1).argmax()])
     rest = against_first(
         np.vstack([score[best], score[taken]]), comparisons=taken.size, relative=False
@@ -148,7 +154,7 @@ def pick(
     by = next(aim for aim in aims if in_aim[aim.metric][best])
     gaps = by.sign * (values[by.metric][best] - values[by.metric][0])
     wins = int((gaps > 0).sum())
-    return Pick(best, tuple(taken.tolist()), close, by.metric, wins, scores)
+    return Pick(best, tuple(taken.tolist()), close, by.metric, wins, scores, untold)
 
 
 def _score(

@@ -60,6 +60,7 @@ class Plan:
     objectives: Objectives | None
     combinations: tuple[Combination, ...]
     predictors: Mapping[str, Forecast]
+    assumed: bool
     tables: list[Requests]
     seed: int
     horizon: int
@@ -115,6 +116,7 @@ def planned(
         objectives,
         combinations,
         named,
+        predictors is None,
         tables,
         seed,
         horizon=_PATIENCE * (length + longest),

@@ -35,6 +35,8 @@ class PreemptAnswer:
         against: metric -> difference from the first combination.
         effects: metric -> what each of the four values explains, where anything differs.
         aims, pick: what is to be had, and what to take.
+        knows: combinations that look at true lengths, as no server can: as predictions, or as
+            `max_tokens`.
         bias: metric -> measured beside simulated, of the first combination; empty without a log.
         requests: in each run.
         seed: of the first run.
@@ -52,6 +54,7 @@ class PreemptAnswer:
     effects: Mapping[str, Effects]
     aims: tuple[Aim, ...]
     pick: Pick
+    knows: tuple[int, ...]
     bias: Mapping[str, of_log.Bias]
     requests: int
     seed: int
@@ -70,6 +73,20 @@ class PreemptAnswer:
     def free_prefill(self) -> bool:
         """Whether computing again costs no time on this clock, only tokens of a batch."""
         return not self.clock.per_prefill_token and not self.clock.per_prefill_pair
+
+    @property
+    def ranked(self) -> tuple[int, ...]:
+        """The engine's own first; then by the first aim, the best first, and in it by the others.
+
+        Numbers that are alike as shown, to three digits, count as equal.
+        """
+
+        def place(index: int) -> tuple[float, ...]:
+            values = [-aim.sign * self.mean(index, aim.metric) for aim in self.aims]
+            shown = [float(f"{value:.3g}") for value in values]
+            return (float(index != 0), *(v if math.isfinite(v) else math.inf for v in shown))
+
+        return tuple(sorted(range(len(self.combinations)), key=place))
 
     @property
     def unfinished(self) -> tuple[int, ...]:
@@ -133,6 +150,7 @@ class PreemptAnswer:
                 "close": list(self.pick.close),
                 "by": self.pick.by,
                 "wins": self.pick.wins,
+                "untold": list(self.pick.untold),
             },
             "measured": of_log.as_dict(self.bias) or None,
         }
@@ -142,6 +160,7 @@ class PreemptAnswer:
         rules = (combination.victim, combination.restore, combination.allocation)
         return {
             **combination.names,
+            "knows_lengths": index in self.knows,
             "released": [RELEASED.get(rule) for rule in rules],
             "proposed": [PROPOSED.get(rule) for rule in rules],
             "metrics": {

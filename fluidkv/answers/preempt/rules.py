@@ -17,6 +17,9 @@ PERFECT = "perfect"
 USE_PREDICTIONS = frozenset({Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE})
 """Victim rules that look at what a predictor says."""
 
+SEE_LENGTHS = frozenset({Victim.COST_AWARE})
+"""Victim rules that see the true length whatever is predicted: as `max_tokens`."""
+
 RELEASED: Mapping[Enum, str] = MappingProxyType(
     {
         Victim.LAST_ADMITTED: "vLLM, TensorRT-LLM, Vidur",

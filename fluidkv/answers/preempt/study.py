@@ -13,10 +13,11 @@ from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
-from fluidkv.answers.preempt.rules import Combination
+from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
 from fluidkv.answers.recommend.demand import Demand
 from fluidkv.errors import InputError
+from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
 from fluidkv.runs.arrivals import replayed
 from fluidkv.runs.dataset import RunStatus
@@ -75,8 +76,9 @@ def preempt_study(
         victims: None: all.
         restores: None: all where `limits.swap` says what swapping costs, else the engine's own.
         allocations: None: the engine's own.
-        predictors: by the names under which they are reported; None: the truth. A rule that does
-            not look at predictions is run once, and counts for each of them.
+        predictors: by the names under which they are reported; None: the truth, and a rule that
+            needs it is not picked. A rule that does not look at predictions is run once, and
+            counts for each of them.
         objectives: for the first token and between tokens. `Victim.LOOSEST_OBJECTIVE` sees them; a
             scale of mean times is of the other victims then.
         log: what was measured where these requests, all of them at their own times, were served as
@@ -215,6 +217,14 @@ def _answer(
     effects = {name: main_effects(column, plan.combinations) for name, column in numbers.items()}
     margins = {_LOGGED.get(name, name): one.error_bar for name, one in bias.items()}
     ended = np.asarray(values["ended"].all(axis=1))
+    truth = {name for name, each in plan.predictors.items() if isinstance(each.predictor, Perfect)}
+    knows = np.array(
+        [
+            each.victim in SEE_LENGTHS or (each.predicts and each.predictor in truth)
+            for each in plan.combinations
+        ]
+    )
+    oracles = knows & (plan.assumed or not truth)  # who names the truth may have it
     return PreemptAnswer(
         engine=plan.engine,
         limits=plan.limits,
@@ -227,7 +237,8 @@ def _answer(
         against=against,
         effects={name: effect for name, effect in effects.items() if effect is not None},
         aims=aims,
-        pick=pick(numbers, aims, against, ended, margins),
+        pick=pick(numbers, aims, against, ended, margins, oracles),
+        knows=tuple(np.flatnonzero(knows).tolist()),
         bias=bias,
         requests=len(plan.tables[0]),
         seed=plan.seed,

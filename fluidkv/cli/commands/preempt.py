@@ -72,8 +72,9 @@ _Allocations = Annotated[
 ]
 _PREDICTORS = (
     "What is known of lengths, NAME[:PARAMETER=VALUE,...][+PADDING]: perfect, uniform, gaussian, "
-    "log-normal, biased, bucketed, classifier, blind, mean, rlp, s3, file:PATH; padding constant, "
-    r"share, bucket, confidence; repeatable. \[default: perfect]"
+    "log-normal, biased, bucketed, classifier, blind, mean, rlp, s3, file:PATH (a CSV: request, "
+    "predicted); padding constant, share, bucket, confidence; repeatable. "
+    r"\[default: perfect, and what needs it is not picked]"
 )
 _Predictors = Annotated[list[str] | None, opt.option("--predictor NAME", str, _PREDICTORS, _RULES)]
 _PER_TOKEN = "Time to copy the KV of a token to the host or back; iterations without --clock."

@@ -89,7 +89,7 @@ def _missing(answer: PreemptAnswer) -> list[Row]:
     if Victim.COST_AWARE in victims:
         rows.append(("", "cost-aware reads max_tokens, which is here the true output length"))
     if victims & USE_PREDICTIONS and {c.predictor for c in answer.combinations} == {"perfect"}:
-        rows.append(("", "predicted lengths are the true ones; --predictor spoils them"))
+        rows.append(("", "predicted lengths are the true ones; --predictor says others"))
     if Victim.LOOSEST_OBJECTIVE in victims and answer.objectives is None:
         rows.append(("", "objectives: loosest-objective orders by what is left without --slo"))
     return rows

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.pick import SHARES
 from fluidkv.answers.preempt.result import PreemptAnswer
-from fluidkv.answers.preempt.rules import FACTORS, RELEASED, name_of
+from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS, name_of
 from fluidkv.answers.recommend.frontier import MARGIN
 from fluidkv.cli.commands.preempt_runs import run_rows
 from fluidkv.cli.page.numbers import counted, percent, short
@@ -49,10 +49,12 @@ def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable
     columns = columns_of(answer)
     for section in shown:
         page.heading(f"{_around(answer, section[0])}: means of {counted(answer.runs, 'run')}")
-        rows = _limited(section, _ROWS)
         page.table(
             ["victim, restore", *(TITLES[metric] for metric in columns)],
-            [None if i is None else _cells(answer, i, columns) for i in rows],
+            [
+                *(_cells(answer, i, columns) for i in section[:_ROWS]),
+                *([None] if len(section) > _ROWS else []),
+            ],
         )
     if answer.runs > 1 and answer.table.preemptions.values.any():
         _against(page, answer, [i for section in shown for i in section], columns)
@@ -78,16 +80,12 @@ def columns_of(answer: PreemptAnswer) -> tuple[str, ...]:
 def sections(answer: PreemptAnswer) -> list[list[int]]:
     """Victims and restores under one allocation and predictor: the engine's own, and the best.
 
-    In each the highest score first.
+    The best is the pick, or else the first of the others in `ranked`, whose order all have.
     """
     around = [(c.allocation, c.predictor) for c in answer.combinations]
-    order = sorted(range(len(around)), key=lambda i: _last(answer.pick.scores[i]))
-    kept = [around[0], around[answer.pick.index or order[0]]]
+    order = answer.ranked
+    kept = [around[0], around[answer.pick.index or order[min(1, len(order) - 1)]]]
     return [[i for i in order if around[i] == each] for each in dict.fromkeys(kept)]
-
-
-def _last(score: float) -> float:
-    return math.inf if math.isnan(score) else -score
 
 
 def label(answer: PreemptAnswer, index: int) -> str:
@@ -119,14 +117,6 @@ def _cell(metric: str, value: float) -> str:
     return f"{100 * value:.1f}" if metric in SHARES else short(value, 3)
 
 
-def _limited(rows: Sequence[int], most: int) -> list[int | None]:
-    """The first ones, and the engine's own wherever it is."""
-    if len(rows) <= most:
-        return list(rows)
-    kept: list[int | None] = [*rows[: most - 1], None]
-    return [*kept, 0] if 0 in rows[most - 1 :] else kept
-
-
 def _against(
     page: Page, answer: PreemptAnswer, shown: Sequence[int], columns: Sequence[str]
 ) -> None:
@@ -134,7 +124,7 @@ def _against(
     others = [i for i in shown if i]
     if not others:
         return
-    best = sorted(others, key=lambda i: _last(answer.pick.scores[i]))[:_AGAINST]
+    best = [i for i in answer.ranked if i in others][:_AGAINST]
     metrics = [metric for metric in columns if metric != "preemptions"]
     page.heading(f"Less {label(answer, 0)}, in percent of it (tax and SLO in points), 95 %")
     names = [_around(answer, i) for i in best]
@@ -171,10 +161,14 @@ def _words(answer: PreemptAnswer, shown: Sequence[Sequence[int]]) -> list[Row]:
         (
             "columns",
             "tax: recomputed tokens over all tokens computed; preempt: preemptions in a run; gap: "
-            "the longest wait between two tokens of a request; sorted by throughput and tails (or "
-            "attainment) together; < is the engine's own"
+            f"the longest wait between two tokens of a request; times in {_unit(answer)}"
             + ("; SLO: requests that meet all objectives" if answer.objectives else ""),
-        )
+        ),
+        (
+            "order",
+            f"the engine's own (<) first, the others by {WORDS[answer.aims[0].metric]}, the "
+            "highest first",
+        ),
     ]
     tried = {rule for c in answer.combinations for rule in (c.victim, c.restore, c.allocation)}
     if not tried <= set(RELEASED):
@@ -237,12 +231,14 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
             (
                 "leave it",
                 f"no rule is better than {own['victim']}, {own['restore']} in {aims} by more than "
-                f"its noise and {percent(MARGIN)}, and worse in none of them",
+                f"its noise and {percent(MARGIN)}, and worse in none of them beyond the same",
             ),
+            *_untold(answer),
             *_measured(answer),
         ]
     taken = answer.combinations[pick.index].names
     changed = [f"{name} {taken[name]}" for name in FACTORS if taken[name] != own[name]]
+    changed += _needs(answer, pick.index)
     gains = []
     for aim in answer.aims:
         found = answer.against[aim.metric]
@@ -258,6 +254,14 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
             f"noise at 95 % for all {len(answer.combinations) - 1} rules at once",
         ),
     ]
+    worse = [
+        f"{WORDS[aim.metric]} by {percent(abs(answer.against[aim.metric].mean[pick.index]))}"
+        for aim in answer.aims
+        if -aim.sign * answer.against[aim.metric].mean[pick.index] > MARGIN
+    ]
+    if worse:
+        said = f"worse in the mean, within noise: {', '.join(worse)}; more --seeds would tell"
+        rows.append(("open", said))
     if pick.close:
         close = ", ".join(label(answer, i) for i in pick.close[:4])
         more = f" and {len(pick.close) - 4} more" if len(pick.close) > 4 else ""
@@ -265,7 +269,35 @@ def _pick(answer: PreemptAnswer) -> list[Row]:
     victim = answer.combinations[pick.index].victim
     if victim not in RELEASED:
         rows.append(("", f"no released engine has {name_of(victim)} as its victim rule"))
-    return [*rows, *_measured(answer)]
+    return [*rows, *_untold(answer), *_measured(answer)]
+
+
+def _needs(answer: PreemptAnswer, index: int) -> list[str]:
+    """What a combination has to know, as more words of the line that takes it."""
+    if index not in answer.knows:
+        return []
+    if answer.combinations[index].victim in SEE_LENGTHS:
+        return ["which was told the true length of every answer, as its max_tokens"]
+    return ["which needs the true length of every answer (a perfect predictor)"]
+
+
+def _untold(answer: PreemptAnswer) -> list[Row]:
+    """What would be taken if lengths were known, where nobody said that they are."""
+    names = dict.fromkeys(label(answer, i) for i in answer.pick.untold)
+    if not names:
+        return []
+    said = ", ".join([*names][:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return [
+        (
+            "not taken",
+            f"{said}: better, but here with the true length of every answer, which no server "
+            "knows; --predictor says what yours does, and perfect allows these",
+        )
+    ]
+
+
+def _unit(answer: PreemptAnswer) -> str:
+    return "seconds" if answer.clock.unit == "s" else "iterations"
 
 
 def _measured(answer: PreemptAnswer) -> list[Row]:

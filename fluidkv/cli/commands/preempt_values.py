@@ -57,6 +57,8 @@ def objectives(texts: list[str] | None) -> "tuple[Objectives | None, bool]":
             if len(texts or ()) > 1:
                 raise InputError("--slo", text, "a scale alone, or ttft=TIME and tbt=TIME")
             return Objectives(scale=_scale(text)), False
+        if "=-" in text:
+            raise InputError("--slo", text, "a time above 0")
         name, bound, unit = read.metric_bound("--slo", text, needs=_SLO)
         if name not in ("ttft", "tbt") or name in times or unit not in _UNITS:
             raise InputError("--slo", text, f"{_SLO}; each once")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv import answers
-from fluidkv.figures.figure import Canvas, Data, Figure
+from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes
 from fluidkv.serving.rules import Restore
 
@@ -87,7 +87,8 @@ def _data(answer: "answers.PreemptAnswer") -> Data:
 
 
 def _victims(answer: "answers.PreemptAnswer") -> list[str]:
-    return list(dict.fromkeys(each.names["victim"] for each in answer.combinations))
+    """The engine's own first, the others as in the table that is printed."""
+    return list(dict.fromkeys(answer.combinations[i].names["victim"] for i in answer.ranked))
 
 
 def _draw(answer: "answers.PreemptAnswer", data: Data, canvas: Canvas) -> None:
@@ -106,7 +107,9 @@ def _draw(answer: "answers.PreemptAnswer", data: Data, canvas: Canvas) -> None:
             name = list(Restore)[restore].name.lower()
             ax.scatter(values.mean(axis=1), rows, s=22, color=colour, marker=marker, label=name)
         ax.axvline(factor * data[metric][0].mean(), color=GREY, linewidth=0.8, linestyle="--")
-        name_axes(ax, _label(answer, metric), log="x" if _spread(data[metric]) else "")
+        name_axes(ax, _label(answer, metric))
+        if _spread(data[metric]):
+            _logarithmic(ax)
         ax.set_yticks(range(len(victims)), victims)
         ax.set_ylim(len(victims) - 0.5, -0.5)
     axes[0].get_yticklabels()[0].set_color(BLACK)
@@ -115,6 +118,16 @@ def _draw(answer: "answers.PreemptAnswer", data: Data, canvas: Canvas) -> None:
         canvas.legend(
             *axes[0].get_legend_handles_labels(), ncols=len(restores), loc="outside lower center"
         )
+
+
+def _logarithmic(ax: Axes) -> None:
+    """Plain numbers at 1, 2 and 5 of each power of ten: those of all minor ticks would overlap."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def _spread(values: np.ndarray) -> bool:

@@ -115,3 +115,13 @@ def test_those_not_told_from_the_pick_are_named():
 
 def test_one_run_says_nothing_of_noise():
     assert _picked([[100.0], [150.0]]).index == 0
+
+
+def test_who_knows_what_no_server_knows_is_named_and_not_picked():
+    runs = 100 + np.array([-3.0, -1, 0, 1, 3])
+    values = {"throughput": np.array([runs, runs * 1.3, runs * 1.1])}
+    against = {"throughput": against_first(values["throughput"], comparisons=2, relative=True)}
+    ended, oracles = np.ones(3, bool), np.array([False, True, False])
+    found = pick(values, [SPEED], against, ended, {}, oracles)
+    assert (found.index, found.better, found.untold) == (2, (2,), (1,))
+    assert pick(values, [SPEED], against, ended, {}).index == 1

@@ -45,7 +45,7 @@ CHUNK = 512
 LONGEST_PROMPT = 1024
 """Longer prompts of Alpaca are cut: some would not fit in the scaled memory."""
 SWAP = Swap(opt_13b.KV_BYTES / 32e9, sweet_spot=table_1.SWEET_SPOT)
-"""A bus of 32 GB/s (PCIe 4.0 with 16 lanes), and the printed sweet spot."""
+"""A bus of 32 GB/s (PCIe 4.0 with 16 lanes, nominal), and the printed sweet spot."""
 CONFIDENCE, BLOCK = 0.9, 8
 """Defaults of section 5."""
 
