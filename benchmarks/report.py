@@ -27,7 +27,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def seconds(value: float) -> str:
-    """With the unit that leaves one to three digits before the point."""
+    """With the unit that leaves one to three digits before the point, as far as hours."""
+    if value >= 3600:
+        return f"{value / 3600:.3g} h"
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if value >= scale:
             return f"{value / scale:.3g} {unit}"

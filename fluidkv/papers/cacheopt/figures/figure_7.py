@@ -7,8 +7,9 @@ from fluidkv.figures.style import BLUE, GREEN, GREY, ORANGE
 from fluidkv.papers.cacheopt.instances.policies import NOISE, PARTS, POLICIES, SEEDS, of
 
 _COLOURS = (GREY, BLUE, ORANGE, GREEN)
+_NAMES = {"fcfs": "FCFS", "srtf": "SRTF", "lkvo": "LKVO"}
 _MEASURES = {
-    "preempt": "preemptions of 100 requests",
+    "preempt": "preemptions per 100 requests",
     "halted_p99": "time halted, P99, s",
     "tax": "tokens computed again, %",
 }
@@ -48,7 +49,7 @@ def _bars(data: Data, ax: Axes, measure: str, label: str) -> None:
         name = f"{measure}_{policy.replace(' ', '_')}"
         mean, low, high = (np.asarray(data[f"{name}_{of}"]) for of in ("mean", "least", "most"))
         place = np.arange(len(PARTS)) + (at - (len(POLICIES) - 1) / 2) * width
-        ax.bar(place, mean, width, color=colour, label=policy)
+        ax.bar(place, mean, width, color=colour, label=_NAMES.get(policy, policy))
         ax.errorbar(
             place, mean, yerr=[mean - low, high - mean], fmt="none", ecolor="black", linewidth=0.7
         )

@@ -67,7 +67,12 @@ def draw(data: Data, canvas: Canvas) -> None:
         )
     right.axhline(SPOT / 1e3, color=GREY, linewidth=0.8)
     right.annotate("the paper's", (11, SPOT / 1e3), (0, 3), textcoords="offset points")
-    name_axes(right, "GB/s each way", "sweet spot, thousand tokens", "where they cross")
+    name_axes(
+        right,
+        "bandwidth of the bus, GB/s each way",
+        "sweet spot, thousand tokens",
+        "where they cross",
+    )
     right.set(xlim=tuple(b / 1e9 for b in BANDWIDTHS), ylim=(0, 40))
     right.legend()
 
@@ -78,10 +83,11 @@ def caption(data: Data) -> str:
     none = data["bandwidth"][np.isnan(alone)][0] / 1e9
     slower = float(np.interp(0.95 * gigabytes, data["bandwidth"] / 1e9, alone))
     return (
-        "OPT-13B on an A100, from operations and bytes; nothing is measured or fitted. Left: a "
-        f"prefill at half of the operations and copies at {gigabytes:.2f} GB/s each way cross at "
-        f"the paper's {SPOT:,} tokens; at {BUS / 1e9:g} GB/s swapping is faster at every length, "
-        "even against a prefill that gets all operations. Both are nearly straight: the squares "
+        "OPT-13B on an A100, from operations and bytes; nothing is measured. Left: a "
+        f"prefill at half of the operations; copies at {gigabytes:.2f} GB/s each way, chosen so "
+        f"that they cross it at the paper's {SPOT:,} tokens; at {BUS / 1e9:g} GB/s swapping is "
+        "faster at every length, even against a prefill that gets all operations. Both are "
+        "nearly straight: the squares "
         f"are half of a prefill only at {OPT_13B.even:,.0f} tokens. Right: so the sweet spot "
         f"depends steeply on the bandwidth: {slower:,.0f} tokens with 5 % less, and none "
         f"above {none:.2f} GB/s. Many victims at once queue for the bus, and count 3 copies "

@@ -30,13 +30,13 @@ def draw_compared(data: Data, canvas: Canvas) -> None:
     for name, label in _PARTS.items():
         times.plot(at, data[name], "o", color=_COLORS[name], label=label)
     times.grid(axis="y", color=PALE)
-    name_axes(times, y="seconds, of a request", log="y")
+    name_axes(times, y="seconds a request, mean", log="y")
     counts.bar(at, data["tokens"], color=GREY, label="computed again")
     counts.bar(at, data["useful"], color=BLUE, label="computed first")
-    name_axes(counts, y="tokens, an iteration")
+    name_axes(counts, y="tokens an iteration, mean")
     memory.bar(at, 100 * data["held"], color=GREY, label="given")
     memory.bar(at, 100 * data["filled"], color=BLUE, label="filled")
-    name_axes(memory, y="memory, %")
+    name_axes(memory, y="KV memory, %")
     for ax in (times, counts, memory):
         ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     words = [f"{_NAMES[name]}" for _ in _WHERE for name in _NAMES]
@@ -95,7 +95,7 @@ def draw_padding(data: Data, canvas: Canvas) -> None:
     axes = canvas.axes
     axes[1].legend(loc="upper right")
     for k in (0, 2):
-        axes[k].set_ylabel("seconds, of a request")
+        axes[k].set_ylabel("seconds a request, mean")
     for k in (2, 3):
         axes[k].set_xlabel("padding, tokens")
 

@@ -21,7 +21,7 @@ TITLES = {
     "ttft": "TTFT attainment",
     "tbt_p99": "P99 of longest TBT, s",
     "tbt": "TBT attainment",
-    "latency": "normalised latency, s",
+    "latency": "normalised latency, s a token",
 }
 
 SETTING = (
