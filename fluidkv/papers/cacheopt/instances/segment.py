@@ -30,8 +30,6 @@ from fluidkv.preempt.padding.rules import (
 from fluidkv.preempt.predictors.direction import DirectionClassifier
 from fluidkv.preempt.predictors.noise import UniformNoise
 from fluidkv.preempt.predictors.predictor import with_predictions
-from fluidkv.preempt.slo import assigned, attainment, mean_times, tails
-from fluidkv.runs.precision import random_key
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
@@ -178,6 +176,9 @@ def with_objectives(
 
     CacheOPT is left out, since it needs objectives to run.
     """
+    from fluidkv.preempt.slo import assigned, mean_times  # JAX; who lists figures comes by here
+    from fluidkv.runs.precision import random_key
+
     table = requests_of(segment, rate, seed)
     others = [_served(METHODS[name], segment, table, seed) for name in COMPARED[:-1]]
     means = mean_times(others)
@@ -202,6 +203,8 @@ def measured(
         rate: times the segment's.
         scale: of the objectives.
     """
+    from fluidkv.preempt.slo import attainment, tails
+
     table = with_objectives(segment, rate, seed, scale)
     run = _served(method, segment, table, seed)
     met, tail = attainment(run, table), tails(run)
