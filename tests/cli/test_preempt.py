@@ -147,6 +147,8 @@ def test_swapping_with_a_price_is_compared(capsys, monkeypatch):
     words = shown(capsys, *SMALL, "--victim", "last-admitted", *swap)
     assert "0.0001 s a token each way, one copy after the other; host pool: 60 tokens" in words
     assert "What matters tax restore" in words
+    wide = [*SMALL, "--victim", "longest-remaining", "--slo", "0.5:2.5", "--predictor", "mean"]
+    assert "longest-remaining* recompute" in shown(capsys, *wide, "--predictor", "blind", *swap)
     found = answer(capsys, *SMALL, "--victim", "last-admitted", *swap)
     taxes = {row["restore"]: row["metrics"]["recompute_tax"] for row in found["combinations"]}
     assert set(taxes) == {"recompute", "swap", "cheaper"}

@@ -148,7 +148,7 @@ def _differences(answer: PreemptAnswer, index: int, metrics: Sequence[str]) -> l
         if not math.isfinite(mean):
             found.append("-")
             continue
-        digits = 0 if max(abs(mean), half) >= 100 else 1
+        digits = 0 if abs(mean) >= 100 or half >= 10 else 1  # five such columns fit
         found.append(f"{mean:+.{digits}f}±{half:.{digits}f}")
     return found
 
