@@ -114,22 +114,23 @@ def draw(data: Data, canvas: Canvas) -> None:
         unit = "completed an iteration" if over == "over x*" else "output tokens/s"
         ax.set(title=title, xlabel="recompute tax, %", ylabel=f"{unit}, {over}")
         ax.margins(x=0.18, y=0.16)
-    grid[0, 0].legend(loc="lower left")
+        ax.set_xlim(left=-0.03 * ax.get_xlim()[1])  # a tax is not below 0
+    grid[0, 0].legend(loc="upper left", bbox_to_anchor=(0.0, 0.97))
 
 
 def _panel(data: Data, ax: Axes, name: str, rules: list[str]) -> None:
     masses = name in _KEPT
     for knob, color, label, marks in (
         ("watermark", GREEN, "watermark", _WATERMARKS if masses else (0, *caps.WATERMARKS)),
-        ("rate", BLACK, "rate cap, over x*", _RATES if masses else caps.RATES),
+        ("rate", BLACK, "rate cap; 1 is what memory carries", _RATES if masses else caps.RATES),
     ):
         x, y = data[f"{name}.{knob}.tax"], data[f"{name}.{knob}.throughput"]
         ax.plot(x, y, ".-", color=color, linewidth=1.0, label=label)
         for k in (0, len(marks) - 1) if knob == "rate" else (len(marks) - 1,):
             ax.annotate(f"{marks[k]:g}", (x[k], y[k]), (3, -10), **SMALL_NOTE)
     x, y = data[f"{name}.rules.tax"], data[f"{name}.rules.throughput"]
-    ax.plot(x, y, "o", color=BLUE, label="victim rules")
-    ax.plot(x[:1], y[:1], "o", color=ORANGE)
+    ax.plot(x, y, "o", color=BLUE, label="other victim rules")
+    ax.plot(x[:1], y[:1], "o", color=ORANGE, label="least progressed, or last come")
     for k, rule in enumerate(rules):
         ax.annotate(rule, (x[k], y[k]), _OFFSETS.get((name, rule), (4, 5)), **SMALL_NOTE)
     if masses:
@@ -156,7 +157,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="victim_rules",
-    title="A victim rule cheapens evictions; a rate cap ends them",
+    title="A victim rule cheapens evictions; a rate cap makes them few",
     source="Mass model of Congestion with other victims; bench of ours",
     parameters={
         "masses": "l0 = 10, l1 = 10 and 20, M = 1000, 1 % off the equilibrium",
