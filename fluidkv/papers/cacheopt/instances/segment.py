@@ -175,9 +175,6 @@ def with_objectives(
 
     CacheOPT is left out, since it needs objectives to run.
     """
-    from fluidkv.preempt.slo import assigned, mean_times  # JAX; who lists figures comes by here
-    from fluidkv.runs.precision import random_key
-
     table = requests_of(segment, rate, seed)
     others = [_served(METHODS[name], segment, table, seed) for name in COMPARED[:-1]]
     means = preempt.mean_times(others)
@@ -202,8 +199,6 @@ def measured(
         rate: times the segment's.
         scale: of the objectives.
     """
-    from fluidkv.preempt.slo import attainment, tails
-
     table = with_objectives(segment, rate, seed, scale)
     run = _served(method, segment, table, seed)
     met, tail = preempt.attainment(run, table), preempt.tails(run)
