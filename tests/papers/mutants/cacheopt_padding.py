@@ -77,7 +77,7 @@ MUTANTS: list[Mutant] = [
         "Fraction(slack, r.slack)",
         "def given",
     ),
-    Mutant("cacheopt.section-3-3-2.looser.alone", "cuts[1] < cuts[0]", "cuts[1] > cuts[0]"),
+    Mutant("cacheopt.section-3-3-2.looser-alone", "cuts[1] < cuts[0]", "cuts[1] > cuts[0]"),
     Mutant("cacheopt.section-3-3-2.longer.by-prompt", "cuts[1] > cuts[0]", "cuts[1] < cuts[0]"),
     Mutant("cacheopt.section-3-3-2.longer.by-output", ", by_output=True", ""),
     Mutant("cacheopt.section-3-3-2.within-demand", ">= 0", ">= -9"),

@@ -100,7 +100,7 @@ def _looser(batch: Batch, available: int) -> bool:
 
 @CLAIMS.over(
     _PAIRS,
-    "section-3-3-2.looser.alone",
+    "section-3-3-2.looser-alone",
     "section 3.3.2, case 3",
     "Of two requests alike but for their time left, the one with the looser objective is cut less.",
     origin=Origin.READING,
