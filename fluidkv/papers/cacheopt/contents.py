@@ -66,6 +66,11 @@ _DRAWING, _PICTURE = "a drawing, no numbers", "its numbers are in a picture that
 WITHOUT: dict[str, str] = {
     **{f"figure {n}": _DRAWING for n in (9, 10)},
     **{f"figure {n}": _PICTURE for n in (1, 2, 5, 13)},
+    "figure 11": "a drawing; section 3.3.1 has its numbers",
+    "figure 15": _PICTURE,
+    "table 2": "notation",
+    "section 3.3.3": "simulated in Figures 14 (/PA, /GR) and 17c, 17d",
+    "section 3.4": "an order: its parts are in Observation 3, what it does in Figure 14 (/PP)",
     "section 3.1": "a list of the following sections",
     "section 4": "names of functions",
 }

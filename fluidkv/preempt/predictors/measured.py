@@ -1,11 +1,11 @@
 """Predictors with published errors.
 
 CacheOPT (section 3.2) gives RLP an accuracy of 67 % and S3 one of 79 %, and does not say of what.
-RLP's own evaluation (Acc-50 and Acc-100 of the repository zhengzangw/Sequence-Scheduling) counts
-predictions within 50 and within 100 tokens of the longest of four answers to a prompt: 59 % and
-81 %, with a mean error of 62 tokens. S3's evaluation counts requests that are put in the right
-bucket: 98.6 %, 77.1 % and 65.6 % on three data sets. Neither prints 67 % or 79 %. We take the first
-for the share within 100 tokens, the second for the share in the right bucket of 50.
+The README of RLP's repository (zhengzangw/Sequence-Scheduling) has Acc-50 of 59 %, Acc-100 of 81 %
+and an error of 62, which we take for predictions within 50 and within 100 tokens, and the mean
+error. S3's paper is quoted by others with 77.1 and 65.6 % of requests in the right bucket on two
+data sets; we have not seen it whole. We found neither 67 nor 79 %, and take the first for the
+share within 100 tokens, the second for the share in the right bucket of 50.
 """
 
 from dataclasses import dataclass
@@ -56,7 +56,8 @@ class ErrorTable:
 
 
 RLP_EVALUATED = ErrorTable((50, 100, 224), (0.59, 0.22, 0.19))
-"""RLP's own numbers. The last bound makes the mean error 62: 0.59 x 25 + 0.22 x 75 + 0.19 x 162."""
+"""The README's numbers. The last bound makes 62 the mean error: 0.59 x 25 + 0.22 x 75 + 0.19 x 162.
+"""
 
 RLP_QUOTED = ErrorTable((100, 224), (0.67, 0.33))
 """67 % within 100 tokens, the rest up to the same bound: our reading of CacheOPT's number."""

@@ -18,5 +18,5 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.embedding.start.b-tokens-before", "- case.s0]", "- case.s0 + 1]"),
     Mutant("cacheopt.embedding.buffer.keeps-away", "late <= case.buffer", "late < case.buffer"),
     Mutant("cacheopt.embedding.buffer.own-end", "late=late)", "late=0)", "def _own_end"),
-    Mutant("cacheopt.embedding.second-guest", ">= size]", ">= 0]"),
+    Mutant("cacheopt.embedding.second-guest", "<= before]", "<= case.allocated]"),
 ]

@@ -3,6 +3,7 @@
 from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
+    Mutant("cacheopt.section-2-2.share-of-waiting", "most <= 0.75", "most <= 75"),
     Mutant(
         "cacheopt.section-2-2.preemption-time",
         "(rlp, lambda value: value < 0)",

@@ -11,5 +11,4 @@ MUTANTS: list[Mutant] = [
     Mutant("cacheopt.restoring.identified", "recompute(s, 0, 2, 1)", "recompute(s, 0, 2, 2)"),
     Mutant("cacheopt.restoring.identified.four-lengths", "< 1e-3", "< 0"),
     Mutant("cacheopt.restoring.alone", "9, 20, 2", "9, 20, 1"),
-    Mutant("cacheopt.restoring.reach", "tokens <= SPOT", "tokens <= SPOT // 2"),
 ]

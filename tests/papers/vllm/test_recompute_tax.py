@@ -7,6 +7,7 @@ import pytest
 
 from fluidkv.papers.vllm.instances import recompute_tax_families as families
 from fluidkv.papers.vllm.instances import victims_bench as bench
+from fluidkv.papers.vllm.instances import victims_caps as caps
 from fluidkv.papers.vllm.instances.recompute_tax_printed import REQUESTS, ROWS, useful
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
@@ -75,3 +76,11 @@ def test_a_row_of_the_bench_is_computed_again(setting: int, seed: int, victim: V
 @pytest.mark.parametrize("setting", range(0, len(bench.SETTINGS), 5))
 def test_more_rows_of_the_bench_are_computed_again(setting: int, victim: Victim) -> None:
     _bench_row(setting, 4, victim)
+
+
+def test_a_row_of_the_caps_is_computed_again() -> None:
+    setting, cap, seed = 0, 1, 0
+    chosen = caps.CHOSEN[setting]
+    limits = caps.CAPS[cap].of(chosen, seed)
+    (numbers,) = bench.served([(chosen, seed)], [limits], Victim.LAST_ADMITTED)
+    assert numbers == pytest.approx(caps.recorded()[setting, cap, seed], rel=_DIGITS)

@@ -17,6 +17,7 @@ from fluidkv.papers.cacheopt.claims import (
     restoring,
     selection,
     settings,
+    spans,
 )
 
 MODULES: tuple[ModuleType, ...] = (
@@ -34,5 +35,6 @@ MODULES: tuple[ModuleType, ...] = (
     curves,
     *experiments.MODULES,
     printed,
+    spans,
 )
 """In the order of the paper, experiments and what holds all over it last; each has its `CLAIMS`."""

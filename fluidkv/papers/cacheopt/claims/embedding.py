@@ -73,16 +73,16 @@ def _needed(case: Case) -> bool | str:
     _ALL,
     "embedding.condition.last-token",
     f"{_SECTION}, the condition, with slots counted as vLLM uses them",
-    "Where the last token's cache is never stored, the condition is still needed.",
-    ours="a token less is enough: a - (u + o) - (p + o) >= b - 1",
+    "Where the guest's last token is never stored, a start exists iff "
+    "a - (u + o) - (p + o) >= b - 1.",
+    ours="a token less is enough, in all {count} cases",
     paper=">= b",
-    expected=Verdict.FAILS,
     origin=Origin.READING,
 )
 def _last_token(case: Case) -> bool | str:
-    if not case.fits and _starts(case, last_token=False):
-        return f"{case}: a guest at {_starts(case, last_token=False)[0]} meets nobody"
-    return True
+    a, u, p, o, b = case
+    enough = a - (u + o) - (p + o) >= b - 1
+    return bool(_starts(case, last_token=False)) == enough or str(case)
 
 
 def _placed(where: Callable[[Case], int]) -> Callable[[Case], bool | str]:
@@ -208,16 +208,14 @@ def _own_end(case: Case, late: int) -> bool | str:
     _FITTING,
     "embedding.second-guest",
     f"{_SECTION}, the condition asked again while a guest is there",
-    "The condition, with a_j all that the host was given, tells whether a second guest like the "
-    "first has room, too.",
-    ours="it does not know of the first: there may be no place beside it",
+    "With the first guest at the end of the allocation and a_j for what lies before it, the "
+    "condition tells whether a second one like it has room.",
+    ours="in all {count} cases",
     paper="no word on a second guest",
-    note="With a_j what lies before the first guest, it does.",
-    expected=Verdict.FAILS,
+    note="With a_j all that the host was given, it does not know of the first.",
     origin=Origin.READING,
 )
 def _second_guest(case: Case) -> bool | str:
-    size = case.prompt + case.outputs
-    starts = _starts(case)
-    beside = [(s, t) for s in starts for t in starts if abs(s - t) >= size]
-    return bool(beside) or f"{case}: the guest ends at {starts[-1] + size} at the latest"
+    before = case.allocated - case.prompt - case.outputs  # where the first one starts
+    beside = [s for s in _starts(case) if s + case.prompt + case.outputs <= before]
+    return bool(beside) == case._replace(allocated=before).fits or str(case)

@@ -7,8 +7,9 @@ the middle seven tenths are measured. RLP's requests ask for their padding again
 what they were given. Preemption time is from an eviction to the next new output, waiting from
 arrival to admission, execution the rest.
 
-The runs take a minute, most of it to compile, so they stand in `given.csv`; tests compute them
-again. It was written, and is written anew, by `python -m fluidkv.papers.cacheopt.instances.given`.
+The runs take a minute, most of it to compile, so they stand in `given.csv`; tests compute one
+draw of three of them again, and all as a deeper check. It was written, and is written anew, by
+`python -m fluidkv.papers.cacheopt.instances.given`.
 """
 
 import csv

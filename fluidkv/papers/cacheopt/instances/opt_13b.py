@@ -7,6 +7,8 @@ arithmetic. A real engine is slower, so what this one cannot serve, none can.
 Sources: the model's published shape (40 layers, width 5120, inner width 20,480, 50,272 words, 2048
 positions); the data sheet of the A100; nine tenths of the memory for weights and cache, vLLM's
 default, which on the A100 with 40 GB leaves the about 15.7 thousand tokens of vLLM's own paper.
+That the instance named by the paper has GPUs of 40 GB is from its vendor's post "Amazon EC2 P4d
+instances deep dive".
 """
 
 from fluidkv.serving.clock import IterationClock

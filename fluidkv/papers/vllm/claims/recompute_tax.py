@@ -150,8 +150,8 @@ def _of(*, whole: bool) -> list[Point]:
 @CLAIMS.claim(
     "families.whole-prompt",
     _TABLE,
-    "No family of lengths comes near the taxes at 800 and 400 blocks where a prompt is admitted "
-    "only if all of it fits, as in vLLM today.",
+    "None of the families tried comes near the taxes at 800 and 400 blocks where a prompt is "
+    "admitted only if all of it fits, as in vLLM today.",
     origin=Origin.PREDICTION,
     evidence=Evidence.SAMPLED,
     checked=f"{_GRID}; on record",
@@ -173,7 +173,8 @@ def _whole_prompts_do_not() -> Outcome:
 @CLAIMS.claim(
     "families.first-chunk",
     _TABLE,
-    "All printed numbers and the order of the rules agree, to within what chance does, only where "
+    "Of the families and settings tried, which are ours, all printed numbers and the order of the "
+    "rules agree, to within what chance does, only where "
     "a prompt is admitted by its first chunk and outputs are log-normal, prompts unequal too.",
     origin=Origin.PREDICTION,
     evidence=Evidence.SAMPLED,
@@ -222,7 +223,7 @@ def _may_waste_more() -> Outcome:
     "caps",
     _TABLE,
     "With 256 requests at once, vLLM's default, somebody is preempted at 2,800 blocks in every "
-    "family, where nobody was.",
+    "family tried, where nobody was.",
     origin=Origin.PREDICTION,
     evidence=Evidence.SAMPLED,
     checked="42 families of lengths, eight draws of each",
