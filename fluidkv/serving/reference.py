@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.asking import asked, fit
-from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.copies import Copies
 from fluidkv.serving.counts import COUNTS as COUNTS
-from fluidkv.serving.gating import next_ratio, passes
-from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
+from fluidkv.serving.decisions.asking import asked, fit
+from fluidkv.serving.decisions.choosing import first_to_go, urgency
+from fluidkv.serving.decisions.gating import next_ratio, passes
+from fluidkv.serving.decisions.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.rules import EngineRules, Guard, Keeps, Requeue

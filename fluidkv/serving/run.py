@@ -17,8 +17,8 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engines import WITH_CACHE, with_cache
-from fluidkv.serving.granting import given_at_start
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
