@@ -177,7 +177,7 @@ def _alone_in(folder: Path, made: list[Path]) -> Iterator[Path]:
             os.close(descriptor)
             descriptor = None
         _make(folder, made)
-        with suppress(OSError):  # a folder that may be written but not read
+        with suppress(PermissionError):  # a folder that may be written but not read
             descriptor = os.open(folder, os.O_RDONLY)
         locked = descriptor is not None and _locked(descriptor)
         parts = Path(tempfile.mkdtemp(dir=folder, prefix=_PARTS))

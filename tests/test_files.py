@@ -170,6 +170,24 @@ def test_many_may_look_at_one_new_folder_and_write_into_it(tmp_path: Path) -> No
         sys.setswitchinterval(before)
 
 
+def test_a_folder_that_goes_before_it_is_locked_is_entered_again(tmp_path, monkeypatch) -> None:
+    """Who wrote into the next one without a lock could have its parts swept away as left over."""
+    tries: list[Path] = []
+
+    def gone_at_first(path, flags, *more, **options):
+        if path == tmp_path:
+            tries.append(path)
+            if len(tries) == 1:
+                raise FileNotFoundError
+        return opened(path, flags, *more, **options)
+
+    opened = os.open
+    monkeypatch.setattr(os, "open", gone_at_first)
+    write_together(tmp_path, {"a": b""})
+    assert len(tries) == 2
+    assert content(tmp_path).keys() == {"a"}
+
+
 @pytest.mark.skipif(os.name != "posix", reason="locks of folders")
 def test_who_looks_does_not_disturb_who_waits_to_write(tmp_path: Path) -> None:
     import fcntl

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.papers.vllm.claims import recompute_tax_families as families
-from fluidkv.papers.vllm.claims import victims_bench as bench
-from fluidkv.papers.vllm.claims.recompute_tax_printed import REQUESTS, ROWS, useful
+from fluidkv.papers.vllm.instances import recompute_tax_families as families
+from fluidkv.papers.vllm.instances import victims_bench as bench
+from fluidkv.papers.vllm.instances.recompute_tax_printed import REQUESTS, ROWS, useful
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.papers.vllm.claims import watermark
-from fluidkv.papers.vllm.claims.watermark_draws import (
+from fluidkv.papers.vllm.instances.watermark_draws import (
     DRAWS,
     all_preemptions,
     chance,
@@ -18,7 +18,7 @@ from fluidkv.papers.vllm.claims.watermark_draws import (
     preemptions,
     recorded,
 )
-from fluidkv.papers.vllm.claims.watermark_runs import (
+from fluidkv.papers.vllm.instances.watermark_runs import (
     PUBLISHED,
     WATERMARKS,
     Row,

@@ -16,8 +16,8 @@ from types import MappingProxyType
 import numpy as np
 import xarray as xr
 
+from fluidkv import preempt, runs, serving
 from fluidkv.papers.cacheopt.instances import opt_13b, table_1
-from fluidkv.preempt.cacheopt.run import serve_cacheopt
 from fluidkv.preempt.cacheopt.settings import ABLATIONS, CacheOpt
 from fluidkv.preempt.padding.rules import (
     BucketPadding,
@@ -30,12 +30,9 @@ from fluidkv.preempt.padding.rules import (
 from fluidkv.preempt.predictors.direction import DirectionClassifier
 from fluidkv.preempt.predictors.noise import UniformNoise
 from fluidkv.preempt.predictors.predictor import with_predictions
-from fluidkv.preempt.slo import assigned, attainment, mean_times, tails
-from fluidkv.runs.precision import random_key
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.run import serve
 from fluidkv.serving.swap import Swap
 
 ERROR, RIGHT = 0.3, 0.8
@@ -180,9 +177,9 @@ def with_objectives(
     """
     table = requests_of(segment, rate, seed)
     others = [_served(METHODS[name], segment, table, seed) for name in COMPARED[:-1]]
-    means = mean_times(others)
-    key = random_key(seed)
-    return assigned(table, means.ttft, means.tbt, key, scale=scale, chunk=CHUNK)
+    means = preempt.mean_times(others)
+    key = runs.random_key(seed)
+    return preempt.assigned(table, means.ttft, means.tbt, key, scale=scale, chunk=CHUNK)
 
 
 MEASURES = ("ttft_p99", "tbt_p99", "ttft", "tbt", "latency", "preempt", "served")
@@ -204,7 +201,7 @@ def measured(
     """
     table = with_objectives(segment, rate, seed, scale)
     run = _served(method, segment, table, seed)
-    met, tail = attainment(run, table), tails(run)
+    met, tail = preempt.attainment(run, table), preempt.tails(run)
     return {
         "ttft_p99": float(tail.ttft_p99[0]),
         "tbt_p99": float(tail.longest_gap_p99[0]),
@@ -220,10 +217,12 @@ def _served(method: Method, segment: Segment, table: Requests, seed: int) -> xr.
     limits = Limits(segment.capacity, method.block, max_num_batched_tokens=method.chunk, swap=SWAP)
     table = with_estimates(table, method.padding, seed=seed)
     if method.engine is None:
-        return serve_cacheopt(
+        return preempt.serve_cacheopt(
             table, method.settings, limits, clock=opt_13b.clock(), iterations=_HORIZON
         )
-    return serve(table, engine(method.engine), limits, clock=opt_13b.clock(), backend="reference")
+    return serving.serve(
+        table, engine(method.engine), limits, clock=opt_13b.clock(), backend="reference"
+    )
 
 
 _HORIZON = 30_000

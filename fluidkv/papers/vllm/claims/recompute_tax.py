@@ -11,7 +11,7 @@ from math import ceil
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, observed, sampled, span
 from fluidkv.ledger.statements import Statements
-from fluidkv.papers.vllm.claims.recompute_tax_families import (
+from fluidkv.papers.vllm.instances.recompute_tax_families import (
     PRINTED,
     Point,
     Setting,
@@ -19,7 +19,7 @@ from fluidkv.papers.vllm.claims.recompute_tax_families import (
     missed,
     recorded,
 )
-from fluidkv.papers.vllm.claims.recompute_tax_printed import (
+from fluidkv.papers.vllm.instances.recompute_tax_printed import (
     A_PREEMPTION,
     BLOCK_SIZE,
     LEAST_A_PREEMPTION,

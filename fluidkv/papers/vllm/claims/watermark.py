@@ -18,7 +18,7 @@ import numpy as np
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import verdict
 from fluidkv.ledger.statements import Statements
-from fluidkv.papers.vllm.claims.watermark_draws import (
+from fluidkv.papers.vllm.instances.watermark_draws import (
     DRAWS,
     Statistic,
     all_preemptions,
@@ -30,7 +30,7 @@ from fluidkv.papers.vllm.claims.watermark_draws import (
     of_draws,
     preemptions,
 )
-from fluidkv.papers.vllm.claims.watermark_runs import (
+from fluidkv.papers.vllm.instances.watermark_runs import (
     CAPACITY,
     CLIENTS,
     PUBLISHED,

@@ -6,8 +6,8 @@ import numpy as np
 
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, name_axes
-from fluidkv.papers.vllm.claims.watermark_draws import DRAWS, all_preemptions, gains, of_draws
-from fluidkv.papers.vllm.claims.watermark_runs import (
+from fluidkv.papers.vllm.instances.watermark_draws import DRAWS, all_preemptions, gains, of_draws
+from fluidkv.papers.vllm.instances.watermark_runs import (
     PROMPTS,
     PUBLISHED,
     drawn,

@@ -5,7 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.vllm.claims.watermark_runs import (
+from fluidkv.papers.vllm.figures import watermark
+from fluidkv.papers.vllm.instances.watermark_runs import (
     CAPACITY,
     PUBLISHED,
     drawn,
@@ -16,7 +17,6 @@ from fluidkv.papers.vllm.claims.watermark_runs import (
     published_runs,
     totals,
 )
-from fluidkv.papers.vllm.figures import watermark
 from fluidkv.serving.run import serve
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.papers.vllm.claims.recompute_tax_printed import (
+from fluidkv.papers.vllm.instances.recompute_tax_printed import (
     A_PREEMPTION,
     BLOCK_SIZE,
     LEAST_A_PREEMPTION,
@@ -33,7 +33,7 @@ from fluidkv.papers.vllm.claims.recompute_tax_printed import (
     WASTED,
     middle_useful,
 )
-from fluidkv.papers.vllm.claims.rules_of import with_victim
+from fluidkv.papers.vllm.instances.rules_of import with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits
@@ -41,7 +41,7 @@ from fluidkv.serving.rules import EngineRules, Victim
 from fluidkv.serving.run import serve
 
 DRAWS = 8
-_FILE = files("fluidkv.papers.vllm.claims") / "recompute_tax_families.csv"
+_FILE = files("fluidkv.papers.vllm.instances") / "recompute_tax_families.csv"
 
 Shape = Callable[[np.random.Generator], Float[np.ndarray, " request"]]
 """Lengths up to a factor, of mean 1."""

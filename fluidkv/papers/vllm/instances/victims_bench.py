@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.papers.vllm.claims.rules_of import with_victim
+from fluidkv.papers.vllm.instances.rules_of import with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
@@ -39,7 +39,7 @@ RULES = (
     Victim.RANDOM,
     Victim.MOST_COMPUTED,
 )
-_FILE = files("fluidkv.papers.vllm.claims") / "victims_bench.csv"
+_FILE = files("fluidkv.papers.vllm.instances") / "victims_bench.csv"
 
 
 @dataclass(frozen=True)

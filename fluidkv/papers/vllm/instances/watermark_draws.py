@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from fluidkv.papers.vllm.claims.watermark_runs import (
+from fluidkv.papers.vllm.instances.watermark_runs import (
     CLIENTS,
     PUBLISHED,
     WATERMARKS,
@@ -37,7 +37,7 @@ from fluidkv.serving.run import serve
 DRAWS = 39
 """Seeds 0 to 38."""
 
-_FILE = files("fluidkv.papers.vllm.claims") / "watermark_draws.csv"
+_FILE = files("fluidkv.papers.vllm.instances") / "watermark_draws.csv"
 
 Statistic = Callable[[Sequence[Row]], Sequence[float]]
 """Numbers of one table, such as the preemptions of a row, or changes against the first row."""

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from fluidkv.papers.vllm.claims.victims_bench import (
+from fluidkv.papers.vllm.instances.victims_bench import (
     DRAWS,
     NUMBERS,
     SETTINGS,
@@ -36,7 +36,7 @@ CHOSEN = tuple(
     )
 )
 WATERMARKS, RATES = (0.02, 0.05, 0.1, 0.2), (0.7, 0.8, 0.9, 1.0, 1.2)
-_FILE = files("fluidkv.papers.vllm.claims") / "victims_caps.csv"
+_FILE = files("fluidkv.papers.vllm.instances") / "victims_caps.csv"
 
 
 @dataclass(frozen=True)

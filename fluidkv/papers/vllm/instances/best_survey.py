@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from fluidkv.papers.vllm.claims.rules_of import with_victim
+from fluidkv.papers.vllm.instances.rules_of import with_victim
 from fluidkv.preempt.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import Victim
@@ -27,7 +27,7 @@ RULES = (
     Victim.RANDOM,
     Victim.MOST_COMPUTED,
 )
-_FILE = files("fluidkv.papers.vllm.claims") / "best_survey.csv"
+_FILE = files("fluidkv.papers.vllm.instances") / "best_survey.csv"
 
 
 @dataclass(frozen=True)

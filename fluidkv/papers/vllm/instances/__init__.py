@@ -1,0 +1,1 @@
+"""What claims and figures of published runs share: their numbers, requests, and recorded runs."""
