@@ -29,8 +29,7 @@ class Requests:
 
     Raises:
         InputError: lengths that are not whole numbers of at least 1, columns of other lengths,
-            times that go backwards or are not finite, an
-            objective that is not above 0.
+            times that go backwards or are not finite, an objective that is not above 0.
     """
 
     input_length: Int[np.ndarray, " request"]
@@ -119,6 +118,8 @@ def _integers(name: str, values: ArrayLike | None, size: int) -> np.ndarray:
     column = np.asarray(values)
     if column.dtype.kind not in "iu" or column.shape not in ((), (size,)):
         raise InputError(name, values, f"{size} integers, one for each request")
+    if size and column.max() > np.iinfo(np.int64).max:  # unsigned ones
+        raise InputError(name, int(column.max()), "integers of 64 bits with a sign")
     return np.broadcast_to(column.astype(np.int64), size).copy()
 
 

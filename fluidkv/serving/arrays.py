@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 from fluidkv.runs.batch import filled_up
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.limits import Limits
+from fluidkv.serving.limits import UNLIMITED, Limits
 
 
 class RunArrays(NamedTuple):
@@ -78,8 +78,13 @@ def arrays_of(
         tbt_slo=padded("tbt_slo", np.inf),
         copying=np.array([(each.swap.per_token, each.swap.per_copy) for each in all_limits]),
         pool=np.array([each.swap.tokens for each in all_limits], np.int64),
-        sweet_spot=np.array([each.swap.sweet_spot for each in all_limits], np.int64),
+        sweet_spot=_at_most([each.swap.sweet_spot for each in all_limits]),
         shared=np.array([each.swap.shared for each in all_limits]),
-        more_outputs=column("more_outputs"),
+        more_outputs=_at_most([each.more_outputs for each in all_limits]),
         seed=column("seed"),
     )
+
+
+def _at_most(tokens: list[int]) -> Int[np.ndarray, " run"]:
+    """What is more than any memory here holds is all the same, and fits in 32 bits."""
+    return np.array([min(each, UNLIMITED) for each in tokens], np.int64)

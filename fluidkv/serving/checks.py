@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 
 import numpy as np
+from jaxtyping import Bool
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard
+from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Guard, Restore
 
 NO_HORIZON = 2**31 - 1
 """Iterations of a run that goes on until every request is done."""
@@ -32,11 +33,21 @@ def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> t
         counted = np.minimum(requests.max_output, requests.output_length - 1 + rules.ratio.clip)
         tokens = requests.input_length + counted + limits.block_size - 1
     needed = -(-tokens // limits.block_size)
-    if rules.growth is Growth.ONE_FREE:  # a decode sees a free block even where it needs none
+    if rules.growth is Growth.ONE_FREE:  # who asks sees a free block even where it needs none
+        asks = (requests.output_length > 1) | _rest_needs_no_block(rules, limits, requests)
         reserve = limits.blocks - available
-        needed = needed + np.where(requests.output_length > 1, max(0, 1 - reserve), 0)
+        needed = needed + np.where(asks, max(0, 1 - reserve), 0)
     worst = int(np.argmax(needed))
     return worst, int(needed[worst]), available
+
+
+def _rest_needs_no_block(
+    rules: EngineRules, limits: Limits, requests: Requests
+) -> Bool[np.ndarray, " request"]:
+    """Whose prompt may be cut by the budget while it holds the blocks of its whole length."""
+    copied_back = rules.restore is not Restore.RECOMPUTE and limits.budget < UNLIMITED
+    granted = rules.allocation is not Allocation.BY_BLOCK
+    return copied_back | (granted & (requests.input_length > limits.budget))
 
 
 def check_runs(
@@ -117,7 +128,7 @@ def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int
     Raises:
         InputError: a horizon or window below 1; none where a run need not end.
     """
-    if iterations is None and rules.newcomers_first:
+    if iterations is None and rules.may_cycle:
         allowed = f"a horizon: under {rules.label} a run need not end"
         raise InputError("iterations", iterations, allowed)
     for name, value in (("iterations", iterations), ("every", every)):

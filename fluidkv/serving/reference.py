@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.asking import asked, fit
-from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
 from fluidkv.serving.copies import Copies
 from fluidkv.serving.counts import COUNTS as COUNTS
-from fluidkv.serving.gating import next_ratio, passes
-from fluidkv.serving.granting import given_blocks, held_blocks, next_estimate, outgrown
+from fluidkv.serving.decisions.asking import asked, fit
+from fluidkv.serving.decisions.choosing import first_to_go, urgency
+from fluidkv.serving.decisions.gating import next_ratio, passes
+from fluidkv.serving.decisions.granting import given_blocks, held_blocks, next_estimate, outgrown
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.rules import EngineRules, Guard, Keeps, Requeue
@@ -336,7 +336,7 @@ class Engine:
         self._advance(cached, prefill, prefill_pairs, idle=not computing)
         for request in computing:
             if request.computed == request.length:
-                new_outputs += self._emit(request)
+                new_outputs += request.emit(self.now)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 self.running.remove(request)
@@ -354,19 +354,6 @@ class Engine:
             "kv_tokens": cached,
             "new_outputs": new_outputs,
         }
-
-    def _emit(self, request: Request) -> bool:
-        """One more output; whether it is new. What a restart emits again, its client has seen."""
-        request.outputs += 1
-        if request.computed <= request.highest:
-            return False
-        if request.last_token_at is None:
-            request.first_token_at = self.now
-        else:
-            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
-        request.last_token_at = self.now
-        request.go_on(self.now)
-        return True
 
     def _advance(self, cached: int, prefill: int, prefill_pairs: int, *, idle: bool) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""

@@ -1,9 +1,9 @@
-"""What an engine does when memory runs short: five choices, and the names of the answers.
+"""What an engine does when memory runs short: its choices, and the names of the answers.
 
 An `EngineRules` is a value, not a class to derive from. Every engine here runs the same loop
 (arrive, evict, admit, execute); what differs between vLLM, SGLang, TensorRT-LLM, Vidur and the
 paper's model is which answer they give to each of the questions below. The compiled engine compiles
-once for answers that change its shape (victim, gate, order) and not again for numbers.
+once for answers that change its shape (`compiled.state.Choices`) and not again for numbers.
 """
 
 from bisect import bisect_right
@@ -203,7 +203,7 @@ class EngineRules:
         newcomers_first: admission comes first, and whoever ran before may be evicted for it. The
             gate sees a memory that only this iteration's newcomers hold; they take their tokens of
             the budget first, and are not evicted before the next iteration. No room is made in
-            `max_num_seqs`. Such a run need not end, whatever its memory (`serve`).
+            `max_num_seqs`. Such a run need not end, whatever its memory (`may_cycle`).
         ratio: of `Gate.RATIO`; not used by the others.
         ranges: of `Victim.LOOSEST_OBJECTIVE`; not used by the others.
         restore, allocation: see the enumerations.
@@ -274,6 +274,24 @@ class EngineRules:
         for name in ("prefill_alone", "admits_after_eviction", "in_turn"):
             if getattr(self, name):
                 raise InputError(name, True, "False where newcomers come first")
+
+    @property
+    def may_cycle(self) -> bool:
+        """Whether requests may evict each other for ever, in a memory that holds each of them.
+
+        Newcomers that come first do. So may those who are furthest, if they are the first to go,
+        or whoever does not ask: where an eviction loses all outputs, two requests take turns at
+        starting again; and where victims that were served in their turn are admitted again in the
+        same iteration, they take tokens that a prompt then lacks, so that none is ever whole.
+        """
+        furthest = self.asker_stays or self.victim in (
+            Victim.MOST_OUTPUTS,
+            Victim.MOST_BLOCKS,
+            Victim.MOST_COMPUTED,
+            Victim.COST_AWARE,
+        )
+        at_once = self.in_turn and self.admits_after_eviction
+        return self.newcomers_first or (furthest and (self.keeps is Keeps.NOTHING or at_once))
 
     @property
     def label(self) -> str:

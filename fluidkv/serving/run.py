@@ -17,8 +17,8 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engines import WITH_CACHE, with_cache
-from fluidkv.serving.granting import given_at_start
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
@@ -65,9 +65,8 @@ def serve(
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         clients: closed population: so many requests are in the system as long as there are any, and
             one more comes when one is done. None: they come at their arrival times.
-        iterations: horizon; None: until every request is done. Where newcomers come first
-            (`EngineRules.newcomers_first`) they may keep evicting each other, so that one is asked
-            for.
+        iterations: horizon; None: until every request is done. Where requests may evict each other
+            for ever (`EngineRules.may_cycle`) one is asked for.
         every: length of a window; one record a window.
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
@@ -202,6 +201,6 @@ def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> 
     above, below = arrays.rate.T
     permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
     most = slots * float(horizon)
-    # Where newcomers evict whoever runs, the same tokens may be computed over and over.
-    work = most if rules.newcomers_first else np.minimum(tokens, most)
+    # Where requests keep evicting each other, the same tokens may be computed over and over.
+    work = most if rules.may_cycle else np.minimum(tokens, most)
     return int((work + np.minimum(idle + chunks + permits, horizon)).sum())

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
-from fluidkv.serving import choosing
 from fluidkv.serving.arrays import RunArrays
-from fluidkv.serving.choosing import first_to_go, looseness, lot, remaining, score
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.decisions import choosing
+from fluidkv.serving.decisions.choosing import first_to_go, looseness, lot, remaining, score
 from fluidkv.serving.engines import ENGINES, VLLM
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.literal import run_literally

@@ -154,7 +154,8 @@ class CacheOptEngine:
         self._advance(began, lasts)
         for request in computing:
             if request.computed == request.length:
-                new_outputs += self._emit(request)
+                request.is_new = False
+                new_outputs += request.emit(self.now)
             request.highest = max(request.highest, request.computed)
             if request.outputs == request.output_length:
                 server.running.remove(request)
@@ -173,20 +174,6 @@ class CacheOptEngine:
             "kv_tokens": cached,
             "new_outputs": new_outputs,
         }
-
-    def _emit(self, request: Request) -> bool:
-        """One more output; whether its client has not seen it."""
-        request.outputs += 1
-        request.is_new = False
-        if request.computed <= request.highest:
-            return False
-        if request.last_token_at is None:
-            request.first_token_at = self.now
-        else:
-            request.longest_gap = max(request.longest_gap, self.now - request.last_token_at)
-        request.last_token_at = self.now
-        request.go_on(self.now)
-        return True
 
     def _advance(self, began: float, lasts: float) -> None:
         """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from fluidkv.preempt.cacheopt.settings import CacheOpt
 from fluidkv.preempt.cacheopt.state import Request, Server
-from fluidkv.serving.choosing import first_to_go
+from fluidkv.serving.decisions.choosing import first_to_go
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import EngineRules
 

@@ -40,11 +40,11 @@ def serve_cacheopt(
     Args:
         requests: with what is predicted and estimated, and their objectives.
         settings: of the scheduler; `ABLATIONS` has those without one of its parts.
-        limits: memory, and caps; its block is B. A watermark and an admission rate are not looked
-            at.
+        limits: memory, and caps; its block is B. It has neither a watermark nor an admission rate.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         clients: closed population, as `serve`.
-        iterations: horizon; None: until every request is done.
+        iterations: horizon; None: until every request is done. Where requests may take turns for
+            ever (`CacheOpt.may_cycle`) one is asked for.
         every, keep_requests, on_progress: as `serve`.
         literally: memory with every slot by its number, which is slow; nothing else differs.
 
@@ -73,6 +73,9 @@ def serve_cacheopt(
     check_values("settings", all_settings, CacheOpt, tables, clocks, populations)
     for table, chosen, each in zip(tables, all_settings, all_limits, strict=True):
         _check_fits(table, chosen, each)
+    if iterations is None and any(chosen.may_cycle for chosen in all_settings):
+        allowed = "a horizon: a run need not end where newcomers are not spared"
+        raise InputError("iterations", iterations, allowed)
     for name, value in (("iterations", iterations), ("every", every)):
         if value is not None:
             count(name, value, most=NO_HORIZON)

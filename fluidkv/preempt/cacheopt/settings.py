@@ -119,6 +119,11 @@ class CacheOpt:
         if not isinstance(self.ranges, Ranges):
             raise InputError("ranges", self.ranges, "a Ranges")
 
+    @property
+    def may_cycle(self) -> bool:
+        """Whether two late requests may be preempted for each other for ever."""
+        return self.selection is not Selection.FIRST_COME and not self.spares_newcomers
+
 
 _WHOLE = CacheOpt()
 ABLATIONS: Mapping[str, CacheOpt] = MappingProxyType(

@@ -36,7 +36,7 @@ def hoeffding_padding(
         raise InputError("confidence", confidence, "in [0, 1); at 1 the padding is infinite")
     a, b = (floats(name, x, "tokens") for name, x in (("low", low), ("high", high)))
     if not (np.isfinite(a).all() and np.isfinite(b).all() and (b >= a).all()):
-        raise InputError("high", high, f"finite, and at least the low end, {low}")
+        raise InputError("high", high, "finite, and at least the low end of its interval")
     return (b - a) * np.sqrt(-np.log1p(-c) / 2)
 
 
@@ -60,7 +60,7 @@ def least_padding(
     c, a, b = (np.asarray(x, float) for x in (confidence, low, high))
     mean = floats("predicted", predicted, "tokens")
     if not ((a <= mean) & (mean <= b)).all():
-        raise InputError("predicted", predicted, f"from {low} to {high}")
+        raise InputError("predicted", predicted, "from the low end to the high end of its interval")
     return np.minimum(b - mean, (mean - a) * c / (1 - c))
 
 

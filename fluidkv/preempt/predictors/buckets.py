@@ -7,7 +7,13 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.noise import Perfect
-from fluidkv.preempt.predictors.predictor import Outputs, Predictor, share, stream
+from fluidkv.preempt.predictors.predictor import (
+    Outputs,
+    Predictor,
+    probabilities,
+    share,
+    stream,
+)
 from fluidkv.runs.checks import count
 
 
@@ -108,7 +114,7 @@ class ConfusionTable:
         if len(self.table) != size or any(len(row) != size for row in self.table):
             raise InputError("table", self.table, f"{size} rows of {size} probabilities")
         for row in self.table:
-            if min(row) < 0 or abs(sum(row) - 1) > 1e-9:  # rounding of printed shares
+            if not probabilities(row):
                 raise InputError("table", row, "rows of probabilities that sum to 1")
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:

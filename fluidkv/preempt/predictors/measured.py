@@ -14,7 +14,7 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.buckets import BucketClassifier
-from fluidkv.preempt.predictors.predictor import Outputs, share, stream, whole
+from fluidkv.preempt.predictors.predictor import Outputs, probabilities, share, stream, whole
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,12 @@ class ErrorTable:
     upward: float = 0.5
 
     def __post_init__(self) -> None:
-        if not self.bounds or (np.diff((0, *self.bounds)) <= 0).any():
+        rises = (np.diff((0, *self.bounds)) > 0).all() and np.isfinite(self.bounds).all()
+        if not self.bounds or not rises:
             raise InputError("bounds", self.bounds, "numbers of tokens that rise, above 0")
         if len(self.shares) != len(self.bounds):
             raise InputError("shares", self.shares, f"{len(self.bounds)}, one for each bound")
-        if min(self.shares) < 0 or abs(sum(self.shares) - 1) > 1e-9:  # rounding of printed shares
+        if not probabilities(self.shares):
             raise InputError("shares", self.shares, "at least 0, with the sum 1")
         share("upward", self.upward)
 

@@ -4,6 +4,7 @@ In simulation the true lengths are known, and a predictor is a way to spoil them
 stream of its own, so that the seed of the arrivals may be the same.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -86,6 +87,11 @@ def share(argument: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise InputError(argument, value, "a share in [0, 1]")
     return float(value)
+
+
+def probabilities(shares: Sequence[float]) -> bool:
+    """Whether these are at least 0 and sum to 1, but for the rounding of printed shares."""
+    return all(each >= 0 for each in shares) and abs(sum(shares) - 1) <= 1e-9
 
 
 def not_negative(argument: str, value: float) -> float:

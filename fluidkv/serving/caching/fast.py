@@ -17,8 +17,8 @@ from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.checks import check_fits
-from fluidkv.serving.choosing import first_to_go, urgency
 from fluidkv.serving.clock import IterationClock, pairs
+from fluidkv.serving.decisions.choosing import first_to_go, urgency
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, Requeue, Victim
 

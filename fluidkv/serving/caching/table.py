@@ -6,7 +6,17 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Restore, Victim
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Gate,
+    Growth,
+    Guard,
+    Keeps,
+    Requeue,
+    Restore,
+    Victim,
+)
 
 
 def checked_prompts(requests: Requests, prompts: Prompts | None) -> Prompts:
@@ -34,8 +44,8 @@ def check_modelled(rules: EngineRules, limits: Limits) -> None:
     """Refuse what vLLM's scheduler does not do, or what was not compared with it.
 
     Raises:
-        InputError: rules in another order, or under which an evicted request loses its outputs; an
-            admission rate.
+        InputError: rules in another order, or under which an evicted request loses its outputs, is
+            swapped, or is given an estimate; an admission rate.
     """
     gates = (Gate.FULL_INPUT, Gate.FIRST_CHUNK)
     another_order = (
@@ -52,6 +62,7 @@ def check_modelled(rules: EngineRules, limits: Limits) -> None:
         or rules.gate not in gates
         or rules.reserved_tokens != 0
         or rules.restore is not Restore.RECOMPUTE
+        or rules.allocation is not Allocation.BY_BLOCK
     )
     if another_order or another_memory:
         raise InputError("engine", rules.label, "one of vLLM's rules, for a prefix cache")

@@ -46,7 +46,8 @@ def run_engine(
 
     Args:
         rules: compiled in are the victim, where it queues again, the gate, `prefill_alone`,
-            `newcomers_first` and `in_turn`. `Requeue.BY_PRIORITY` costs a pass over all requests an
+            `newcomers_first`, `in_turn`, `asker_stays`, and whether anybody is swapped or given an
+            estimate. `Requeue.BY_PRIORITY` costs a pass over all requests an
             iteration; nothing else does.
         arrays: the runs.
         jumps: an idle engine waits for the next request; False: an iteration passes.

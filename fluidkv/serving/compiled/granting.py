@@ -1,4 +1,4 @@
-"""What a request is given when it is admitted, in the compiled engine: as in `serving.granting`."""
+"""What a request is given when it is admitted, in the compiled engine: as `decisions.granting`."""
 
 import jax.numpy as jnp
 from jax import lax

@@ -9,11 +9,10 @@ The first axis of every array is the run. Three kinds of array, by what an itera
 
 Counts are int32. None can overflow: `engine.run_engine` refuses requests of 2^29 tokens or more and
 memory of 2^30 or more; what runs fits in the memory, but for the growth of one iteration, which is
-at most one token for each that decodes, and what one unfinished prompt lacks (a second one is not
-begun before the first is done, since it is earlier in line for the token budget).
-Where newcomers come first there may be many unfinished prompts, so what is asked for is summed in
-int64; of it at most the budget, 2^30, is computed. Memory is below 2^29 then: newcomers and those
-who ran before hold at most as much each before somebody goes.
+at most its tokens, and so the budget, 2^30. Of unfinished prompts there may be several (newcomers
+that come first, those that are copied back, victims that are admitted again at once), so what is
+asked for is summed in int64. Where newcomers come first memory is below 2^29: they and those who
+ran before hold at most as much each before somebody goes.
 """
 
 from typing import NamedTuple

@@ -15,6 +15,7 @@ from fluidkv.preempt.cacheopt.run import serve_cacheopt
 from fluidkv.preempt.cacheopt.settings import Ahead, CacheOpt, Overdue, Selection, Weights
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Restore
 
 BARE = CacheOpt(buffer=0, reserved_blocks=0, iterations_ahead=0, hands_on=False)
 
@@ -229,3 +230,18 @@ def test_runs_that_cannot_be_are_refused_in_one_line(settings: CacheOpt, limits:
     with pytest.raises(InputError, match=said) as caught:
         serve_cacheopt(Requests(np.array([8]), np.array([6])), settings, limits)
     assert "\n" not in str(caught.value)
+
+
+def test_two_late_ones_take_turns_for_ever_so_a_horizon_is_asked_for() -> None:
+    """Each is preempted for the other before its prompt of 4 is computed, 3 tokens at a time."""
+    late = Requests(
+        [4, 4], [2, 1], estimated_output=[5, 5], ttft_slo=[0.5, 0.5], tbt_slo=[3.0, 0.5]
+    )
+    limits = Limits(9, max_num_batched_tokens=3)
+    printed = replace(BARE, embeds=False, restore=Restore.RECOMPUTE, spares_newcomers=False)
+    run = serve_cacheopt(late, printed, limits, iterations=300)
+    assert run.status.item() == "HORIZON"
+    assert run.tokens.values[0, 200:].sum() == run.prefill_tokens.values[0, 200:].sum()
+    with pytest.raises(InputError, match=r"^iterations: got None; .*newcomers are not spared$"):
+        serve_cacheopt(late, printed, limits)
+    assert serve_cacheopt(late, replace(printed, spares_newcomers=True), limits).served == 2

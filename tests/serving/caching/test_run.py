@@ -1,5 +1,6 @@
 """Runs with a prefix cache as users ask for them: one call, a dataset."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import RESTART, VLLM, engine
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Allocation
 from fluidkv.serving.run import serve
 from tests.serving.caching.cases import drawn
 
@@ -149,3 +151,9 @@ def test_a_name_with_cache_is_what_serve_takes() -> None:
 def test_rules_of_other_engines_have_no_cache() -> None:
     with pytest.raises(InputError, match=r"^engine: .*one of vLLM's rules, for a prefix cache"):
         serve_caching(Requests([2], [2]), RESTART, Limits(20), CLOCK)
+
+
+def test_a_grant_beside_a_cache_is_refused_and_not_ignored() -> None:
+    rules = replace(VLLM, allocation=Allocation.ESTIMATE_THEN_MORE)
+    with pytest.raises(InputError, match=r"^engine: .*one of vLLM's rules, for a prefix cache"):
+        serve_caching(Requests([2], [2]), rules, Limits(20), CLOCK)

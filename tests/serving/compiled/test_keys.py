@@ -7,10 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from fluidkv.serving.choosing import first_to_go
 from fluidkv.serving.compiled.keys import GONE, key, lowest
 from fluidkv.serving.compiled.start import numbers_of, state_of
 from fluidkv.serving.compiled.state import Merits
+from fluidkv.serving.decisions.choosing import first_to_go
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.progress import Request
 from fluidkv.serving.rules import Ranges, Victim

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.compiled.engine import run_engine
 from fluidkv.serving.engines import VLLM
-from fluidkv.serving.limits import UNLIMITED
+from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Requeue, Restore, Victim
+from fluidkv.serving.run import serve
+from fluidkv.serving.swap import Swap
 from tests.serving.compiled.engine_runs import assert_equal, crowds
 from tests.serving.strategies import batches, engine_rules
 
@@ -108,6 +111,16 @@ def test_crowds_are_copied_out_and_back(restore):
     assert (copied > 0).all()
     assert (recomputed[arrays.pool == 12] > 0).all()
     assert (recomputed[arrays.pool > 12] == 0).all() == (restore is Restore.SWAP)
+
+
+@pytest.mark.parametrize("spot", [2**30, 2**32])
+def test_a_sweet_spot_above_all_lengths_swaps_nobody(spot):
+    """Also one of more than 32 bits, which the compiled engine does not count in."""
+    table, limits = Requests([3, 3], [5, 5]), Limits(9, swap=Swap(0.5, sweet_spot=spot))
+    rules = replace(SOME[0], restore=Restore.CHEAPER)
+    for backend in ("jax", "reference"):
+        run = serve(table, rules, limits, backend=backend)
+        assert (run.preempt.sum(), run.copied_tokens.sum()) == (1, 0)
 
 
 def _with_a_bus(arrays: RunArrays) -> RunArrays:

@@ -1,6 +1,6 @@
 """What must fit before the head of the queue is admitted, literally; and the ratio of one gate."""
 
-from fluidkv.serving.granting import given_blocks, held_blocks
+from fluidkv.serving.decisions.granting import given_blocks, held_blocks
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import Computing, Request
 from fluidkv.serving.rules import EngineRules, Gate, NewTokenRatio, RatioReset
