@@ -2,9 +2,9 @@
 
     python -m benchmarks.preempt [REQUESTS SEEDS [VICTIM ...]]
 
-Every victim rule with every restore rule under vLLM's other rules: 20,000 requests of 512 input and
-20 or 21 output tokens, shuffled by each of 64 seeds, all there at the start, in memory of 4,096
-blocks of 16; swapped are at most 20,000 tokens at once. One compilation serves all seeds of a
+Every victim rule with every restore rule under vLLM's other rules: 20,000 requests of 64 input and
+64 or 65 output tokens, shuffled by each of 64 seeds, all there at the start, in memory of 1,024
+blocks of 16; swapped are at most 5,000 tokens at once. One compilation serves all seeds of a
 combination. The literal engine would take hours for this: it is timed on one seed and the first
 requests of it, for each combination; its seconds are then taken to grow with the requests, as they
 do where the same number runs at once. That both agree is held by tests/serving, step by step.
@@ -27,9 +27,9 @@ from fluidkv.serving.rules import EngineRules, Restore, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.swap import Swap
 
-INPUT, OUTPUTS = 512, (20, 21)
+INPUT, OUTPUTS = 64, (64, 65)
 REQUESTS, SEEDS, SLICE = 20_000, 64, 500
-LIMITS = Limits(4096 * 16, block_size=16, swap=Swap(1e-6, 1e-4, pool=20_000, sweet_spot=520))
+LIMITS = Limits(1024 * 16, block_size=16, swap=Swap(1e-6, 1e-4, pool=5_000, sweet_spot=110))
 CLOCK = IterationClock(0.02, 1e-7, 1e-4)
 EVERY = 10**6  # one record a run
 
@@ -40,7 +40,7 @@ class RuleTiming:
 
     Fields:
         victim, restore: its rules.
-        compile_s: first call for all seeds minus a second one.
+        compile_s: first call for all seeds minus a second one, at least 0.
         batch_s: all seeds, compiled.
         literal_s: of one seed and the slice; preemptions: in it.
     """
@@ -83,7 +83,9 @@ def run_rules(
         again = times(compiled, calls=1, warm_up=0).best
         slow = times(literal, calls=1, warm_up=0).best
         evicted = int(literal().preempt.sum())
-        found.append(RuleTiming(victim, restore, first - again, again, slow, evicted))
+        # Cheaper has the code of swap: what is left of the difference is noise.
+        compiling = max(0.0, first - again)
+        found.append(RuleTiming(victim, restore, compiling, again, slow, evicted))
     return found
 
 
