@@ -180,7 +180,7 @@ def test_a_bad_file_is_one_line(tmp_path: Path, text: str, said: str) -> None:
         lambda: Bucketed(0),
         lambda: BucketClassifier(1.2),
         lambda: BucketClassifier(0.5, 0),
-        lambda: BucketClassifier(0.5, wrong="none"),  # type: ignore[arg-type]
+        lambda: BucketClassifier(0.5, wrong="none"),  # type: ignore[arg-type]  # wrong on purpose
         lambda: ConfusionTable((), ()),
         lambda: ConfusionTable((5, 5), ((1, 0), (0, 1))),
         lambda: ConfusionTable((5, 9), ((1, 0),)),

@@ -9,6 +9,7 @@ from fluidkv.papers.vllm.instances import recompute_tax_families as families
 from fluidkv.papers.vllm.instances import victims_bench as bench
 from fluidkv.papers.vllm.instances import victims_caps as caps
 from fluidkv.papers.vllm.instances.recompute_tax_printed import REQUESTS, ROWS, useful
+from fluidkv.papers.vllm.instances.victim_rules import RULES
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Victim
@@ -72,7 +73,7 @@ def test_a_row_of_the_bench_is_computed_again(setting: int, seed: int, victim: V
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("victim", bench.RULES)
+@pytest.mark.parametrize("victim", RULES)
 @pytest.mark.parametrize("setting", range(0, len(bench.SETTINGS), 5))
 def test_more_rows_of_the_bench_are_computed_again(setting: int, victim: Victim) -> None:
     _bench_row(setting, 4, victim)

@@ -11,8 +11,8 @@ from itertools import product
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for, sampled
 from fluidkv.ledger.statements import Statements
-from fluidkv.papers.vllm.instances.best_survey import RULES, SURVEYS, Score, recorded
-from fluidkv.papers.vllm.instances.rules_of import with_victim
+from fluidkv.papers.vllm.instances.best_survey import SURVEYS, Score, recorded
+from fluidkv.papers.vllm.instances.victim_rules import RULES, with_victim
 from fluidkv.preempt.best import Case, Cost, Endless, best_victims, cost_of_rule, endless
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits

@@ -9,7 +9,8 @@ import numpy as np
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import observed
 from fluidkv.ledger.statements import Statements
-from fluidkv.papers.vllm.instances.victims_bench import DRAWS, RULES, SETTINGS, of
+from fluidkv.papers.vllm.instances.victim_rules import RULES
+from fluidkv.papers.vllm.instances.victims_bench import DRAWS, SETTINGS, of
 from fluidkv.serving.rules import Victim
 from fluidkv.verdict import Evidence
 

@@ -12,21 +12,11 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from fluidkv.papers.vllm.instances.rules_of import with_victim
+from fluidkv.papers.vllm.instances.victim_rules import RULES, with_victim
 from fluidkv.preempt.best import Cost, best_victims, cost_of_rule, small_cases
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.rules import Victim
 
-RULES = (
-    Victim.LAST_ADMITTED,
-    Victim.LEAST_COMPUTED,
-    Victim.LEAST_PROGRESSED,
-    Victim.LONGEST_REMAINING,
-    Victim.FEWEST_BLOCKS,
-    Victim.COST_AWARE,
-    Victim.RANDOM,
-    Victim.MOST_COMPUTED,
-)
 _FILE = files("fluidkv.papers.vllm.instances") / "best_survey.csv"
 
 

@@ -33,7 +33,7 @@ from fluidkv.papers.vllm.instances.recompute_tax_printed import (
     WASTED,
     middle_useful,
 )
-from fluidkv.papers.vllm.instances.rules_of import with_victim
+from fluidkv.papers.vllm.instances.victim_rules import with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import VLLM, VLLM_0_11
 from fluidkv.serving.limits import Limits

@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.papers.vllm.instances.rules_of import with_victim
+from fluidkv.papers.vllm.instances.victim_rules import RULES, with_victim
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM, VLLM_0_11
@@ -29,16 +29,6 @@ from fluidkv.serving.run import serve
 
 DRAWS, REQUESTS, BLOCK_SIZE, CHUNK = 6, 250, 16, 512
 CLOCK = IterationClock(3.0e-3, 11.3e-9, 6.5e-6, unit="s")
-RULES = (
-    Victim.LAST_ADMITTED,
-    Victim.LEAST_COMPUTED,
-    Victim.LEAST_PROGRESSED,
-    Victim.LONGEST_REMAINING,
-    Victim.FEWEST_BLOCKS,
-    Victim.COST_AWARE,
-    Victim.RANDOM,
-    Victim.MOST_COMPUTED,
-)
 _FILE = files("fluidkv.papers.vllm.instances") / "victims_bench.csv"
 
 
