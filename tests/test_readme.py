@@ -93,7 +93,7 @@ def test_ledger_is_what_the_readme_and_its_page_say():
 
 _CLAIM_ID = (
     r"`(?:fluidkv verify )?"
-    r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt)\.[a-z0-9.-]+)`"
+    r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt|tokenpd)\.[a-z0-9.-]+)`"
 )
 
 
@@ -106,7 +106,7 @@ def test_claims_that_are_named_exist(page):
 def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
-    assert sources == {"Congestion", "WAIT", "Routing", "CacheOPT", "vLLM"}
+    assert sources == {"Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM"}
     assert "*Congestion*" in text
     assert "*WAIT*" in text
     assert "*Routing*" in text

@@ -10,6 +10,7 @@ from fluidkv.ledger.verify import run_all
 from fluidkv.papers.cacheopt.claims import MODULES as CACHEOPT
 from fluidkv.papers.congestion.claims import experiments, mixed, one_class
 from fluidkv.papers.routing.claims import MODULES as ROUTING
+from fluidkv.papers.tokenpd.claims import MODULES as TOKENPD
 from fluidkv.papers.vllm.claims import MODULES as VLLM
 from fluidkv.papers.wait.claims import MODULES as WAIT
 
@@ -20,6 +21,7 @@ _MODULES = (
     *WAIT,
     *ROUTING,
     *CACHEOPT,
+    *TOKENPD,
     *VLLM,
 )
 

@@ -1,0 +1,1 @@
+"""The paper Token-PD: cached tokens as assets, a price for memory, and what it guarantees."""

@@ -1,0 +1,1 @@
+"""Figures of the paper Token-PD, in simulation: one idea a module."""

@@ -1,0 +1,1 @@
+"""What claims and figures of Token-PD share: printed numbers, sequences, runs."""

@@ -1,0 +1,13 @@
+from .attention.weights import Attention as Attention
+from .eviction.policy import Choice as Choice
+from .eviction.policy import EvictionPolicy as EvictionPolicy
+from .eviction.policy import Scope as Scope
+from .knapsack.pool import Pool as Pool
+from .objective import Objective as Objective
+from .objective import worth_of as worth_of
+from .pricing import Budget as Budget
+from .pricing import Demand as Demand
+from .pricing import Pricing as Pricing
+from .seen import Predictor as Predictor
+from .seen import Scorer as Scorer
+from .seen import Seen as Seen

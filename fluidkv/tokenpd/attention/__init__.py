@@ -1,0 +1,1 @@
+"""Attention weights: generated with a stated structure, or read from files."""

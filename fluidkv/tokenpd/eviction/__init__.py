@@ -1,0 +1,1 @@
+"""Policies that choose which tokens stay, and runs of them over attention weights."""

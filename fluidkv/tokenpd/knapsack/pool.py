@@ -1,0 +1,77 @@
+"""The tokens that may be kept, and what keeping each brings in each round."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Tokens of requests over rounds.
+
+    Fields:
+        returns: R, what keeping the token in the round brings; within [0, 1].
+        request: whose token it is.
+        arrival, end: the token may be kept in rounds arrival <= t < end; its request ends then.
+        risk: sigma^2 of the return.
+        predicted: R as the rule sees it when it chooses; the returns themselves where None, as in
+            Appendix A, which lets the rule see a round before it chooses.
+        cost: c, units of memory of a token.
+
+    Raises:
+        InputError: axes that do not fit; a request that ends before it starts; returns outside
+            [0, 1]; a risk below 0.
+    """
+
+    returns: Float[np.ndarray, "round token"]
+    request: Int[np.ndarray, " token"]
+    arrival: Int[np.ndarray, " token"]
+    end: Int[np.ndarray, " token"]
+    risk: Float[np.ndarray, "round token"]
+    predicted: Float[np.ndarray, "round token"] | None = None
+    cost: int = 1
+
+    def __post_init__(self) -> None:
+        rounds, tokens = _shape(self.returns)
+        _fits("risk", self.risk, (rounds, tokens))
+        if self.predicted is not None:
+            _fits("predicted", self.predicted, (rounds, tokens))
+        for name in ("request", "arrival", "end"):
+            _fits(name, getattr(self, name), (tokens,))
+        early = np.flatnonzero(self.end <= self.arrival)
+        if early.size:
+            at = int(early[0])
+            raise InputError(
+                "end", int(self.end[at]), f"a round after the arrival {int(self.arrival[at])}"
+            )
+        if not ((self.returns >= 0) & (self.returns <= 1)).all():
+            raise InputError("returns", self.returns, "numbers within 0 and 1")
+        if not (self.risk >= 0).all():
+            raise InputError("risk", self.risk, "numbers of at least 0")
+        count("cost", self.cost)
+
+    @property
+    def seen(self) -> Float[np.ndarray, "round token"]:
+        """R as the rule sees it."""
+        return self.returns if self.predicted is None else self.predicted
+
+    @property
+    def present(self) -> np.ndarray:
+        """Which tokens may be kept in which round: (round, token), bool."""
+        rounds = np.arange(len(self.returns))[:, None]
+        return (self.arrival <= rounds) & (rounds < self.end)
+
+
+def _shape(returns: np.ndarray) -> tuple[int, int]:
+    if returns.ndim != 2:
+        raise InputError("returns", returns.shape, "an array with the axes (round, token)")
+    return returns.shape[0], returns.shape[1]
+
+
+def _fits(name: str, array: np.ndarray, shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise InputError(name, array.shape, f"an array of shape {shape}, as returns have")

@@ -1,0 +1,39 @@
+"""What keeping a token is worth: the paper writes it three ways, and they are not the same.
+
+Of a token with return R, risk sigma^2 and recomputation penalty delta, kept (x = 1) or not (x = 0),
+utility (2) counts R - lambda sigma^2 - (1 - x) delta, so that keeping it adds delta, whatever R is.
+Rule (4) weighs R - lambda sigma^2 against the price; Appendix A weighs R - lambda sigma^2 - delta.
+"""
+
+from enum import Enum
+from typing import Any
+
+
+class Objective(Enum):
+    """What a kept token adds.
+
+    UTILITY: delta, as (2) says by the letter. RULE: R - lambda sigma^2, as in (4).
+    APPENDIX: R - lambda sigma^2 - delta. REPAIRED: R - lambda sigma^2 + delta, which is (2) if the
+    return comes from kept tokens alone: ours, the paper does not print it.
+    """
+
+    UTILITY = "utility"
+    RULE = "rule"
+    APPENDIX = "appendix"
+    REPAIRED = "repaired"
+
+
+def worth_of(
+    objective: Objective, returns: Any, risk: Any, *, risk_aversion: Any, penalty: Any
+) -> Any:
+    """What keeping tokens adds; numbers, exact ones or arrays of any one shape.
+
+    Args:
+        returns, risk: R and sigma^2.
+        risk_aversion, penalty: lambda and delta.
+    """
+    if objective is Objective.UTILITY:
+        return 0 * returns + penalty
+    sure = returns - risk_aversion * risk
+    sign = {Objective.RULE: 0, Objective.APPENDIX: -1, Objective.REPAIRED: 1}[objective]
+    return sure + sign * penalty

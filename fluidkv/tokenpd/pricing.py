@@ -1,0 +1,62 @@
+"""The price rule as a value: (5) with (4), and the two readings of the budget.
+
+(5) multiplies the price by exp(eta (used - M) / M) after each round, so after any number of rounds
+
+    mu = mu_1 exp(eta S / M),   S = sum over rounds of (used - M).
+
+S is an integer where costs and budget are, so the engines carry S and not mu: nothing is rounded
+on the way, and what the price did is known from what was used.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, instance, real
+from fluidkv.tokenpd.objective import Objective
+
+
+class Budget(Enum):
+    """NETTED: a round may use more than M, and what is used above and below M is added up, as in
+    the theorem. HARD: no round does, as (3) says; of what (4) wants, the best that fit stay."""
+
+    NETTED = "netted"
+    HARD = "hard"
+
+
+class Demand(Enum):
+    """What (5) sees under a hard budget: what rule (4) WANTED, or what was KEPT."""
+
+    WANTED = "wanted"
+    KEPT = "kept"
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Rule (4) with (5).
+
+    Fields:
+        step: eta, above 0. The paper takes it in proportion to 1 / sqrt(rounds).
+        start: mu_1, worth per unit of memory; at 0 the price stays 0.
+        risk_aversion, penalty: lambda and delta.
+
+    Raises:
+        InputError: a step not above 0; a start, risk aversion or penalty below 0.
+    """
+
+    step: float
+    start: float = 1.0
+    budget: Budget = Budget.NETTED
+    demand: Demand = Demand.WANTED
+    objective: Objective = Objective.RULE
+    risk_aversion: float = 0.0
+    penalty: float = 0.0
+
+    def __post_init__(self) -> None:
+        above_0("step", self.step)
+        for name in ("start", "risk_aversion", "penalty"):
+            if not 0 <= real(getattr(self, name)) < float("inf"):
+                raise InputError(name, getattr(self, name), "a finite number of at least 0")
+        instance("budget", self.budget, Budget, "Budget.NETTED or Budget.HARD")
+        instance("demand", self.demand, Demand, "Demand.WANTED or Demand.KEPT")
+        instance("objective", self.objective, Objective, "an Objective")

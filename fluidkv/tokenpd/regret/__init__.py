@@ -1,0 +1,1 @@
+"""What the price rule is compared with, and what can be proved about it."""

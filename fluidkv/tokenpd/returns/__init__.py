@@ -1,0 +1,1 @@
+"""Predictors of what a token will still be worth."""

@@ -1,0 +1,60 @@
+"""What a round shows to those who judge tokens: scorers of policies and predictors of returns."""
+
+from typing import Any, NamedTuple, Protocol
+
+from jaxtyping import Array, Bool, Float, Int
+
+
+class Seen(NamedTuple):
+    """One row of attention of each running stream, after it was computed.
+
+    Fields:
+        weights: what the query gave to the keys that were there, summing to one over them: an
+            engine never sees what an evicted key would have had.
+        there: keys that were there, the query's own included; nothing for streams that do not run.
+        query: position of the row's query; the stream's newest key.
+        round: of the run; a prompt's rows all have the round in which it was computed.
+        future, spread: mean and variance of the true weights that the key will have in the rows
+            that are still to come, 0 after the last. Only oracles may look.
+    """
+
+    weights: Float[Array, "stream key"]
+    there: Bool[Array, "stream key"]
+    query: Int[Array, " stream"]
+    round: Int[Array, ""]
+    future: Float[Array, "stream key"]
+    spread: Float[Array, "stream key"]
+
+
+class Scorer(Protocol):
+    """What tokens are ordered by; the highest stay. A value with pure functions."""
+
+    def begin(self, streams: int, keys: int) -> Any:
+        """The state before any row."""
+        ...
+
+    def observe(self, state: Any, seen: Seen) -> Any:
+        """The state after a row; a stream that does not run keeps its own."""
+        ...
+
+    def score(self, state: Any, seen: Seen) -> Float[Array, "stream key"]:
+        """After the row was observed."""
+        ...
+
+
+class Predictor(Protocol):
+    """What keys will still be worth: R and sigma^2 of section 3."""
+
+    def begin(self, streams: int, keys: int) -> Any:
+        """The state before any row."""
+        ...
+
+    def observe(self, state: Any, seen: Seen) -> Any:
+        """The state after a row; a stream that does not run keeps its own."""
+        ...
+
+    def predict(
+        self, state: Any, seen: Seen
+    ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
+        """Mean and variance of the weight in the rows to come, as far as it knows."""
+        ...
