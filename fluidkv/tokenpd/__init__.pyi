@@ -1,7 +1,16 @@
 from .attention.weights import Attention as Attention
+from .eviction.named import policies as policies
+from .eviction.named import policy as policy
 from .eviction.policy import Choice as Choice
 from .eviction.policy import EvictionPolicy as EvictionPolicy
 from .eviction.policy import Scope as Scope
+from .eviction.scorers import Accumulated as Accumulated
+from .eviction.scorers import Drawn as Drawn
+from .eviction.scorers import LastUsed as LastUsed
+from .eviction.scorers import Persistence as Persistence
+from .eviction.scorers import Return as Return
+from .eviction.scorers import Votes as Votes
+from .eviction.scorers import Written as Written
 from .knapsack.pool import Pool as Pool
 from .objective import Objective as Objective
 from .objective import worth_of as worth_of
