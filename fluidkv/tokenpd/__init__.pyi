@@ -11,7 +11,14 @@ from .eviction.scorers import Persistence as Persistence
 from .eviction.scorers import Return as Return
 from .eviction.scorers import Votes as Votes
 from .eviction.scorers import Written as Written
+from .knapsack.compiled import heap_rounds as heap_rounds
+from .knapsack.compiled import price_rounds as price_rounds
+from .knapsack.heap import literal_heap as literal_heap
+from .knapsack.literal import literal_rounds as literal_rounds
 from .knapsack.pool import Pool as Pool
+from .knapsack.returns_so_far import Revealed as Revealed
+from .knapsack.returns_so_far import revealed_returns as revealed_returns
+from .knapsack.run import PriceRun as PriceRun
 from .objective import Objective as Objective
 from .objective import worth_of as worth_of
 from .pricing import Budget as Budget
