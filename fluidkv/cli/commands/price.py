@@ -33,25 +33,30 @@ _OPTIONS = {  # of the functions -> of the command line
 _SOURCE = "Attention weights, rows summing to one: .npy, .npz or .safetensors."
 _Source = Annotated[str | None, opt.argument("SOURCE", str, _SOURCE)]
 _GENERATOR = (
-    "Generated attention instead: recency, heavy-hitters, sinks, topic-shifts, needle, mixture."
+    "Generated attention instead: recency, heavy-hitters, sinks, topic-shifts, needle, mixed, "
+    "uneven."
 )
 _Generator = Annotated[str | None, opt.option("--generator NAME", str, _GENERATOR, opt.WHO)]
-_SET = "A parameter of the generator, such as share=0.5; repeatable."
-_Set = Annotated[list[str] | None, opt.option("--set NAME=VALUE", str, _SET, opt.WHO)]
 _REQUESTS = r"Number of generated requests. \[default: 8]"
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _REQUESTS, opt.WHO, most=10**4)
 ]
-_LENGTH = r"Tokens of a generated request, prompt and answer. \[default: 128]"
+_LENGTH = (
+    "Tokens of a generated request at its end, prompt included; LEAST:MOST: each draws its own. "
+    r"\[default: 128]"
+)
 _Length = Annotated[
-    int | None, opt.option("--length N", read.whole_number, _LENGTH, opt.WHO, least=2, most=10**5)
+    values.Sizes | None, opt.option("--length N", values.sizes, _LENGTH, opt.WHO)
 ]
 _PROMPT = (
-    r"Tokens of the prompt: its rows are computed at once. \[default: a quarter of the request]"
+    "Tokens of its prompt, whose rows are computed at once; of generated ones also LEAST:MOST. "
+    r"\[default: a quarter of the length]"
 )
 _Prompt = Annotated[
-    int | None, opt.option("--prompt N", read.whole_number, _PROMPT, opt.WHO, most=10**5)
+    values.Sizes | None, opt.option("--prompt N", values.sizes, _PROMPT, opt.WHO)
 ]
+_GAP = r"Rounds between the starts of two generated requests. \[default: 0, all at once]"
+_Gap = Annotated[Fraction | None, opt.option("--gap ROUNDS", values.from_0, _GAP, opt.WHO)]
 _AXES = (
     "What the axes of SOURCE are, in order, out of layer, request, head, query, key. "
     r"\[default: by their number: query,key; head,query,key; request,head,query,key; "
@@ -67,20 +72,21 @@ _BUDGET = (
     "Tokens that all running requests may keep together; or a share, such as 25%, of what they "
     "hold at most if nothing is evicted."
 )
-_Budget = Annotated[str, opt.option("--budget M", str, _BUDGET, _RULE)]
+_Budget = Annotated[
+    int | Fraction, opt.option("--budget M", values.tokens_or_share, _BUDGET, _RULE)
+]
 _POLICY = (
-    "Who stays: fifo, lru, h2o, streaming-llm, snapkv, scissorhands, each with -pooled behind it "
-    "for one budget of all; token-pd, token-pd-hard, token-pd-heap; repeatable. "
-    r"\[default: all]"
+    "Which tokens stay: fifo, lru, h2o, streaming-llm, snapkv-like, scissorhands-like, random, or "
+    "the best by predicted return; each in a request's own share of the budget, or with -pooled "
+    "after it in one budget for all; token-pd, token-pd-hard, token-pd-heap, full; repeatable. "
+    r"\[default: all but full]"
 )
 _Policy = Annotated[list[str] | None, opt.option("--policy NAME", str, _POLICY, _RULE)]
 _PREDICTOR = (
     "Who says what a token is still worth, NAME[:PARAMETER=VALUE,...]: last-seen, average, "
-    r"accumulated, mlp, constant; oracle and noisy-oracle, who are told. \[default: average]"
+    "accumulated, mlp, constant; oracle and noisy-oracle, who are told."
 )
-_Predictor = Annotated[
-    str | None, opt.option("--predictor NAME", str, _PREDICTOR, _RULE)
-]
+_Predictor = Annotated[str, opt.option("--predictor NAME", str, _PREDICTOR, _RULE)]
 _KV_BYTES = "Bytes of the KV of one token, such as 131072, to say the budget in GB."
 _KvBytes = Annotated[
     int | None, opt.option("--kv-bytes N", read.whole_number, _KV_BYTES, _RULE, most=10**9)
@@ -109,14 +115,14 @@ def price(
     budget: _Budget,
     source: _Source = None,
     generator: _Generator = None,
-    set_: _Set = None,
     requests: _Requests = None,
     length: _Length = None,
     prompt: _Prompt = None,
+    gap: _Gap = None,
     axes: _Axes = None,
     over: _Over = None,
     policy: _Policy = None,
-    predictor: _Predictor = None,
+    predictor: _Predictor = "average",
     kv_bytes: _KvBytes = None,
     delay: _Delay = 0,
     comes_back: _Back = False,
@@ -139,3 +145,57 @@ def price(
     [bold]fluidkv price --generator heavy-hitters --budget 25%[/bold]
     [bold]fluidkv price attention.safetensors --over heads --budget 512[/bold]
     """
+    read.exactly_one(source=source, generator=generator)
+    for name, value in (("--axes", axes), ("--over", over)):
+        read.only_with(name, value, "SOURCE", source)
+    for name, value in (
+        ("--requests", requests),
+        ("--length", length),
+        ("--gap", gap),
+        ("--seeds", seeds),
+    ):
+        read.only_with(name, value, "--generator", generator)
+    with read.as_options(_OPTIONS):
+        asked = values.Rule(
+            predictor, eta, start_price, risk_aversion, penalty, delay, comes_back
+        )
+        asked.check(policy)
+    if generator is not None:
+        brought = values.generated(generator, requests, length, prompt, gap, seeds, seed)
+    else:
+        brought = values.read_from(source or "", axes, over, prompt)
+    from fluidkv.answers.price.study import price_tokens
+    from fluidkv.cli.commands.price_text import say_price
+
+    with progress("running every policy") as line, read.as_options(_OPTIONS):
+        answer = price_tokens(
+            brought, budget, policies=policy or None, kv_bytes=kv_bytes, on_progress=line.show,
+        )
+    give(
+        answer.as_dict,
+        lambda page: say_price(page, answer),
+        as_json=json_,
+        out=out,
+        name="price.json",
+        beside=lambda: _beside(answer),
+    )
+
+
+def _beside(answer: "PriceAnswer"):
+    from fluidkv.figures.answers.price import price_figure
+
+    return {"price.csv": _table(answer).encode()}, [price_figure(answer)]
+
+
+def _table(answer: "PriceAnswer") -> str:
+    """A row for each policy, run and request."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["policy", "run", "request", "mass_kept", "output_error"])
+    for each in answer.kept:
+        for run, (masses, errors) in enumerate(zip(each.mass, each.error, strict=True)):
+            for request, (mass, error) in enumerate(
+                zip(masses.tolist(), errors.tolist(), strict=True)
+            ):
+                rows.writerow([each.name, run, request, repr(mass), repr(error)])
+    return text.getvalue()
