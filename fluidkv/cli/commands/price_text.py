@@ -8,6 +8,7 @@ from fluidkv.answers.price.spread import Difference, fewest
 from fluidkv.cli.page.numbers import counted, listed, short
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
+from fluidkv.tokenpd.objective import Objective
 
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
 
@@ -30,6 +31,7 @@ def say_price(page: Page, answer: PriceAnswer) -> None:
 
 def _brought(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("read", answer.read)] if answer.read else []
+    rows.append(("attention", " ".join(answer.summary.sentences())))
     if answer.parameters:
         rows.append(("generated", parameters_said(answer.parameters)))
     heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""
@@ -51,6 +53,8 @@ def _gigabytes(answer: PriceAnswer) -> str:
 def _rules(answer: PriceAnswer) -> list[Row]:
     pricing = answer.pricing
     parts = [f"eta {short(pricing.step, 3)}", f"from {short(pricing.start, 3)}"]
+    if pricing.objective is not Objective.RULE:
+        parts.append(f"worth as {pricing.objective.value} says")
     if pricing.risk_aversion:
         parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
     if pricing.penalty:

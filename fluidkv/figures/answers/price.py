@@ -1,4 +1,4 @@
-"""What each policy keeps, what the price did, which tokens stayed: as `fluidkv price --out` draws it."""
+"""What each policy keeps, what the price did, which tokens stayed: `fluidkv price --out`."""
 
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
 
 
 def price_data(answer: "answers.PriceAnswer") -> Data:
-    """Mass kept by policy; price and use by round; of the tokens shown, where and when they stay."""
+    """Mass kept by policy; price and use by round; where and when tokens of one request stay."""
     data: dict[str, Any] = {
         "budget": float(answer.budget),
         "mean": np.array([each.mean for each in answer.kept]),
