@@ -91,7 +91,7 @@ def long_run(period: tuple[Round, ...], *, base: Fraction, start: Fraction) -> S
                 sum(run.optimum[span] - run.reward[span], Fraction(0)) for run in (hard, netted)
             ]
             over = sum(max(0, int(used) - 1) for used in netted.used[span])
-            return Separation(period, span.stop - span.start, *lost, Fraction(over))
+            return Separation(period, span.stop - span.start, lost[0], lost[1], Fraction(over))
     everything = (netted.wanted[-length:] == (pool.returns[-length:] > 0)).all()
     if not (everything and levels[-1] < levels[-2]):
         raise RuntimeError(f"neither a cycle nor a fall within {MOST_PERIODS} periods: {period}")
