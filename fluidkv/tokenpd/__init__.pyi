@@ -43,6 +43,14 @@ from .knapsack.pool import Pool as Pool
 from .knapsack.returns_so_far import Revealed as Revealed
 from .knapsack.returns_so_far import revealed_returns as revealed_returns
 from .knapsack.run import PriceRun as PriceRun
+from .knapsack.sequences.adversarial import Alternating as Alternating
+from .knapsack.sequences.adversarial import Growing as Growing
+from .knapsack.sequences.adversarial import Overload as Overload
+from .knapsack.sequences.adversarial import Turning as Turning
+from .knapsack.sequences.random import Drifting as Drifting
+from .knapsack.sequences.random import Stochastic as Stochastic
+from .knapsack.sequences.sums import PriceSums as PriceSums
+from .knapsack.sequences.sums import price_sums as price_sums
 from .objective import Objective as Objective
 from .objective import worth_of as worth_of
 from .pricing import Budget as Budget

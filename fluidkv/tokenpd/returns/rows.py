@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool
+from jaxtyping import Array, Bool, Int
 
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns.known import Told
@@ -14,23 +14,28 @@ from fluidkv.tokenpd.seen import Predictor, Seen
 
 
 def all_rows(attention: Attention) -> Seen:
-    """Row q of every stream together, for each q: `Seen` with a leading axis, nothing evicted.
-
-    The round is q: who predicts without a clock does not see the difference.
-    """
-    streams, keys = attention.weights.shape[:2]
-    query = np.arange(keys)
-    future, spread = to_come(attention)
-    inside = query[:, None] < attention.length[None]
-    causal = query[:, None, None] >= query[None, None]
+    """Row q of every stream together, for each q: `Seen` with a leading axis, nothing evicted."""
+    keys = attention.weights.shape[1]
+    query, prompt = np.arange(keys)[:, None], attention.prompt[None]
+    future, spread = (_by_row(part) for part in to_come(attention))
+    inside = (query < attention.length[None])[..., None]
     return Seen(
-        weights=jnp.asarray(np.where(inside[..., None], attention.weights.swapaxes(0, 1), 0.0)),
-        there=jnp.asarray(inside[..., None] & causal),
-        query=jnp.asarray(np.broadcast_to(query[:, None], (keys, streams)), jnp.int32),
-        round=jnp.asarray(query, jnp.int32),
-        future=jnp.asarray(future.swapaxes(0, 1)),
-        spread=jnp.asarray(spread.swapaxes(0, 1)),
+        weights=jnp.asarray(np.where(inside, _by_row(attention.weights), 0.0)),
+        there=jnp.asarray(inside & np.tri(keys, dtype=bool)[:, None]),
+        query=_whole(np.broadcast_to(query, inside.shape[:2])),
+        round=_whole(attention.start[None] + np.maximum(query - prompt + 1, 0)),
+        prompt=_whole(np.broadcast_to(prompt, inside.shape[:2])),
+        future=jnp.asarray(future),
+        spread=jnp.asarray(spread),
     )
+
+
+def _by_row(array: np.ndarray) -> np.ndarray:
+    return array.swapaxes(0, 1).astype(np.float64)
+
+
+def _whole(array: np.ndarray) -> Int[Array, "query stream"]:
+    return jnp.asarray(array, jnp.int32)
 
 
 def to_come(attention: Attention) -> tuple[np.ndarray, np.ndarray]:
@@ -54,10 +59,8 @@ def to_come(attention: Attention) -> tuple[np.ndarray, np.ndarray]:
 def judged(attention: Attention, seen: Seen) -> Bool[Array, "query stream key"]:
     """Keys of which a server asks what they will be worth: all, once the prompt is computed, and
     while there is a row to come."""
-    query = seen.query[..., None]
-    prompt, length = (jnp.asarray(x, jnp.int32) for x in (attention.prompt, attention.length))
-    last = (query >= prompt[None, :, None] - 1) & (query < length[None, :, None] - 1)
-    return seen.there & last
+    to_come = seen.query < jnp.asarray(attention.length - 1, jnp.int32)[None]
+    return seen.there & ((seen.query >= seen.prompt - 1) & to_come)[..., None]
 
 
 @eqx.filter_jit

@@ -65,10 +65,8 @@ def test_what_is_still_to_come_changes_nothing(name: str):
         mixed = Seen(
             jnp.concatenate([rows.weights[:at], other.weights[at:]]),
             jnp.concatenate([rows.there[:at], other.there[at:]]),
-            rows.query,
-            rows.round,
-            other.future,
-            other.spread,
+            *(rows.query, rows.round, rows.prompt),
+            *(other.future, other.spread),
         )
         before, after = said(SIGHTLESS[name], rows), said(SIGHTLESS[name], mixed)
     for a, b in zip(before, after, strict=True):
