@@ -1,6 +1,7 @@
 """Every eviction policy on the same attention weights, under one budget."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import Any
 
@@ -14,6 +15,7 @@ from fluidkv.answers.price.result import PriceAnswer, Shown
 from fluidkv.answers.price.rule import at_most, usual_pricing
 from fluidkv.answers.price.tally import Tally
 from fluidkv.errors import InputError
+from fluidkv.processes import cores
 from fluidkv.runs.checks import count
 from fluidkv.runs.precision import random_key
 from fluidkv.tokenpd.attention.summary import describe
@@ -80,18 +82,16 @@ def price_tokens(
         rows += int((weights.length - weights.prompt).sum())
         tell(f"the best that brings nothing back, run {place + 1}")
         held.append(held_optimum(weights, budget))
-        for tally in tallies:
-            tell(f"{tally.policy.name}, run {place + 1}")
-            run = evict(
-                weights,
-                budget,
-                tally.policy,
-                delay=delay,
-                comes_back=comes_back,
-                key=random_key(seed + place),
-                record=place == 0,
-            )
-            tally.add(run, weights, shown)
+        options: dict[str, Any] = {"delay": delay, "comes_back": comes_back, "record": True}
+        options["key"] = random_key(seed + place)
+
+        def run(tally: Tally, weights: Attention = weights, options: dict = options) -> None:
+            tell(f"{tally.policy.name}, run {len(tally.mass) + 1}")
+            tally.add(evict(weights, budget, tally.policy, **options), weights, shown)
+
+        # Compiling takes longer than running, on one thread for each policy.
+        with ThreadPoolExecutor(cores()) as threads:
+            list(threads.map(run, tallies))
     unheld = next((each for each in held if isinstance(each, str)), "")
     most = None if unheld else [float(each) for each in held]
     kept = tuple(tally.kept(budget, most) for tally in tallies)
