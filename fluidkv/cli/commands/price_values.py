@@ -151,6 +151,7 @@ def read_from(
         raise unknown("--over", file["over"], known)
     names = {name.replace("-", "_"): f"--{name}" for name in file}
     names |= {"source": "SOURCE", "path": "SOURCE", "prompt": "--prompt", "weights": "SOURCE"}
+    names["length"] = "SOURCE, length"
     given = {name.replace("-", "_"): value for name, value in file.items() if value is not None}
     if prompt is not None:
         given["prompt"] = prompt.least
