@@ -2,5 +2,7 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.papers.tokenpd.claims import appendix_a, guarantee
+
+MODULES: tuple[ModuleType, ...] = (*guarantee.MODULES, *appendix_a.MODULES)
 """In the order of the paper; each has its `CLAIMS`."""
