@@ -49,6 +49,7 @@ from .knapsack.sequences.adversarial import Overload as Overload
 from .knapsack.sequences.adversarial import Turning as Turning
 from .knapsack.sequences.random import Drifting as Drifting
 from .knapsack.sequences.random import Stochastic as Stochastic
+from .knapsack.sequences.stored import drawn_pool as drawn_pool
 from .knapsack.sequences.sums import PriceSums as PriceSums
 from .knapsack.sequences.sums import price_sums as price_sums
 from .objective import Objective as Objective
