@@ -20,6 +20,10 @@ from .attention.quality import mass_kept as mass_kept
 from .attention.quality import output_error as output_error
 from .attention.quality import output_error_on as output_error_on
 from .attention.quality import renormalised as renormalised
+from .attention.stored.reader import LoadedAttention as LoadedAttention
+from .attention.stored.reader import read_attention as read_attention
+from .attention.stored.report import AttentionReport as AttentionReport
+from .attention.stored.writer import write_attention as write_attention
 from .attention.summary import AttentionSummary as AttentionSummary
 from .attention.summary import describe as describe
 from .attention.weights import Attention as Attention
