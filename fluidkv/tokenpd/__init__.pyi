@@ -1,4 +1,5 @@
 from .attention.weights import Attention as Attention
+from .cost import token_bytes as token_bytes
 from .eviction.policy import Choice as Choice
 from .eviction.policy import EvictionPolicy as EvictionPolicy
 from .eviction.policy import Scope as Scope
