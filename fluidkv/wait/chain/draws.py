@@ -5,8 +5,8 @@ from jax import lax
 from jax.scipy.special import gammaln
 from jaxtyping import Array, Bool, Float, Int, UInt32, UInt64
 
+from fluidkv.runs.words import Words, uniform, whole, words
 from fluidkv.wait.chain.alias import UNIT_BITS
-from fluidkv.wait.chain.words import Words, uniform, whole, words
 
 _STEPS = 8  # of a search between two looks at whether all have found
 

@@ -16,11 +16,11 @@ from jaxtyping import Array, Int
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, filled_up, go_on, in_groups
 from fluidkv.runs.precision import in_float64
+from fluidkv.runs.words import run_keys
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, empty
 from fluidkv.wait.chain.step import iterate
 from fluidkv.wait.chain.waits import settle
-from fluidkv.wait.chain.words import run_keys
 
 CALL, RECORDED_CALL = 500, 100
 """Iterations of a compiled call: between two of them a run can be interrupted."""

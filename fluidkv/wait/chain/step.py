@@ -9,12 +9,12 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, UInt32
 
+from fluidkv.runs.words import uniform, words
 from fluidkv.wait.chain import rates
 from fluidkv.wait.chain.draws import look_up, poisson
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, f64, i32, over_segments
 from fluidkv.wait.chain.waits import mean_rest, pieces_of, wait_first
-from fluidkv.wait.chain.words import uniform, words
 
 
 def iterate(

@@ -4,11 +4,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.runs.words import uniform, words
 from fluidkv.wait.chain import rates
 from fluidkv.wait.chain.draws import gamma
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, f64, i32, over_segments
-from fluidkv.wait.chain.words import uniform, words
 
 WAITS = 2**16
 """Place of the first word that is drawn for a wait; below are those of arrivals and survivors."""

@@ -15,11 +15,11 @@ from scipy import stats
 from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
 from fluidkv.runs.requests import Requests
+from fluidkv.runs.words import run_keys
 from fluidkv.wait.chain import alias, rates
 from fluidkv.wait.chain.draws import gamma, poisson
 from fluidkv.wait.chain.reference import Counts, Draws, chain_reference
 from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
-from fluidkv.wait.chain.words import run_keys, threefry
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.reference import WaitEngine
@@ -285,17 +285,6 @@ def test_poisson_counts_are_quantiles() -> None:
     with jax.enable_x64(True):
         found = np.asarray(jax.jit(poisson)(jnp.asarray(mean), jnp.asarray(u)))
     assert found.tolist() == stats.poisson.ppf(u, mean).astype(int).tolist()
-
-
-def test_words_are_those_of_threefry() -> None:
-    # Vectors of Random123, the authors' library (kat_vectors, threefry2x32 20).
-    for counter, key, made in (
-        ((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
-        ((2**32 - 1,) * 2, (2**32 - 1,) * 2, (0x1CB996FC, 0xBB002BE7)),
-        ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0)),
-    ):
-        inputs = [jnp.full((1,), value, jnp.uint32) for value in (*key, *counter)]
-        assert tuple(int(word[0]) for word in threefry(*inputs)) == made
 
 
 def test_gamma_variates_have_the_law() -> None:

@@ -3,7 +3,9 @@
 from types import ModuleType
 
 from fluidkv.papers.tokenpd.claims import (
+    appendix_a,
     cost,
+    guarantee,
     heap,
     memory,
     objectives,
@@ -19,10 +21,12 @@ MODULES: tuple[ModuleType, ...] = (
     memory,
     returns,
     objectives,
+    *guarantee.MODULES,
     predictor,
     heap,
     words,
     printed,
     served,
+    *appendix_a.MODULES,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -1,0 +1,52 @@
+"""Returns that are revealed with a delay: what a predictor may have seen of them by each round."""
+
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from fluidkv.runs.checks import count
+from fluidkv.tokenpd.knapsack.pool import Pool
+
+
+class Revealed(NamedTuple):
+    """What is known of each token when a round's choice is made.
+
+    Fields:
+        times: returns revealed of it so far; where it is 0, last and mean are 0.
+        last, mean: the newest of them, and all of them averaged.
+    """
+
+    times: Int[np.ndarray, "round token"]
+    last: Float[np.ndarray, "round token"]
+    mean: Float[np.ndarray, "round token"]
+
+
+def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
+    """The returns R of rounds up to `delay` rounds ago, in which the token was present.
+
+    Args:
+        delay: 0 shows a round before its choice, as Appendix A; 1 after it, as section 3.
+
+    Every token that is present is revealed, kept or not, as in the paper. (Of real attention, what
+    an evicted key would have had is not known.)
+
+    Raises:
+        InputError: a delay below 0.
+    """
+    delay = count("delay", delay, least=0)
+    rounds = len(pool.returns)
+    shown = np.where(pool.present, pool.returns, 0.0)
+    times, sums = pool.present.cumsum(axis=0, dtype=np.int64), shown.cumsum(axis=0)
+    row = np.where(pool.present, np.arange(rounds)[:, None], 0)
+    latest = np.maximum.accumulate(row, axis=0) if rounds else row
+    last = np.take_along_axis(shown, latest, axis=0)
+    mean = sums / np.maximum(times, 1)
+    return Revealed(*(_later(values, delay) for values in (times, last, mean)))
+
+
+def _later(values: np.ndarray, delay: int) -> np.ndarray:
+    """Each row so many rounds later; zeros before."""
+    moved = np.zeros_like(values)
+    moved[delay:] = values[: max(0, len(values) - delay)]
+    return moved
