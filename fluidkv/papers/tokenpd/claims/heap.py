@@ -38,11 +38,13 @@ def _cases() -> Iterator[tuple[Written]]:
     for tokens in (1, 2, 3):
         for worths in product(_HALVES, repeat=tokens):
             for prices in product(_HALVES, repeat=tokens):
-                for room in range(1, tokens + 1):
+                for room in range(1, tokens + 2):
                     yield (Written(worths, prices, room),)
 
 
-WRITTEN = Range("1 to 3 tokens, worths and prices 0, 1/2 or 1, room for 1 token to all", _cases)
+WRITTEN = Range(
+    "1 to 3 tokens, worths and prices 0, 1/2 or 1, room for 1 token to one more", _cases
+)
 
 
 def _heap(case: Written, *, fresh: bool) -> tuple[list[int], int]:

@@ -49,7 +49,7 @@ def _six_gb() -> Outcome:
 
 @CLAIMS.claim(
     "section-2.sram",
-    "sections 1 to 3 and 8, and the abstract",
+    "sections 1, 2, 3 and 8, and the abstract",
     "A stream of 4,096 tokens has its cache in the A100's SRAM.",
     expected=Verdict.FAILS,
     checked="Llama 7B in FP16; the chip's L2, L1 and registers by its vendor's white paper",

@@ -132,7 +132,7 @@ def _number_kept() -> Outcome:
 @CLAIMS.over(
     CASES,
     "equation-2.knapsack",
-    "(2) and (3), section 3",
+    "equations (2) and (3), section 3",
     "(2) and (3) define a 0-1 knapsack, whose items are all worth delta.",
     origin=Origin.PRINTED,
     paper="define a 0-1 knapsack",
@@ -189,7 +189,7 @@ _READINGS = (Objective.RULE, Objective.APPENDIX, Objective.REPAIRED)
 @CLAIMS.over(
     CASES,
     "objectives.order",
-    "(2), (4) and Appendix A",
+    "equations (2) and (4), Appendix A",
     "(4), Appendix A and (2) repaired put tokens into the same order: of the sets of one size, "
     "the same are best.",
     paper="(2), (4), a = R - lambda sigma^2 - delta",
@@ -215,7 +215,7 @@ def _order(case: Case) -> bool | str:
 @CLAIMS.over(
     CASES,
     "objectives.same",
-    "(2), (4) and Appendix A",
+    "equations (2) and (4), Appendix A",
     "(2), (4) and Appendix A agree on what is best to keep.",
     ours="by (2) the token stays, by Appendix A it goes, by (4) either will do",
     paper="(2), (4), a = R - lambda sigma^2 - delta",
@@ -234,7 +234,7 @@ def _same(case: Case) -> bool | str:
         lambda case: all(worth > 0 for worth in _worths(case, Objective.APPENDIX)),
     ),
     "objectives.same.when",
-    "(2), (4) and Appendix A",
+    "equations (2) and (4), Appendix A",
     "Where every token is worth more than delta, (4), Appendix A and (2) repaired agree on what is "
     "best to keep, and it is among what (2) calls best.",
     paper="(2), (4), a = R - lambda sigma^2 - delta",
@@ -269,7 +269,7 @@ def _restated(case: Case) -> bool | str:
 @CLAIMS.over(
     CASES,
     "section-3.penalty",
-    "(2), section 3, and Appendix A",
+    "Appendix A, with (2) of section 3",
     "Under Appendix A's coefficients a larger penalty for evictions keeps no fewer tokens.",
     ours="it keeps fewer",
     paper="evicted and [...] later [...] recomputed at latency penalty delta",
@@ -301,7 +301,7 @@ def _keeps_no_fewer(case: Case, objective: Objective) -> bool | str:
 @CLAIMS.over(
     CASES,
     "equation-3.greedy",
-    "(2) and (3), section 3",
+    "equations (2) and (3), section 3",
     "Tokens cost the same, so that taking the best as long as they fit is exact, in each reading.",
     paper="a 0-1 knapsack",
     note="No knapsack is hard here: the best M / c tokens, by a sort. What a price adds is that "
