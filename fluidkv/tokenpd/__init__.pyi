@@ -29,6 +29,8 @@ from .eviction.named import policy as policy
 from .eviction.policy import Choice as Choice
 from .eviction.policy import EvictionPolicy as EvictionPolicy
 from .eviction.policy import Scope as Scope
+from .eviction.run import EvictionRun as EvictionRun
+from .eviction.run import evict as evict
 from .eviction.scorers import Accumulated as Accumulated
 from .eviction.scorers import Drawn as Drawn
 from .eviction.scorers import LastUsed as LastUsed
