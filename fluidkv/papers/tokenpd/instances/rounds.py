@@ -107,10 +107,10 @@ def shown(rounds: Sequence[Values]) -> str:
 
 
 def outgrows(series: Callable[[int], Fraction | int]) -> str | None:
-    """Horizons at which a series is above C sqrt(T), C = 1, 2, 4, 8; None if it is not for one C."""
+    """Horizons from which on a series has passed C sqrt(T), C = 1, 2, 4, 8; None if not for all."""
     found = []
     for limit in (1, 2, 4, 8):
-        horizon = next((t for t in HORIZONS if series(t) ** 2 > limit**2 * t), None)
+        horizon = next((t for t in HORIZONS if max(series(t), 0) ** 2 > limit**2 * t), None)
         if horizon is None:
             return None
         found.append(f"{limit} sqrt(T) at T = {horizon}")

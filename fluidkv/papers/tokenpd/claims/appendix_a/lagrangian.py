@@ -1,4 +1,4 @@
-"""Token-PD, Appendix A: the Lagrangian of a round, its maximiser, and what that has of section 4."""
+"""Token-PD, Appendix A: the Lagrangian of a round, and whether (2) is the rule of section 4."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -7,7 +7,7 @@ from itertools import product
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
-from fluidkv.papers.tokenpd.instances.rounds import HALF, ONE, Market, Values, sequences, shown
+from fluidkv.papers.tokenpd.instances.rounds import HALF, ONE, Market, Values, sequences
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.verdict import Verdict
 

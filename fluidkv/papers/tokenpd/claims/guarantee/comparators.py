@@ -79,8 +79,8 @@ def _clairvoyant(rounds: Rounds) -> bool:
     ),
     "section-3.regret.utility-2",
     f"{_PLACE}, with (2)",
-    "With utility (2) as printed, all sets of as many tokens are worth the same, so regret is delta "
-    "times a difference of counts.",
+    "With utility (2) as printed, all sets of as many tokens are worth the same, so regret is "
+    "delta times a difference of counts.",
     ours="(2) counts R whether x is 1 or 0",
     paper="U(x) = sum of (R - lambda sigma^2 - (1 - x) delta)",
     note="Then whoever fills M has no regret, whatever it keeps. What follows takes R from kept "
@@ -161,8 +161,8 @@ def _in_all() -> Outcome:
 @CLAIMS.claim(
     "section-4.guarantee.regret.in-all.any-rule",
     "section 4, the theorem",
-    "Of two sequences that are alike in their first half, every rule that is netted to M loses T / 4 "
-    "on one, against a clairvoyant who may use M on average.",
+    "Of two sequences that are alike in their first half, every rule that is netted to M loses "
+    "T / 4 on one, against a clairvoyant who may use M on average.",
     checked="M = c = 1, T = 4, 8 ... 64, every count that may be kept in the first half",
 )
 def _any_rule() -> Outcome:

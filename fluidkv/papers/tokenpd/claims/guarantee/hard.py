@@ -110,14 +110,14 @@ def _hard_wanted() -> Outcome:
 def _kept() -> Iterator[tuple[Market, Rounds]]:
     for rounds in sequences((HALF, ONE), tokens=3, rounds=2):
         for memory, cost in ((1, 1), (2, 1), (3, 2)):
-            for start in (HALF, Fraction(2)):
-                for growth in (Fraction(11, 10), Fraction(3, 2)):
+            for start in (Fraction(1, 4), Fraction(2)):
+                for growth in (Fraction(11, 10), Fraction(3)):
                     yield Market(memory, cost, start, growth, Budget.HARD, Demand.KEPT), rounds
 
 
 _KEPT = Range(
     "up to two rounds of up to three tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
-    "mu_1 = 1/2, 2, e^(eta/M) = 11/10, 3/2",
+    "mu_1 = 1/4, 2, e^(eta/M) = 11/10, 3",
     _kept,
     name=lambda market, rounds: f"{shown(rounds)} at {market}",
 )
@@ -131,8 +131,8 @@ _KEPT = Range(
     "violation.",
     ours="for every sequence, at every T",
     paper="Regret(T) = O(sqrt(T)), while never violating (3)",
-    note="A round loses at most mu (M - c k); (5) takes at least mu (1 - e^(-eta)) (M - c k) / M off "
-    "the price, by concavity, and the price can fall by mu_1 only once.",
+    note="A round loses at most mu (M - c k); (5) takes at least mu (1 - e^(-eta)) (M - c k) / M "
+    "off the price, by concavity, and the price can fall by mu_1 only once.",
 )
 def _hard_kept(market: Market, rounds: Rounds) -> bool:
     most = market.memory * market.start / (1 - market.growth**-market.memory)

@@ -6,9 +6,9 @@ Violation. Above a price of a_max / c nothing is kept and the price falls, so it
 mu_max = max(mu_1, (a_max / c) exp(eta (n c - M) / M)). The sum of g is (M / eta) log(mu_(T+1) /
 mu_1), so at most (M / eta) log(mu_max / mu_1).
 
-Regret. A round's optimum is at most max_x L(x, mu_t) = <a, x_t> - mu_t g_t, so regret is at most the
-sum of -mu_t g_t. As e^z <= 1 + z + z^2 for z <= 1.79, -mu_t z_t <= mu_t - mu_(t+1) + mu_t z_t^2, and
-the sum of -mu_t g_t is at most (M / eta)(mu_1 - mu_(T+1)) + (eta / M) sum of mu_t g_t^2.
+Regret. A round's optimum is at most max_x L(x, mu_t) = <a, x_t> - mu_t g_t, so regret is at most
+the sum of -mu_t g_t. As e^z <= 1 + z + z^2 for z <= 1.79,
+-mu_t z_t <= mu_t - mu_(t+1) + mu_t z_t^2, and that sum is at most (M / eta)(mu_1 - mu_(T+1)) + (eta / M) sum of mu_t g_t^2.
 
 Both are O(sqrt(T)) for eta in proportion to 1 / sqrt(T), whatever the rounds are.
 """
@@ -100,8 +100,8 @@ def _violation(market: Market, rounds: Rounds) -> bool:
     _RUNS,
     "section-4.guarantee.regret.netted",
     _PLACE,
-    "Regret against the optimum of each round is at most M mu_1 / eta + (eta / M) sum of mu g^2, so "
-    "O(sqrt(T)) for every sequence of rounds.",
+    "Regret against the optimum of each round is at most M mu_1 / eta + (eta / M) sum of mu g^2, "
+    "so O(sqrt(T)) for every sequence of rounds.",
     paper="Regret(T) = O(sqrt(T))",
     note=_PROOF,
 )
@@ -136,8 +136,8 @@ def _small_cost(market: Market, rounds: Rounds) -> bool:
     )),
     "section-4.guarantee.regret.netted.sharp",
     _PLACE,
-    "No smaller power will do: one token worth 1/2 a round, with M = c = 1 and mu_1 = 1, is lost in "
-    "the first log(2) / eta rounds, and kept ever after.",
+    "No smaller power will do: one token worth 1/2 a round, with M = c = 1 and mu_1 = 1, is lost "
+    "in the first log(2) / eta rounds, and kept ever after.",
     origin=Origin.READING,
     ours="regret is half of ceil(log(2) / eta), which is of the order sqrt(T)",
 )  # fmt: skip

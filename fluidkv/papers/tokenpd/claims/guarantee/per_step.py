@@ -101,7 +101,7 @@ def _half(horizon: int, growth: Fraction) -> bool:
 @CLAIMS.claim(
     "section-4.guarantee.per-step.by-turns",
     _PLACE,
-    "Where rounds of two tokens and of none come by turns, what they use above M vanishes per step.",
+    "Where rounds of two tokens and of none come by turns, use above M vanishes per step.",
     expected=Verdict.FAILS,
     checked="M = c = 1, mu_1 = 1, e^eta = 2",
 )
@@ -133,7 +133,7 @@ def _small() -> Iterator[tuple[Market, Rounds]]:
     "section-4.ten-steps.slowest",
     "section 4, with (5)",
     "In k rounds log(mu) moves by at most k eta max(1, (n c - M) / M).",
-    ours="so from mu_1 to mu* it takes at least |log(mu* / mu_1)| sqrt(T) / (eta_0 max(...)) rounds",
+    ours="from mu_1 to mu* it takes at least |log(mu* / mu_1)| / (eta max(...)) rounds",
     paper="mu stabilises after about 10 decoding steps",
 )
 def _slowest(market: Market, rounds: Rounds) -> bool:
@@ -145,7 +145,7 @@ def _slowest(market: Market, rounds: Rounds) -> bool:
 @CLAIMS.claim(
     "section-4.ten-steps.any-horizon",
     "section 4, with (5)",
-    "With eta = 1 / sqrt(T) the price is within a factor of two of where it settles after 10 rounds.",
+    "With eta = 1 / sqrt(T) the price is within a factor of two of where it settles in 10 rounds.",
     expected=Verdict.FAILS,
     evidence=Evidence.FLOAT,
     checked="one token worth 1/4 a round, M = c = 1, mu_1 = 1, T = 100 ... 10^6",

@@ -33,8 +33,8 @@ def _runs() -> Iterator[tuple[Market, Rounds]]:
 
 
 _RUNS = Range(
-    "up to three rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), (1, 2),"
-    " mu_1 = 0, 1/2, 3",
+    "up to three rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
+    "(1, 2), mu_1 = 0, 1/2, 3",
     _runs,
     name=lambda market, rounds: f"{shown(rounds)} at {market}",
 )

@@ -75,8 +75,8 @@ def _any_predictions() -> Outcome:
         outgrows(lost),
         ours="T: no price above 0 keeps what is said to be worth 0",
         paper="observes R after x was chosen; Regret(T) = O(sqrt(T))",
-        note="Appendix A sees a first, and is about R^ = R. An error per token that does not vanish "
-        "costs a part of T, here and with every rule (section-3.protocol.any-rule).",
+        note="Appendix A sees a first, and is about R^ = R. An error per token that does not "
+        "vanish costs a part of T, here and with every rule (section-3.protocol.any-rule).",
     )
 
 

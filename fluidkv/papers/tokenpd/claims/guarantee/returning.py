@@ -24,7 +24,7 @@ _ZERO = Fraction(0)
     "Where an evicted token may be kept again, at no cost, one token worth 1/2 is lost once.",
     ours="the price falls to it, and it is kept ever after",
     paper="evicted and will later be recomputed at latency penalty delta",
-    note="Appendix A chooses among all tokens anew each round, and charges nothing for coming back.",
+    note="Appendix A chooses among all tokens anew each round, and charges nothing for a return.",
 )
 def _returns(horizon: int) -> bool:
     return regret(Market(), [(HALF,)] * horizon) == HALF
