@@ -13,7 +13,8 @@ class Seen(NamedTuple):
             engine never sees what an evicted key would have had.
         there: keys that were there, the query's own included; nothing for streams that do not run.
         query: position of the row's query; the stream's newest key.
-        round: of the run; a prompt's rows all have the round in which it was computed.
+        round: in which each stream's row was computed; a prompt's rows all have the same.
+        prompt: tokens of each stream's prompt.
         future, spread: mean and variance of the true weights that the key will have in the rows
             that are still to come, 0 after the last. Only oracles may look.
     """
@@ -21,13 +22,19 @@ class Seen(NamedTuple):
     weights: Float[Array, "stream key"]
     there: Bool[Array, "stream key"]
     query: Int[Array, " stream"]
-    round: Int[Array, ""]
+    round: Int[Array, " stream"]
+    prompt: Int[Array, " stream"]
     future: Float[Array, "stream key"]
     spread: Float[Array, "stream key"]
 
 
 class Scorer(Protocol):
-    """What tokens are ordered by; the highest stay. A value with pure functions."""
+    """What tokens are ordered by; the highest stay. A value with pure functions.
+
+    Each array of a state has the streams as its first axis. One that draws has a method
+    `with_key(key)`, which returns it with a run's key. Fields that are no arrays are compiled in,
+    so they are hashable; arrays and keys as fields need an `equinox.Module`.
+    """
 
     def begin(self, streams: int, keys: int) -> Any:
         """The state before any row."""
@@ -43,7 +50,7 @@ class Scorer(Protocol):
 
 
 class Predictor(Protocol):
-    """What keys will still be worth: R and sigma^2 of section 3."""
+    """What keys will still be worth: R and sigma^2 of section 3. States and keys as in `Scorer`."""
 
     def begin(self, streams: int, keys: int) -> Any:
         """The state before any row."""

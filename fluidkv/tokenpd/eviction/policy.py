@@ -2,24 +2,35 @@
 
 from dataclasses import dataclass
 from enum import Enum
+from fractions import Fraction
 from typing import Any
 
+from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, instance
 from fluidkv.tokenpd.pricing import Pricing
 
 
 class Scope(Enum):
-    """UNIFORM: each running stream has the same share of the budget. POOLED: one budget for all."""
+    """POOLED: one budget for all streams. UNIFORM: each stream that goes on has the same share.
+
+    Shares are rounded down; tokens that are left over go to the first streams, one each. So of a
+    budget below one token for each stream, the first streams have one token and the others none.
+    """
 
     UNIFORM = "uniform"
     POOLED = "pooled"
 
 
 class Choice(Enum):
-    """BEST: the best that fit stay. PRICE: rule (4) under the policy's `Pricing`, whose budget is
-    netted or hard. HEAP: section 5: the excess value that each token had when it was written is
-    recorded, and the smallest go until the rest fits."""
+    """ALL: nothing is evicted, whatever the budget: the yardstick. BEST: the best that fit stay.
 
+    PRICE: rule (4) under the policy's `Pricing`: all stay whose worth is no less than the price, or
+    of these the best that fit under a hard budget; one price for all streams, so `Scope.POOLED`.
+    HEAP: section 5: the excess value that each token had when it was written is recorded, and the
+    smallest go until the rest fits; what (5) sees as wanted is all that was there before.
+    """
+
+    ALL = "all"
     BEST = "best"
     PRICE = "price"
     HEAP = "heap"
@@ -34,10 +45,14 @@ class EvictionPolicy:
         score: a `Scorer`: what tokens are ordered by; the highest stay.
         sinks: so many first tokens of each stream go last of all.
         window: so many newest tokens of each stream go last but for the sinks.
-        pricing: for Choice.PRICE and Choice.HEAP.
+        window_share: the same, as a share of what each stream would have of the budget if all that
+            go on had the same; rounded down, added to `window`.
+        pricing: for Choice.PRICE and Choice.HEAP. Its risk aversion, penalty and objective make
+            returns and risks into worths, whatever the scorer says of them.
 
     Raises:
-        InputError: a negative count, or a price where none is asked for or none where one is.
+        InputError: a negative count, a share outside [0, 1], a price where none is asked for or
+            none where one is, or Choice.PRICE in Scope.UNIFORM.
     """
 
     name: str
@@ -46,12 +61,20 @@ class EvictionPolicy:
     choice: Choice = Choice.BEST
     sinks: int = 0
     window: int = 0
+    window_share: Fraction = Fraction(0)
     pricing: Pricing | None = None
 
     def __post_init__(self) -> None:
         count("sinks", self.sinks, least=0)
         count("window", self.window, least=0)
         instance("scope", self.scope, Scope, "Scope.UNIFORM or Scope.POOLED")
-        instance("choice", self.choice, Choice, "Choice.BEST, Choice.PRICE or Choice.HEAP")
-        if self.choice is not Choice.BEST:
+        instance("choice", self.choice, Choice, "a Choice")
+        instance("window_share", self.window_share, Fraction, "a Fraction from 0 to 1")
+        if not 0 <= self.window_share <= 1:
+            raise InputError("window_share", self.window_share, "a Fraction from 0 to 1")
+        if self.choice in (Choice.PRICE, Choice.HEAP):
             instance("pricing", self.pricing, Pricing, "a Pricing")
+        elif self.pricing is not None:
+            raise InputError("pricing", self.pricing, "None, where nothing is priced")
+        if self.choice is Choice.PRICE and self.scope is not Scope.POOLED:
+            raise InputError("scope", self.scope, "Scope.POOLED: one price for all streams")
