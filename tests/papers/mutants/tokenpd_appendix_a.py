@@ -41,7 +41,7 @@ MUTANTS: list[Mutant] = [
     Mutant(
         "tokenpd.appendix-a.descent.inequality.repaired", "distance + rate * rate", "distance + 0"
     ),
-    Mutant("tokenpd.appendix-a.descent.log-ratio", "[(Fraction(),)]", "[(Fraction(1),)]"),
+    Mutant("tokenpd.appendix-a.descent.log-ratio", "[(ZERO,)]", "[(HALF,)]"),
     Mutant("tokenpd.appendix-a.descent.step-size", "[(Fraction(),)]", "[(Fraction(1),)]"),
     Mutant("tokenpd.appendix-a.rounding.same", "cost > 0)", "cost >= 0)", "def rounded"),
     Mutant("tokenpd.appendix-a.rounding.increases", "cost > 0)", "cost >= 0)", "def rounded"),

@@ -3,19 +3,19 @@
 from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
-    Mutant("tokenpd.section-3.regret.one-set.below", "<= sum(", "< sum("),
-    Mutant("tokenpd.section-3.regret.one-set.clairvoyant", "== sum(", "<= sum("),
+    Mutant("tokenpd.section-3.regret.one-set.below", "one <= each", "one < each"),
+    Mutant("tokenpd.section-3.regret.one-set.clairvoyant", "one == each", "one <= each"),
     Mutant("tokenpd.section-3.regret.utility-2", "a - (1 - x)", "a * x - (1 - x)"),
     Mutant("tokenpd.section-4.guarantee.regret.in-all.quarter", "(horizon, 4)", "(horizon, 2)"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.in-all",
-        "market.memory * len(rounds)",
-        "0",
-        "def in_all",
+        "return purse_optimum(case.pool, 1)",
+        "return 0",
+        "def _lost",
     ),
     Mutant("tokenpd.section-4.guarantee.regret.in-all.any-rule", "(horizon, 4)", "(horizon, 2)"),
     Mutant("tokenpd.section-3.protocol.errors", "<= signed + off", "<= signed"),
-    Mutant("tokenpd.section-3.protocol.any-predictions", "_ZERO - price", "ONE - price"),
+    Mutant("tokenpd.section-3.protocol.any-predictions", "((ZERO,),)", "((ONE,),)"),
     Mutant("tokenpd.section-3.protocol.any-rule", "sum(x) <= 1", "sum(x) <= 2"),
     Mutant("tokenpd.equation-4.independent", "for a in values for", "for a in values[1:] for"),
     Mutant("tokenpd.equation-4.kkt.optimal", "turn.excess < 0 and", "turn.excess < 0 or"),
@@ -32,24 +32,23 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.appendix-a.rounding.small-cost", "rate * rate *", "0 *", "def bound_exceeded"),
     Mutant("tokenpd.section-4.guarantee.regret.netted.sharp", "HALF * waits", "waits"),
     Mutant(
-        "tokenpd.section-4.guarantee.violation.netted.any-start", "start=Fraction(0)", "start=ONE"
+        "tokenpd.section-4.guarantee.violation.netted.any-start",
+        "zero_price(horizon)",
+        "zero_price(1)",
     ),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted.any-start.linear",
         "start=Fraction(0)",
         "start=ONE",
     ),
+    Mutant("tokenpd.section-3.regret.never-violating", "Market()", "Market(budget=Budget.HARD)"),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.wanted.linear", "else 4)", "else 2)"),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.wanted", "Budget.HARD", "Budget.NETTED"),
     Mutant(
-        "tokenpd.section-3.regret.never-violating",
-        "Market()",
-        "Market(budget=Budget.HARD)",
+        "tokenpd.section-4.guarantee.regret.hard.wanted.smallest",
+        "len(first) == 1",
+        "len(first) == 2",
     ),
-    Mutant(
-        "tokenpd.section-4.guarantee.regret.hard.wanted.half-a-pair",
-        "HALF * pairs",
-        "ONE * pairs",
-    ),
-    Mutant("tokenpd.section-4.guarantee.regret.hard.wanted", ", budget=Budget.HARD", ""),
     Mutant(
         "tokenpd.section-4.guarantee.regret.hard.kept",
         "Demand.KEPT",
@@ -72,20 +71,18 @@ MUTANTS: list[Mutant] = [
         "sum(turn.excess for",
         "sum(max(turn.excess, 0) for",
     ),
-    Mutant(
-        "tokenpd.section-4.guarantee.per-step.rounds",
-        "max(turn.excess, 0)",
-        "turn.excess",
-        "def overuse",
-    ),
-    Mutant(
-        "tokenpd.section-4.guarantee.per-step.rounds.half", "== horizon // 2", "== horizon // 4"
-    ),
-    Mutant("tokenpd.section-4.guarantee.per-step.by-turns", "(ONE, ONE), ()", "(ONE,), ()"),
+    Mutant("tokenpd.section-4.guarantee.per-step.rounds", ".overuse", ".violation"),
+    Mutant("tokenpd.section-4.guarantee.per-step.rounds.half", "horizon // 2", "horizon // 4"),
+    Mutant("tokenpd.section-4.guarantee.per-step.steady", ".overuse", ".violation"),
     Mutant(
         "tokenpd.section-4.ten-steps.slowest", "max(market.memory, max", "min(market.memory, max"
     ),
     Mutant("tokenpd.section-4.ten-steps.any-horizon", "math.sqrt(t)", "1"),
-    Mutant("tokenpd.section-4.guarantee.regret.returns", "== HALF", "== 2 * HALF"),
-    Mutant("tokenpd.section-4.guarantee.regret.gone", "there and HALF", "HALF"),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.gone.comparators",
+        "one == knowing",
+        "one == 1 + knowing",
+    ),
+    Mutant("tokenpd.section-4.guarantee.regret.returns", "gone=False", "gone=True"),
+    Mutant("tokenpd.section-4.guarantee.regret.gone", "gone=True", "gone=False"),
 ]
