@@ -59,7 +59,5 @@ def generated_attention(
     if generator not in known:
         raise InputError("generator", generator, f"one of {', '.join(known)}")
     said = {"requests": requests, "prompt": prompt, "length": length, "gap": gap}
-    runs = tuple(
-        partial(generated, known[generator], seed + run, **said) for run in range(seeds)
-    )
+    runs = tuple(partial(generated, known[generator], seed + run, **said) for run in range(seeds))
     return Brought(generator, runs, parameters=said | {"seed": seed})

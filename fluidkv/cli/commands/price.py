@@ -13,7 +13,6 @@ from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 
 if TYPE_CHECKING:
-    from fluidkv.answers.price.brought import Brought
     from fluidkv.answers.price.result import PriceAnswer
 
 _RULE, _PRICE = "What is kept", "The price"
@@ -45,16 +44,12 @@ _LENGTH = (
     "Tokens of a generated request at its end, prompt included; LEAST:MOST: each draws its own. "
     r"\[default: 128]"
 )
-_Length = Annotated[
-    values.Sizes | None, opt.option("--length N", values.sizes, _LENGTH, opt.WHO)
-]
+_Length = Annotated[values.Sizes | None, opt.option("--length N", values.sizes, _LENGTH, opt.WHO)]
 _PROMPT = (
     "Tokens of its prompt, whose rows are computed at once; of generated ones also LEAST:MOST. "
     r"\[default: a quarter of the length]"
 )
-_Prompt = Annotated[
-    values.Sizes | None, opt.option("--prompt N", values.sizes, _PROMPT, opt.WHO)
-]
+_Prompt = Annotated[values.Sizes | None, opt.option("--prompt N", values.sizes, _PROMPT, opt.WHO)]
 _GAP = r"Rounds between the starts of two generated requests. \[default: 0, all at once]"
 _Gap = Annotated[Fraction | None, opt.option("--gap ROUNDS", values.from_0, _GAP, opt.WHO)]
 _AXES = (
@@ -156,9 +151,7 @@ def price(
     ):
         read.only_with(name, value, "--generator", generator)
     with read.as_options(_OPTIONS):
-        asked = values.Rule(
-            predictor, eta, start_price, risk_aversion, penalty, delay, comes_back
-        )
+        asked = values.Rule(predictor, eta, start_price, risk_aversion, penalty, delay, comes_back)
         asked.check(policy)
     if generator is not None:
         brought = values.generated(generator, requests, length, prompt, gap, seeds, seed)
@@ -169,7 +162,11 @@ def price(
 
     with progress("running every policy") as line, read.as_options(_OPTIONS):
         answer = price_tokens(
-            brought, budget, policies=policy or None, kv_bytes=kv_bytes, on_progress=line.show,
+            brought,
+            budget,
+            policies=policy or None,
+            kv_bytes=kv_bytes,
+            on_progress=line.show,
         )
     give(
         answer.as_dict,

@@ -23,7 +23,7 @@ def tokens_or_share(argument: str, text: str) -> int | Fraction:
     """Tokens as an int, a share as a Fraction; `25%` is 1/4."""
     if text.strip().endswith("%"):
         share = read.exact_number(argument, text.strip()[:-1], _BUDGET) / 100
-        if not 0 < share:
+        if not share > 0:
             raise InputError(argument, text, _BUDGET)
         return share
     value = read.exact_number(argument, text, _BUDGET)
