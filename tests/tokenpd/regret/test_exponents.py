@@ -63,7 +63,6 @@ def test_bad_samples_are_one_line() -> None:
             fit_exponent(samples)
 
 
-@pytest.mark.parametrize("spread", [0.004, 0.1])
 def test_a_few_prices_enclose_the_best_of_all() -> None:
     sequence, budget, rounds, seeds = Stochastic(tokens=6), 3, 400, 3
     for spread in (0.004, 0.02):
