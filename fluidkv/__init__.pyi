@@ -8,6 +8,7 @@ from . import prefix as prefix
 from . import routing as routing
 from . import runs as runs
 from . import serving as serving
+from . import tokenpd as tokenpd
 from . import traces as traces
 from . import wait as wait
 from .answers.cache.study import cache_study as cache_study

@@ -263,6 +263,14 @@ def test_what_is_no_file_of_arrays_is_one_line(tmp_path, content, said):
     assert "\n" not in str(raised.value)
 
 
+@pytest.mark.parametrize("shape", ["(-1, 4, 4)", f"({2**62}, {2**62}, {2**62})", "(9, 4, 4)"])
+def test_a_header_that_promises_what_is_not_there_is_one_line(tmp_path, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    (tmp_path / "a").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header.encode() + bytes(64))
+    with pytest.raises(InputError, match=r"source: got .*broken: "):
+        read_attention(tmp_path / "a", axes="request,query,key", prompt=1)
+
+
 def test_no_file_and_a_folder_are_one_line(tmp_path):
     with pytest.raises(InputError, match="there is no such file"):
         read_attention(tmp_path / "none.npy")
