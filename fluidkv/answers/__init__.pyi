@@ -12,6 +12,10 @@ from .preempt.rules import PROPOSED as PROPOSED
 from .preempt.rules import RELEASED as RELEASED
 from .preempt.rules import Combination as Combination
 from .preempt.study import preempt_study as preempt_study
+from .price.pick import Brings as Brings
+from .price.result import Kept as Kept
+from .price.result import PriceAnswer as PriceAnswer
+from .price.spread import Difference as Difference
 from .prompted import Prompted as Prompted
 from .prompted import prompted_generator as prompted_generator
 from .prompted import prompted_trace as prompted_trace
