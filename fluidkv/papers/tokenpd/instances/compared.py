@@ -13,7 +13,6 @@ compute some of them again. The table is written anew by
 """
 
 import csv
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -34,36 +33,41 @@ from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.returns.averages import ExponentialAverage
 from fluidkv.tokenpd.returns.known import Constant, NoisyOracle, Oracle
 from fluidkv.tokenpd.returns.mlp import trained_mlp
+from fluidkv.tokenpd.returns.writing import AtWriting
 from fluidkv.tokenpd.seen import Predictor
 
 GENERATORS = tuple(generators())
-AT_ONCE = (2, 8)
-"""Requests that run at once, on average."""
+AT_ONCE = (8, 3)
+"""Requests that run at once, on average; the first with all predictors."""
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """The budget, of what is held on average if nothing is evicted."""
-GRID = (1 / 16, 0.088, 1 / 8, 0.177, 1 / 4, 0.354, 1 / 2, 0.707, 1.0, 1.4)
+GRID = (1 / 16, 0.088, 1 / 8, 0.177, 1 / 4, 0.354, 1 / 2, 0.707, 1.0, 1.4, 2.0)
 """Budgets of the pool that a netted price is compared with."""
-SEEDS = range(100, 105)
+SEEDS = range(100, 106)
 """No network was trained or measured on these."""
 STEPS = (0.03, 0.1, 0.3)
-"""eta; 1 / sqrt(T) is some 0.05 here."""
+"""eta; 1 / sqrt(T) is 0.03 to 0.06 here."""
 START = 0.01
 """mu_1: of the size of a return, so that no price has a long way to go."""
-REQUESTS, KEYS = 16, 192
-PROMPT, LENGTH = (32, 48), (64, KEYS)
+REQUESTS, KEYS = 16, 160
+PROMPT, LENGTH = (24, 40), (64, KEYS)
 
 HEURISTICS = ("fifo", "lru", "h2o", "streaming-llm", "snapkv-like", "scissorhands-like")
 SCOPES = ("", "-pooled")
 MAIN = ("oracle", "average")
-"""Predictors that are run with every step and on the whole grid."""
+"""Predictors that are run with every step, on the whole grid, and with either number at once."""
+NOISES = ("noise 0.5", "noise 1", "noise 2")
+NETWORKS = ("network", "network, once")
+"""Predictors that take long: run with one budget only."""
+NETWORK_SHARE = 1 / 4
 
 
 class Job(NamedTuple):
-    """A run. `step` is 0 where nothing is priced, `predictor` "" where nothing is predicted."""
+    """Runs, one for each seed. `step` is 0 where nothing is priced, `predictor` "" where nothing is
+    predicted."""
 
     generator: str
     at_once: int
-    seed: int
     share: float
     policy: str
     predictor: str = ""
@@ -72,17 +76,21 @@ class Job(NamedTuple):
 
 class Measures(NamedTuple):
     """Means over the rows of generated tokens: share of the attention kept, relative error of the
-    output; of tokens carried over, over what would be on average: mean and most over rounds; and
-    the share of attention that the best choice in each round keeps within the budget."""
+    output. Of tokens carried over, in units of what would be on average: mean and most over rounds;
+    on record where they differ from policy to policy."""
 
     mass: float
     error: float
     mean_use: float
     peak_use: float
-    optimum: float
 
 
-def predictors() -> dict[str, Predictor]:
+OPTIMUM = "optimum"
+"""Instead of a policy: the most that any choice within the budget keeps, round by round."""
+
+
+@cache
+def predictors() -> Mapping[str, Predictor]:
     """Who says what tokens will be worth."""
     return {
         "oracle": Oracle(),
@@ -91,13 +99,14 @@ def predictors() -> dict[str, Predictor]:
         "noise 2": NoisyOracle(2.0),
         "average": ExponentialAverage(1 / 8),
         "network": trained_mlp(),
+        "network, once": AtWriting(trained_mlp()),
         "constant": Constant(START),
     }
 
 
 def attention_of(generator: str, at_once: int, seed: int) -> Attention:
     """Requests that come at random, so that `at_once` of them run on average."""
-    rounds = (LENGTH[0] + LENGTH[1] - PROMPT[0] - PROMPT[1]) / 2 + 1
+    rounds = (sum(LENGTH) - sum(PROMPT)) / 2 + 1
     found = generated(
         generators()[generator],
         seed,
@@ -119,67 +128,77 @@ def held(attention: Attention) -> np.ndarray:
     return tokens[goes_on.any(1)]
 
 
-def jobs_of(generator: str, at_once: int, seed: int) -> Iterator[Job]:
-    """All runs on one attention."""
-    place = (generator, at_once, seed)
+def jobs_of(generator: str, at_once: int) -> Iterator[Job]:
+    """All runs of a generator under a load."""
+    place = (generator, at_once)
     for share in SHARES:
-        for name in HEURISTICS:
-            yield from (Job(*place, share, name + scope) for scope in SCOPES)
-        for told in predictors():
+        yield Job(*place, share, OPTIMUM)
+        yield from (Job(*place, share, name + scope) for name in HEURISTICS for scope in SCOPES)
+        for told in told_at(at_once, share):
             yield Job(*place, share, "return", told)
-            for name in ("token-pd-hard", "token-pd"):
-                for step in STEPS if told in MAIN else STEPS[1:2]:
-                    yield Job(*place, share, name, told, step)
-        yield from (Job(*place, share, "token-pd-heap", told, STEPS[1]) for told in predictors())
-    for told in predictors():
-        for share in GRID if told in MAIN else SHARES:
+            for kind in ("token-pd-hard", "token-pd"):
+                yield from (Job(*place, share, kind, told, step) for step in steps_of(told))
+            if told not in NOISES:
+                yield Job(*place, share, "token-pd-heap", told, STEPS[1])
+    for share in GRID:
+        for told in told_at(at_once, share) if share in SHARES else MAIN:
             yield Job(*place, share, "return-pooled", told)
+
+
+def told_at(at_once: int, share: float) -> tuple[str, ...]:
+    """Predictors that are run under a load."""
+    if at_once != AT_ONCE[0]:
+        return MAIN
+    return tuple(x for x in predictors() if share == NETWORK_SHARE or x not in NETWORKS)
+
+
+def steps_of(told: str) -> tuple[float, ...]:
+    """Steps that are tried with a predictor."""
+    return STEPS if told in MAIN else STEPS[1:2]
 
 
 def policy_of(job: Job) -> EvictionPolicy:
     """What it runs."""
     if not job.predictor:
-        return policy(job.policy)
+        return policy("full" if job.policy == OPTIMUM else job.policy)
     pricing = Pricing(job.step or STEPS[1], START)
     return policy(job.policy, predictors()[job.predictor], pricing)
 
 
-def measured(jobs: Sequence[Job]) -> list[Measures]:
-    """Run jobs, all on one attention."""
-    (place,) = {job[:3] for job in jobs}
-    attention = attention_of(*place)
+def measured(jobs: Sequence[Job], seed: int) -> list[Measures]:
+    """Run jobs of one generator and load."""
+    (place,) = {job[:2] for job in jobs}
+    attention = attention_of(*place, seed)
     whole = held(attention).mean()
     budgets = [max(1, round(job.share * whole)) for job in jobs]
-    key = random_key(place[2])
-    run = evict(attention, budgets, [policy_of(job) for job in jobs], key=[key] * len(jobs))
-    runs = run.rows[0] > 0  # rounds in which a token is generated; after the last nothing is held
-    use = run.kept[:, : runs.nonzero()[0][-1]] / whole
-    columns = run.mean_mass, run.mean_error, use.mean(1), use.max(1), run.mean_optimum
+    run = evict(
+        attention, budgets, [policy_of(job) for job in jobs], key=[random_key(seed)] * len(jobs)
+    )
+    last = int(np.flatnonzero(run.rows[0])[-1])  # in this round the last request ends
+    use = run.kept[:, :last] / whole
+    best = np.array([job.policy == OPTIMUM for job in jobs])
+    mass = np.where(best, run.mean_optimum, run.mean_mass)
+    error = np.where(best, np.nan, run.mean_error)
+    columns = mass, error, use.mean(1), use.max(1)
     return [Measures(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
 @cache
-def recorded() -> Mapping[Job, Measures]:
-    """All runs, from the table."""
+def recorded() -> Mapping[tuple[Job, str], np.ndarray]:
+    """A job and a measure -> its values under all seeds, from the table."""
     with (_FOLDER / _TABLE).open(encoding="utf-8") as file:
         rows = list(csv.reader(file))[1:]
-    return dict(map(_read, rows))
+    return {_key(row): np.array([float(value) for value in row[7:]]) for row in rows}
 
 
-def _read(row: Sequence[str]) -> tuple[Job, Measures]:
-    generator, at_once, seed, share, name, told, step, *measures = row
-    job = Job(generator, int(at_once), int(seed), float(share), name, told, float(step))
-    return job, Measures(*map(float, measures))
+def _key(row: Sequence[str]) -> tuple[Job, str]:
+    generator, at_once, share, name, told, step, measure = row[:7]
+    return Job(generator, int(at_once), float(share), name, told, float(step)), measure
 
 
-def of(
-    measure: str, generator: str, at_once: int, share: float, name: str, told: str = "",
-    step: float = 0.0,
-) -> np.ndarray:  # fmt: skip
+def of(job: Job, measure: str = "mass") -> np.ndarray:
     """A measure under all seeds."""
-    found = recorded()
-    jobs = (Job(generator, at_once, seed, share, name, told, step) for seed in SEEDS)
-    return np.array([getattr(found[job], measure) for job in jobs])
+    return recorded()[job, measure]
 
 
 _TABLE = "compared.csv"
@@ -190,15 +209,22 @@ def record(say: Callable[[str], None] = print) -> None:
     """Run all jobs and write the table."""
     with Path(str(_FOLDER / _TABLE)).open("w", encoding="utf-8", newline="") as file:
         write = csv.writer(file, lineterminator="\n")
-        write.writerow((*Job._fields, *Measures._fields))
+        write.writerow((*Job._fields, "measure", *SEEDS))
         for at_once in AT_ONCE:
             for generator in GENERATORS:
-                for seed in SEEDS:
-                    jobs = list(jobs_of(generator, at_once, seed))
-                    for job, measures in zip(jobs, measured(jobs), strict=True):
-                        write.writerow((*job, *(f"{value:.4g}" for value in measures)))
-                    file.flush()
-                    say(f"{generator} {at_once} {seed}")
+                jobs = list(jobs_of(generator, at_once))
+                found = [measured(jobs, seed) for seed in SEEDS]
+                for job, *runs in zip(jobs, *found, strict=True):
+                    write.writerows(_lines(job, runs))
+                file.flush()
+                say(f"{generator}, {at_once} at once")
+
+
+def _lines(job: Job, runs: Sequence[Measures]) -> Iterator[list[object]]:
+    spent = job.policy in ("token-pd", "return-pooled")
+    for name in Measures._fields if spent else ("mass", "error"):
+        if job.policy != OPTIMUM or name == "mass":
+            yield [*job, name, *(f"{getattr(run, name):.4g}" for run in runs)]
 
 
 if __name__ == "__main__":
