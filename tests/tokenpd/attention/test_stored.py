@@ -177,7 +177,8 @@ def test_rows_are_renormalised_on_demand_and_counted(tmp_path):
     assert (group.why, group.rows) == ("rows that do not sum to one", 2)
     assert group.off == pytest.approx(0.25, rel=1e-6)
     assert np.allclose(attention.weights.sum(-1), 1, atol=1e-6)
-    assert "8 rows read, 2 changed" in report.summary()
+    said = "a.npy (npy, float32): 1 request, 1 layer, 2 heads; 2 streams over heads; 8 rows read, 2"
+    assert report.summary().startswith(said)
     assert "2 × rows that do not sum to one, by at most 0.25" in report.summary()
     assert report.as_dict()["rescaled"][0]["rows"] == 2
 
