@@ -203,6 +203,12 @@ def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray)
 
 
+def _same(arrays: Any, others: Any) -> bool:
+    """Whether all are the very same objects; so it is where there are none."""
+    pairs = zip(jax.tree.leaves(arrays), jax.tree.leaves(others), strict=True)
+    return all(one is other for one, other in pairs)
+
+
 def _shapes(arrays: Any) -> list[tuple[tuple[int, ...], Any]]:
     return [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(arrays)]
 
@@ -222,7 +228,7 @@ def _together(rows: Rows, group: list[_Part], longest: int, told: _Told) -> Outc
     """All rounds of runs that share what is compiled; axes (round, run, ...)."""
     numbers = _numbers(group)
     setting, static = group[0].setting, group[0].static
-    each_its_own = not all(part.arrays is group[0].arrays for part in group)
+    each_its_own = not all(_same(part.arrays, group[0].arrays) for part in group)
     arrays = jax.tree.map(jnp.asarray, group[0].arrays)
     if each_its_own:
         arrays = jax.tree.map(lambda *one: jnp.stack(one), *(part.arrays for part in group))
