@@ -87,7 +87,7 @@ LARGEST_EXPONENT = Fraction(179, 100)
 
 
 @dataclass(frozen=True)
-class Setting:
+class PriceSetting:
     """What the bounds depend on.
 
     Fields:
@@ -116,7 +116,7 @@ class Setting:
         above_0("worth", self.worth)
 
 
-def setting_of(pool: Pool, budget: int, pricing: Pricing) -> Setting | None:
+def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None:
     """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept."""
     given = worths(pool, budget, pricing)
     seen = given.seen[given.present]
@@ -125,16 +125,16 @@ def setting_of(pool: Pool, budget: int, pricing: Pricing) -> Setting | None:
         return None
     tokens = int(given.present.sum(axis=1).max())
     rounds = len(given.seen)
-    return Setting(rounds, tokens, budget, pricing.step, pricing.start, pool.cost, most)
+    return PriceSetting(rounds, tokens, budget, pricing.step, pricing.start, pool.cost, most)
 
 
-def highest_price(setting: Setting) -> float:
+def highest_price(setting: PriceSetting) -> float:
     """mu_max: the price never exceeds it."""
     with working(BITS):
         return _up(_highest(setting))
 
 
-def most_violation(setting: Setting) -> float:
+def most_violation(setting: PriceSetting) -> float:
     """The netted violation S of no round exceeds this, units of memory; infinite if mu_1 = 0."""
     if setting.start == 0:
         return float("inf")
@@ -144,7 +144,7 @@ def most_violation(setting: Setting) -> float:
         return max(0.0, _up(over))
 
 
-def most_regret(setting: Setting) -> float:
+def most_regret(setting: PriceSetting) -> float:
     """Netted regret against the optima of rounds: the sharp form, for every eta."""
     with working(BITS):
         step = _ball(setting.step)
@@ -153,7 +153,7 @@ def most_regret(setting: Setting) -> float:
         return _up(setting.budget / step * (_ball(setting.start) + added))
 
 
-def most_regret_simply(setting: Setting) -> float:
+def most_regret_simply(setting: PriceSetting) -> float:
     """The same with z^2 for psi: M mu_1 / eta + eta T mu_max G^2 / M.
 
     Infinite where eta (n c - M) / M exceeds `LARGEST_EXPONENT`: nothing is said there.
@@ -167,17 +167,17 @@ def most_regret_simply(setting: Setting) -> float:
         return _up(setting.budget * _ball(setting.start) / step + squares)
 
 
-def most_regret_kept(setting: Setting) -> float:
+def most_regret_kept(setting: PriceSetting) -> float:
     """Regret under a hard budget if (5) sees what was kept: M mu_1 / (1 - e^-eta)."""
     with working(BITS):
         return _up(setting.budget * _ball(setting.start) / (1 - (-_ball(setting.step)).exp()))
 
 
-def _surplus(setting: Setting) -> int:
+def _surplus(setting: PriceSetting) -> int:
     return max(0, setting.tokens * setting.cost - setting.budget)
 
 
-def _highest(setting: Setting) -> arb:
+def _highest(setting: PriceSetting) -> arb:
     high = _ball(setting.step) * _surplus(setting) / setting.budget
     return _ball(setting.start).max(_ball(setting.worth) / setting.cost * high.exp())
 

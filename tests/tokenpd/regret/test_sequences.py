@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
-from fluidkv.tokenpd.regret.bounds import Setting, most_regret, most_regret_kept, most_violation
+from fluidkv.tokenpd.regret.bounds import (
+    PriceSetting,
+    most_regret,
+    most_regret_kept,
+    most_violation,
+)
 from fluidkv.tokenpd.regret.certified import exact_rounds
 from fluidkv.tokenpd.regret.comparators import purse_optimum, round_optimum
 from fluidkv.tokenpd.regret.outcome import outcome_of
@@ -59,7 +64,7 @@ def test_idle_rounds_are_paid_for_by_busy_ones(step: Fraction) -> None:
 def test_the_worst_case_of_netted_regret_is_half_of_the_bound(step, rounds) -> None:
     case = worst_netted(rounds, step)
     _as_proved(case, step)
-    bound = most_regret(Setting(rounds, 2, 1, step, Fraction(1, 2), worth=(1 + step) / 2))
+    bound = most_regret(PriceSetting(rounds, 2, 1, step, Fraction(1, 2), worth=(1 + step) / 2))
     assert case.netted is not None
     assert case.netted.regret <= bound
     first_term = Fraction(1, 2) / step
@@ -76,7 +81,7 @@ def test_a_worth_that_falls_with_the_price_is_never_kept(step, rounds) -> None:
     _as_proved(case, step)
     kept = run_case(case, step, Budget.HARD, Demand.KEPT)
     assert kept == case.hard
-    bound = most_regret_kept(Setting(rounds, 1, 1, step))
+    bound = most_regret_kept(PriceSetting(rounds, 1, 1, step))
     assert kept.regret <= bound
     if rounds * step >= 2:
         assert kept.regret >= Fraction(3, 5) * Fraction(bound)
@@ -86,7 +91,7 @@ def test_a_worth_that_falls_with_the_price_is_never_kept(step, rounds) -> None:
 def test_overload_nets_what_the_bound_says_but_for_a_token(rounds: int) -> None:
     step, start = Fraction(1, 10), Fraction(1, 4)
     outcome = run_case(overload(rounds, start), step, Budget.NETTED)
-    bound = most_violation(Setting(rounds, 2, 1, step, start))
+    bound = most_violation(PriceSetting(rounds, 2, 1, step, start))
     assert bound - 2 < outcome.violation <= bound
     assert floor(log(4) * 10) in (outcome.violation, outcome.violation - 1)
 
