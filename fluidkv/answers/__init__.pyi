@@ -13,7 +13,6 @@ from .preempt.rules import RELEASED as RELEASED
 from .preempt.rules import Combination as Combination
 from .preempt.study import preempt_study as preempt_study
 from .price.pick import Brings as Brings
-from .price.pick import Pick as PricePick
 from .price.result import Kept as Kept
 from .price.result import PriceAnswer as PriceAnswer
 from .price.spread import Difference as Difference

@@ -20,6 +20,10 @@ from .attention.quality import mass_kept as mass_kept
 from .attention.quality import output_error as output_error
 from .attention.quality import output_error_on as output_error_on
 from .attention.quality import renormalised as renormalised
+from .attention.stored.reader import LoadedAttention as LoadedAttention
+from .attention.stored.reader import read_attention as read_attention
+from .attention.stored.report import AttentionReport as AttentionReport
+from .attention.stored.writer import write_attention as write_attention
 from .attention.summary import AttentionSummary as AttentionSummary
 from .attention.summary import describe as describe
 from .attention.weights import Attention as Attention
@@ -29,6 +33,8 @@ from .eviction.named import policy as policy
 from .eviction.policy import Choice as Choice
 from .eviction.policy import EvictionPolicy as EvictionPolicy
 from .eviction.policy import Scope as Scope
+from .eviction.run import EvictionRun as EvictionRun
+from .eviction.run import evict as evict
 from .eviction.scorers import Accumulated as Accumulated
 from .eviction.scorers import Drawn as Drawn
 from .eviction.scorers import LastUsed as LastUsed

@@ -200,6 +200,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "tokenpd.section-4.one-output",
         "tokenpd.equation-2.penalty.each",
         "tokenpd.section-5.heap.recorded",
+        "tokenpd.section-5.heap.recorded.after-5",
         "tokenpd.section-5.heap.is-the-rule",
         "tokenpd.section-5.pages",
         "tokenpd.section-4.only-addition",

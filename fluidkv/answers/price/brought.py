@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count
 from fluidkv.tokenpd.attention.generators.presets import generators
 from fluidkv.tokenpd.attention.generators.structure import generated
 from fluidkv.tokenpd.attention.weights import Attention
@@ -39,7 +40,7 @@ def generated_attention(
     generator: str,
     *,
     requests: int = 8,
-    prompt: Sizes = 32,
+    prompt: Sizes | None = None,
     length: Sizes = 128,
     gap: float = 0.0,
     seeds: int = 5,
@@ -49,13 +50,17 @@ def generated_attention(
 
     Args:
         generator: out of `fluidkv.tokenpd.generators()`.
-        requests, prompt, length, gap: as of `fluidkv.tokenpd.generated`.
+        requests, prompt, length, gap: as of `fluidkv.tokenpd.generated`; without a prompt a quarter
+            of the (least) length is one.
         seeds: runs; seed: of the first one, the others follow.
 
     Raises:
         InputError: an unknown name, and what `generated` refuses.
     """
     known = generators()
+    count("seeds", seeds)
+    if prompt is None:
+        prompt = max(1, (length if isinstance(length, int) else min(length)) // 4)
     if generator not in known:
         raise InputError("generator", generator, f"one of {', '.join(known)}")
     said = {"requests": requests, "prompt": prompt, "length": length, "gap": gap}

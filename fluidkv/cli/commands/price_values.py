@@ -3,9 +3,36 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 from fractions import Fraction
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.price.brought import Brought
+
+
+class Sizes(NamedTuple):
+    """Tokens: the least and the most, which may be the same."""
+
+    least: int
+    most: int
+
+
+class Memory(NamedTuple):
+    """A budget: tokens, or a share of what is held at most."""
+
+    amount: Fraction
+    share: bool
+
+    @property
+    def budget(self) -> int | Fraction:
+        """As `tokens_of` takes it."""
+        return self.amount if self.share else int(self.amount)
+
+
+_MOST_TOKENS = 8192
 
 _NUMBER = "a number of at least 0, such as 0.01 or 1/100"
 _BUDGET = "a whole number of tokens, at least 1, or a share of what is held at most, such as 25%"
@@ -19,17 +46,13 @@ def from_0(argument: str, text: str) -> Fraction:
     return value
 
 
-def tokens_or_share(argument: str, text: str) -> int | Fraction:
-    """Tokens as an int, a share as a Fraction; `25%` is 1/4."""
-    if text.strip().endswith("%"):
-        share = read.exact_number(argument, text.strip()[:-1], _BUDGET) / 100
-        if not share > 0:
-            raise InputError(argument, text, _BUDGET)
-        return share
-    value = read.exact_number(argument, text, _BUDGET)
-    if value < 1 or value.denominator != 1:
+def memory(argument: str, text: str) -> Memory:
+    """`512` or `25%`."""
+    share = text.strip().endswith("%")
+    value = read.exact_number(argument, text.strip().removesuffix("%"), _BUDGET)
+    if value <= 0 or (not share and (value < 1 or value.denominator != 1)):
         raise InputError(argument, text, _BUDGET)
-    return value.numerator
+    return Memory(value / 100 if share else value, share)
 
 
 def unknown(argument: str, name: str, known: Iterable[str]) -> InputError:
@@ -37,3 +60,78 @@ def unknown(argument: str, name: str, known: Iterable[str]) -> InputError:
     names = list(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     return InputError(argument, name, f"one of {', '.join(near or names)}")
+
+
+def sizes(argument: str, text: str) -> Sizes:
+    """`N` or `LEAST:MOST`."""
+    parts = text.split(":")
+    found = [read.whole_number(argument, part, most=_MOST_TOKENS) for part in parts[:2]]
+    if len(parts) > 2 or found[-1] < found[0]:
+        raise InputError(argument, text, "a number of tokens, or LEAST:MOST, such as 64:256")
+    return Sizes(found[0], found[-1])
+
+
+def check_names(predictor: str, policies: Iterable[str], objective: str) -> None:
+    """Refuse names that nobody has, before anything is read or drawn."""
+    from fluidkv.answers.price.forecasts import AT_WRITING, FORECASTS, MLP, predictor_of
+    from fluidkv.tokenpd.eviction.named import policies as named_policies
+    from fluidkv.tokenpd.objective import Objective
+    from fluidkv.tokenpd.pricing import Pricing
+    from fluidkv.tokenpd.returns.averages import LastSeen
+
+    name = predictor.partition(":")[0].removesuffix(AT_WRITING)
+    if name not in (*FORECASTS, MLP):
+        raise unknown("--predictor", predictor, (*FORECASTS, MLP))
+    with read.as_options({"predictor": "--predictor", **_parameters(predictor)}):
+        predictor_of(predictor)
+    known = named_policies(LastSeen(), Pricing(1))
+    for each in policies:
+        if each not in known:
+            raise unknown("--policy", each, known)
+    if objective not in (each.value for each in Objective):
+        raise unknown("--objective", objective, (each.value for each in Objective))
+
+
+def _parameters(text: str) -> dict[str, str]:
+    """Parameter -> what the reader wrote it behind."""
+    name, _, rest = text.partition(":")
+    given = [part.partition("=")[0] for part in rest.split(",")]
+    return {each: f"--predictor {name}:{each}" for each in given if each}
+
+
+def generated(
+    generator: str,
+    *,
+    requests: int | None,
+    length: Sizes | None,
+    prompt: Sizes | None,
+    gap: Fraction | None,
+    seeds: int,
+    seed: int,
+) -> "Brought":
+    """Runs of a generator."""
+    from fluidkv.answers.price.brought import generated_attention
+    from fluidkv.tokenpd.attention.generators.presets import generators
+
+    if generator not in generators():
+        raise unknown("--generator", generator, generators())
+    chosen: dict[str, Any] = {"requests": requests, "length": length, "prompt": prompt}
+    chosen["gap"] = None if gap is None else float(gap)
+    given = {name: value for name, value in chosen.items() if value is not None}
+    return generated_attention(generator, seeds=seeds, seed=seed, **given)
+
+
+def read_from(
+    source: str, *, axes: str | None, over: str | None, prompt: Sizes | None
+) -> "Brought":
+    """Weights of a file."""
+    from fluidkv.answers.price.brought import attention_of
+
+    if prompt is not None and prompt.least < prompt.most:
+        raise InputError("--prompt", f"{prompt.least}:{prompt.most}", "one number of tokens")
+    names = {"source": "SOURCE", "path": "SOURCE", "axes": "--axes", "over": "--over"}
+    names |= {"prompt": "--prompt", "weights": "SOURCE, weights"}
+    with read.as_options(names), progress(f"reading {source}"):
+        return attention_of(
+            source, axes=axes, over=over, prompt=None if prompt is None else prompt.least
+        )

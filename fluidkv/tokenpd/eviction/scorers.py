@@ -30,7 +30,7 @@ class Written:
 
     def begin(self, streams: int, keys: int) -> Int[Array, "stream key"]:
         """No key is written."""
-        return jnp.full((streams, keys), NEVER, jnp.int32)
+        return jnp.full((streams, keys), NEVER, jnp.int64)
 
     def observe(self, state: Int[Array, "stream key"], seen: Seen) -> Int[Array, "stream key"]:
         """Keys that are there for the first time were written now."""
@@ -54,7 +54,7 @@ class LastUsed:
 
     def begin(self, streams: int, keys: int) -> Int[Array, "stream key"]:
         """No key is used."""
-        return jnp.full((streams, keys), NEVER, jnp.int32)
+        return jnp.full((streams, keys), NEVER, jnp.int64)
 
     def observe(self, state: Int[Array, "stream key"], seen: Seen) -> Int[Array, "stream key"]:
         """Who has more than its share, or is new, is used now."""
@@ -120,12 +120,12 @@ class Votes:
         return state + jnp.where(votes[:, None] & before, seen.weights, 0.0)
 
     def score(self, state: Float[Array, "stream key"], seen: Seen) -> Float[Array, "stream key"]:
-        """Pooled votes; above them, by position, the window and what was generated."""
+        """Pooled votes; above them, the younger the higher, the window and what was generated."""
         half, keys = self.kernel // 2, state.shape[1]
         padded = jnp.pad(state, ((0, 0), (half, self.kernel - 1 - half)))
         pooled = sum(padded[:, at : at + keys] for at in range(self.kernel))
         position = jnp.arange(keys)[None, :]
-        newest = 1.0 + self.kernel * self.window + position
+        newest = 1.0 + self.kernel * self.window + keys + position - seen.query[:, None]
         return jnp.where(position < self._first(seen)[:, None], pooled, newest)
 
     def _first(self, seen: Seen) -> Int[Array, " stream"]:
@@ -156,7 +156,7 @@ class Persistence:
     def begin(self, streams: int, keys: int) -> _Record:
         """No rows."""
         return _Record(
-            jnp.zeros((streams, self.history, keys), bool), jnp.zeros((streams, keys), jnp.int32)
+            jnp.zeros((streams, self.history, keys), bool), jnp.zeros((streams, keys), jnp.int64)
         )
 
     def observe(self, state: _Record, seen: Seen) -> _Record:
@@ -164,7 +164,7 @@ class Persistence:
         stream, slot = jnp.arange(len(seen.query)), seen.query % self.history
         below = seen.there & (seen.weights < _share(seen))
         gone = state.below[stream, slot]
-        times = state.times + below.astype(jnp.int32) - gone.astype(jnp.int32)
+        times = state.times + below.astype(jnp.int64) - gone.astype(jnp.int64)
         return _Record(state.below.at[stream, slot].set(below), times)
 
     def score(self, state: _Record, seen: Seen) -> Float[Array, "stream key"]:

@@ -21,6 +21,8 @@ MUTANTS: list[Mutant] = [
         "tokenpd.section-5.heap.is-the-rule", "worth >= case.prices[-1]", "worth >= 0 and case.room"
     ),
     Mutant("tokenpd.section-5.heap.peak", "min(len(case.worths), case.room)", "case.room"),
+    Mutant("tokenpd.section-5.heap.recorded.after-5", "(False, True)", "(True, True)"),
+    Mutant("tokenpd.section-6.constant-return", "(0.5,) * tokens", "(0.5, 0.1, 1, 0)[:tokens]"),
     Mutant("tokenpd.section-5.pages", "evicted**PAGE", "evicted"),
     Mutant(
         "tokenpd.section-5.callbacks",

@@ -9,12 +9,15 @@ from fractions import Fraction
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.tables import printed
 from fluidkv.papers.tokenpd.paper import statements
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -164,6 +167,69 @@ def _peak(case: Written) -> bool | str:
     _, most = _heap(case, fresh=False)
     _, oldest = _heap(oldest_first, fresh=False)
     return most == oldest == min(len(case.worths), case.room) or str(case)
+
+
+def _pool(worths: tuple[float, ...], arrivals: tuple[int, ...], rounds: int) -> "tokenpd.Pool":
+    returns = np.tile(np.array(worths), (rounds, 1))
+    many = len(worths)
+    return tokenpd.Pool(
+        returns,
+        request=np.zeros(many, int),
+        arrival=np.array(arrivals),
+        end=np.full(many, rounds),
+        risk=np.zeros_like(returns),
+    )
+
+
+def _arriving() -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
+    for arrivals in ((0, 1), (0, 0, 1), (0, 0, 1, 1)):
+        for worths in product((0.25, 0.5, 1.0), repeat=len(arrivals)):
+            yield worths, arrivals
+
+
+@CLAIMS.over(
+    Range(
+        "2 to 4 tokens worth 1/4, 1/2 or 1, in rounds 0 and 1, M = 1, mu_1 = 1/4, eta = 2",
+        _arriving,
+    ),
+    "section-5.heap.recorded.after-5",
+    f"{_HOOKS}, with (5)",
+    "So too where (5) sets the price: what is left is worth the most.",
+    ours="where the first round is crowded, the price has risen when better tokens come",
+    paper="computes the excess value g, then records the tuple <g, ptr>",
+    note="Prices are floats, and the two excess values lie far apart.",
+    expected=Verdict.FAILS,
+    refuted=Evidence.FLOAT,
+)
+def _after_5(worths: tuple[float, ...], arrivals: tuple[int, ...]) -> bool | str:
+    pool, pricing = _pool(worths, arrivals, rounds=2), tokenpd.Pricing(2.0, start=0.25)
+    recorded, fresh = (tokenpd.literal_heap(pool, 1, pricing, fresh=each) for each in (False, True))
+    if recorded.reward[-1] == fresh.reward[-1]:
+        return True
+    return (
+        f"worth {', '.join(f'{w:g}' for w in worths)}, in rounds {', '.join(map(str, arrivals))}: "
+        f"kept what is worth {recorded.reward[-1]:g}, not {fresh.reward[-1]:g}; the price was "
+        f"{recorded.price[0]:g} and then {recorded.price[1]:.2f}"
+    )
+
+
+@CLAIMS.over(
+    Range(
+        "1 to 4 tokens of one return, M = 1, mu_1 = 1/8, 1/2 and 2, eta = 1/4 and 1, 40 rounds",
+        lambda: product(range(1, 5), (0.125, 0.5, 2.0), (0.25, 1.0)),
+    ),
+    "section-6.constant-return",
+    "section 6, ablation, with (4)",
+    "With one constant return in place of the predictor, rule (4) keeps all tokens or none.",
+    paper="substituting a constant return halves the gains",
+    note="Whichever the price; section 5's heap then evicts by the price at which each token was "
+    "written, or, at one price, in the order of ties.",
+)
+def _constant_return(tokens: int, start: float, step: float) -> bool | str:
+    pool = _pool((0.5,) * tokens, (0,) * tokens, rounds=40)
+    run = tokenpd.literal_rounds(pool, 1, tokenpd.Pricing(step, start=start))
+    some = sorted(set(run.wanted.sum(1).tolist()) - {0, tokens})
+    return not some or f"{tokens} tokens: {some[0]} kept"
 
 
 PAGE = 16

@@ -1,0 +1,42 @@
+"""What scorers know of each prompt, computed for all streams at once before the first round."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Int
+
+from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, ToCome, only, shared_out
+from fluidkv.tokenpd.seen import Scorer, Seen
+
+
+def after_prompts(rows: Rows, scorer: Scorer, longest: int) -> Prompts:
+    """A prompt's rows are computed with all of its keys there, whatever else memory holds.
+
+    Args:
+        longest: at least the tokens of the longest prompt.
+    """
+    streams, _, keys = rows.weights.shape
+    position = jnp.arange(keys)[None, :]
+
+    def row_of_each(carried: Any, query: Int[Array, ""]) -> tuple[Any, None]:
+        state, shown, to_come = carried
+        now = query < rows.prompt
+        row = rows.weights[:, query].astype(jnp.float64)
+        there = now[:, None] & (position <= query)
+        weights, _ = shared_out(row, there)
+        to_come = to_come.without(row, now)
+        mean, spread = to_come.moments(rows.length - 1 - query)
+        queries = jnp.broadcast_to(query, rows.prompt.shape)
+        seen = Seen(weights, there, queries, rows.start, rows.prompt, mean, spread)
+        state = only(now, scorer.observe(state, seen), state)
+        return (state, jnp.where(now[:, None], weights, shown), to_come), None
+
+    start = scorer.begin(streams, keys), jnp.zeros((streams, keys), jnp.float64), _all(rows)
+    return Prompts(*lax.scan(row_of_each, start, jnp.arange(longest))[0])
+
+
+def _all(rows: Rows) -> ToCome:
+    inside = jnp.arange(rows.weights.shape[1])[None, :, None] < rows.length[:, None, None]
+    weights = jnp.where(inside, rows.weights, 0).astype(jnp.float64)
+    return ToCome(weights.sum(1), (weights * weights).sum(1))

@@ -1,0 +1,398 @@
+"""One round of a policy over attention weights, in JAX; `literal` says what it means.
+
+write      streams that start compute their prompt; those that run write one token each
+measure    what the row of each would have given to what is no longer there
+observe    scorers see the row, shared out over what was there
+choose     streams that ended free theirs; of the others the policy keeps what it keeps
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
+from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
+from fluidkv.tokenpd.eviction.scorers import Return
+from fluidkv.tokenpd.objective import Objective, worth_of
+from fluidkv.tokenpd.pricing import Budget, Demand
+from fluidkv.tokenpd.seen import Scorer, Seen
+
+
+class Rows(NamedTuple):
+    """Attention weights on the device; see `Attention`."""
+
+    weights: Float[Array, "stream query key"]
+    prompt: Int[Array, " stream"]
+    length: Int[Array, " stream"]
+    start: Int[Array, " stream"]
+
+
+class Numbers(NamedTuple):
+    """What may differ between runs that are computed together."""
+
+    budget: Int[Array, ""]
+    step: Float[Array, ""]
+    start: Float[Array, ""]
+    risk_aversion: Float[Array, ""]
+    penalty: Float[Array, ""]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs that are computed together share: the policy but for its scorer and numbers."""
+
+    scope: Scope
+    choice: Choice
+    sinks: int
+    window: int
+    window_share: Fraction
+    budget: Budget | None
+    demand: Demand | None
+    objective: Objective | None
+    delay: int
+    comes_back: bool
+    record: bool
+
+
+def setting_of(policy: EvictionPolicy, *, delay: int, comes_back: bool, record: bool) -> Setting:
+    """What is compiled for a policy."""
+    priced = policy.pricing
+    return Setting(
+        scope=policy.scope,
+        choice=policy.choice,
+        sinks=policy.sinks,
+        window=policy.window,
+        window_share=policy.window_share,
+        budget=priced and priced.budget,
+        demand=priced and priced.demand,
+        objective=priced and priced.objective,
+        delay=delay,
+        comes_back=comes_back,
+        record=record,
+    )
+
+
+class ToCome(NamedTuple):
+    """Sums over the rows that are still to come, of true weights and of their squares."""
+
+    weights: Float[Array, "stream key"]
+    squares: Float[Array, "stream key"]
+
+    def without(self, row: Float[Array, "stream key"], now: Bool[Array, " stream"]) -> "ToCome":
+        """After a row of some streams."""
+        row = jnp.where(now[:, None], row, 0.0)
+        return ToCome(self.weights - row, self.squares - row * row)
+
+    def moments(
+        self, rows: Int[Array, " stream"]
+    ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
+        """Mean and variance over so many rows; 0 where there is none."""
+        many = jnp.maximum(rows, 1).astype(jnp.float64)[:, None]
+        mean = self.weights / many
+        spread = jnp.maximum(self.squares / many - mean * mean, 0.0)
+        left = (rows > 0)[:, None]
+        return jnp.where(left, mean, 0.0), jnp.where(left, spread, 0.0)
+
+
+class Observed(NamedTuple):
+    """Streams' rows of a round, as observers see them: `delay` rounds later."""
+
+    weights: Float[Array, "stream key"]
+    there: Bool[Array, "stream key"]
+    query: Int[Array, " stream"]
+    ran: Bool[Array, " stream"]
+
+
+class State(NamedTuple):
+    """Between rounds.
+
+    Fields:
+        kept: what is carried over. scorer: its state. shown: the last row that it has seen.
+        late: the rows of the last `delay` rounds, oldest first.
+        imbalance: S of (5). recorded: excess values when written, of a heap.
+    """
+
+    kept: Bool[Array, "stream key"]
+    scorer: Any
+    shown: Float[Array, "stream key"]
+    late: tuple[Observed, ...]
+    to_come: ToCome
+    imbalance: Int[Array, ""]
+    recorded: Float[Array, "stream key"]
+
+
+class Prompts(NamedTuple):
+    """After each stream's prompt: the scorer's state, the last row, what is to come."""
+
+    scorer: Any
+    shown: Float[Array, "stream key"]
+    to_come: ToCome
+
+
+class Outcome(NamedTuple):
+    """Of a round; see `EvictionRun`."""
+
+    kept: Int[Array, ""]
+    wanted: Int[Array, ""]
+    used: Int[Array, ""]
+    recomputed: Int[Array, ""]
+    price: Float[Array, ""]
+    imbalance: Int[Array, ""]
+    mass: Float[Array, " stream"]
+    error: Float[Array, " stream"]
+    masks: Bool[Array, "stream key"] | None
+
+
+class _Turn(NamedTuple):
+    """Who does what in a round."""
+
+    round: Int[Array, ""]
+    starts: Bool[Array, " stream"]
+    runs: Bool[Array, " stream"]
+    goes_on: Bool[Array, " stream"]
+    query: Int[Array, " stream"]
+    written: Bool[Array, "stream key"]
+
+
+def begin(rows: Rows, scorer: Scorer, prompts: Prompts, delay: int) -> State:
+    """Before the first round."""
+    streams, _, keys = rows.weights.shape
+    nothing, zeros = jnp.zeros((streams, keys), bool), jnp.zeros((streams, keys), jnp.float64)
+    nobody = Observed(zeros, nothing, jnp.zeros(streams, jnp.int64), jnp.zeros(streams, bool))
+    return State(
+        nothing,
+        scorer.begin(streams, keys),
+        zeros,
+        (nobody,) * delay,
+        prompts.to_come,
+        jnp.int64(0),
+        zeros,
+    )
+
+
+def one_round(
+    rows: Rows,
+    prompts: Prompts,
+    setting: Setting,
+    scorer: Scorer,
+    numbers: Numbers,
+    state: State,
+    round_: Int[Array, ""],
+) -> tuple[State, Outcome]:
+    """Write, measure, observe, choose."""
+    turn = _turn(rows, round_)
+    row = rows.weights[jnp.arange(len(turn.query)), turn.query].astype(jnp.float64)
+
+    new = turn.written & (
+        turn.starts[:, None] | (jnp.arange(row.shape[1])[None, :] == turn.query[:, None])
+    )
+    there = (state.kept & turn.runs[:, None]) | new
+    kept_row, mass = shared_out(row, there)
+    error = _output_error(row, kept_row)
+
+    now = Observed(kept_row, there & turn.runs[:, None], turn.query, turn.runs)
+    state = _observed(rows, prompts, setting.delay, scorer, state, turn, row, now)
+    seen = _seen(rows, turn, state, there)
+
+    stay, wanted, price, state = _chosen(setting, scorer, numbers, state, turn, seen, new)
+    outcome = Outcome(
+        kept=stay.sum(dtype=jnp.int64),
+        wanted=wanted,
+        used=there.sum(dtype=jnp.int64),
+        recomputed=(stay & ~there).sum(dtype=jnp.int64),
+        price=price,
+        imbalance=state.imbalance,
+        mass=jnp.where(turn.runs, mass, 0.0),
+        error=jnp.where(turn.runs, error, 0.0),
+        masks=stay if setting.record else None,
+    )
+    return state._replace(kept=stay), outcome
+
+
+def _turn(rows: Rows, round_: Int[Array, ""]) -> _Turn:
+    age = round_ - rows.start
+    last = rows.length - rows.prompt
+    query = rows.prompt - 1 + jnp.clip(age, 0, last)
+    active = (age >= 0) & (age <= last)
+    position = jnp.arange(rows.weights.shape[2])[None, :]
+    return _Turn(
+        round_,
+        starts=age == 0,
+        runs=active & (age > 0),
+        goes_on=active & (age < last),
+        query=query,
+        written=active[:, None] & (position <= query[:, None]),
+    )
+
+
+# ------------------------------------------------------------------------------------------ measure
+
+
+def shared_out(
+    row: Float[Array, "stream key"], there: Bool[Array, "stream key"]
+) -> tuple[Float[Array, "stream key"], Float[Array, " stream"]]:
+    """A row over what is there alone, summing to one, and how much of the true row that was.
+
+    Where nothing of it was, which weights that are above 0 never do, each key that is there has the
+    same.
+    """
+    present = jnp.where(there, row, 0.0)
+    mass = present.sum(1)
+    even = there / jnp.maximum(there.sum(1, keepdims=True), 1).astype(jnp.float64)
+    shared = present / jnp.where(mass > 0, mass, 1.0)[:, None]
+    return jnp.where((mass > 0)[:, None], shared, even), mass
+
+
+def _output_error(
+    row: Float[Array, "stream key"], shared: Float[Array, "stream key"]
+) -> Float[Array, " stream"]:
+    """Of the attention output, relative, root of expected squares over random values of keys."""
+    off = shared - row
+    return jnp.sqrt((off * off).sum(1) / jnp.maximum((row * row).sum(1), 1e-300))
+
+
+# ------------------------------------------------------------------------------------------ observe
+
+
+def _observed(
+    rows: Rows,
+    prompts: Prompts,
+    delay: int,
+    scorer: Scorer,
+    state: State,
+    turn: _Turn,
+    row: Float[Array, "stream key"],
+    now: Observed,
+) -> State:
+    """Prompts that were computed in this round are known at once; other rows after the delay."""
+    to_come = state.to_come.without(row, turn.runs)
+    late = (*state.late, now)
+    seen, late = late[0], late[1:]
+    mean, spread = to_come.moments(rows.length - 1 - turn.query)
+    shows = Seen(
+        weights=jnp.where(seen.ran[:, None], seen.weights, 0.0),
+        there=seen.there,
+        query=seen.query,
+        round=jnp.broadcast_to(turn.round - delay, seen.query.shape),
+        prompt=rows.prompt,
+        future=mean,
+        spread=spread,
+    )
+    known = only(seen.ran, scorer.observe(state.scorer, shows), state.scorer)
+    shown = jnp.where(seen.ran[:, None], shows.weights, state.shown)
+    return state._replace(
+        scorer=only(turn.starts, prompts.scorer, known),
+        shown=jnp.where(turn.starts[:, None], prompts.shown, shown),
+        late=late,
+        to_come=to_come,
+    )
+
+
+def only(which: Bool[Array, " stream"], new: Any, old: Any) -> Any:
+    """The new state of some streams, the old one of the others."""
+
+    def one(new: Array, old: Array) -> Array:
+        return jnp.where(which.reshape(-1, *(1,) * (old.ndim - 1)), new, old)
+
+    return jax.tree.map(one, new, old)
+
+
+def _seen(rows: Rows, turn: _Turn, state: State, there: Bool[Array, "stream key"]) -> Seen:
+    """When policies choose: what is there is known at once, and of weights the last row shown."""
+    mean, spread = state.to_come.moments(rows.length - 1 - turn.query)
+    round_ = jnp.broadcast_to(turn.round, turn.query.shape)
+    return Seen(state.shown, there, turn.query, round_, rows.prompt, mean, spread)
+
+
+# ------------------------------------------------------------------------------------------- choose
+
+
+def _chosen(
+    setting: Setting,
+    scorer: Scorer,
+    numbers: Numbers,
+    state: State,
+    turn: _Turn,
+    seen: Seen,
+    new: Bool[Array, "stream key"],
+) -> tuple[Bool[Array, "stream key"], Int[Array, ""], Float[Array, ""], State]:
+    """Who stays, how many were wanted, at what price, and the state with the next one."""
+    may = (turn.written if setting.comes_back else seen.there) & turn.goes_on[:, None]
+    no_price = jnp.float64(jnp.nan)
+    if setting.choice is Choice.ALL:
+        return may, may.sum(dtype=jnp.int64), no_price, state
+    tier = _tier(setting, numbers.budget, turn)
+    if setting.choice is Choice.BEST:
+        order = scorer.score(state.scorer, seen)
+        stay = _within(setting, numbers.budget, turn, tier, order, may)
+        return stay, may.sum(dtype=jnp.int64), no_price, state
+
+    worth = _worth(setting, scorer, numbers, state.scorer, seen)
+    price = price_at(numbers, state.imbalance)
+    if setting.choice is Choice.PRICE:
+        wants = may & ((worth >= price) | (tier > 0))
+        stay = wants
+        if setting.budget is Budget.HARD:
+            stay = _within(setting, numbers.budget, turn, tier, worth, wants)
+    else:
+        recorded = jnp.where(new, worth - price, state.recorded)
+        state = state._replace(recorded=recorded)
+        wants = may
+        stay = _within(setting, numbers.budget, turn, tier, recorded, may)
+    demand = stay if setting.demand is Demand.KEPT else wants
+    used = demand.sum(dtype=jnp.int64) - numbers.budget
+    state = state._replace(imbalance=state.imbalance + used)
+    return stay, wants.sum(dtype=jnp.int64), price, state
+
+
+def _worth(
+    setting: Setting, scorer: Scorer, numbers: Numbers, state: Any, seen: Seen
+) -> Float[Array, "stream key"]:
+    """Under a price: a predictor's R and sigma^2; another scorer's order is R, without risk."""
+    if isinstance(scorer, Return):
+        returns, risk = scorer.predict(state, seen)
+    else:
+        returns = scorer.score(state, seen)
+        risk = jnp.zeros_like(returns)
+    objective = setting.objective or Objective.RULE
+    return worth_of(
+        objective, returns, risk, risk_aversion=numbers.risk_aversion, penalty=numbers.penalty
+    )
+
+
+def price_at(numbers: Numbers, imbalance: Int[Array, ""]) -> Float[Array, ""]:
+    """mu_1 exp(eta S / M); 0 for ever where mu_1 is."""
+    grown = numbers.start * jnp.exp(
+        numbers.step * imbalance.astype(jnp.float64) / numbers.budget.astype(jnp.float64)
+    )
+    return jnp.where(numbers.start == 0, 0.0, grown)
+
+
+def _tier(setting: Setting, budget: Int[Array, ""], turn: _Turn) -> Int[Array, "stream key"]:
+    """2 for sinks, 1 for the window, 0 for the others."""
+    share, streams = setting.window_share, jnp.maximum(turn.goes_on.sum(dtype=jnp.int64), 1)
+    window = setting.window + budget * share.numerator // (share.denominator * streams)
+    position = jnp.arange(turn.written.shape[1])[None, :]
+    recent = position > turn.query[:, None] - window
+    return jnp.where(position < setting.sinks, 2, recent.astype(jnp.int64))
+
+
+def _within(
+    setting: Setting,
+    budget: Int[Array, ""],
+    turn: _Turn,
+    tier: Int[Array, "stream key"],
+    order: Float[Array, "stream key"],
+    among: Bool[Array, "stream key"],
+) -> Bool[Array, "stream key"]:
+    """The best that fit, of all streams together or of each in its share."""
+    words = [number(order), newer(*among.shape)]
+    if setting.sinks or setting.window or setting.window_share:
+        words = [Word(tier.astype(jnp.uint64), 2), *words]
+    if setting.scope is Scope.UNIFORM:
+        return best(words, among, shares(budget, turn.goes_on))
+    return best(words, among, jnp.minimum(budget, among.size).astype(jnp.int32)[None])
