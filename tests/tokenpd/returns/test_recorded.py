@@ -27,7 +27,9 @@ RECORDED = 1e-5  # six digits are written; a network is 32 bits, and sums depend
 
 def test_all_is_on_record():
     names = [*predictors(trained_mlp()), UNSEEN]
-    assert set(errors()) == {Entry(g, n, s) for g in generators() for n in names for s in MEASURED_ON}
+    assert set(errors()) == {
+        Entry(g, n, s) for g in generators() for n in names for s in MEASURED_ON
+    }
     assert set(curves()) == set(KEYS)
     assert all(curve.step[-1] == SETTINGS["steps"] for curve in curves().values())
 

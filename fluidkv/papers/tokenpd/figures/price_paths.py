@@ -29,14 +29,13 @@ SHOWN = {"alternating": 24, "idle_then_busy": ROUNDS}
 def data() -> Data:
     """Of each case and reading "<case>.<reading>.<what>": price (T + 1,), used, regret (T,)."""
     from fluidkv.tokenpd.regret import sequences
-    from fluidkv.tokenpd.regret.certified import exact_rounds
 
     found = {}
     for name in CASES:
         case = getattr(sequences, name)(ROUNDS)
         for reading, (_, budget, demand, *_) in READINGS.items():
             pricing = tokenpd.Pricing(float(STEP), float(case.start), budget, demand)
-            run = exact_rounds(case.pool, 1, pricing)
+            run = tokenpd.exact_rounds(case.pool, 1, pricing)
             key = f"{name}.{reading}"
             found[f"{key}.price"] = np.array([float(price) for price in run.price])
             found[f"{key}.used"] = run.used
@@ -79,8 +78,8 @@ def caption(data: Data) -> str:
     return (
         f"Room for one token, mu_1 = 1, eta = 1/8 = 1 / sqrt(T), {ROUNDS} rounds; no decision is "
         "left to rounding. Left, the first of them: two tokens raise the price above 1/2, "
-        f"so that the next round keeps nothing and it falls back; the first two readings have the same "
-        "prices. Regret in the end is {ends}: "
+        "so that the next round keeps nothing and it falls back; the first two readings have the "
+        f"same prices. Regret in the end is {ends}: "
         "rounds that may use 2 M gain what others lose, and the price that sees what was kept "
         "falls until it does nothing. Right: the price falls to "
         f"{lowest:.2g} and has no time to rise; {over} rounds use 2 M, and the netted sum is 0."

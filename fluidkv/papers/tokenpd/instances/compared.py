@@ -13,7 +13,6 @@ compute some of them again. The table is written anew by
 """
 
 import csv
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
