@@ -10,14 +10,25 @@ with 1,000 seeds up to T = 10^5 and 100 at 10^6, in 50 blocks of as many seeds e
 intervals are drawn. Adversarial rounds that are not drawn are the same for every seed: one is run.
 """
 
-from collections.abc import Callable
+import csv
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from importlib.resources import files
 from math import sqrt
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float
 
 from fluidkv.tokenpd.knapsack.sequences.adversarial import Alternating, Growing, Overload, Turning
 from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
 from fluidkv.tokenpd.knapsack.sequences.random import Drifting, Stochastic
+from fluidkv.tokenpd.knapsack.sequences.sums import PriceSums, price_sums
+from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
+from fluidkv.tokenpd.regret.exponents import Exponent, fit_exponent
+from fluidkv.tokenpd.regret.hindsight import fixed_price_between
 
 _FILE = files("fluidkv.papers.tokenpd.instances") / "rates.csv"
 
