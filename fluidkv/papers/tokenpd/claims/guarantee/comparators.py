@@ -5,6 +5,7 @@ from itertools import product
 from math import isqrt
 from typing import Any
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -30,12 +31,10 @@ _PLACE = "section 3, definition of regret"
 
 def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
-    from fluidkv.tokenpd.regret.comparators import round_optimum
-    from fluidkv.tokenpd.regret.schedules import best_fixed_set
     from fluidkv.tokenpd.regret.sequences import pool_of
 
     pool = pool_of(rounds)
-    return best_fixed_set(pool, 1).reward, sum(round_optimum(pool, 1))
+    return tokenpd.best_fixed_set(pool, 1).reward, sum(tokenpd.round_optimum(pool, 1))
 
 
 _TOKENS = Range(
@@ -110,12 +109,11 @@ def _utility_2(market: Market, values: Values) -> bool:
 
 def _lost(horizon: int, step: Fraction) -> Any:
     """Two tokens worth 1/2 a round, and none in the second half; against T M in all."""
-    from fluidkv.tokenpd.regret.comparators import purse_optimum, round_optimum
-    from fluidkv.tokenpd.regret.sequences import run_case, two_futures
+    from fluidkv.tokenpd.regret.sequences import two_futures
 
     case = two_futures(horizon, rich=False)
-    regret = run_case(case, step, Budget.NETTED).regret
-    return purse_optimum(case.pool, 1) - sum(round_optimum(case.pool, 1)) + regret
+    regret = tokenpd.run_case(case, step, Budget.NETTED).regret
+    return tokenpd.purse_optimum(case.pool, 1) - sum(tokenpd.round_optimum(case.pool, 1)) + regret
 
 
 @CLAIMS.over(
