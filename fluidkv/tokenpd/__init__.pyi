@@ -27,6 +27,7 @@ from .attention.stored.writer import write_attention as write_attention
 from .attention.summary import AttentionSummary as AttentionSummary
 from .attention.summary import describe as describe
 from .attention.weights import Attention as Attention
+from .cost import token_bytes as token_bytes
 from .eviction.named import policies as policies
 from .eviction.named import policy as policy
 from .eviction.policy import Choice as Choice
@@ -55,6 +56,7 @@ from .knapsack.sequences.adversarial import Overload as Overload
 from .knapsack.sequences.adversarial import Turning as Turning
 from .knapsack.sequences.random import Drifting as Drifting
 from .knapsack.sequences.random import Stochastic as Stochastic
+from .knapsack.sequences.stored import drawn_pool as drawn_pool
 from .knapsack.sequences.sums import PriceSums as PriceSums
 from .knapsack.sequences.sums import price_sums as price_sums
 from .objective import Objective as Objective

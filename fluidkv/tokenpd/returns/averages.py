@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import real
@@ -28,17 +28,17 @@ class LastSeen:
 
 
 class Average(NamedTuple):
-    """Of each key: mean and variance so far; whether it was ever there."""
+    """Of each key: mean and variance so far; after n rows, 1 - (1 - rate)^n, what these count."""
 
     mean: Float[Array, "stream key"]
     spread: Float[Array, "stream key"]
-    known: Bool[Array, "stream key"]
+    counted: Float[Array, "stream key"]
 
 
 @dataclass(frozen=True)
 class ExponentialAverage:
-    """The last row counts `rate`, the one before rate (1 - rate), and so on; the first seen counts
-    what is left. The variance is that of the rows so weighted.
+    """The last row counts 1, the one before 1 - rate, the one before that (1 - rate)^2, and so on,
+    over the sum of these. The variance is that of the rows so weighted.
 
     Args:
         rate: above 0, at most 1; 1 is `LastSeen`.
@@ -56,18 +56,19 @@ class ExponentialAverage:
     def begin(self, streams: int, keys: int) -> Average:
         """See `Predictor`."""
         zero = jnp.zeros((streams, keys))
-        return Average(zero, zero, jnp.zeros((streams, keys), bool))
+        return Average(zero, zero, zero)
 
     def observe(self, state: Average, seen: Seen) -> Average:
         """See `Predictor`."""
-        part = jnp.where(state.known, self.rate, 1.0)
+        counted = (1 - self.rate) * state.counted + self.rate
+        part = self.rate / counted
         off = seen.weights - state.mean
         mean = (1 - part) * state.mean + part * seen.weights
         spread = (1 - part) * (state.spread + part * off**2)
         return Average(
             jnp.where(seen.there, mean, state.mean),
             jnp.where(seen.there, spread, state.spread),
-            state.known | seen.there,
+            jnp.where(seen.there, counted, state.counted),
         )
 
     def predict(self, state: Average, seen: Seen) -> Told:

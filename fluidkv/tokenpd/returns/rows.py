@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Int
 
+from fluidkv.tokenpd.attention.oracle import future_returns
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns.known import Told
 from fluidkv.tokenpd.seen import Predictor, Seen
@@ -17,7 +18,7 @@ def all_rows(attention: Attention) -> Seen:
     """Row q of every stream together, for each q: `Seen` with a leading axis, nothing evicted."""
     keys = attention.weights.shape[1]
     query, prompt = np.arange(keys)[:, None], attention.prompt[None]
-    future, spread = (_by_row(part) for part in to_come(attention))
+    future, spread = (_by_row(part) for part in future_returns(attention))
     inside = (query < attention.length[None])[..., None]
     return Seen(
         weights=jnp.asarray(np.where(inside, _by_row(attention.weights), 0.0)),
@@ -36,24 +37,6 @@ def _by_row(array: np.ndarray) -> np.ndarray:
 
 def _whole(array: np.ndarray) -> Int[Array, "query stream"]:
     return jnp.asarray(array, jnp.int32)
-
-
-def to_come(attention: Attention) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and variance of what each key will have in the rows after each: (stream, query, key)."""
-    keys = attention.weights.shape[1]
-    query = np.arange(keys)
-    inside = query[None, :, None] < attention.length[:, None, None]
-    given = np.where(inside, attention.weights, 0.0).astype(float)
-
-    def after(array: np.ndarray) -> np.ndarray:
-        total = np.cumsum(array[:, ::-1], axis=1)[:, ::-1]
-        return np.concatenate([total[:, 1:], np.zeros_like(total[:, :1])], axis=1)
-
-    rows = np.maximum(attention.length[:, None, None] - 1 - query[None, :, None], 0)
-    safe = np.maximum(rows, 1)
-    causal = np.tri(keys, dtype=bool)[None] & (rows > 0)
-    mean = np.where(causal, after(given) / safe, 0)
-    return mean, np.where(causal, np.maximum(after(given**2) / safe - mean**2, 0), 0)
 
 
 def judged(attention: Attention, seen: Seen) -> Bool[Array, "query stream key"]:
