@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -136,7 +137,7 @@ def drawn(sequence: Sequence, rounds: int, seeds: int = 1) -> np.ndarray:
     """(round, token, seed)."""
     with in_float64():
         keys = run_keys(0, np.arange(seeds))
-        return np.asarray(sequence.draw(keys, jnp.arange(rounds), jnp.int64(rounds)))
+        return np.asarray(jax.jit(sequence.draw)(keys, jnp.arange(rounds), jnp.int64(rounds)))
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
@@ -199,7 +200,7 @@ def test_the_network_sorts(tokens: int) -> None:
     random = np.random.default_rng(tokens)
     values = np.where(random.random((5, tokens, 7)) < 0.2, -np.inf, random.random((5, tokens, 7)))
     with in_float64():
-        found = np.asarray(descending(jnp.asarray(values)))
+        found = np.asarray(jax.jit(descending)(jnp.asarray(values)))
     assert (found[:, :tokens] == -np.sort(-values, axis=1)).all()
     assert (found[:, tokens:] == -np.inf).all()
 
