@@ -130,8 +130,8 @@ def _named(numbers: _Numbers, sums: _Sums) -> dict[str, Any]:
         "price": _price(numbers, sums.imbalance),
         "fixed_netted": netted[2:],
         "fixed_hard": hard[2:],
-        "fixed_used": numbers.cost * wanted[2:].astype(jnp.int64),
-        "fixed_used_hard": numbers.cost * stayed[2:].astype(jnp.int64),
+        "fixed_used": numbers.cost[None] * wanted[2:].astype(jnp.int64),
+        "fixed_used_hard": numbers.cost[None] * stayed[2:].astype(jnp.int64),
     }
 
 
