@@ -15,13 +15,20 @@ from fluidkv.papers.figures import figures
 from fluidkv.papers.ledger import ledger
 from fluidkv.papers.routing import contents as routing
 from fluidkv.papers.tables import tables
+from fluidkv.papers.tokenpd import contents as tokenpd
 from fluidkv.papers.wait import contents as wait
 from fluidkv.verdict import Verdict
 
 Item = tuple[str, str]
 """Kind and number, ("figure", "4") or ("lemma", "A.1")."""
 
-_PAPERS = {"Congestion": congestion, "WAIT": wait, "Routing": routing, "CacheOPT": cacheopt}
+_PAPERS = {
+    "Congestion": congestion,
+    "WAIT": wait,
+    "Routing": routing,
+    "CacheOPT": cacheopt,
+    "Token-PD": tokenpd,
+}
 _JOINT = r"(?:(?: \([a-d1-4]\))?(?:,? and |, | to |-to-|-and-|-))"
 
 
@@ -38,6 +45,8 @@ _PLACES = (
     _listed("equation", r"\(?\d+\)?"),
 )
 _SECTION = re.compile(r"\bsections? (\d+(?:\.\d+)*(?:(?:, | and )\d+(?:\.\d+)*)*)")
+_APPENDIX = re.compile(r"\bAppendix ([A-Z])\b(?:, \((\d)\))?")
+"""An appendix, and an equation that is numbered within it."""
 _BARE = re.compile(r"\((\d\d)\)")
 """An equation without the word; parts of a theorem have one digit."""
 _BESIDE = re.compile(r",? with .*| beside .*")
@@ -80,7 +89,8 @@ def items_of(claim: Claim) -> set[Item]:
     paper, name = claim.id.split(".", 1)
     front = re.sub(r"\ba-(\d)", r"A.\1", name.split(".")[0])
     source = _BESIDE.sub("", claim.source.removeprefix(f"{paper}, "))
-    return items(front) | items(source) | _sections(claim.source.partition(", ")[0], source)
+    name = claim.source.partition(", ")[0]
+    return items(front) | items(source) | _sections(name, source) | _appendices(name, source)
 
 
 def _sections(paper: str, source: str) -> set[Item]:
@@ -89,6 +99,15 @@ def _sections(paper: str, source: str) -> set[Item]:
         return set()
     named = (re.findall(r"\d+(?:\.\d+)*", match) for match in _SECTION.findall(source))
     return {("section", number) for numbers in named for number in numbers}
+
+
+def _appendices(paper: str, source: str) -> set[Item]:
+    """The appendices that a source names, and their equations, of a paper that lists them."""
+    if paper not in _PAPERS or "appendix" not in _PAPERS[paper].CONTENTS:
+        return set()
+    named = _APPENDIX.findall(source)
+    equations = {("equation", f"{letter}.{number}") for letter, number in named if number}
+    return {("appendix", letter) for letter, _ in named} | equations
 
 
 def _section(

@@ -26,3 +26,19 @@ def in_float64() -> Iterator[None]:
         jax.debug_infs(False),
     ):
         yield
+
+
+@contextmanager
+def in_float32() -> Iterator[None]:
+    """float32, for the training of networks; the rest as `in_float64`.
+
+    Optax counts its steps in integers and mixes them with floats, which a user may have forbidden.
+    """
+    with (
+        jax.enable_x64(False),
+        jax.threefry_partitionable(True),
+        jax.debug_nans(False),
+        jax.debug_infs(False),
+        jax.numpy_dtype_promotion("standard"),
+    ):
+        yield

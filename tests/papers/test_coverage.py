@@ -1,5 +1,6 @@
 """The page of what each paper has: up to date, and of items that there are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from fluidkv.papers.congestion import contents as congestion
 from fluidkv.papers.coverage import items, items_of, page
 from fluidkv.papers.ledger import ledger
 from fluidkv.papers.routing import contents as routing
+from fluidkv.papers.tokenpd import contents as tokenpd
 from fluidkv.papers.wait import contents as wait
 
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
@@ -21,7 +23,13 @@ def test_page_is_the_generated_one() -> None:
 
 
 def test_claims_speak_of_items_that_their_paper_has() -> None:
-    papers = {"congestion": congestion, "wait": wait, "routing": routing, "cacheopt": cacheopt}
+    papers = {
+        "congestion": congestion,
+        "wait": wait,
+        "routing": routing,
+        "cacheopt": cacheopt,
+        "tokenpd": tokenpd,
+    }
     contents = {name: paper.CONTENTS for name, paper in papers.items()}
     for claim in ledger():
         paper = claim.id.partition(".")[0]
@@ -48,3 +56,12 @@ def test_claims_speak_of_items_that_their_paper_has() -> None:
 )
 def test_items_are_read_off_the_places_that_claims_name(text: str, found: list) -> None:
     assert items(text) == set(found)
+
+
+def test_appendices_and_their_equations_are_items_of_a_paper_that_lists_them() -> None:
+    claim = next(c for c in ledger() if c.id.startswith("tokenpd."))
+    place = replace(
+        claim, id="tokenpd.a.b", source="Token-PD, Appendix A, (2), with section 4, (4)"
+    )
+    assert items_of(place) == {("appendix", "A"), ("equation", "A.2")}
+    assert items_of(replace(place, source="Routing, Appendix A, (2)")) == set()

@@ -2,5 +2,31 @@
 
 from types import ModuleType
 
-MODULES: tuple[ModuleType, ...] = ()
+from fluidkv.papers.tokenpd.claims import (
+    appendix_a,
+    cost,
+    guarantee,
+    heap,
+    memory,
+    objectives,
+    predictor,
+    printed,
+    returns,
+    served,
+    words,
+)
+
+MODULES: tuple[ModuleType, ...] = (
+    cost,
+    memory,
+    returns,
+    objectives,
+    *guarantee.MODULES,
+    predictor,
+    heap,
+    words,
+    printed,
+    served,
+    *appendix_a.MODULES,
+)
 """In the order of the paper; each has its `CLAIMS`."""

@@ -1,0 +1,195 @@
+"""The answer of `fluidkv price`, as a person reads it."""
+
+import numpy as np
+
+from fluidkv.answers.price.pick import Brings
+from fluidkv.answers.price.result import Kept, PriceAnswer
+from fluidkv.answers.price.spread import Difference, fewest
+from fluidkv.cli.page.numbers import counted, listed, short
+from fluidkv.cli.page.page import Page, Row
+from fluidkv.cli.prompted import parameters_said
+from fluidkv.tokenpd.objective import Objective
+
+_COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
+
+
+def say_price(page: Page, answer: PriceAnswer) -> None:
+    """What was brought, what each policy keeps, what the price did, and what follows."""
+    each = "" if answer.runs == 1 else f" in each of {answer.runs} runs"
+    page.title(f"{answer.name}: {counted(answer.requests, 'request')}{each}")
+    page.rows([*_brought(answer), *_rules(answer)])
+    page.heading("What is kept, in percent of attention mass; memory in tokens")
+    page.table(["policy", *_COLUMNS], [_cells(answer, each) for each in answer.kept])
+    priced = [each for each in answer.kept if each.price is not None]
+    if priced:
+        page.heading("What the price did; what rounds used above the budget, in tokens")
+        header = ["policy", "first", "last", "least", "most", "netted", "positive", "largest"]
+        page.table(header, [_priced(answer, each) for each in priced])
+    if answer.pick.brings:
+        page.heading("What pooling and pricing bring, in points of mass; all else alike")
+        header = ["with", "without", "brings", "points", "from", "to", ""]
+        page.table(header, [_change(answer, each) for each in answer.pick.brings])
+    page.line()
+    page.rows([_columns(answer), *_words(answer)])
+
+
+def _brought(answer: PriceAnswer) -> list[Row]:
+    rows: list[Row] = [("read", answer.read)] if answer.read else []
+    rows.append(("attention", " ".join(answer.summary.sentences())))
+    if answer.parameters:
+        rows.append(("generated", parameters_said(answer.parameters)))
+    heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""
+    first = "" if answer.runs == 1 else " of the first run"
+    rows.append(("rounds", f"{answer.rounds:,}{first}{heads}; {answer.rows:,} rows after prompts"))
+    share = f"{100 * answer.budget / answer.demand:.3g}%"
+    held = f"{answer.budget:,} tokens for all that run at once, who hold up to {answer.demand:,}"
+    return [*rows, ("budget", f"{held} ({share}){_gigabytes(answer)}")]
+
+
+def _gigabytes(answer: PriceAnswer) -> str:
+    if answer.kv_bytes is None:
+        return ""
+    return f"; {short(answer.budget * answer.kv_bytes / 1e9, 3)} of " + (
+        f"{short(answer.demand * answer.kv_bytes / 1e9, 3)} GB"
+    )
+
+
+def _rules(answer: PriceAnswer) -> list[Row]:
+    pricing = answer.pricing
+    parts = [f"eta {short(pricing.step, 3)}", f"from {short(pricing.start, 3)}"]
+    if pricing.objective is not Objective.RULE:
+        parts.append(f"worth as {pricing.objective.value} says")
+    if pricing.risk_aversion:
+        parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
+    if pricing.penalty:
+        parts.append(f"delta {short(pricing.penalty, 3)}")
+    return [("returns", f"predicted by {answer.predictor}"), ("price", ", ".join(parts))]
+
+
+def _cells(answer: PriceAnswer, each: Kept) -> list[str]:
+    rows = answer.rows / answer.runs
+    held = "-" if each.regret_held is None else _percent(each.regret_held.mean() / rows)
+    return [
+        _named(each),
+        *map(_percent, (each.mean, each.low, each.worst, each.output_error)),
+        short(round(each.average, 1)),
+        f"{each.peak:,}",
+        short(round(float(each.recomputed.mean()), 1)),
+        _percent(each.regret.mean() / rows),
+        held,
+    ]
+
+
+def _named(each: Kept) -> str:
+    return each.name + ("*" if each.foresees else "") + ("" if each.fits else "+")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share + 0.0:.1f}"
+
+
+def _priced(answer: PriceAnswer, each: Kept) -> list[str]:
+    assert each.price is not None  # the caller looked
+    price = each.price
+    ends = (price[0], price[-1], price.min(), price.max())
+    over = (round(each.netted, 1), round(each.positive, 1), each.largest)
+    return [_named(each), *(short(float(p), 3) for p in ends), *map(short, over)]
+
+
+def _columns(answer: PriceAnswer) -> Row:
+    said = (
+        "kept: mass on the tokens that are there, mean over requests; p5, worst: of the requests; "
+        "error: of the attention output on random values; used, peak: tokens in a round; back: "
+        "tokens brought back after they were evicted; regret: mass below the best set of each "
+        "round; held: below the best schedule that brings nothing back"
+    )
+    marks = []
+    if any(each.foresees for each in answer.kept):
+        marks.append("*: is told weights to come")
+    if not all(each.fits for each in answer.kept):
+        marks.append("+: uses more than the budget in some rounds")
+    return "columns", "; ".join([said, *marks])
+
+
+def _words(answer: PriceAnswer) -> list[Row]:
+    rows: list[Row] = [("best", _best(answer))]
+    rows += _pooling(answer)
+    over = [each for each in answer.kept if not each.fits]
+    if over:
+        said = [f"{each.name} {_above(answer, each)}" for each in over]
+        rows.append(("over budget", "; ".join(said)))
+    if answer.unheld:
+        rows.append(("not held", f"no regret against what brings nothing back: {answer.unheld}"))
+    rows.append(("spread", _spread(answer)))
+    return rows
+
+
+def _above(answer: PriceAnswer, each: Kept) -> str:
+    shares = [float((used > answer.budget).mean()) for used in each.used]
+    return f"in {100 * np.mean(shares):.0f}% of rounds, up to {each.largest:,} tokens above"
+
+
+def _best(answer: PriceAnswer) -> str:
+    pick = answer.pick
+    if pick.name is None:
+        return "none to name: who stays within the budget is told weights to come, or nobody does"
+    best = answer.of(pick.name)
+    assert best is not None
+    said = f"{pick.name} keeps most within the budget, {_percent(best.mean)}%"
+    told = [name for name in pick.behind if name not in pick.close]
+    if pick.close:
+        said += f"; not told from {listed(pick.close)}"
+    if told:
+        nearest = min(told, key=lambda name: pick.behind[name].mean)
+        said += f"; {_signed(pick.behind[nearest].mean)} points more than {nearest}"
+    return said
+
+
+def _change(answer: PriceAnswer, brings: Brings) -> list[str]:
+    found, with_it = brings.mass, answer.of(brings.with_it)
+    name = brings.with_it if with_it is None else _named(with_it)
+    ends = [_signed(found.low), _signed(found.high)] if found.known else ["-", "-"]
+    return [name, brings.without, brings.what, _signed(found.mean), *ends, _word(found)]
+
+
+def _word(found: Difference) -> str:
+    if not found.known:
+        return "no spread"
+    if not found.told:
+        return "none"
+    return "more" if found.mean > 0 else "less"
+
+
+def _pooling(answer: PriceAnswer) -> list[Row]:
+    """What the two bring where tokens are ordered by the same returns as the price weighs."""
+    rows: list[Row] = []
+    for what, name in (("pooling", "return-pooled"), ("pricing", "token-pd-hard")):
+        each = next((one for one in answer.pick.brings if one.with_it == name), None)
+        if each is None:
+            continue
+        found, behind = each.mass, f"({each.with_it} against {each.without})"
+        if not found.known:
+            said = f"{_signed(found.mean)} points, with no spread to hold it against {behind}"
+        elif found.told:
+            said = f"{_signed(found.mean)} points of mass {behind}"
+        else:
+            said = f"none that can be told {behind}"
+        rows.append((what, said))
+    return rows
+
+
+def _signed(share: float) -> str:
+    return f"{round(100 * share, 2) + 0.0:+.2f}"
+
+
+def _spread(answer: PriceAnswer) -> str:
+    if answer.runs > 1:
+        return f"intervals of 95 % for the mean over all seeds, from {answer.runs}; all sampled"
+    if answer.requests < fewest():
+        return (
+            f"{counted(answer.requests, 'request')} of one run: too few to tell policies apart "
+            f"(from {fewest()} on, or several seeds)"
+        )
+    return (
+        "intervals of 95 % over these requests, drawn again (bootstrap); other requests may differ"
+    )

@@ -1,0 +1,105 @@
+"""Token-PD, Appendix A: the Lagrangian of a round, and whether (2) is the rule of section 4."""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.rounds import HALF, ONE, Market, Values, sequences
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+_QUARTERS = tuple(Fraction(n, 4) for n in range(5))
+
+
+@CLAIMS.claim(
+    "appendix-a.lagrangian",
+    "Appendix A, primal programme",
+    "L is linear in x, but for mu M, and concave in mu.",
+    kind="lemma",
+    checked="second derivatives of two tokens, in symbols",
+)
+def _lagrangian() -> Outcome:
+    import sympy
+
+    a, b, c, memory, price, x, y = sympy.symbols("a b c M mu x y", real=True)
+    lagrangian = a * x + b * y + price * (memory - c * (x + y))
+    in_x = [sympy.diff(lagrangian, u, v) for u in (x, y) for v in (x, y)]
+    in_price = sympy.diff(lagrangian, price, 2)
+    return holds_for(
+        None if not any(in_x) and in_price.is_nonpositive else f"{in_x}, {in_price}",
+        ours="affine in each of the two, so convex in mu as well, which a minimum over mu needs",
+        paper="linear in x and concave in mu",
+    )
+
+
+def lagrangian(market: Market, worth: Values, kept: Values, price: Fraction) -> Fraction:
+    """<a, x> + mu (M - <c, x>)."""
+    earned = sum((a * x for a, x in zip(worth, kept, strict=True)), Fraction())
+    return earned + price * (market.memory - market.cost * sum(kept))
+
+
+def _rounds() -> Iterator[tuple[Market, Values]]:
+    for (worth,) in sequences((-HALF, HALF, ONE), tokens=2, rounds=1):
+        for memory, cost in ((1, 1), (2, 1), (1, 2)):
+            for price in _QUARTERS:
+                yield Market(memory, cost, price), worth
+
+
+@CLAIMS.over(
+    Range(
+        "up to two tokens worth -1/2, 1/2 or 1, prices 0 ... 1, (M, c) = (1, 1), (2, 1), (1, 2), "
+        "against all x in quarters",
+        _rounds,
+    ),
+    "appendix-a.greedy-maximiser",
+    "Appendix A, (2)",
+    "(2) maximises L for its price over x in [0, 1]^n.",
+    paper="the greedy maximiser of L for fixed mu",
+    kind="lemma",
+)
+def _greedy(market: Market, worth: Values) -> bool:
+    kept = tuple(Fraction(a - market.start * market.cost >= 0) for a in worth)
+    found = lagrangian(market, worth, kept, market.start)
+    others = product(_QUARTERS, repeat=len(worth))
+    return all(lagrangian(market, worth, x, market.start) <= found for x in others)
+
+
+_TOKENS = Range(
+    "one token, R = 0 ... 1, risk and lambda 0, delta = 0 ... 1, mu c = 0 ... 1, in quarters",
+    lambda: product(_QUARTERS, repeat=3),
+    name=lambda penalty, value, price: f"R = {value}, delta = {penalty}, mu c = {price}",
+)
+
+
+@CLAIMS.over(
+    _TOKENS,
+    "appendix-a.algorithm-1.same-rule",
+    "Appendix A, (2), with section 4, (4)",
+    "(2) of Appendix A keeps what (4) of section 4 keeps.",
+    expected=Verdict.FAILS,
+    ours="a = R - lambda sigma^2 - delta, and delta is not in (4)",
+    paper="Algorithm 1 in Sec. 4 is precisely (2)-(5)",
+    note="There is no Algorithm 1 either. Holds where delta = 0, and else the proof is of another "
+    "rule: a penalty for evicting is taken off the worth of what is kept.",
+    kind="lemma",
+)
+def _same_rule(penalty: Fraction, value: Fraction, price: Fraction) -> bool:
+    return (value - penalty - price >= 0) is (value - price >= 0)
+
+
+@CLAIMS.over(
+    _TOKENS.where("delta = 0", lambda penalty, value, price: penalty == 0),
+    "appendix-a.algorithm-1.same-rule.no-penalty",
+    "Appendix A, (2), with section 4, (4)",
+    "With delta = 0 it does.",
+    origin=Origin.READING,
+    paper="Algorithm 1 in Sec. 4 is precisely (2)-(5)",
+    kind="lemma",
+)
+def _no_penalty(penalty: Fraction, value: Fraction, price: Fraction) -> bool:
+    return (value - penalty - price >= 0) is (value - price >= 0)

@@ -1,0 +1,95 @@
+"""Token-PD, Appendix A: integral rounding of a rule that is integral."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.rounds import (
+    HALF,
+    ONE,
+    Market,
+    Values,
+    played,
+    sequences,
+    shown,
+)
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+_PLACE = "Appendix A, integral rounding"
+
+
+def _rounds() -> Iterator[tuple[Market, Values]]:
+    for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
+        for memory, cost in ((1, 1), (2, 1), (3, 2)):
+            for n in range(1, 9):
+                yield Market(memory, cost, Fraction(n, 8)), values
+
+
+_ROUND = Range(
+    "a round of up to three tokens worth 1/4, 1/2 or 1, prices 1/8 ... 1, (M, c) = (1, 1), (2, 1), "
+    "(3, 2)",
+    _rounds,
+    name=lambda market, values: f"one round of {shown([values])} at {market}",
+)
+
+
+def rounded(market: Market, values: Values) -> Values:
+    """What the rule of the last paragraph keeps."""
+    return tuple(a for a in sorted(values, reverse=True) if a - market.start * market.cost > 0)
+
+
+def _tie(market: Market, values: Values) -> bool:
+    return any(a == market.start * market.cost for a in values)
+
+
+@CLAIMS.over(
+    _ROUND,
+    "appendix-a.rounding.same",
+    _PLACE,
+    "The rounding rule, a > mu c, keeps what (2), a >= mu c, keeps.",
+    expected=Verdict.FAILS,
+    ours="not a token that is worth its price",
+    paper="this is exactly the integral solution already produced by Token-PD",
+    note="Holds without ties (appendix-a.rounding.no-ties).",
+    kind="lemma",
+)
+def _same(market: Market, values: Values) -> bool:
+    (turn,) = played(market, [values])
+    return sorted(rounded(market, values)) == sorted(turn.kept)
+
+
+@CLAIMS.over(
+    _ROUND,
+    "appendix-a.rounding.increases",
+    _PLACE,
+    "The rounding increases neither the regret of a round nor what it leaves free of M.",
+    expected=Verdict.FAILS,
+    ours="a token worth its price is discarded: a more of regret, and c more of slack",
+    paper="cannot increase either the regret or the budget slack",
+    note="By ties alone, each of which costs mu c; (2) is integral and needs no rounding.",
+    kind="lemma",
+)
+def _increases(market: Market, values: Values) -> bool:
+    (turn,), after = played(market, [values]), rounded(market, values)
+    kept, most = turn.kept, turn.optimum
+    return most - sum(after) <= most - sum(kept) and len(after) >= len(kept)
+
+
+@CLAIMS.over(
+    replace(_ROUND, cases=lambda: (case for case in _rounds() if not _tie(*case)),
+            words=f"{_ROUND.words}, none worth its price"),
+    "appendix-a.rounding.no-ties",
+    _PLACE,
+    "Without ties the rounding rule keeps what (2) keeps.",
+    origin=Origin.READING,
+    paper="this is exactly the integral solution already produced by Token-PD",
+    kind="lemma",
+)  # fmt: skip
+def _no_ties(market: Market, values: Values) -> bool:
+    (turn,) = played(market, [values])
+    return sorted(rounded(market, values)) == sorted(turn.kept)

@@ -1,0 +1,161 @@
+"""Token-PD, (1): what a token costs, beside section 1's number and the models that there are."""
+
+from itertools import combinations, product
+
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.models import MODELS, Model
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.tokenpd import token_bytes
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements(origin=Origin.READING)
+
+_NAMED = Range("six published models", lambda: MODELS)
+_SHAPES = Range(
+    "layers, heads and head sizes of 1 to 8, each head with keys and values of its own",
+    lambda: product(range(1, 9), repeat=3),
+)
+
+
+def _values(layers: int, kv_heads: int, head_size: int) -> int:
+    return token_bytes(layers, kv_heads, head_size, bytes_per_value=1)
+
+
+@CLAIMS.over(
+    _NAMED,
+    "equation-1.all-layers",
+    "(1), section 3",
+    "With d the hidden size, 2 d h is the number of values in a token's keys and values.",
+    ours="they are 2 d a layer, or less where heads share keys and values",
+    paper="c = 2 d h, hidden size d and h attention heads",
+    note="The number of layers is not in (1), and heads divide the hidden size: they do not "
+    "multiply it.",
+    expected=Verdict.FAILS,
+)
+def _all_layers(model: Model) -> bool | str:
+    return model.printed == model.values or (
+        f"{model.name}: 2 d h = {model.printed:,}, its {model.layers} layers have {model.values:,}"
+    )
+
+
+@CLAIMS.over(
+    _NAMED.where("those with as many layers as heads, and no shared keys",
+                 lambda m: m.layers == m.heads == m.kv_heads),
+    "equation-1.as-many-layers-as-heads",
+    "(1), section 3",
+    "It is for Llama 7B and 13B, which have as many layers as heads.",
+    ours=lambda seen: f"{len(seen)} models, 32 and 40 of each",
+    paper="c = 2 d h",
+)  # fmt: skip
+def _coincide(model: Model) -> bool:
+    return model.printed == model.values
+
+
+@CLAIMS.over(
+    _SHAPES,
+    "equation-1.when",
+    "(1), section 3",
+    "Where each head has keys and values of its own, 2 d h is the number of all layers' values "
+    "exactly for as many layers as heads.",
+    paper="c = 2 d h",
+    note="Proof. d = h d_head, so all layers have 2 L h d_head = 2 L d values.",
+)
+def _when(layers: int, heads: int, head_size: int) -> bool | str:
+    equal = 2 * heads * head_size * heads == _values(layers, heads, head_size)
+    return equal == (layers == heads) or f"L = {layers}, h = {heads}, d_head = {head_size}"
+
+
+@CLAIMS.over(
+    _SHAPES,
+    "equation-1.one-layer",
+    "(1), section 3",
+    "With d the size of a head, 2 d h is the number of values in one layer.",
+    paper="c = 2 d h",
+    note="Then section 1's 2 d has d the hidden size: a layer's too. (1) calls d the hidden size.",
+)
+def _one_layer(layers: int, heads: int, head_size: int) -> bool | str:
+    a_layer = _values(layers, heads, head_size) // layers
+    return a_layer == 2 * head_size * heads or f"{heads} heads of {head_size}: {a_layer}"
+
+
+@CLAIMS.over(
+    _SHAPES,
+    "section-1.two-d",
+    "section 1, with (1)",
+    "With one d, the cost of section 1 is that of (1).",
+    ours="2 d and 2 d h are the same for a single head alone",
+    paper="2 d floating-point numbers; c = 2 d h (FP16 values)",
+    note="They agree if d is the hidden size here and the size of a head there "
+    "(equation-1.one-layer).",
+    expected=Verdict.FAILS,
+)
+def _two_d(layers: int, heads: int, head_size: int) -> bool | str:
+    d = heads * head_size
+    return 2 * d == 2 * d * heads or f"d = {d}, h = {heads}: {2 * d} and {2 * d * heads}"
+
+
+_PAGES = Range(
+    "all sets of at most 4 of 8 tokens of a request, in pages of 1, 2 and 4",
+    lambda: (
+        (page, kept)
+        for page in (1, 2, 4)
+        for size in range(1, 5)
+        for kept in combinations(range(8), size)
+    ),
+)  # fmt: skip
+
+
+def _pages_held(page: int, kept: tuple[int, ...]) -> int:
+    """A page is free when none of its tokens is kept."""
+    return len({token // page for token in kept})
+
+
+@CLAIMS.over(
+    _PAGES,
+    "equation-1.beside-others",
+    "(1), section 3, with section 2",
+    "In a paged cache, n kept tokens of a request hold the pages that n tokens need.",
+    ours="a page is free only when all its tokens are gone",
+    paper="occupying a fixed cost [...] independent of the surrounding batch",
+    note="So what an eviction frees depends on its neighbours. It does hold with pages of one "
+    "token, or if kept tokens are moved together (equation-1.moved-together).",
+    expected=Verdict.FAILS,
+)
+def _beside_others(page: int, kept: tuple[int, ...]) -> bool | str:
+    held, needed = _pages_held(page, kept), -(-len(kept) // page)
+    return held == needed or (
+        f"pages of {page}, tokens {' and '.join(map(str, kept))} kept: {held} pages, not {needed}"
+    )
+
+
+@CLAIMS.over(
+    _PAGES,
+    "equation-1.moved-together",
+    "(1), section 3, with section 2",
+    "If kept tokens are moved together, less than a page more than their cost is held.",
+    paper="occupying a fixed cost [...] independent of the surrounding batch",
+    note="For each request; a copy of keys and values, or an attention kernel that takes single "
+    "tokens, is what this needs besides.",
+)
+def _moved_together(page: int, kept: tuple[int, ...]) -> bool | str:
+    held = page * _pages_held(page, tuple(range(len(kept))))
+    return 0 <= held - len(kept) < page or f"pages of {page}, {len(kept)} tokens: {held}"
+
+
+@CLAIMS.over(
+    Range(
+        "lengths of 1 to 64 tokens, hidden sizes of 1 to 8",
+        lambda: product(range(1, 65), range(1, 9)),
+    ),
+    "section-2.order",
+    "section 2, KV cache mechanics",
+    "What is cached grows in proportion to the length and the hidden size.",
+    paper="from O(d) to O(L d), where L is the generated length",
+    note="Length is that of prompt and output: the prompt's tokens are cached, too. The constant "
+    "is twice the number of layers.",
+)
+def _order(length: int, width: int) -> bool | str:
+    layers = 3
+    held = sum(_values(layers, width, 1) for _ in range(length))
+    return held == 2 * layers * length * width or f"{length} tokens of width {width}: {held}"

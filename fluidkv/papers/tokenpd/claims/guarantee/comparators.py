@@ -1,0 +1,173 @@
+"""Token-PD, section 3: what regret is against, and what the guarantee says of each comparator."""
+
+from fractions import Fraction
+from itertools import product
+from math import isqrt
+from typing import Any
+
+from fluidkv import tokenpd
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.rounds import (
+    HALF,
+    ONE,
+    ZERO,
+    Market,
+    Rounds,
+    Values,
+    outgrows,
+    sequences,
+    shown,
+)
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.tokenpd.pricing import Budget
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements(origin=Origin.READING)
+
+_PLACE = "section 3, definition of regret"
+
+
+def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
+    """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
+    from fluidkv.tokenpd.regret.sequences import pool_of
+
+    pool = pool_of(rounds)
+    return tokenpd.best_fixed_set(pool, 1).reward, sum(tokenpd.round_optimum(pool, 1))
+
+
+_TOKENS = Range(
+    "two tokens in two rounds, worth 0, 1/2 or 1, M = c = 1",
+    lambda: (((rows[:2], rows[2:]),) for rows in product((ZERO, HALF, ONE), repeat=4)),
+    name=lambda rounds: f"rounds {shown(rounds)}",
+)
+
+
+@CLAIMS.over(
+    _TOKENS,
+    "section-3.regret.one-set.below",
+    _PLACE,
+    "The best one set of tokens, kept in all rounds, earns no more than the optima of the rounds.",
+    ours="so whatever bounds regret against these bounds it against that",
+    paper="max over x in {0, 1}^|T|",
+)
+def _below(rounds: Rounds) -> bool:
+    one, each = _set_and_rounds(rounds)
+    return one <= each
+
+
+@CLAIMS.over(
+    _TOKENS,
+    "section-3.regret.one-set.clairvoyant",
+    _PLACE,
+    "The max over one x is what a clairvoyant earns who knows the entire conversation.",
+    expected=Verdict.FAILS,
+    ours="who knows it may change x from round to round",
+    paper="an offline clairvoyant that knows the entire conversation; max over x in {0, 1}^|T|",
+    note="The formula has no x behind its max, so it does not say which is meant.",
+)
+def _clairvoyant(rounds: Rounds) -> bool:
+    one, each = _set_and_rounds(rounds)
+    return one == each
+
+
+@CLAIMS.over(
+    Range(
+        "one round of up to three tokens worth 0, 1/2 or 1, M = 1, 2, c = 1, delta = 1/4",
+        lambda: (
+            (Market(memory), values)
+            for (values,) in sequences((ZERO, HALF, ONE), tokens=3, rounds=1)
+            for memory in (1, 2)
+        ),
+    ),
+    "section-3.regret.utility-2",
+    f"{_PLACE}, with (2)",
+    "With utility (2) as printed, all sets of as many tokens are worth the same, so regret is "
+    "delta times a difference of counts.",
+    ours="(2) counts R whether x is 1 or 0",
+    paper="U(x) = sum of (R - lambda sigma^2 - (1 - x) delta)",
+    note="Then whoever fills M has no regret, whatever it keeps. What follows takes R from kept "
+    "tokens alone.",
+)
+def _utility_2(market: Market, values: Values) -> bool:
+    penalty = Fraction(1, 4)
+
+    def utility(kept: tuple[int, ...]) -> Fraction:
+        return sum((a - (1 - x) * penalty for a, x in zip(values, kept, strict=True)), ZERO)
+
+    found: dict[int, set[Fraction]] = {}
+    for kept in product((0, 1), repeat=len(values)):
+        found.setdefault(sum(kept), set()).add(utility(kept))
+    fits = max((k for k in found if k <= market.tokens), default=0)
+    most = max(u for k, values_of in found.items() if k <= market.tokens for u in values_of)
+    return all(len(each) == 1 for each in found.values()) and found[fits] == {most}
+
+
+# --------------------------------------------------------------------- freedom that both have
+
+
+def _lost(horizon: int, step: Fraction) -> Any:
+    """Two tokens worth 1/2 a round, and none in the second half; against T M in all."""
+    from fluidkv.tokenpd.regret.sequences import two_futures
+
+    case = two_futures(horizon, rich=False)
+    regret = tokenpd.run_case(case, step, Budget.NETTED).regret
+    return tokenpd.purse_optimum(case.pool, 1) - sum(tokenpd.round_optimum(case.pool, 1)) + regret
+
+
+@CLAIMS.over(
+    Range(
+        "M = c = 1, mu_1 = 1/2, T = 4, 8 ... 64, eta = 1/1000, 1, 10; two tokens worth 1/2 for "
+        "T / 2 rounds, then none",
+        lambda: ((4 * n, eta) for n in range(1, 17) for eta in (Fraction(1, 1000), ONE, 10 * ONE)),
+    ),
+    "section-4.guarantee.regret.in-all.quarter",
+    "section 4, the theorem",
+    "Against a clairvoyant who too may use M only on average, regret is T / 4 on such a sequence.",
+    ours="in all T divisible by 4, for any step: the price goes up and down between two values",
+    paper="Regret(T) = O(sqrt(T)); relative to the offline optimum",
+)
+def _quarter(horizon: int, step: Fraction) -> bool:
+    return _lost(horizon, step) == Fraction(horizon, 4)
+
+
+@CLAIMS.claim(
+    "section-4.guarantee.regret.in-all",
+    "section 4, the theorem",
+    "Regret is O(sqrt(T)) against a clairvoyant who too may use M only on average.",
+    expected=Verdict.FAILS,
+    checked="M = c = 1, mu_1 = 1/2, eta = 1 / sqrt(T); two tokens worth 1/2 for T / 2 rounds, then "
+    "none",
+)
+def _in_all() -> Outcome:
+    return holds_for(
+        outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)))),
+        ours="T / 4 on two tokens worth 1/2 for half of the time, then none",
+        paper="sub-linear loss relative to the offline optimum",
+        note="No rule can do it for every sequence: had tokens worth 1 come, those worth 1/2 had "
+        "better been left. Reference [1] draws rounds independently of one law, and there it can.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.guarantee.regret.in-all.any-rule",
+    "section 4, the theorem",
+    "Of two sequences that are alike in their first half, every rule that is netted to M loses "
+    "T / 4 on one, against a clairvoyant who may use M on average.",
+    checked="M = c = 1, T = 4, 8 ... 64, every count that may be kept in the first half",
+)
+def _any_rule() -> Outcome:
+    """Two tokens worth 1/2 a round; then two worth 1, or none. A rule keeps s in the first half."""
+    bad = None
+    for horizon in range(4, 65, 4):
+        for kept in range(horizon + 1):
+            # Then none come: T / 2 is to be had. Then two worth 1 come: T is, with s of T used.
+            worst = max(HALF * (horizon - kept), horizon - (HALF * kept + (horizon - kept)))
+            if worst < Fraction(horizon, 4):
+                bad = bad or f"T = {horizon}: {kept} kept, at most {worst} lost"
+    return holds_for(
+        bad,
+        ours="of T tokens, s of them worth 1/2, it loses s / 2 or (T - s) / 2",
+        paper="Regret(T) = O(sqrt(T))",
+    )

@@ -1,0 +1,181 @@
+"""Token-PD, (5): the price multiplied by what was used above or below the budget."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, verdict
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.rounds import (
+    HALF,
+    ONE,
+    Market,
+    Rounds,
+    Values,
+    played,
+    sequences,
+    shown,
+)
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Evidence, Verdict
+
+CLAIMS = statements()
+
+_SIZES = ((1, 1), (2, 1), (3, 2))
+
+
+def _runs() -> Iterator[tuple[Market, Rounds]]:
+    for rounds in sequences((HALF, ONE), tokens=2, rounds=2):
+        for memory, cost in _SIZES:
+            for start in (Fraction(0), HALF, Fraction(3)):
+                yield Market(memory, cost, start, Fraction(3, 2)), rounds
+
+
+_RUNS = Range(
+    "up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
+    "mu_1 = 0, 1/2, 3",
+    _runs,
+    name=lambda market, rounds: f"{shown(rounds)} at {market}",
+)
+
+
+@CLAIMS.over(
+    _RUNS,
+    "equation-5.non-negative",
+    "(5)",
+    "No price is below 0, and none that starts above 0 reaches it.",
+    ours="by its form, whatever was used",
+    paper="the multiplicative form preserves mu >= 0",
+)
+def _non_negative(market: Market, rounds: Rounds) -> bool:
+    prices = [turn.following for turn in played(market, rounds)]
+    return min(prices) >= 0 and (min(prices) > 0) is (market.start > 0)
+
+
+@CLAIMS.over(
+    Range(
+        "a round of up to three tokens worth 1/4, 1/2 or 1, prices 0 ... 5/4 and all others there",
+        lambda: (
+            (Market(memory, cost, Fraction(n, 4)), values)
+            for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1)
+            for memory, cost in _SIZES
+            for n in range(6)
+        ),
+    ),
+    "equation-5.sub-gradient",
+    "(5)",
+    "M less what (4) uses is a sub-gradient of the round's dual function at its price, and (5) is "
+    "an exponentiated step against it, divided by M.",
+    paper="exponentiated sub-gradient descent",
+)
+def _sub_gradient(market: Market, values: Values) -> bool:
+    (turn,) = played(market, [values])
+    slope = -turn.excess
+    above = all(
+        _dual(market, values, price)
+        >= _dual(market, values, turn.price) + slope * (price - turn.price)
+        for price in (Fraction(n, 8) for n in range(11))
+    )
+    return above and turn.following == turn.price * market.growth**-slope
+
+
+def _dual(market: Market, values: Values, price: Fraction) -> Fraction:
+    """max over x of L(x, mu)."""
+    return market.memory * price + sum((max(a - price * market.cost, 0) for a in values), 0)
+
+
+@CLAIMS.claim(
+    "equation-5.identity",
+    "(5)",
+    "What is used above M less what is left free, added up over any rounds, is "
+    "(M / eta) log(mu_(T+1) / mu_1).",
+    origin=Origin.READING,
+    checked="one step in symbols, which telescopes",
+)
+def _identity() -> Outcome:
+    import sympy
+
+    eta, memory, price = sympy.symbols("eta M mu", positive=True)
+    used = sympy.symbols("u", real=True)
+    following = price * sympy.exp(eta * (used - memory) / memory)
+    step = memory / eta * sympy.log(following / price)
+    left = sympy.simplify(sympy.expand_log(step, force=True) - (used - memory))
+    return holds_for(
+        None if left == 0 else f"{left} is left",
+        ours="an identity: cumulated violation is the logarithm of the price",
+        paper="[sum of c x - M]_+ = O(sqrt(T))",
+        note="So the violation is bounded as far as the price is.",
+    )
+
+
+@dataclass
+class _Counted:
+    """A number that counts what is done with it."""
+
+    value: float
+    done: list[str]
+
+    def _after(self, other: "_Counted | float", name: str, value: float) -> "_Counted":
+        self.done.append(name)
+        return _Counted(value, self.done)
+
+    def __add__(self, other: float) -> "_Counted":
+        return self._after(other, "+", self.value + other)
+
+    def __sub__(self, other: float) -> "_Counted":
+        return self._after(other, "-", self.value - other)
+
+    def __mul__(self, other: float) -> "_Counted":
+        return self._after(other, "*", self.value * other)
+
+    def __truediv__(self, other: float) -> "_Counted":
+        return self._after(other, "/", self.value / other)
+
+
+def _operations(tokens: int, *, with_sum: bool) -> int:
+    """Of the exponent of (5)."""
+    done: list[str] = []
+    used = _Counted(0.0 if with_sum else float(tokens), done)
+    for _ in range(tokens if with_sum else 0):
+        used = used + 1.0
+    _ = (used - 4.0) * 0.1 / 4.0
+    return len(done)
+
+
+@CLAIMS.claim(
+    "equation-5.constant-cost",
+    "(5)",
+    "Once it is known how much is used, an update of the price takes as many operations for one "
+    "token as for a thousand.",
+    checked="operations counted for 1, 10, 100 and 1,000 tokens",
+)
+def _constant_cost() -> Outcome:
+    counts = [_operations(n, with_sum=False) for n in (1, 10, 100, 1000)]
+    return Outcome(
+        verdict(len(set(counts)) == 1),
+        Evidence.EXACT,
+        f"{counts[0]}, and one exponential",
+        "O(1) update cost",
+        note="An engine that frees and takes memory knows how much is used.",
+    )
+
+
+@CLAIMS.claim(
+    "equation-5.constant-cost.with-the-sum",
+    "(5)",
+    "So it does with the sum over tokens that stands in (5).",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    checked="operations counted for 1, 10, 100 and 1,000 tokens",
+)
+def _with_the_sum() -> Outcome:
+    counts = [_operations(n, with_sum=True) for n in (1, 10, 100, 1000)]
+    return Outcome(
+        verdict(len(set(counts)) == 1),
+        Evidence.EXACT,
+        f"{', '.join(map(str, counts))} operations",
+        "O(1) update cost",
+        note="Decisions (4), one a token, are as many; the sum adds no order to a round.",
+        witness="" if len(set(counts)) == 1 else "10 tokens against 1",
+    )

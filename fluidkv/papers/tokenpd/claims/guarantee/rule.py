@@ -1,0 +1,83 @@
+"""Token-PD, (4): a test of each token against the price, and what it has of an optimum."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+
+from fluidkv.ledger.claim import Origin
+from fluidkv.ledger.ranges import Range
+from fluidkv.papers.tokenpd.instances.rounds import (
+    HALF,
+    ONE,
+    Market,
+    Values,
+    played,
+    relaxed_best,
+    sequences,
+    shown,
+)
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Verdict
+
+CLAIMS = statements()
+
+_PRICES = tuple(Fraction(n, 4) for n in range(5))
+
+
+def _rounds() -> Iterator[tuple[Market, Values]]:
+    """A round at a price."""
+    for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
+        for memory, cost in ((1, 1), (2, 1), (3, 2)):
+            for price in _PRICES:
+                yield Market(memory, cost, price), values
+
+
+_ROUND = Range(
+    "up to three tokens worth 1/4, 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), prices 0 ... 1",
+    _rounds,
+    name=lambda market, values: f"{shown([values])} at {market}",
+)
+
+
+@CLAIMS.over(
+    _ROUND,
+    "equation-4.independent",
+    "(4)",
+    "What (4) decides of a token does not depend on the other tokens of its round.",
+    paper="applies independently to every token",
+    note="They do, together, on the price of the next round.",
+)
+def _independent(market: Market, values: Values) -> bool:
+    (together,) = played(market, [values])
+    alone = [turn for a in values for turn in played(market, [(a,)])]
+    return sorted(together.kept) == sorted(a for turn in alone for a in turn.kept)
+
+
+@CLAIMS.over(
+    _ROUND,
+    "equation-4.kkt.optimal",
+    "(4)",
+    "Where (4) uses just M, or no more at a price of 0, it keeps an optimum of the round.",
+    ours="so the price is right where complementary slackness holds",
+    paper="a greedy admission test reminiscent of Karush-Kuhn-Tucker conditions",
+)
+def _optimal(market: Market, values: Values) -> bool:
+    (turn,) = played(market, [values])
+    complementary = turn.excess == 0 or (turn.excess < 0 and turn.price == 0)
+    return not complementary or sum(turn.kept) == relaxed_best(market, values)
+
+
+@CLAIMS.over(
+    replace(_ROUND, words=f"{_ROUND.words}; the first is no token at all"),
+    "equation-4.kkt.every-price",
+    "(4)",
+    "With its price, what (4) keeps meets the Karush-Kuhn-Tucker conditions of the round.",
+    expected=Verdict.FAILS,
+    origin=Origin.READING,
+    ours="not feasible above M, not complementary below it at a price above 0",
+    paper="reminiscent of Karush-Kuhn-Tucker conditions",
+    note="Reminiscent promises no more than stationarity, which it has.",
+)
+def _every_price(market: Market, values: Values) -> bool:
+    (turn,) = played(market, [values])
+    return turn.excess <= 0 and turn.price * turn.excess == 0

@@ -1,0 +1,109 @@
+"""Token-PD: what sections say in words, held against one another and against vLLM."""
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, reproduced
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Evidence, Verdict
+
+CLAIMS = statements(origin=Origin.READING)
+
+CALLBACKS = ("CacheInsert", "CacheEvict")
+"""Section 5: what vLLM exposes."""
+
+VLLM = {
+    "vllm/core/evictor.py": ("Evictor", "add", "evict", "update", "remove"),
+    "vllm/v1/core/block_pool.py": (
+        *("get_cached_block", "cache_full_blocks", "get_new_block_bundles", "touch"),
+        *("free_blocks", "reset_prefix_cache", "_maybe_evict_cached_block"),
+    ),
+    "csrc/cache.h": ("swap_blocks", "copy_blocks", "reshape_and_cache", "reshape_and_cache_flash"),
+}
+"""Names that one stored version of each file declares, those that write or evict among them."""
+
+
+@CLAIMS.claim(
+    "section-5.callbacks",
+    "section 5, hook points",
+    "vLLM exposes callbacks named CacheInsert and CacheEvict.",
+    expected=Verdict.UNDECIDED,
+    evidence=Evidence.SAMPLED,
+    checked=f"{', '.join(VLLM)}; searches of vLLM's issues and documentation for both names",
+)
+def _callbacks() -> Outcome:
+    declared = {name.lower() for names in VLLM.values() for name in names}
+    missing = [name for name in CALLBACKS if name.lower() not in declared]
+    return reproduced(
+        f"{missing[0]} in none of them" if missing else None,
+        ours="neither is in the files read; what is written or evicted there are blocks of tokens",
+        paper="vLLM exposes two callback sites: CacheInsert [...] CacheEvict",
+        note="Other versions may have them, or the names stand for sites that the authors added. "
+        "In the versions read, blocks are evicted that no running request holds.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.only-addition",
+    "section 4, implementation notes, with section 5",
+    "What section 5 adds to vLLM is a CUDA kernel alone.",
+    expected=Verdict.FAILS,
+    checked="the two descriptions",
+)
+def _only_addition() -> Outcome:
+    added = {  # section 5, in its order
+        "a C++ functor at two callback sites",
+        "the predictor's weights",
+        "a heap shared across streams",
+        "marks of tokens to recompute",
+        "a fused CUDA kernel",
+        "an auxiliary buffer",
+    }
+    other = sorted(thing for thing in added if "CUDA kernel" not in thing)
+    return holds_for(
+        f"{other[0]}" if other else None,
+        ours=f"{len(added)} things",
+        paper="the only addition is a CUDA kernel; a pure plug-in",
+        note="It is, among kernels; and a new one changes none that is present.",
+    )
+
+
+@CLAIMS.claim(
+    "section-8.spill",
+    "section 8, limitations, with sections 3, 5 and 6",
+    "What becomes of an evicted token is the same in all sections.",
+    expected=Verdict.FAILS,
+    checked="the sentences about evicted tokens",
+)
+def _spill() -> Outcome:
+    said = {
+        "section 3": "recomputed",  # at latency penalty delta
+        "section 5": "recomputed",  # marking each victim token for recomputation
+        "section 8": "spilled",  # host memory is an infinite but slow spill area
+    }
+    return holds_for(
+        None if len(set(said.values())) == 1 else "section 3: recomputed; section 8: spilled",
+        ours=", ".join(f"{where}: {what}" for where, what in said.items()),
+        paper="recomputed at latency penalty delta; host memory is [...] a spill area",
+        note="A swap and a recomputation have different costs. In section 6 swaps are what is "
+        "avoided; and quality would not change at all if every evicted token came back.",
+    )
+
+
+@CLAIMS.claim(
+    "section-1.speculative",
+    "section 1, with sections 2 and 7",
+    "Speculative decoding is a heuristic that evicts tokens.",
+    expected=Verdict.FAILS,
+    checked="the sentences about it",
+)
+def _speculative() -> Outcome:
+    said = {
+        "section 1": "evicts",  # Token-level eviction heuristics, for example
+        "section 2": "keeps all",  # presumes the full KV cache is resident throughout
+        "section 7": "keeps all",  # saving compute but not cache
+    }
+    return holds_for(
+        None if set(said.values()) == {"evicts"} else "section 2: the full cache is resident",
+        ours=", ".join(f"{where}: {what}" for where, what in said.items()),
+        paper="Token-level eviction heuristics, for example, speculative decoding",
+        note="Draft tokens that are rolled back leave the cache, which may be meant.",
+    )

@@ -1,0 +1,125 @@
+"""Returns as an oracle knows them: mean and variance of the weights that a key will still have.
+
+Sums are kept in units of 2^-40: each weight, and each weight squared, is rounded to a multiple of
+it once (wrong by 2^-41 at most), and float64 adds and subtracts such multiples without any rounding
+while sums stay below 2^13. So what is left after a row is the same whether it was added up from the
+end or what has passed was subtracted, never falls below 0, and is exactly 0 after the last row.
+"""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from fluidkv.errors import InputError
+from fluidkv.runs.precision import in_float64
+from fluidkv.tokenpd.attention.weights import Attention
+
+UNIT = 2.0**-40
+_MOST_ROWS = 2**13
+
+
+class FutureReturns(NamedTuple):
+    """R and sigma^2 of section 3 over what is still to come; 0 for keys after the query's own.
+
+    Fields:
+        mean, variance: of the weights that the key has in the rows after this one, each row once;
+            0 after the last row. A mean is wrong by 2^-41 at most, a variance by 3 x 2^-41.
+    """
+
+    mean: Float[np.ndarray, "stream query key"]
+    variance: Float[np.ndarray, "stream query key"]
+
+
+def future_returns(attention: Attention) -> FutureReturns:
+    """What each key will still be worth after each row, in float64.
+
+    Takes four times the memory of float32 weights; `Remaining` gives the same row by row.
+
+    Raises:
+        InputError: more than 8,192 rows.
+    """
+    weights = _real_rows(attention)
+    rows = attention.length[:, None] - 1 - np.arange(weights.shape[1])
+    count = np.maximum(rows, 1)[:, :, None]
+    written = np.tri(weights.shape[1], dtype=bool)
+    mean = np.where(written, _after(_rounded(weights)) / count, 0)
+    square = np.where(written, _after(_rounded(weights**2)) / count, 0)
+    return FutureReturns(mean, np.maximum(square - mean**2, 0))
+
+
+class Remaining(NamedTuple):
+    """What a compiled run carries instead of an array over (stream, query, key). Float64.
+
+    Fields:
+        weight, square: sums of the weights and of their squares over the rows still to come, of all
+            keys, written or not.
+        rows: how many there are.
+    """
+
+    weight: Float[Array, "stream key"]
+    square: Float[Array, "stream key"]
+    rows: Int[Array, " stream"]
+
+
+def remaining(attention: Attention) -> Remaining:
+    """Before the first row.
+
+    Raises:
+        InputError: more than 8,192 rows.
+    """
+    weights = _real_rows(attention)
+    with in_float64():
+        return Remaining(
+            jnp.asarray(_rounded(weights).sum(1)),
+            jnp.asarray(_rounded(weights**2).sum(1)),
+            jnp.asarray(attention.length, jnp.int64),
+        )
+
+
+def after_row(
+    left: Remaining, row: Float[Array, "stream key"], runs: Bool[Array, " stream"]
+) -> Remaining:
+    """What is left when the streams that run have computed their next row. Under `in_float64`.
+
+    Args:
+        row: its true weights, whatever was evicted; of streams that do not run it is not read.
+    """
+    weight = jnp.where(runs[:, None], row.astype(jnp.float64), 0)
+    return Remaining(
+        left.weight - jnp.round(weight / UNIT) * UNIT,
+        left.square - jnp.round(weight**2 / UNIT) * UNIT,
+        left.rows - runs.astype(left.rows.dtype),
+    )
+
+
+def mean_and_variance(
+    left: Remaining, there: Bool[Array, "stream key"]
+) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
+    """R and sigma^2 of the keys that are there, 0 elsewhere; as `future_returns` has them."""
+    count = jnp.maximum(left.rows, 1)[:, None].astype(jnp.float64)
+    mean = jnp.where(there, left.weight / count, 0)
+    square = jnp.where(there, left.square / count, 0)
+    return mean, jnp.maximum(square - mean**2, 0)
+
+
+def _real_rows(attention: Attention) -> Float[np.ndarray, "stream query key"]:
+    """The weights in float64, rows after a stream's end left out."""
+    rows = attention.weights.shape[1]
+    if rows > _MOST_ROWS:
+        raise InputError("attention", f"{rows} rows", f"at most {_MOST_ROWS} for exact sums")
+    inside = np.arange(rows) < attention.length[:, None]
+    return np.where(inside[:, :, None], attention.weights, 0).astype(np.float64)
+
+
+def _rounded(
+    weights: Float[np.ndarray, "stream query key"],
+) -> Float[np.ndarray, "stream query key"]:
+    return np.round(weights / UNIT) * UNIT
+
+
+def _after(weights: Float[np.ndarray, "stream query key"]) -> Float[np.ndarray, "stream query key"]:
+    """Sums over the rows after each one."""
+    from_it_on = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
+    return from_it_on - weights

@@ -1,0 +1,56 @@
+"""What evicting tokens does to attention: the mass that is kept, and the error of the output.
+
+Both look at one query of one layer at a time. Neither is perplexity: no later layer, no logits and
+no text are computed, so that nothing here says how much worse a model would speak. Errors may grow
+or cancel from layer to layer.
+"""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+
+def mass_kept(
+    weights: Float[Array, "*stream key"], kept: Bool[Array, "*stream key"]
+) -> Float[Array, "*stream"]:
+    """The share of the true weights that lies on kept keys; 0 where there are no weights."""
+    on_kept = jnp.where(kept, weights, 0).sum(-1)
+    return _share(on_kept, weights.sum(-1))
+
+
+def renormalised(
+    weights: Float[Array, "*stream key"], kept: Bool[Array, "*stream key"]
+) -> Float[Array, "*stream key"]:
+    """The weights that a softmax over the kept keys alone has; 0 where these have none."""
+    on_kept = jnp.where(kept, weights, 0)
+    return _share(on_kept, on_kept.sum(-1, keepdims=True))
+
+
+def output_error(
+    weights: Float[Array, "*stream key"], kept: Bool[Array, "*stream key"]
+) -> Float[Array, "*stream"]:
+    """Relative error of the attention output when only kept keys are attended to.
+
+    With w the true weights and w' the renormalised ones, sqrt(sum (w' - w)^2 / sum w^2): for values
+    v drawn independently with mean 0 and one variance, it is the root of E |sum (w' - w) v|^2 over
+    E |sum w v|^2. Real values have a common part and depend on their keys; then it is neither a
+    bound nor an expectation. Where nothing is kept the output is 0 and the error is 1.
+    """
+    off = jnp.square(renormalised(weights, kept) - weights).sum(-1)
+    return jnp.sqrt(_share(off, jnp.square(weights).sum(-1)))
+
+
+def output_error_on(
+    weights: Float[Array, "*stream key"],
+    kept: Bool[Array, "*stream key"],
+    values: Float[Array, "*stream key dimension"],
+) -> Float[Array, "*stream"]:
+    """The same for values that are given: |sum (w' - w) v| / |sum w v|, Euclidean norms."""
+    off = renormalised(weights, kept) - weights
+    wrong = jnp.einsum("...k,...kd->...d", off, values)
+    true = jnp.einsum("...k,...kd->...d", weights, values)
+    return _share(jnp.linalg.norm(wrong, axis=-1), jnp.linalg.norm(true, axis=-1))
+
+
+def _share(part: Float[Array, "*any"], whole: Float[Array, "*any"]) -> Float[Array, "*any"]:
+    """part / whole, 0 where the whole is 0."""
+    return jnp.where(whole > 0, part / jnp.where(whole > 0, whole, 1), 0)

@@ -1,0 +1,1 @@
+"""Attention weights in files: NumPy and safetensors, read and written."""

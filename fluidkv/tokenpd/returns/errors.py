@@ -1,0 +1,70 @@
+"""How far a predictor is off on an attention in which nothing is evicted."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fluidkv.runs.precision import in_float64
+from fluidkv.tokenpd.attention.weights import Attention
+from fluidkv.tokenpd.returns.rows import all_rows, judged, predictions
+from fluidkv.tokenpd.seen import Predictor
+
+
+class Errors(NamedTuple):
+    """Over the keys that a server asks about: those there once the prompt is computed, in each row
+    before the last.
+
+    Fields:
+        variance: of the return, which is what the best constant misses.
+        squared: mean squared error of the prediction.
+        bias: mean of prediction less return.
+        rank: Spearman's correlation of prediction and return; 0 where either is constant.
+        risk_variance, risk_squared: the first two of the predicted variance.
+    """
+
+    variance: float
+    squared: float
+    bias: float
+    rank: float
+    risk_variance: float
+    risk_squared: float
+
+    @property
+    def missed(self) -> float:
+        """Squared error over variance: 0 is the truth, 1 the best constant."""
+        return self.squared / self.variance
+
+
+def prediction_errors(predictor: Predictor, attention: Attention) -> Errors:
+    """Measure a predictor.
+
+    Raises:
+        ValueError: no row is followed by another.
+    """
+    with in_float64():
+        rows = all_rows(attention)
+        at = np.asarray(judged(attention, rows))
+        mean, spread = (np.asarray(part)[at] for part in predictions(predictor, rows))
+        future, risk = np.asarray(rows.future)[at], np.asarray(rows.spread)[at]
+    if not future.size:
+        raise ValueError("no row of this attention is followed by another")
+    return Errors(
+        float(future.var()),
+        float(((mean - future) ** 2).mean()),
+        float((mean - future).mean()),
+        _rank_correlation(mean, future),
+        float(risk.var()),
+        float(((spread - risk) ** 2).mean()),
+    )
+
+
+def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
+    from scipy.stats import rankdata  # half a second to import
+
+    ranks = [rankdata(values) for values in (a, b)]
+    spread = [part.std() for part in ranks]
+    if min(spread) == 0:
+        return 0.0
+    return float(
+        ((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())).mean() / np.prod(spread)
+    )

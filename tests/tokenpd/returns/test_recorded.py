@@ -1,0 +1,53 @@
+"""What is on record of predictors is what they do, and what the page says."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidkv.tokenpd import generators, trained_mlp
+from fluidkv.tokenpd.returns.recorded import (
+    KEYS,
+    MEASURED_ON,
+    SETTINGS,
+    UNSEEN,
+    Entry,
+    curves,
+    errors,
+    measured,
+    missed,
+    predictors,
+)
+
+PAGE = Path(__file__).parents[3] / "docs" / "tokenpd.md"
+RECORDED = 1e-5  # six digits are written; a network is 32 bits, and sums depend on the machine
+
+
+def test_all_is_on_record():
+    names = [*predictors(trained_mlp()), UNSEEN]
+    assert set(errors()) == {
+        Entry(g, n, s) for g in generators() for n in names for s in MEASURED_ON
+    }
+    assert set(curves()) == set(KEYS)
+    assert all(curve.step[-1] == SETTINGS["steps"] for curve in curves().values())
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        Entry("mixed", "network", 4),
+        Entry("needle", "average 1/8", 5),
+        Entry("uneven", "noisy oracle 0.5", 7),
+    ],
+)
+def test_an_error_is_what_is_on_record(entry: Entry):
+    found, recorded = measured(entry, trained_mlp()), errors()[entry]
+    np.testing.assert_allclose(found, recorded, rtol=1e-3, atol=1e-9)
+    assert found.missed == pytest.approx(recorded.missed, rel=1e-3)
+
+
+def test_no_predictor_without_an_oracle_misses_less_than_the_network():
+    names = [name for name in predictors(trained_mlp()) if "oracle" not in name]
+    for generator in generators():
+        least = min(names, key=lambda name: missed(generator, name).mean())
+        assert least == "network" or missed(generator, least).mean() > 0.9
