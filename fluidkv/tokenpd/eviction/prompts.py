@@ -22,7 +22,7 @@ def after_prompts(rows: Rows, scorer: Scorer, longest: int) -> Prompts:
     def row_of_each(carried: Any, query: Int[Array, ""]) -> tuple[Any, None]:
         state, shown, to_come = carried
         now = query < rows.prompt
-        row = rows.weights[:, query].astype(jnp.float64)
+        row = rows.weights[:, jnp.minimum(query, keys - 1)].astype(jnp.float64)
         there = now[:, None] & (position <= query)
         weights, _ = shared_out(row, there)
         to_come = to_come.without(row, now)
