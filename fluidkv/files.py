@@ -68,6 +68,24 @@ def write_together(
             shutil.rmtree(parts)
 
 
+def write_whole(path: Path | str, content: bytes) -> None:
+    """Write one file, whole or not at all; its folder has to be there.
+
+    Raises:
+        InputError: a path that cannot be written.
+    """
+    if not isinstance(path, Path | str) or "\0" in str(path):
+        raise InputError("path", path, "the path of a file")
+    target = Path(os.path.realpath(path))
+    try:
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        write_together(target.parent, {target.name: content})
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise InputError("path", str(path), f"a path that can be written ({reason})") from None
+
+
 def require_writable(argument: str, folder: Path, names: Iterable[str] = ()) -> None:
     """Make sure, before any work is done for it, that a folder can be made and written.
 

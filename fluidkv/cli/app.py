@@ -20,6 +20,7 @@ from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
 from fluidkv.cli.commands.preempt import preempt
+from fluidkv.cli.commands.price import price
 from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend import recommend
 from fluidkv.cli.commands.replay import replay
@@ -44,7 +45,7 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt),
+    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

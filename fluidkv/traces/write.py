@@ -4,14 +4,12 @@
 format cannot hold; each function says what that is.
 """
 
-import errno
-import os
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
 
 from fluidkv.errors import InputError
-from fluidkv.files import write_together
+from fluidkv.files import write_whole
 from fluidkv.traces.mooncake import BLOCK_SIZE, MILLI
 from fluidkv.traces.trace import Trace
 
@@ -86,14 +84,4 @@ def _milliseconds(time: float) -> str:
 
 
 def _write(path: Path | str, lines: Iterable[str]) -> None:
-    if not isinstance(path, Path | str) or "\0" in str(path):
-        raise InputError("path", path, "the path of a file")
-    target = Path(os.path.realpath(path))
-    try:
-        if not target.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        content = "".join(f"{line}\n" for line in lines).encode()
-        write_together(target.parent, {target.name: content})
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
-        raise InputError("path", str(path), f"a path that can be written ({reason})") from None
+    write_whole(path, "".join(f"{line}\n" for line in lines).encode())

@@ -1,34 +1,17 @@
-"""What no policy can keep more of: the best set of each round, and the best that brings nothing back.
+"""The most mass that can be kept where nothing comes back: attention as an online knapsack.
 
 A key that is kept after a round has its weight in the next row of its stream; a query's own key is
 there whoever keeps what, and counts for all alike.
 """
 
 import numpy as np
-from jaxtyping import Float
 
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.regret.schedules import clairvoyant
 
-
-def round_optima(attention: Attention, tokens: int) -> Float[np.ndarray, " round"]:
-    """Mass that the best set of so many tokens keeps in each round, the queries' own included.
-
-    The set may bring back what was evicted, and knows the rows of the round; those of prompts, which
-    are computed before anything is evicted, do not count.
-    """
-    found = np.zeros(attention.rounds)
-    for now in range(attention.rounds):
-        row = attention.prompt + now - attention.start - 1
-        runs = np.flatnonzero((row >= attention.prompt) & (row < attention.length))
-        older = np.concatenate(
-            [attention.weights[stream, row[stream], : row[stream]] for stream in runs] or [[]]
-        ).astype(np.float64)
-        own = sum(float(attention.weights[stream, row[stream], row[stream]]) for stream in runs)
-        if tokens < older.size:
-            older = np.partition(older, older.size - tokens)[older.size - tokens :]
-        found[now] = own + older.sum()
-    return found
+MOST_CELLS = 3000
+"""Tokens times rounds up to which the schedule that brings nothing back takes a second or two."""
 
 
 def pool_of(attention: Attention) -> Pool:
@@ -57,3 +40,20 @@ def pool_of(attention: Attention) -> Pool:
         end=np.broadcast_to(end, useful.shape)[stream, position],
         risk=np.zeros_like(returns),
     )
+
+
+def held_optimum(attention: Attention, tokens: int) -> float | str:
+    """Mass that the best schedule keeps in which nothing comes back; or why it is not computed.
+
+    It knows all rows, and is the exact solution of a flow (`fluidkv.tokenpd.clairvoyant`).
+    """
+    pool = pool_of(attention)
+    cells = int(pool.present.sum())
+    if cells > MOST_CELLS:
+        return f"{cells:,} tokens times rounds; it is computed up to {MOST_CELLS:,}"
+    rows = attention.prompt[:, None] + np.arange(attention.rounds) - attention.start[:, None] - 1
+    own = 0.0
+    for stream, row in enumerate(rows):
+        at = row[(row >= attention.prompt[stream]) & (row < attention.length[stream])]
+        own += float(attention.weights[stream, at, at].sum(dtype=np.float64))
+    return own + float(clairvoyant(pool, tokens).reward)

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from fluidkv.answers.price.pick import Pick
 from fluidkv.answers.price.spread import Masses
 from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.tokenpd.attention.summary import AttentionSummary
 from fluidkv.tokenpd.eviction.policy import EvictionPolicy
 from fluidkv.tokenpd.pricing import Pricing
 
@@ -25,7 +26,7 @@ class Kept:
             the rows computed after the prompt.
         error: the same of the attention output on random values: the norm of what is missing, in
             parts of the norm of the whole.
-        used: of each run, units of memory in each round.
+        used: of each run, units of memory kept after each round.
         budget: units.
         recomputed: of each run, tokens brought back after they had been evicted.
         regret: of each run, mass below the best set of every round, a row of one token has 1; the
@@ -140,12 +141,13 @@ class Shown:
     """The request whose tokens `Kept.there` follows.
 
     Fields:
-        request: of the first run.
+        request, stream: of the first run; of several streams the first.
         start: round of its prompt; its rows of `Kept.there` begin there.
         prompt, length: tokens, as in `Attention`.
     """
 
     request: int
+    stream: int
     start: int
     prompt: int
     length: int
@@ -163,6 +165,7 @@ class PriceAnswer:
         requests, streams, rounds: of the first run.
         rows: queries after the prompts, over all runs.
         demand: the most that all running requests hold in a round if nothing is evicted, in units.
+        summary: what the weights of the first run are like.
         pricing: of the policies with a price, budget reading aside.
         predictor: who says what tokens are still worth, as users write it.
         kept: of each policy, in the order asked for.
@@ -181,6 +184,7 @@ class PriceAnswer:
     rounds: int
     rows: int
     demand: int
+    summary: AttentionSummary
     pricing: Pricing
     predictor: str
     kept: tuple[Kept, ...]
@@ -212,10 +216,15 @@ class PriceAnswer:
             "streams": self.streams,
             "rounds": self.rounds,
             "runs": self.runs,
+            "attention": {
+                name: value if math.isfinite(value) else None
+                for name, value in asdict(self.summary).items()
+            },
             "predictor": self.predictor,
             "pricing": {
                 "eta": pricing.step,
                 "start": pricing.start,
+                "objective": pricing.objective.value,
                 "risk_aversion": pricing.risk_aversion,
                 "penalty": pricing.penalty,
             },

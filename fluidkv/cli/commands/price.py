@@ -4,7 +4,7 @@ import csv
 import io
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
@@ -13,17 +13,22 @@ from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 
 if TYPE_CHECKING:
+    from fluidkv.answers.price.brought import Brought
     from fluidkv.answers.price.result import PriceAnswer
 
-_RULE, _PRICE = "What is kept", "The price"
+_FILE, _RULE, _PRICE = "The file", "What is kept", "The price"
 _MOST_SEEDS, _MOST_SEED, _MOST_TOKENS = 1000, 2**31, 10**9
 _OPTIONS = {  # of the functions -> of the command line
     "budget": "--budget",
     "delay": "--delay",
+    "gap": "--gap",
     "generator": "--generator",
+    "length": "--length",
     "penalty": "--penalty",
     "policy": "--policy",
     "predictor": "--predictor",
+    "prompt": "--prompt",
+    "requests": "--requests",
     "risk_aversion": "--risk-aversion",
     "seeds": "--seeds",
     "start": "--start-price",
@@ -46,33 +51,38 @@ _LENGTH = (
 )
 _Length = Annotated[values.Sizes | None, opt.option("--length N", values.sizes, _LENGTH, opt.WHO)]
 _PROMPT = (
-    "Tokens of its prompt, whose rows are computed at once; of generated ones also LEAST:MOST. "
-    r"\[default: a quarter of the length]"
+    "Tokens of its prompt, whose rows are computed at once; LEAST:MOST as above. "
+    r"\[default: a quarter of the length; of SOURCE what the file says]"
 )
 _Prompt = Annotated[values.Sizes | None, opt.option("--prompt N", values.sizes, _PROMPT, opt.WHO)]
 _GAP = r"Rounds between the starts of two generated requests. \[default: 0, all at once]"
 _Gap = Annotated[Fraction | None, opt.option("--gap ROUNDS", values.from_0, _GAP, opt.WHO)]
 _AXES = (
-    "What the axes of SOURCE are, in order, out of layer, request, head, query, key. "
-    r"\[default: by their number: query,key; head,query,key; request,head,query,key; "
-    "layer,request,head,query,key]"
+    "What the axes of SOURCE's arrays are, in order: query,key at the end; before them request, "
+    r"layer, head, where there are any. \[default: as the file says]"
 )
-_Axes = Annotated[str | None, opt.option("--axes NAME,...", str, _AXES, opt.WHO)]
+_Axes = Annotated[str | None, opt.option("--axes NAME,...", str, _AXES, _FILE)]
 _OVER = (
     "What keeps tokens of its own: mean (a request; its layers and heads are averaged) or heads "
     r"(each head of each layer). \[default: mean]"
 )
-_Over = Annotated[str | None, opt.option("--over WHAT", str, _OVER, opt.WHO)]
+_Over = Annotated[str | None, opt.option("--over WHAT", str, _OVER, _FILE)]
+_TENSORS = r"Arrays of weights in SOURCE: a name, or a pattern such as layer.*. \[default: all]"
+_Tensors = Annotated[str | None, opt.option("--tensors NAME", str, _TENSORS, _FILE)]
+_KV_HEADS = "Heads that have keys, where several query heads share them; with --over heads."
+_KvHeads = Annotated[
+    int | None, opt.option("--kv-heads N", read.whole_number, _KV_HEADS, _FILE, most=10**6)
+]
+_RENORMALISE = "Divide rows that do not sum to one by their sums; otherwise they are refused."
+_Renormalise = Annotated[bool, opt.flag("--renormalise", _RENORMALISE, _FILE)]
 _BUDGET = (
     "Tokens that all running requests may keep together; or a share, such as 25%, of what they "
     "hold at most if nothing is evicted."
 )
-_Budget = Annotated[
-    int | Fraction, opt.option("--budget M", values.tokens_or_share, _BUDGET, _RULE)
-]
+_Budget = Annotated[values.Memory, opt.option("--budget M", values.memory, _BUDGET, _RULE)]
 _POLICY = (
-    "Which tokens stay: fifo, lru, h2o, streaming-llm, snapkv-like, scissorhands-like, random, or "
-    "the best by predicted return; each in a request's own share of the budget, or with -pooled "
+    "Which tokens stay: fifo, lru, h2o, streaming-llm, snapkv-like, scissorhands-like, random, "
+    "return (the best by prediction); each in a request's own share of the budget, or with -pooled "
     "after it in one budget for all; token-pd, token-pd-hard, token-pd-heap, full; repeatable. "
     r"\[default: all but full]"
 )
@@ -96,10 +106,16 @@ _ETA = r"Step of the price. \[default: 1/sqrt(rounds)]"
 _Eta = Annotated[Fraction | None, opt.option("--eta E", read.positive_number, _ETA, _PRICE)]
 _START = r"Price of a token in the first round, in mass. \[default: the mean mass of a token]"
 _Start = Annotated[Fraction | None, opt.option("--start-price P", values.from_0, _START, _PRICE)]
-_RISK = "How much a unit of variance counts against the return: lambda."
-_Risk = Annotated[Fraction, opt.option("--risk-aversion L", values.from_0, _RISK, _PRICE)]
-_PENALTY = "What bringing a token back costs, in mass: delta."
-_Penalty = Annotated[Fraction, opt.option("--penalty D", values.from_0, _PENALTY, _PRICE)]
+_RISK = r"How much a unit of variance counts against the return: lambda. \[default: 0]"
+_Risk = Annotated[Fraction | None, opt.option("--risk-aversion L", values.from_0, _RISK, _PRICE)]
+_OBJECTIVE = (
+    "What a kept token is worth, with R its predicted return: rule (R - lambda variance, as in "
+    "(4)), utility (delta, as (2) says by the letter), appendix (the rule's less delta), repaired "
+    "(the rule's and delta)."
+)
+_Objective = Annotated[str, opt.option("--objective NAME", str, _OBJECTIVE, _PRICE)]
+_PENALTY = r"What bringing a token back costs, in mass: delta. \[default: 0]"
+_Penalty = Annotated[Fraction | None, opt.option("--penalty D", values.from_0, _PENALTY, _PRICE)]
 _SEEDS = r"Number of runs, each with other generated requests. \[default: 5]"
 _Seeds = Annotated[
     int | None, opt.option("--seeds N", read.whole_number, _SEEDS, opt.RUN, most=_MOST_SEEDS)
@@ -116,6 +132,9 @@ def price(
     gap: _Gap = None,
     axes: _Axes = None,
     over: _Over = None,
+    tensors: _Tensors = None,
+    kv_heads: _KvHeads = None,
+    renormalise: _Renormalise = False,
     policy: _Policy = None,
     predictor: _Predictor = "average",
     kv_bytes: _KvBytes = None,
@@ -123,8 +142,9 @@ def price(
     comes_back: _Back = False,
     eta: _Eta = None,
     start_price: _Start = None,
-    risk_aversion: _Risk = Fraction(0),
-    penalty: _Penalty = Fraction(0),
+    objective: _Objective = "rule",
+    risk_aversion: _Risk = None,
+    penalty: _Penalty = None,
     seeds: _Seeds = None,
     seed: Annotated[int, opt.seed("the first run", most=_MOST_SEED)] = 0,
     out: Annotated[Path | None, opt.out("JSON, a table and a figure")] = None,
@@ -140,34 +160,33 @@ def price(
     [bold]fluidkv price --generator heavy-hitters --budget 25%[/bold]
     [bold]fluidkv price attention.safetensors --over heads --budget 512[/bold]
     """
-    read.exactly_one(source=source, generator=generator)
-    for name, value in (("--axes", axes), ("--over", over)):
-        read.only_with(name, value, "SOURCE", source)
-    for name, value in (
-        ("--requests", requests),
-        ("--length", length),
-        ("--gap", gap),
-        ("--seeds", seeds),
-    ):
-        read.only_with(name, value, "--generator", generator)
-    with read.as_options(_OPTIONS):
-        asked = values.Rule(predictor, eta, start_price, risk_aversion, penalty, delay, comes_back)
-        asked.check(policy)
+    drawn = {"requests": requests, "length": length, "gap": gap, "seeds": seeds}
+    file = {"axes": axes, "over": over, "tensors": tensors, "kv-heads": kv_heads}
+    values.check_source(source, generator, drawn, file | {"renormalise": renormalise or None})
+    values.check_names(predictor, policy or (), objective)
+    weighed = objective != "rule" or None
+    read.only_with("--penalty", penalty, "--objective utility, appendix or repaired", weighed)
     if generator is not None:
-        brought = values.generated(generator, requests, length, prompt, gap, seeds, seed)
+        with read.as_options(_OPTIONS), progress(f"drawing {generator}"):
+            brought = values.generated(generator, prompt, drawn, seed)
     else:
-        brought = values.read_from(source or "", axes, over, prompt)
-    from fluidkv.answers.price.study import price_tokens
+        brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
     from fluidkv.cli.commands.price_text import say_price
 
-    with progress("running every policy") as line, read.as_options(_OPTIONS):
-        answer = price_tokens(
-            brought,
-            budget,
-            policies=policy or None,
-            kv_bytes=kv_bytes,
-            on_progress=line.show,
-        )
+    answer = _run(
+        brought,
+        budget,
+        {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty},
+        objective,
+        {
+            "policies": policy or None,
+            "predictor": predictor,
+            "delay": delay,
+            "comes_back": comes_back,
+            "kv_bytes": kv_bytes,
+            "seed": seed,
+        },
+    )
     give(
         answer.as_dict,
         lambda page: say_price(page, answer),
@@ -176,6 +195,25 @@ def price(
         name="price.json",
         beside=lambda: _beside(answer),
     )
+
+
+def _run(
+    brought: "Brought",
+    budget: values.Memory,
+    pricing: dict[str, Fraction | None],
+    objective: str,
+    options: dict[str, Any],
+) -> "PriceAnswer":
+    from fluidkv.answers.price.rule import tokens_of, usual_pricing
+    from fluidkv.answers.price.study import price_tokens
+    from fluidkv.tokenpd.objective import Objective
+
+    with progress("running every policy") as line, read.as_options(_OPTIONS):
+        first = next(iter(brought))
+        given = {name: float(value) for name, value in pricing.items() if value is not None}
+        rule = usual_pricing(first, objective=Objective(objective), **given)
+        tokens = tokens_of(budget.budget, first)
+        return price_tokens(brought, tokens, pricing=rule, on_progress=line.show, **options)
 
 
 def _beside(answer: "PriceAnswer"):

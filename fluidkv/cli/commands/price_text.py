@@ -8,6 +8,7 @@ from fluidkv.answers.price.spread import Difference, fewest
 from fluidkv.cli.page.numbers import counted, listed, short
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
+from fluidkv.tokenpd.objective import Objective
 
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
 
@@ -24,12 +25,17 @@ def say_price(page: Page, answer: PriceAnswer) -> None:
         page.heading("What the price did; what rounds used above the budget, in tokens")
         header = ["policy", "first", "last", "least", "most", "netted", "positive", "largest"]
         page.table(header, [_priced(answer, each) for each in priced])
+    if answer.pick.brings:
+        page.heading("What pooling and pricing bring, in points of mass; all else alike")
+        header = ["with", "without", "brings", "points", "from", "to", ""]
+        page.table(header, [_change(answer, each) for each in answer.pick.brings])
     page.line()
     page.rows([_columns(answer), *_words(answer)])
 
 
 def _brought(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("read", answer.read)] if answer.read else []
+    rows.append(("attention", " ".join(answer.summary.sentences())))
     if answer.parameters:
         rows.append(("generated", parameters_said(answer.parameters)))
     heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""
@@ -51,6 +57,8 @@ def _gigabytes(answer: PriceAnswer) -> str:
 def _rules(answer: PriceAnswer) -> list[Row]:
     pricing = answer.pricing
     parts = [f"eta {short(pricing.step, 3)}", f"from {short(pricing.start, 3)}"]
+    if pricing.objective is not Objective.RULE:
+        parts.append(f"worth as {pricing.objective.value} says")
     if pricing.risk_aversion:
         parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
     if pricing.penalty:
@@ -105,7 +113,7 @@ def _columns(answer: PriceAnswer) -> Row:
 
 def _words(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("best", _best(answer))]
-    rows += [(each.what, _brings(answer, each)) for each in answer.pick.brings]
+    rows += _pooling(answer)
     over = [each for each in answer.kept if not each.fits]
     if over:
         said = [f"{each.name} {_above(answer, each)}" for each in over]
@@ -133,27 +141,45 @@ def _best(answer: PriceAnswer) -> str:
         said += f"; not told from {listed(pick.close)}"
     if told:
         nearest = min(told, key=lambda name: pick.behind[name].mean)
-        said += f"; {_points(pick.behind[nearest])} points more than {nearest}"
+        said += f"; {_signed(pick.behind[nearest].mean)} points more than {nearest}"
     return said
 
 
-def _brings(answer: PriceAnswer, brings: Brings) -> str:
-    found, priced = brings.mass, answer.of(brings.with_it)
-    above = "" if priced is None or priced.fits else ", with more than the budget"
-    behind = f" ({brings.with_it} against {brings.without}{above})"
+def _change(answer: PriceAnswer, brings: Brings) -> list[str]:
+    found, with_it = brings.mass, answer.of(brings.with_it)
+    name = brings.with_it if with_it is None else _named(with_it)
+    ends = [_signed(found.low), _signed(found.high)] if found.known else ["-", "-"]
+    return [name, brings.without, brings.what, _signed(found.mean), *ends, _word(found)]
+
+
+def _word(found: Difference) -> str:
     if not found.known:
-        return f"{_points(found)} points of mass, with no spread to hold it against{behind}"
+        return "no spread"
     if not found.told:
-        return f"none that can be told: {_points(found)} points of mass, {_interval(found)}{behind}"
-    return f"{_points(found)} points of mass, {_interval(found)}{behind}"
+        return "none"
+    return "more" if found.mean > 0 else "less"
 
 
-def _points(found: Difference) -> str:
-    return f"{100 * found.mean + 0.0:+.2f}"
+def _pooling(answer: PriceAnswer) -> list[Row]:
+    """What the two bring where tokens are ordered by the same returns as the price weighs."""
+    rows: list[Row] = []
+    for what, name in (("pooling", "return-pooled"), ("pricing", "token-pd-hard")):
+        each = next((one for one in answer.pick.brings if one.with_it == name), None)
+        if each is None:
+            continue
+        found, behind = each.mass, f"({each.with_it} against {each.without})"
+        if not found.known:
+            said = f"{_signed(found.mean)} points, with no spread to hold it against {behind}"
+        elif found.told:
+            said = f"{_signed(found.mean)} points of mass {behind}"
+        else:
+            said = f"none that can be told {behind}"
+        rows.append((what, said))
+    return rows
 
 
-def _interval(found: Difference) -> str:
-    return f"{100 * found.low + 0.0:+.2f} to {100 * found.high + 0.0:+.2f}"
+def _signed(share: float) -> str:
+    return f"{round(100 * share, 2) + 0.0:+.2f}"
 
 
 def _spread(answer: PriceAnswer) -> str:

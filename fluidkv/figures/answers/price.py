@@ -1,4 +1,4 @@
-"""What each policy keeps, what the price did, which tokens stayed: as `fluidkv price --out` draws it."""
+"""What each policy keeps, what the price did, which tokens stayed: `fluidkv price --out`."""
 
 from functools import partial
 from typing import Any
@@ -35,7 +35,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
 
 
 def price_data(answer: "answers.PriceAnswer") -> Data:
-    """Mass kept by policy; price and use by round; of the tokens shown, where and when they stay."""
+    """Mass kept by policy; price and use by round; where and when tokens of one request stay."""
     data: dict[str, Any] = {
         "budget": float(answer.budget),
         "mean": np.array([each.mean for each in answer.kept]),
@@ -45,7 +45,7 @@ def price_data(answer: "answers.PriceAnswer") -> Data:
     for each in answer.kept:
         if each.price is not None:
             data[f"{each.name}.price"] = np.asarray(each.price, float)
-            data[f"{each.name}.used"] = each.used[0].astype(float)
+            data[f"{each.name}.used"] = np.trim_zeros(each.used[0].astype(float), "b")
     for each in _shown(answer):
         rounds, keys = np.nonzero(each.there)
         data[f"{each.name}.round"] = (rounds + answer.shown.start).astype(float)
@@ -149,9 +149,9 @@ def _plain_ticks(ax: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = ax.get_ylim()
-    if high > 50 * low:
+    if high > 20 * low:
         return
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.yaxis.set_minor_locator(NullLocator())
 

@@ -74,7 +74,8 @@ class Mlp(eqx.Module):
     def predict(self, state: Signals, seen: Seen) -> Told:
         """See `Predictor`."""
         told = signals.told(state, seen)
-        return passed(Layers(*(part.astype(told.dtype) for part in self.layers)), told)
+        mean, spread = passed(self.layers, told.astype(jnp.float32))  # as it was trained
+        return mean.astype(told.dtype), spread.astype(told.dtype)
 
 
 def save_mlp(mlp: Mlp, path: str | Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fluidkv.answers.price.pick import picked
 from fluidkv.answers.price.result import Kept, PriceAnswer, Shown
-from fluidkv.tokenpd import Budget, Choice, EvictionPolicy, Pricing, Scope
+from fluidkv.tokenpd import AttentionSummary, Budget, Choice, EvictionPolicy, Pricing, Scope
 
 PRICING = Pricing(0.25, 0.02)
 HARD = Pricing(0.25, 0.02, budget=Budget.HARD)
@@ -48,11 +48,12 @@ def made(runs: int = 3, requests: int = 6) -> PriceAnswer:
         rounds=ROUNDS,
         rows=runs * requests * (ROUNDS - 1),
         demand=40,
+        summary=AttentionSummary(6, 6, ROUNDS, 40, 10.0, 5.0, 20.0, 0.3, 0.5, 0.6, 0.7),
         pricing=PRICING,
         predictor="average",
         kept=kept,
         pick=pick,
-        shown=Shown(0, 0, PROMPT, LENGTH),
+        shown=Shown(0, 0, 0, PROMPT, LENGTH),
         unheld="",
         kv_bytes=131072,
     )

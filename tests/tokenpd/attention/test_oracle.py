@@ -84,9 +84,10 @@ def test_small_returns_survive_large_ones_before_them():
     one = np.array([1])
     attention = Attention(weights, one, one * length, one * 0, one * 0)
     with in_float64():
-        left, runs = remaining(attention), jnp.array([True])
-        for row in weights[0, :950]:
-            left = after_row(left, jnp.asarray(row)[None], runs)
+        rows, runs = jnp.asarray(weights[0, :950, None]), jnp.array([True])
+        left, _ = jax.lax.scan(
+            lambda s, row: (after_row(s, row, runs), None), remaining(attention), rows
+        )
         mean, _ = mean_and_variance(left, jnp.ones((1, length), bool))
     assert abs(float(mean[0, 0]) - 1e-6) < UNIT
 

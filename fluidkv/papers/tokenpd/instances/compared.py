@@ -37,7 +37,7 @@ from fluidkv.tokenpd.returns.writing import AtWriting
 from fluidkv.tokenpd.seen import Predictor
 
 GENERATORS = tuple(generators())
-AT_ONCE = (16, 4)
+AT_ONCE = (8, 3)
 """Requests that run at once, on average; the first with all predictors."""
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """The budget, of what is held on average if nothing is evicted."""
@@ -49,14 +49,17 @@ STEPS = (0.03, 0.1, 0.3)
 """eta; 1 / sqrt(T) is 0.03 to 0.06 here."""
 START = 0.01
 """mu_1: of the size of a return, so that no price has a long way to go."""
-REQUESTS, KEYS = 24, 224
-PROMPT, LENGTH = (32, 64), (96, KEYS)
+REQUESTS, KEYS = 16, 160
+PROMPT, LENGTH = (24, 40), (64, KEYS)
 
 HEURISTICS = ("fifo", "lru", "h2o", "streaming-llm", "snapkv-like", "scissorhands-like")
 SCOPES = ("", "-pooled")
 MAIN = ("oracle", "average")
 """Predictors that are run with every step, on the whole grid, and with either number at once."""
-HEAPS = ("oracle", "average", "network")
+NOISES = ("noise 0.5", "noise 1", "noise 2")
+NETWORKS = ("network", "network, once")
+"""Predictors that take long: run with one budget only."""
+NETWORK_SHARE = 1 / 4
 
 
 class Job(NamedTuple):
@@ -128,21 +131,30 @@ def held(attention: Attention) -> np.ndarray:
 def jobs_of(generator: str, at_once: int) -> Iterator[Job]:
     """All runs of a generator under a load."""
     place = (generator, at_once)
-    told = tuple(predictors()) if at_once == AT_ONCE[0] else MAIN
     for share in SHARES:
         yield Job(*place, share, OPTIMUM)
         yield from (Job(*place, share, name + scope) for name in HEURISTICS for scope in SCOPES)
-        yield from (Job(*place, share, "return", name) for name in told)
-        for kind in ("token-pd-hard", "token-pd"):
-            for name in told:
-                steps = STEPS if name in MAIN else STEPS[1:2]
-                yield from (Job(*place, share, kind, name, step) for step in steps)
-        for name in HEAPS:
-            if name in told:
-                yield Job(*place, share, "token-pd-heap", name, STEPS[1])
-    for name in told:
-        grid = GRID if name in MAIN else SHARES
-        yield from (Job(*place, share, "return-pooled", name) for share in grid)
+        for told in told_at(at_once, share):
+            yield Job(*place, share, "return", told)
+            for kind in ("token-pd-hard", "token-pd"):
+                yield from (Job(*place, share, kind, told, step) for step in steps_of(told))
+            if told not in NOISES:
+                yield Job(*place, share, "token-pd-heap", told, STEPS[1])
+    for share in GRID:
+        for told in told_at(at_once, share) if share in SHARES else MAIN:
+            yield Job(*place, share, "return-pooled", told)
+
+
+def told_at(at_once: int, share: float) -> tuple[str, ...]:
+    """Predictors that are run under a load."""
+    if at_once != AT_ONCE[0]:
+        return MAIN
+    return tuple(x for x in predictors() if share == NETWORK_SHARE or x not in NETWORKS)
+
+
+def steps_of(told: str) -> tuple[float, ...]:
+    """Steps that are tried with a predictor."""
+    return STEPS if told in MAIN else STEPS[1:2]
 
 
 def policy_of(job: Job) -> EvictionPolicy:

@@ -1,4 +1,4 @@
-"""Rule (4) with (5) on rounds that are written down, in rationals: nothing is rounded.
+"""Small markets in which nothing is rounded: rounds that are written down, prices in rationals.
 
 Prices are mu_1 q^S with q = exp(eta / M) and S the units of memory used above M so far, less those
 left free. With q rational all is exact, and with any q > 1 there is a step eta = M log q.
@@ -8,16 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fluidkv import tokenpd
 from fluidkv.tokenpd.pricing import Budget, Demand
 
+if TYPE_CHECKING:
+    from flint import arb
+
 Values = tuple[Fraction, ...]
-"""What the tokens of a round are worth, a = R - lambda sigma^2."""
+"""What the tokens of a round are worth, a = R - lambda sigma^2; each is there for one round."""
 Rounds = tuple[Values, ...]
 
-HALF, ONE = Fraction(1, 2), Fraction(1)
-HORIZONS = tuple(4**k for k in range(1, 7))
+ZERO, HALF, ONE = Fraction(0), Fraction(1, 2), Fraction(1)
+HORIZONS = tuple(4**k for k in range(1, 6))
+"""Rounds T of which 1 / sqrt(T) is rational."""
 
 
 @dataclass(frozen=True)
@@ -50,46 +55,57 @@ class Turn(NamedTuple):
     """One round.
 
     Fields:
-        price: mu_t. kept: worth of what is kept. excess: c k - M of what is kept.
+        price: mu_t. kept: worth of what is kept. excess: c k - M of it.
+        earned, optimum: worth of what is kept, and of the best that fit.
         following: mu_(t+1).
     """
 
     price: Fraction
     kept: Values
     excess: int
+    earned: Fraction
+    optimum: Fraction
     following: Fraction
+
+
+def pool_of(rounds: Sequence[Values], cost: int = 1) -> "tokenpd.Pool":
+    """Tokens that are there for one round each."""
+    import numpy as np
+
+    arrival = np.repeat(np.arange(len(rounds)), [len(values) for values in rounds])
+    returns = np.full((len(rounds), len(arrival)), ZERO, object)
+    returns[arrival, np.arange(len(arrival))] = [a for values in rounds for a in values]
+    risk = np.full(returns.shape, ZERO, object)
+    return tokenpd.Pool(returns, arrival, arrival, arrival + 1, risk, cost=cost)
 
 
 def played(market: Market, rounds: Sequence[Values]) -> list[Turn]:
     """What rule (4) keeps and (5) does to the price."""
-    turns, used = [], 0
-    for values in rounds:
-        price = market.start * market.growth**used
-        wanted = [a for a in sorted(values, reverse=True) if a - price * market.cost >= 0]
-        kept = wanted if market.budget is Budget.NETTED else wanted[: market.tokens]
-        seen = wanted if market.demand is Demand.WANTED else kept
-        used += market.cost * len(seen) - market.memory
-        excess = market.cost * len(kept) - market.memory
-        turns.append(Turn(price, tuple(kept), excess, market.start * market.growth**used))
-    return turns
-
-
-def best(market: Market, values: Values) -> Fraction:
-    """The optimum of a round: the best that fit."""
-    return sum(sorted(values, reverse=True)[: market.tokens], Fraction())
-
-
-def relaxed_best(market: Market, values: Values) -> Fraction:
-    """The same where a part of a token may be kept, as Appendix A relaxes it."""
-    ranked = sorted(values, reverse=True)
-    room = Fraction(market.memory, market.cost)
-    return sum((a * max(Fraction(), min(ONE, room - k)) for k, a in enumerate(ranked)), Fraction())
+    pool = pool_of(rounds, market.cost)
+    start: Any = market.start
+    run = tokenpd.literal_rounds(
+        pool,
+        market.memory,
+        tokenpd.Pricing(1, start, market.budget, market.demand),
+        price_at=lambda imbalance: market.start * market.growth**imbalance,
+    )
+    kept = [tuple(returns[mask]) for returns, mask in zip(pool.returns, run.kept, strict=True)]
+    excess = [int(used) - market.memory for used in run.used]
+    price = run.price.tolist()
+    totals = (list(map(Fraction, each)) for each in (run.reward, run.optimum))
+    return list(map(Turn, price[:-1], kept, excess, *totals, price[1:]))
 
 
 def regret(market: Market, rounds: Sequence[Values]) -> Fraction:
     """Against the optimum of each round."""
-    earned = sum((sum(turn.kept, Fraction()) for turn in played(market, rounds)), Fraction())
-    return sum((best(market, values) for values in rounds), Fraction()) - earned
+    return sum((turn.optimum - turn.earned for turn in played(market, rounds)), ZERO)
+
+
+def relaxed_best(market: Market, values: Values) -> Fraction:
+    """The optimum of a round where part of a token may be kept, as Appendix A relaxes it."""
+    ranked = sorted(values, reverse=True)
+    room = Fraction(market.memory, market.cost)
+    return sum((a * max(ZERO, min(ONE, room - k)) for k, a in enumerate(ranked)), ZERO)
 
 
 def sequences(
@@ -106,11 +122,18 @@ def shown(rounds: Sequence[Values]) -> str:
     return ", ".join(f"({', '.join(map(str, values))})" for values in rounds)
 
 
+def ball(number: Fraction) -> "arb":
+    """A rational as a ball, for logarithms."""
+    from flint import arb, fmpq
+
+    return arb(fmpq(number.numerator, number.denominator))
+
+
 def outgrows(series: Callable[[int], Fraction | int]) -> str | None:
-    """Horizons at which a series is above C sqrt(T), C = 1, 2, 4, 8; None if it is not for one C."""
+    """Where a series of T is first above C sqrt(T), C = 1, 2, 4; None if it is not for each C."""
     found = []
-    for limit in (1, 2, 4, 8):
-        horizon = next((t for t in HORIZONS if series(t) ** 2 > limit**2 * t), None)
+    for limit in (1, 2, 4):
+        horizon = next((t for t in HORIZONS if max(series(t), 0) ** 2 > limit**2 * t), None)
         if horizon is None:
             return None
         found.append(f"{limit} sqrt(T) at T = {horizon}")

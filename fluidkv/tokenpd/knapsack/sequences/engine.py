@@ -63,22 +63,20 @@ class _Numbers(NamedTuple):
 
 
 class _Sums(NamedTuple):
-    """As in `PriceSums`; counts of tokens in place of memory."""
+    """As in `PriceSums`, but `wanted` and `stayed` count tokens. The bars are the moving price, 0,
+    whose best that fit are the optimum, and the fixed prices."""
 
-    netted: Array
-    hard: Array
-    optimum: Array
-    imbalance: Array
-    above: Array
-    largest: Array
-    highest: Array
-    lowest: Array
-    priced: Array
-    priced_square: Array
-    fixed_netted: Array
-    fixed_hard: Array
-    fixed_used: Array
-    fixed_used_hard: Array
+    netted: Float[Array, "bar lane"]
+    hard: Float[Array, "bar lane"]
+    wanted: Float[Array, "bar lane"]
+    stayed: Float[Array, "bar lane"]
+    imbalance: Int[Array, " lane"]
+    above: Int[Array, " lane"]
+    largest: Int[Array, " lane"]
+    highest: Int[Array, " lane"]
+    lowest: Int[Array, " lane"]
+    priced: Float[Array, " lane"]
+    priced_square: Float[Array, " lane"]
 
 
 def run_sums(plan: Plan, lanes: list[Lane], on_progress: Progress | None) -> dict[str, np.ndarray]:
@@ -115,11 +113,26 @@ def _run_group(plan: Plan, lanes: list[Lane], size: int, watch: Watch) -> dict[s
             return Reached(end, end * len(lanes), len(lanes) * over, not over)
 
         go_on(on, plan.rounds, watch)
-        price = _price(numbers, sums.imbalance)
-        found = {name: np.asarray(values) for name, values in sums._asdict().items()}
-        return {
-            name: values[..., : len(lanes)] for name, values in (found | {"price": price}).items()
-        }
+        named = _named(numbers, sums)
+        return {name: np.asarray(values)[..., : len(lanes)] for name, values in named.items()}
+
+
+def _named(numbers: _Numbers, sums: _Sums) -> dict[str, Any]:
+    """By the names of `PriceSums`."""
+    found = sums._asdict()
+    netted, hard, wanted, stayed = (
+        found.pop(name) for name in ("netted", "hard", "wanted", "stayed")
+    )
+    return found | {
+        "netted": netted[0],
+        "hard": hard[0],
+        "optimum": hard[1],
+        "price": _price(numbers, sums.imbalance),
+        "fixed_netted": netted[2:],
+        "fixed_hard": hard[2:],
+        "fixed_used": numbers.cost * wanted[2:].astype(jnp.int64),
+        "fixed_used_hard": numbers.cost * stayed[2:].astype(jnp.int64),
+    }
 
 
 def _numbers(seed: int, lanes: list[Lane]) -> _Numbers:
@@ -141,14 +154,20 @@ def _numbers(seed: int, lanes: list[Lane]) -> _Numbers:
 
 
 def _nothing(lanes: int, prices: int) -> _Sums:
-    real, whole = jnp.zeros(lanes), jnp.zeros(lanes, jnp.int64)
-    each, counts = jnp.zeros((prices, lanes)), jnp.zeros((prices, lanes), jnp.int64)
-    least = jnp.full(lanes, jnp.iinfo(jnp.int64).min)
+    of_bars = jnp.zeros((2 + prices, lanes))
+    whole, real = jnp.zeros(lanes, jnp.int64), jnp.zeros(lanes)
     return _Sums(
-        *(real, real, real),
-        *(whole, whole, least, whole, whole),
-        *(real, real),
-        *(each, each, counts, counts),
+        netted=of_bars,
+        hard=of_bars,
+        wanted=of_bars,
+        stayed=of_bars,
+        imbalance=whole,
+        above=whole,
+        largest=jnp.full(lanes, jnp.iinfo(jnp.int64).min),
+        highest=whole,
+        lowest=whole,
+        priced=real,
+        priced_square=real,
     )
 
 
@@ -189,50 +208,48 @@ def _round(
     sums: _Sums,
 ) -> _Sums:
     """(4), what fits of it, and (5); `worth` descends."""
-    fits, price = numbers.budget // numbers.cost, _price(numbers, sums.imbalance)
-    bar = price * numbers.cost.astype(jnp.float64)
-    wanted, netted, hard = _taken(worth, bar, fits)
-    _, _, optimum = _taken(worth, jnp.zeros_like(bar), fits)
-    seen = jnp.where(numbers.sees_kept, jnp.minimum(wanted, fits), wanted)
+    cost, fits = numbers.cost.astype(jnp.float64), numbers.budget // numbers.cost
+    price = _price(numbers, sums.imbalance)
+    fixed = jnp.broadcast_to(prices[:, None], (prices.shape[0], price.shape[0]))
+    bars = jnp.concatenate([jnp.stack([price, jnp.zeros_like(price)]), fixed]) * cost[None]
+    wanted, netted, hard = _taken(worth, bars, fits)
+    stayed = jnp.minimum(wanted, fits.astype(jnp.float64)[None])
+    seen = jnp.where(numbers.sees_kept, stayed[0], wanted[0]).astype(jnp.int64)
     over = numbers.cost * seen - numbers.budget
-    imbalance = sums.imbalance + over
-    new = sums._replace(
+    imbalance, weight = sums.imbalance + over, over.astype(jnp.float64)
+    return _Sums(
         netted=sums.netted + netted,
         hard=sums.hard + hard,
-        optimum=sums.optimum + optimum,
+        wanted=sums.wanted + wanted,
+        stayed=sums.stayed + stayed,
         imbalance=imbalance,
         above=sums.above + jnp.maximum(over, 0),
         largest=jnp.maximum(sums.largest, over),
         highest=jnp.maximum(sums.highest, imbalance),
         lowest=jnp.minimum(sums.lowest, imbalance),
-        priced=sums.priced + price * over.astype(jnp.float64),
-        priced_square=sums.priced_square + price * (over * over).astype(jnp.float64),
-    )
-    if not prices.shape[0]:
-        return new
-    bars = prices[:, None] * numbers.cost.astype(jnp.float64)[None]
-    wanted, netted, hard = _taken(worth[:, None], bars, fits[None])
-    return new._replace(
-        fixed_netted=new.fixed_netted + netted,
-        fixed_hard=new.fixed_hard + hard,
-        fixed_used=new.fixed_used + numbers.cost[None] * wanted,
-        fixed_used_hard=new.fixed_used_hard + numbers.cost[None] * jnp.minimum(wanted, fits[None]),
+        priced=sums.priced + price * weight,
+        priced_square=sums.priced_square + price * weight**2,
     )
 
 
 def _taken(
-    worth: Float[Array, "token ..."], bar: Float[Array, "..."], fits: Int[Array, "..."]
-) -> tuple[Int[Array, "..."], Float[Array, "..."], Float[Array, "..."]]:
-    """How many are worth at least `bar`, what they are worth, and what the first `fits` are."""
-    number: Any = jnp.zeros(bar.shape, jnp.int64)
-    all_of_them: Any = jnp.zeros_like(bar)
-    first = jnp.zeros_like(bar)
-    for place in range(worth.shape[0]):
-        enough = worth[place] >= bar
-        number = number + enough
-        all_of_them = all_of_them + jnp.where(enough, worth[place], 0.0)
-        first = first + jnp.where(enough & (place < fits), worth[place], 0.0)
-    return number, all_of_them, first
+    worth: Float[Array, "token lane"], bars: Float[Array, "bar lane"], fits: Int[Array, " lane"]
+) -> tuple[Float[Array, "bar lane"], Float[Array, "bar lane"], Float[Array, "bar lane"]]:
+    """How many are worth at least a bar, what they are worth, and what the first `fits` are.
+
+    The barriers keep XLA from comparing again for each of the three sums.
+    """
+    gain = jnp.where(worth > 0, worth, 0.0)
+    place = jnp.arange(worth.shape[0], dtype=jnp.int64)[:, None]
+    first = jnp.where(place < fits[None], gain, 0.0)
+    enough = (worth[:, None] >= bars[None]).astype(jnp.float64)
+    gain, first, enough = lax.optimization_barrier((gain, first, enough))
+    number = all_of_them = best = jnp.zeros_like(bars)
+    for at in range(worth.shape[0]):
+        number = number + enough[at]
+        all_of_them = all_of_them + gain[at][None] * enough[at]
+        best = best + first[at][None] * enough[at]
+    return lax.optimization_barrier((number, all_of_them, best))
 
 
 def _price(numbers: _Numbers, imbalance: Int[Array, " lane"]) -> Float[Array, " lane"]:

@@ -179,7 +179,7 @@ def _sum(market: Market, rounds: Rounds, ceiling: Fraction | None = None) -> Fra
 @CLAIMS.claim(
     "appendix-a.gap.sum.feasible-rounds",
     _PLACE,
-    "Over the rounds that use no more than M, where they are finite, the gaps are O(sqrt(T)) in all.",
+    "Over the rounds that use no more than M, where they are finite, gaps are O(sqrt(T)) in all.",
     expected=Verdict.FAILS,
     origin=Origin.READING,
     kind="lemma",

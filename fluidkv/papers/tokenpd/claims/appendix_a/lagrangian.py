@@ -1,4 +1,4 @@
-"""Token-PD, Appendix A: the Lagrangian of a round, its maximiser, and what that has of section 4."""
+"""Token-PD, Appendix A: the Lagrangian of a round, and whether (2) is the rule of section 4."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -25,7 +25,7 @@ def _laws() -> Iterator[tuple[Fraction, Fraction, Fraction]]:
 
 
 _LAWS = Range(
-    "delta = 0, lambda = 1/4 ... 4, shares that are 1 or 1/2 with probability 1/4 ... 1, and else 0",
+    "delta = 0, lambda = 1/4 ... 4, shares of 1 or 1/2 with probability 1/4 ... 1, and else 0",
     _laws,
     name=lambda aversion, mean, variance: (
         f"lambda = {aversion}, R = {mean}, sigma^2 = {variance}: a = {mean - aversion * variance}"
@@ -76,8 +76,8 @@ def _every_lambda(aversion: Fraction, mean: Fraction, variance: Fraction) -> boo
     expected=Verdict.FAILS,
     ours="it is a sum over tokens: up to the number of requests, since returns of one sum to one",
     paper="the per-round payoff is bounded by B := 1 + delta",
-    note="Holds of one token (a x). What enters the mirror descent is another number: (c k - M) / M, "
-    "which is between -1 and (n c - M) / M.",
+    note="Holds of one token (a x). What enters the mirror descent is another number: "
+    "(c k - M) / M, which is between -1 and (n c - M) / M.",
     kind="lemma",
 )
 def _bound(requests: int, penalty: Fraction) -> bool:

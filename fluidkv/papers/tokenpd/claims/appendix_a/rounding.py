@@ -11,7 +11,6 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     ONE,
     Market,
     Values,
-    best,
     played,
     sequences,
     shown,
@@ -60,7 +59,8 @@ def _tie(market: Market, values: Values) -> bool:
     kind="lemma",
 )
 def _same(market: Market, values: Values) -> bool:
-    return rounded(market, values) == played(market, [values])[0].kept
+    (turn,) = played(market, [values])
+    return sorted(rounded(market, values)) == sorted(turn.kept)
 
 
 @CLAIMS.over(
@@ -75,8 +75,8 @@ def _same(market: Market, values: Values) -> bool:
     kind="lemma",
 )
 def _increases(market: Market, values: Values) -> bool:
-    kept, after = played(market, [values])[0].kept, rounded(market, values)
-    most = best(market, values)
+    (turn,), after = played(market, [values]), rounded(market, values)
+    kept, most = turn.kept, turn.optimum
     return most - sum(after) <= most - sum(kept) and len(after) >= len(kept)
 
 
@@ -91,4 +91,5 @@ def _increases(market: Market, values: Values) -> bool:
     kind="lemma",
 )  # fmt: skip
 def _no_ties(market: Market, values: Values) -> bool:
-    return rounded(market, values) == played(market, [values])[0].kept
+    (turn,) = played(market, [values])
+    return sorted(rounded(market, values)) == sorted(turn.kept)

@@ -5,17 +5,21 @@ Of what (4) wants, the best that fit stay, and (5) sees either what was wanted o
 
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
+from itertools import combinations
+from math import isqrt
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
+    ZERO,
     Market,
     Rounds,
     Values,
-    best,
     outgrows,
     played,
     regret,
@@ -29,10 +33,8 @@ from fluidkv.verdict import Verdict
 CLAIMS = statements(origin=Origin.READING)
 
 _PLACE = "section 4, the theorem, with section 3"
-ALTERNATING: tuple[Values, Values] = ((ONE, ONE), (HALF,))
-"""Two tokens worth 1, then one worth 1/2: M = c = 1 and mu_1 = 3/4 separate the readings."""
-_START = Fraction(3, 4)
-_GROWTHS = (Fraction(1001, 1000), Fraction(11, 10), Fraction(2), Fraction(10))
+_SEQUENCES = ("tied", "alternating")
+_TOLD = "M = c = 1, mu_1 = 1; two tokens worth 1 a round, or those and one worth 1/2 by turns"
 
 
 @CLAIMS.over(
@@ -54,36 +56,34 @@ def _never(*rounds: Values) -> bool:
     return all(turn.excess <= 0 for turn in played(Market(), rounds))
 
 
-def _steps() -> Iterator[tuple[Fraction, int]]:
-    for growth in _GROWTHS:
-        for pairs in range(1, 33):
-            yield growth, pairs
-
-
-_PAIRS = Range(
-    "M = c = 1, mu_1 = 3/4, rounds (1, 1), (1/2), (1, 1), (1/2) ..., up to 32 pairs, e^eta = "
-    "1001/1000, 11/10, 2, 10",
-    _steps,
-)
-
-
 @CLAIMS.over(
-    _PAIRS,
-    "section-4.guarantee.regret.hard.wanted.half-a-pair",
+    Range(
+        f"{_TOLD}; T = 2, 4 ... 32, eta = 1/1000, 1, 10",
+        lambda: (
+            (name, 2 * n, eta)
+            for name in _SEQUENCES
+            for n in range(1, 17)
+            for eta in (Fraction(1, 1000), ONE, 10 * ONE)
+        ),
+    ),
+    "section-4.guarantee.regret.hard.wanted.linear",
     _PLACE,
-    "Where (5) sees what (4) wanted, an alternating sequence has a regret of T / 4 under the hard "
-    "budget, and of -T / 4 where sums are netted.",
-    ours="in all T and for all steps: the price is back at mu_1 after each pair",
+    "Where (5) sees what (4) wanted, regret under the hard budget is T / 2 on the first sequence "
+    "and T / 4 on the second, and 0 and -T / 4 where sums are netted.",
+    ours="for all T and any step: the price is back at mu_1 after every two rounds",
     paper="Regret(T) = O(sqrt(T))",
-    note="Two tokens worth 1 raise the price above 1/2, where the next one is refused; that round "
-    "leaves M free, so the price falls back. Only 1/2 < 3/4 < 3/4 e^eta and 3/4 <= 1 are used.",
+    note="Two tokens worth the price raise it for the round after, which refuses what it could "
+    "keep and leaves M free, so that the price falls back.",
 )
-def _separates(growth: Fraction, pairs: int) -> bool:
-    rounds = ALTERNATING * pairs
-    hard = Market(start=_START, growth=growth, budget=Budget.HARD)
-    netted = Market(start=_START, growth=growth)
-    back = played(hard, rounds)[-1].following == hard.start
-    return back and regret(hard, rounds) == HALF * pairs == -regret(netted, rounds)
+def _separates(name: str, rounds: int, step: Fraction) -> bool:
+    from fluidkv.tokenpd.regret import sequences as known
+
+    case = getattr(known, name)(rounds)
+    hard, netted = (
+        tokenpd.run_case(case, step, reading).regret for reading in (Budget.HARD, Budget.NETTED)
+    )
+    lost = Fraction(rounds, 2 if name == "tied" else 4)
+    return hard == lost and netted == (0 if name == "tied" else -lost)
 
 
 @CLAIMS.claim(
@@ -91,33 +91,55 @@ def _separates(growth: Fraction, pairs: int) -> bool:
     _PLACE,
     "Under a hard budget, where (5) sees what (4) wanted, regret is O(sqrt(T)).",
     expected=Verdict.FAILS,
-    checked="M = c = 1, mu_1 = 3/4, rounds (1, 1), (1/2), (1, 1), (1/2) ..., e^eta = 1001/1000, 2",
+    checked=f"{_TOLD}; eta = 1 / sqrt(T)",
 )
 def _hard_wanted() -> Outcome:
-    markets = [Market(start=_START, growth=q, budget=Budget.HARD) for q in _GROWTHS[::2]]
-    found = [
-        outgrows(lambda t, market=market: regret(market, ALTERNATING * (t // 2)))
-        for market in markets
-    ]
+    from fluidkv.tokenpd.regret import sequences as known
+
+    def lost(name: str, horizon: int) -> Fraction:
+        case = getattr(known, name)(horizon)
+        return tokenpd.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
+
+    found = [outgrows(partial(lost, name)) for name in _SEQUENCES]
     return holds_for(
         found[0] if all(found) else None,
-        ours="it is T / 4 on a sequence of period two, whatever the step",
+        ours="T / 2 on two tokens worth 1 a round, and T / 4 where nothing is a tie, at any step",
         paper="Regret(T) = O(sqrt(T)), while never violating (3)",
         note="Holds where (5) sees what is kept (section-4.guarantee.regret.hard.kept).",
     )
 
 
+@CLAIMS.claim(
+    "section-4.guarantee.regret.hard.wanted.smallest",
+    _PLACE,
+    "The smallest sequence that separates the two readings is two tokens worth the same in every "
+    "round.",
+    checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1",
+)
+def _smallest() -> Outcome:
+
+    found = tokenpd.separating()
+    first = found[0].period
+    same = len(first) == 1 and len(first[0]) == 2 and len(set(first[0])) == 1 and first[0][0] > 0
+    return holds_for(
+        None if same else shown(first),
+        ours=f"{shown(first)} in each round, of {len(found)} periods that do",
+        paper="not said",
+        note="With one token a round both readings are the same.",
+    )
+
+
 def _kept() -> Iterator[tuple[Market, Rounds]]:
     for rounds in sequences((HALF, ONE), tokens=3, rounds=2):
-        for memory, cost in ((1, 1), (2, 1), (3, 2)):
-            for start in (HALF, Fraction(2)):
-                for growth in (Fraction(11, 10), Fraction(3, 2)):
+        for memory, cost in ((1, 1), (3, 2)):
+            for start in (Fraction(1, 4), Fraction(2)):
+                for growth in (Fraction(11, 10), Fraction(3)):
                     yield Market(memory, cost, start, growth, Budget.HARD, Demand.KEPT), rounds
 
 
 _KEPT = Range(
-    "up to two rounds of up to three tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
-    "mu_1 = 1/2, 2, e^(eta/M) = 11/10, 3/2",
+    "up to two rounds of up to three tokens worth 1/2 or 1, (M, c) = (1, 1), (3, 2), "
+    "mu_1 = 1/4, 2, e^(eta/M) = 11/10, 3",
     _kept,
     name=lambda market, rounds: f"{shown(rounds)} at {market}",
 )
@@ -131,8 +153,8 @@ _KEPT = Range(
     "violation.",
     ours="for every sequence, at every T",
     paper="Regret(T) = O(sqrt(T)), while never violating (3)",
-    note="A round loses at most mu (M - c k); (5) takes at least mu (1 - e^(-eta)) (M - c k) / M off "
-    "the price, by concavity, and the price can fall by mu_1 only once.",
+    note="A round loses at most mu (M - c k); (5) takes at least mu (1 - e^(-eta)) (M - c k) / M "
+    "off the price, by concavity, and the price can fall by mu_1 only once.",
 )
 def _hard_kept(market: Market, rounds: Rounds) -> bool:
     most = market.memory * market.start / (1 - market.growth**-market.memory)
@@ -167,14 +189,12 @@ def _only_falls(market: Market, rounds: Rounds) -> bool:
     note="What a price adds is a decision for each token alone, without sorting.",
 )
 def _no_price(market: Market, rounds: Rounds) -> bool:
-    from itertools import combinations
-
-    for values in rounds:
+    for turn, values in zip(played(market, rounds), rounds, strict=True):
         sets = (
-            sum(each, Fraction())
+            sum(each, ZERO)
             for n in range(min(market.tokens, len(values)) + 1)
             for each in combinations(values, n)
         )
-        if max(sets) != best(market, values):
+        if max(sets) != turn.optimum:
             return False
     return True

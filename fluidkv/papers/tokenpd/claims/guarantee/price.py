@@ -22,19 +22,19 @@ from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements()
 
-_SIZES = ((1, 1), (2, 1), (3, 2), (1, 2))
+_SIZES = ((1, 1), (2, 1), (3, 2))
 
 
 def _runs() -> Iterator[tuple[Market, Rounds]]:
-    for rounds in sequences((HALF, ONE), tokens=2, rounds=3):
+    for rounds in sequences((HALF, ONE), tokens=2, rounds=2):
         for memory, cost in _SIZES:
             for start in (Fraction(0), HALF, Fraction(3)):
                 yield Market(memory, cost, start, Fraction(3, 2)), rounds
 
 
 _RUNS = Range(
-    "up to three rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), (1, 2),"
-    " mu_1 = 0, 1/2, 3",
+    "up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
+    "mu_1 = 0, 1/2, 3",
     _runs,
     name=lambda market, rounds: f"{shown(rounds)} at {market}",
 )

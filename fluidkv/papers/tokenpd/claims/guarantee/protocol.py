@@ -1,38 +1,58 @@
 """Token-PD, section 3: the choice is made on predictions, and returns are seen after it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from math import isqrt
+from typing import Any
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
 from fluidkv.papers.tokenpd.instances.rounds import (
     HALF,
     ONE,
+    ZERO,
     Market,
     Rounds,
     outgrows,
-    relaxed_best,
 )
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.verdict import Verdict
 
 CLAIMS = statements(origin=Origin.READING)
 
-_ZERO = Fraction(0)
+
+def _predicting(market: Market, seen: Rounds, true: Rounds) -> "tokenpd.PriceRun":
+    """The rule where R is what is seen, over tokens that are there all the time."""
+    from fluidkv.tokenpd.regret.sequences import pool_of
+
+    pool = replace(pool_of(true), predicted=pool_of(seen).returns)
+    start: Any = market.start
+    return tokenpd.literal_rounds(
+        pool,
+        market.memory,
+        tokenpd.Pricing(1, start),
+        price_at=lambda imbalance: market.start * market.growth**imbalance,
+    )
 
 
 def _predicted() -> Iterator[tuple[Market, Rounds, Rounds]]:
     """What is seen, and what comes: up to two rounds of two tokens."""
-    grid = list(product((_ZERO, HALF, ONE), repeat=2))
+    grid = list(product((ZERO, HALF, ONE), repeat=2))
     for seen in product(grid, repeat=2):
-        for true in product(grid[::2], repeat=2):
+        for true in product(grid[1::3], repeat=2):
             yield Market(start=HALF, growth=Fraction(3, 2)), seen, true
 
 
 @CLAIMS.over(
-    Range("two rounds of two tokens, R and what was predicted 0, 1/2 or 1, M = c = 1", _predicted),
+    Range(
+        "two rounds of two tokens, predictions 0, 1/2 or 1, of tokens worth (0, 1/2), (1/2, 1/2) "
+        "or (1, 1/2), M = c = 1",
+        _predicted,
+    ),
     "section-3.protocol.errors",
     "section 3, protocol",
     "Where R is seen after the choice, regret grows by at most the sum of |R - R^|.",
@@ -40,19 +60,10 @@ def _predicted() -> Iterator[tuple[Market, Rounds, Rounds]]:
     paper="having seen predictions, then observes R",
 )
 def _errors(market: Market, seen: Rounds, true: Rounds) -> bool:
-    lost, signed = _ZERO, _ZERO
-    off = sum(
-        (abs(a - b) for s, t in zip(seen, true, strict=True) for a, b in zip(s, t, strict=True)),
-        _ZERO,
-    )
-    used = 0
-    for said, came in zip(seen, true, strict=True):
-        price = market.start * market.growth**used
-        kept = [b for a, b in zip(said, came, strict=True) if a >= price]
-        used += len(kept) - market.memory
-        lost += relaxed_best(market, came) - sum(kept, _ZERO)
-        signed -= price * (len(kept) - market.memory)
-    return lost <= signed + off
+    run, pool = _predicting(market, seen, true), zip(seen, true, strict=True)
+    off = sum((abs(a - b) for said, came in pool for a, b in zip(said, came, strict=True)), ZERO)
+    signed = -sum(run.price[:-1] * (run.used - market.memory))
+    return sum(run.optimum - run.reward) <= signed + off
 
 
 @CLAIMS.claim(
@@ -63,20 +74,17 @@ def _errors(market: Market, seen: Rounds, true: Rounds) -> bool:
     checked="one token worth 1 a round, of which 0 is predicted, M = c = 1, any price above 0",
 )
 def _any_predictions() -> Outcome:
-    def lost(horizon: int) -> int:
-        price, total = ONE, 0
-        for _ in range(horizon):
-            kept = _ZERO - price >= 0
-            total += 0 if kept else 1
-            price *= HALF
-        return total
+    def lost(horizon: int) -> Any:
+        market = Market(growth=Fraction(isqrt(horizon) + 1, isqrt(horizon)))
+        run = _predicting(market, ((ZERO,),) * horizon, ((ONE,),) * horizon)
+        return sum(run.optimum - run.reward)
 
     return holds_for(
         outgrows(lost),
         ours="T: no price above 0 keeps what is said to be worth 0",
         paper="observes R after x was chosen; Regret(T) = O(sqrt(T))",
-        note="Appendix A sees a first, and is about R^ = R. An error per token that does not vanish "
-        "costs a part of T, here and with every rule (section-3.protocol.any-rule).",
+        note="Appendix A sees a first, and is about R^ = R. An error per token that does not "
+        "vanish costs a part of T, here and with every rule (section-3.protocol.any-rule).",
     )
 
 

@@ -27,14 +27,13 @@ _PRICES = tuple(Fraction(n, 4) for n in range(5))
 def _rounds() -> Iterator[tuple[Market, Values]]:
     """A round at a price."""
     for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
-        for memory in (1, 2, 3):
-            for cost in (1, 2):
-                for price in _PRICES:
-                    yield Market(memory, cost, price), values
+        for memory, cost in ((1, 1), (2, 1), (3, 2)):
+            for price in _PRICES:
+                yield Market(memory, cost, price), values
 
 
 _ROUND = Range(
-    "up to three tokens worth 1/4, 1/2 or 1, M = 1, 2, 3, c = 1, 2, prices 0 ... 1",
+    "up to three tokens worth 1/4, 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), prices 0 ... 1",
     _rounds,
     name=lambda market, values: f"{shown([values])} at {market}",
 )

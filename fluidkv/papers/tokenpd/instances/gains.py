@@ -1,0 +1,170 @@
+"""What pooling and pricing bring, from the runs on record: paired differences over seeds.
+
+A price has a step; of those tried, each comparison takes the one whose mean is best in hindsight,
+which favours the price. So does reading the pool's mass at another use off the chord between two
+budgets, since mass is concave in the budget but for noise.
+
+    python -m fluidkv.papers.tokenpd.instances.gains
+
+prints the tables of docs/tokenpd.md.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.stats import t
+
+from fluidkv.papers.tokenpd.instances.compared import (
+    AT_ONCE,
+    GENERATORS,
+    GRID,
+    SEEDS,
+    SHARES,
+    STEPS,
+    Job,
+    of,
+    steps_of,
+)
+
+HARD, NETTED, HEAP = "token-pd-hard", "token-pd", "token-pd-heap"
+UNIFORM, POOLED = "return", "return-pooled"
+H2O, WINDOWS = "h2o", ("fifo", "streaming-llm")
+"""What a price is held against, in uniform budgets; FIFO is a window without sinks."""
+
+
+class Place(NamedTuple):
+    """A generator under a load."""
+
+    generator: str
+    at_once: int
+    share: float
+
+
+class Interval(NamedTuple):
+    """A mean over seeds, and half of its 95 % confidence interval (Student's t)."""
+
+    mean: float
+    half: float
+
+    @property
+    def above(self) -> bool:
+        """Whether all of it is above 0."""
+        return self.mean > self.half
+
+    @property
+    def below(self) -> bool:
+        """Whether all of it is below 0."""
+        return self.mean < -self.half
+
+    def __str__(self) -> str:
+        """In points of mass."""
+        return f"{100 * self.mean:+.1f} ± {100 * self.half:.1f}".replace("-", "−")
+
+
+def interval(values: np.ndarray) -> Interval:
+    """Of differences, one for each seed."""
+    spread = values.std(ddof=1) / len(values) ** 0.5
+    return Interval(float(values.mean()), float(t.ppf(0.975, len(values) - 1) * spread))
+
+
+def places(at_once: int = AT_ONCE[0]) -> list[Place]:
+    """Every generator under every budget."""
+    return [Place(generator, at_once, share) for generator in GENERATORS for share in SHARES]
+
+
+def job_of(place: Place, policy: str, told: str = "") -> Job:
+    """The runs of a policy; of one with a price, those with its best step in hindsight."""
+    if policy not in (HARD, NETTED, HEAP):
+        return Job(*place, policy, told)
+    steps = STEPS[1:2] if policy == HEAP else steps_of(told)
+    return max((Job(*place, policy, told, x) for x in steps), key=lambda job: of(job).mean())
+
+
+def mass(place: Place, policy: str, told: str = "", measure: str = "mass") -> np.ndarray:
+    """A measure under all seeds; see `job_of`."""
+    return of(job_of(place, policy, told), measure)
+
+
+def gain(
+    place: Place, policy: str, told: str, other: str, of_other: str = "", measure: str = "mass"
+) -> Interval:
+    """By how much a policy keeps more than another."""
+    return interval(mass(place, policy, told, measure) - mass(place, other, of_other, measure))
+
+
+def over_pool(place: Place, told: str, use: str) -> Interval:
+    """By how much a netted price keeps more than the pool with the same returns does at the same
+    mean or peak use, as `use` says: "mean_use" or "peak_use"; the best step in hindsight."""
+    best = max((_over_pool(place, told, step, use) for step in STEPS), key=np.mean)
+    return interval(best)
+
+
+def _over_pool(place: Place, told: str, step: float, use: str) -> np.ndarray:
+    netted = Job(*place, NETTED, told, step)
+    grid = [Job(*place[:2], share, POOLED, told) for share in GRID]
+    spent, kept = (np.array([of(job, name) for job in grid]) for name in (use, "mass"))
+    pooled = [
+        np.interp(of(netted, use)[seed], spent[:, seed], kept[:, seed])
+        for seed in range(len(SEEDS))
+    ]
+    return of(netted) - np.array(pooled)
+
+
+def window(place: Place) -> str:
+    """The better of the two windows."""
+    return max(WINDOWS, key=lambda name: mass(place, name).mean())
+
+
+def compared(place: Place, told: str) -> dict[str, Interval]:
+    """What a row of the table says, in order."""
+    return {
+        "pool over uniform": gain(place, POOLED, told, UNIFORM, told),
+        "price over pool": gain(place, HARD, told, POOLED, told),
+        "price over uniform": gain(place, HARD, told, UNIFORM, told),
+        "price over H2O": gain(place, HARD, told, H2O),
+        "price over window": gain(place, HARD, told, window(place)),
+    }
+
+
+# ------------------------------------------------------------------------------------------ tables
+
+
+def _row(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _head(*names: str) -> Iterator[str]:
+    yield _row("", *names)
+    yield f"|---|{'---:|' * len(names)}"
+
+
+def by_generator(told: str = "average", share: float = 1 / 4) -> Iterator[str]:
+    """Points of mass at one budget, the first number of requests at once."""
+    found = {g: compared(Place(g, AT_ONCE[0], share), told) for g in GENERATORS}
+    yield from _head("uniform keeps", *found[GENERATORS[0]])
+    for generator, row in found.items():
+        place = Place(generator, AT_ONCE[0], share)
+        yield _row(generator, f"{100 * mass(place, UNIFORM, told).mean():.1f} %", *row.values())
+
+
+def netted_by_generator(told: str = "average", share: float = 1 / 4) -> Iterator[str]:
+    """A netted price at one budget: what it uses, and what it keeps at equal use."""
+    yield from _head("mean use / M", "peak use / M", "over pool, same mean", "over pool, same peak")
+    for generator in GENERATORS:
+        place = Place(generator, AT_ONCE[0], share)
+        uses = (mass(place, NETTED, told, use).mean() / share for use in ("mean_use", "peak_use"))
+        yield _row(
+            generator,
+            *(f"{use:.2f}" for use in uses),
+            *(over_pool(place, told, use) for use in ("mean_use", "peak_use")),
+        )
+
+
+def main() -> None:
+    for table in (by_generator(), netted_by_generator()):
+        print("\n".join(table), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

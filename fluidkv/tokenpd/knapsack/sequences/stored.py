@@ -1,0 +1,31 @@
+"""Drawn rounds as a pool, for runs short enough to store."""
+
+import jax.numpy as jnp
+import numpy as np
+
+from fluidkv.runs.checks import count
+from fluidkv.runs.precision import in_float64
+from fluidkv.runs.words import run_keys
+from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
+
+
+def drawn_pool(
+    sequence: Sequence, rounds: int, *, seed: int = 0, number: int = 0, cost: int = 1
+) -> Pool:
+    """The rounds that seed `number` of `price_sums(..., seed=seed)` meets.
+
+    Each token is a request of its own, which ends with its round; risks are 0. Memory grows with
+    the square of the rounds.
+
+    Raises:
+        InputError: no round.
+    """
+    rounds = count("rounds", rounds)
+    with in_float64():
+        keys = run_keys(seed, np.array([number]))
+        drawn = np.asarray(sequence.draw(keys, jnp.arange(rounds), jnp.int64(rounds)))[:, :, 0]
+    at, place = np.nonzero(drawn >= 0)
+    returns = np.zeros((rounds, at.size))
+    returns[at, np.arange(at.size)] = drawn[at, place]
+    return Pool(returns, np.arange(at.size), at, at + 1, np.zeros_like(returns), cost=cost)

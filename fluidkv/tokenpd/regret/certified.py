@@ -1,0 +1,114 @@
+"""Exact runs of the price rule: no decision of rule (4) is left to rounding.
+
+Worths, eta and mu_1 are rational (floats are), M, c and so S integers. Rule (4) keeps a token if
+
+    worth / (mu_1 c)  >=  exp(eta S / M).
+
+At S = 0 the right side is 1. Else its exponent is a rational other than 0, so that it is
+transcendental (Lindemann) and never equals the left side: a ball of enough bits decides. Or
+e^(eta / M) itself is rational, and so is every price.
+
+The rounds are those of `knapsack.literal`, whose prices here are such values.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import arb, fmpq
+
+from fluidkv.errors import InputError
+from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.tokenpd.knapsack.literal import literal_rounds
+from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.knapsack.run import PriceRun
+from fluidkv.tokenpd.pricing import Pricing
+from fluidkv.tokenpd.regret.worths import rationals
+
+FIRST_BITS = 64
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """scale * exp(exponent), both rational, the scale at least 0."""
+
+    scale: Fraction
+    exponent: Fraction
+
+    def __mul__(self, factor: int) -> "Exponential":
+        return replace(self, scale=self.scale * factor)
+
+    def __le__(self, other: Fraction | int) -> bool:
+        """Whether it is at most a rational, which a worth asks by `worth >= price`."""
+        if self.scale == 0 or other <= 0 or self.exponent == 0:
+            return self.scale <= other
+        bits = FIRST_BITS
+        while True:  # ends: other / scale is algebraic, exp(exponent) is not
+            with working(bits):
+                difference = _ball(self.exponent) - _ball(other / self.scale).log()
+                if difference > 0:
+                    return False
+                if difference < 0:
+                    return True
+            bits *= 2
+
+    def __float__(self) -> float:
+        with working(DOUBLE):
+            return float((_ball(self.scale) * _ball(self.exponent).exp()).mid())
+
+
+def exact_rounds(
+    pool: Pool,
+    budget: int,
+    pricing: Pricing,
+    *,
+    base: Fraction | None = None,
+    gone: bool = False,
+) -> PriceRun:
+    """The price rule over a pool, exactly: what is kept, and Fractions of what it brings.
+
+    Args:
+        pool: floats in it are taken as the rationals that they are.
+        budget: M, units of memory.
+        pricing: floats in it likewise.
+        base: e^(eta / M), rational, in place of the pricing's step: mu = mu_1 base^S.
+        gone: what was evicted cannot come back.
+
+    Returns:
+        prices are `Exponential`, or Fractions where a base is given.
+
+    Raises:
+        InputError: a budget below one token; a base that is not above 1.
+    """
+    if base is not None and not base > 1:
+        raise InputError("base", base, "a rational above 1")
+    start, step = Fraction(pricing.start), Fraction(pricing.step)
+
+    def price_at(imbalance: int) -> Any:
+        if base is None:
+            return Exponential(start, step * imbalance / budget)
+        return start * Fraction(base) ** imbalance
+
+    weights: Any = {
+        "risk_aversion": Fraction(pricing.risk_aversion),
+        "penalty": Fraction(pricing.penalty),
+    }
+    rule = replace(pricing, **weights)
+    run = literal_rounds(in_rationals(pool), budget, rule, gone=gone, price_at=price_at)
+    return replace(run, reward=rationals(run.reward), optimum=rationals(run.optimum))
+
+
+def in_rationals(pool: Pool) -> Pool:
+    """The same pool in Fractions."""
+    predicted = None if pool.predicted is None else rationals(pool.predicted)
+    changed: dict[str, np.ndarray | None] = {
+        "returns": rationals(pool.returns),
+        "risk": rationals(pool.risk),
+        "predicted": predicted,
+    }
+    return replace(pool, **changed)
+
+
+def _ball(number: Fraction) -> arb:
+    return arb(fmpq(number.numerator, number.denominator))

@@ -1,0 +1,90 @@
+"""Fits find powers that are known, cover them as often as said, and refuse where there is none."""
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.tokenpd.knapsack.sequences.adversarial import Alternating
+from fluidkv.tokenpd.knapsack.sequences.random import Stochastic
+from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
+from fluidkv.tokenpd.knapsack.sequences.sums import price_sums
+from fluidkv.tokenpd.pricing import Pricing
+from fluidkv.tokenpd.regret.comparators import best_fixed_price, purse_optimum
+from fluidkv.tokenpd.regret.exponents import fit_exponent
+from fluidkv.tokenpd.regret.hindsight import fixed_price_between
+
+HORIZONS = (100, 1000, 10_000)
+
+
+def _noisy(power: float, seed: int, sign: int = 1, seeds: int = 40) -> dict[int, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return {T: sign * 3 * T**power * (1 + 0.5 * rng.standard_normal(seeds)) for T in HORIZONS}
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_an_exact_power_is_found_with_an_interval_of_no_width(power: float, sign: int) -> None:
+    found = fit_exponent({T: np.full(5, sign * 3 * T**power) for T in HORIZONS})
+    assert found.sign == sign
+    assert (found.low, found.high) == pytest.approx((found.power, found.power), abs=1e-12)
+    assert found.power == pytest.approx(power, abs=1e-12)
+    assert found.factor == pytest.approx(3, rel=1e-12)
+    assert found.steps == pytest.approx((power, power), abs=1e-12)
+
+
+def test_intervals_cover_the_power_as_often_as_they_say() -> None:
+    fits = [fit_exponent(_noisy(0.5, seed), resamples=400) for seed in range(200)]
+    covered = sum(fit.low <= 0.5 <= fit.high for fit in fits)
+    # 95 % of 200 is 190, with a standard deviation of 3; a bootstrap of 40 seeds is a little short
+    assert 176 <= covered <= 199
+
+
+def test_a_gain_is_fitted_as_one() -> None:
+    found = fit_exponent(_noisy(1.0, 1, sign=-1))
+    assert found.sign == -1
+    assert found.low < 1 < found.high
+
+
+def test_what_changes_its_sign_or_may_be_0_has_no_power() -> None:
+    for samples in (
+        {100: np.array([1.0]), 1000: np.array([-1.0])},
+        {100: np.array([1.0, -0.9]), 1000: np.array([1.0, 1.0])},
+        {100: np.array([0.0]), 1000: np.array([0.0])},
+    ):
+        found = fit_exponent(samples)
+        assert found.sign == 0
+        assert np.isnan(found.power)
+        assert found.means == tuple(float(column.mean()) for column in samples.values())
+
+
+def test_bad_samples_are_one_line() -> None:
+    for samples in ({100: np.ones(3)}, {100: np.ones(3), 1000: np.ones(0)}):
+        with pytest.raises(InputError, match="samples"):
+            fit_exponent(samples)
+
+
+def test_a_few_prices_enclose_the_best_of_all() -> None:
+    sequence, budget, rounds, seeds = Stochastic(tokens=6), 3, 400, 3
+    for spread in (0.004, 0.02):
+        prices = 0.5 + spread * np.arange(-12, 13)
+        sums = price_sums(sequence, budget, Pricing(0.05), rounds, seeds=seeds, prices=prices)
+        between = fixed_price_between(sums, budget)
+        for at in range(seeds):
+            pool = drawn_pool(sequence, rounds, number=at)
+            best = best_fixed_price(pool, budget).reward
+            # Sums of 1,200 doubles below 1, in another order.
+            assert best == pytest.approx(purse_optimum(pool, budget), abs=1e-10)
+            assert between.low[at] - 1e-10 <= best <= between.high[at] + 1e-10
+            assert between.high[at] - between.low[at] <= 6 * rounds * spread**2
+
+
+def test_where_all_fits_the_best_price_is_0() -> None:
+    sums = price_sums(Alternating(2, 1), 2, Pricing(0.1), 10, prices=[0.0, 0.5])
+    between = fixed_price_between(sums, 2)
+    assert between.low == between.high == 12.5
+
+
+def test_prices_are_asked_for_in_order() -> None:
+    sums = price_sums(Alternating(2, 1), 2, Pricing(0.1), 10, prices=[0.5, 0.0])
+    with pytest.raises(InputError, match="prices"):
+        fixed_price_between(sums, 2)
