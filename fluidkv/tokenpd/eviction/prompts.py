@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
-from fluidkv.tokenpd.attention.oracle import UNIT, Remaining, after_row, mean_and_variance
+from fluidkv.tokenpd.attention.oracle import after_row, mean_and_variance, remaining
 from fluidkv.tokenpd.attention.quality import renormalised
 from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, only
 from fluidkv.tokenpd.seen import Scorer, Seen
@@ -28,26 +28,12 @@ def after_prompts(rows: Rows, scorer: Scorer, longest: int) -> Prompts:
         there = now[:, None] & (position <= query)
         weights = renormalised(row, there)
         to_come = after_row(to_come, row, now)
-        mean, spread = mean_and_variance(to_come, there)
+        mean, spread = mean_and_variance(to_come)
         queries = jnp.broadcast_to(query, rows.prompt.shape)
         seen = Seen(weights, there, queries, rows.start, rows.prompt, mean, spread)
         state = only(now, scorer.observe(state, seen), state)
         return (state, jnp.where(now[:, None], weights, shown), to_come), None
 
-    start = (
-        scorer.begin(streams, keys),
-        jnp.zeros((streams, keys), jnp.float64),
-        _before_the_first(rows),
-    )
+    nothing = jnp.zeros((streams, keys), jnp.float64)
+    start = scorer.begin(streams, keys), nothing, remaining(rows.weights, rows.length)
     return Prompts(*lax.scan(row_of_each, start, jnp.arange(longest))[0])
-
-
-def _before_the_first(rows: Rows) -> Remaining:
-    """`remaining`, on the device, where it is not computed for who does not look."""
-    inside = jnp.arange(rows.weights.shape[1])[None, :, None] < rows.length[:, None, None]
-    weights = jnp.where(inside, rows.weights, 0).astype(jnp.float64)
-    return Remaining(
-        (jnp.round(weights / UNIT) * UNIT).sum(1),
-        (jnp.round(weights**2 / UNIT) * UNIT).sum(1),
-        rows.length,
-    )

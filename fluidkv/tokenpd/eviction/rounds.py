@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.tokenpd.attention.oracle import Remaining, after_row, mean_and_variance
-from fluidkv.tokenpd.attention.quality import mass_kept, output_error, renormalised
+from fluidkv.tokenpd.attention.quality import mass_kept, relative_error, renormalised
 from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
 from fluidkv.tokenpd.eviction.policy import Choice, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
@@ -156,9 +156,10 @@ def one_round(
         turn.starts[:, None] | (jnp.arange(row.shape[1])[None, :] == turn.query[:, None])
     )
     there = (state.kept & turn.runs[:, None]) | new
-    mass, error = mass_kept(row, there), output_error(row, there)
+    shared = renormalised(row, there)
+    mass, error = mass_kept(row, there), relative_error(row, shared)
 
-    now = Observed(renormalised(row, there), there & turn.runs[:, None], turn.query, turn.runs)
+    now = Observed(shared, there & turn.runs[:, None], turn.query, turn.runs)
     state = _observed(rows, prompts, setting.delay, scorer, state, turn, row, now)
     seen = _seen(rows, turn, state, there)
 
@@ -210,7 +211,7 @@ def _observed(
     to_come = after_row(state.to_come, row, turn.runs)
     late = (*state.late, now)
     seen, late = late[0], late[1:]
-    mean, spread = mean_and_variance(to_come, turn.written)
+    mean, spread = mean_and_variance(to_come)
     shows = Seen(
         weights=jnp.where(seen.ran[:, None], seen.weights, 0.0),
         there=seen.there,
@@ -241,7 +242,7 @@ def only(which: Bool[Array, " stream"], new: Any, old: Any) -> Any:
 
 def _seen(rows: Rows, turn: _Turn, state: State, there: Bool[Array, "stream key"]) -> Seen:
     """When policies choose: what is there is known at once, and of weights the last row shown."""
-    mean, spread = mean_and_variance(state.to_come, turn.written)
+    mean, spread = mean_and_variance(state.to_come)
     round_ = jnp.broadcast_to(turn.round, turn.query.shape)
     return Seen(state.shown, there, turn.query, round_, rows.prompt, mean, spread)
 
