@@ -31,6 +31,7 @@ _OURS = (
     ("vllm", "watermark victims"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
+    ("tokenpd", "straight"),
 )
 
 
