@@ -8,10 +8,12 @@ from . import prefix as prefix
 from . import routing as routing
 from . import runs as runs
 from . import serving as serving
+from . import tokenpd as tokenpd
 from . import traces as traces
 from . import wait as wait
 from .answers.cache.study import cache_study as cache_study
 from .answers.preempt.study import preempt_study as preempt_study
+from .answers.price.study import price_tokens as price_tokens
 from .answers.prompted import prompted_generator as prompted_generator
 from .answers.prompted import prompted_trace as prompted_trace
 from .answers.recommend import recommend_settings as recommend_settings

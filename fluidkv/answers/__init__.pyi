@@ -12,10 +12,17 @@ from .preempt.rules import PROPOSED as PROPOSED
 from .preempt.rules import RELEASED as RELEASED
 from .preempt.rules import Combination as Combination
 from .preempt.study import preempt_study as preempt_study
+from .price.brought import Brought as Brought
+from .price.brought import attention_of as attention_of
+from .price.brought import generated_attention as generated_attention
+from .price.forecasts import FORECASTS as FORECASTS
+from .price.forecasts import predictor_of as predictor_of
 from .price.pick import Brings as Brings
 from .price.result import Kept as Kept
 from .price.result import PriceAnswer as PriceAnswer
+from .price.rule import usual_pricing as usual_pricing
 from .price.spread import Difference as Difference
+from .price.study import price_tokens as price_tokens
 from .prompted import Prompted as Prompted
 from .prompted import prompted_generator as prompted_generator
 from .prompted import prompted_trace as prompted_trace

@@ -3,12 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count
 from fluidkv.tokenpd.attention.generators.presets import generators
 from fluidkv.tokenpd.attention.generators.structure import generated
+from fluidkv.tokenpd.attention.stored.reader import Over, read_attention
 from fluidkv.tokenpd.attention.weights import Attention
 
 Sizes = int | tuple[int, int]
@@ -66,3 +68,30 @@ def generated_attention(
     said = {"requests": requests, "prompt": prompt, "length": length, "gap": gap}
     runs = tuple(partial(generated, known[generator], seed + run, **said) for run in range(seeds))
     return Brought(generator, runs, parameters=said | {"seed": seed})
+
+
+def attention_of(
+    source: str | Path,
+    *,
+    axes: str | None = None,
+    over: Over = "mean",
+    prompt: int | None = None,
+    tensors: str | None = None,
+    kv_heads: int | None = None,
+    renormalise: bool = False,
+) -> Brought:
+    """The weights of a file, one run; arguments as of `fluidkv.tokenpd.read_attention`.
+
+    Raises:
+        InputError: what `read_attention` refuses.
+    """
+    attention, report = read_attention(
+        source,
+        axes=axes,
+        over=over,
+        prompt=prompt,
+        tensors=tensors,
+        kv_heads=kv_heads,
+        renormalise=renormalise,
+    )
+    return Brought(Path(source).name, (lambda: attention,), read=report.summary())

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -71,30 +72,11 @@ def price_tokens(
     known = predictor_of(predictor) if isinstance(predictor, str) else predictor
     rule = pricing or usual_pricing(first)
     chosen = _chosen(policies, known, rule)
-    shown = _shown(first)
-    tell = on_progress or (lambda _: None)
+    runs = _Runs(budget, delay, comes_back, seed, _shown(first), on_progress or (lambda _: None))
     tallies = [Tally(policy) for policy in chosen]
-    held: list[float | str] = []
-    rows = 0
-    for place, weights in enumerate(chain([first], given)):
-        if not (weights.length > weights.prompt).any():
-            raise InputError("length", int(weights.length.max()), "more than the prompt's tokens")
-        rows += int((weights.length - weights.prompt).sum())
-        tell(f"the best that brings nothing back, run {place + 1}")
-        held.append(held_optimum(weights, budget))
-        options: dict[str, Any] = {"delay": delay, "comes_back": comes_back, "record": True}
-        options["key"] = random_key(seed + place)
-
-        def run(tally: Tally, weights: Attention = weights, options: dict = options) -> None:
-            tell(f"{tally.policy.name}, run {len(tally.mass) + 1}")
-            tally.add(evict(weights, budget, tally.policy, **options), weights, shown)
-
-        # Compiling takes longer than running, on one thread for each policy.
-        with ThreadPoolExecutor(cores()) as threads:
-            list(threads.map(run, tallies))
-    unheld = next((each for each in held if isinstance(each, str)), "")
-    most = None if unheld else [float(each) for each in held]
-    kept = tuple(tally.kept(budget, most) for tally in tallies)
+    for weights in chain([first], given):
+        runs.add(weights, tallies)
+    kept = tuple(tally.kept(budget, runs.held) for tally in tallies)
     return PriceAnswer(
         name=name,
         read=read,
@@ -103,7 +85,7 @@ def price_tokens(
         requests=len(np.unique(first.request)),
         streams=len(first.request),
         rounds=first.rounds,
-        rows=rows,
+        rows=runs.rows,
         demand=at_most(first)[1],
         summary=describe(first),
         pricing=rule,
@@ -114,10 +96,57 @@ def price_tokens(
             {each.name: each.mass for each in kept},
             {each.name: each.fits and not each.foresees for each in kept},
         ),
-        shown=shown,
-        unheld=unheld,
+        shown=runs.shown,
+        unheld=runs.unheld,
         kv_bytes=kv_bytes,
     )
+
+
+@dataclass
+class _Runs:
+    """Runs that are done, one set of requests after the other."""
+
+    budget: int
+    delay: int
+    comes_back: bool
+    seed: int
+    shown: Shown
+    tell: Callable[[str], None]
+    done: int = 0
+    rows: int = 0
+    optima: list[float | str] = field(default_factory=list)
+
+    def add(self, weights: Attention, tallies: Iterable[Tally]) -> None:
+        """All policies on these weights."""
+        new = weights.length - weights.prompt
+        if not new.any():
+            raise InputError("length", int(weights.length.max()), "more than the prompt's tokens")
+        key, place = random_key(self.seed + self.done), self.done + 1
+
+        def one(tally: Tally) -> None:
+            self.tell(f"{tally.policy.name}, run {place}")
+            options: dict[str, Any] = {"delay": self.delay, "comes_back": self.comes_back}
+            # One program for all runs: recorded or not would be two, and compiling is what takes.
+            run = evict(weights, self.budget, tally.policy, key=key, record=True, **options)
+            tally.add(run, weights, self.shown)
+
+        with ThreadPoolExecutor(cores()) as threads:
+            best = threads.submit(held_optimum, weights, self.budget)
+            list(threads.map(one, tallies))
+            self.tell(f"the best that brings nothing back, run {place}")
+            self.optima.append(best.result())
+        self.done += 1
+        self.rows += int(new.sum())
+
+    @property
+    def unheld(self) -> str:
+        """Why the best that brings nothing back is not known; "" where it is."""
+        return next((each for each in self.optima if isinstance(each, str)), "")
+
+    @property
+    def held(self) -> list[float] | None:
+        """What it keeps, of each run."""
+        return None if self.unheld else [float(each) for each in self.optima]
 
 
 def _brought(

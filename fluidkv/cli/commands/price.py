@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.price.brought import Brought
     from fluidkv.answers.price.result import PriceAnswer
 
-_RULE, _PRICE = "What is kept", "The price"
+_FILE, _RULE, _PRICE = "The file", "What is kept", "The price"
 _MOST_SEEDS, _MOST_SEED, _MOST_TOKENS = 1000, 2**31, 10**9
 _OPTIONS = {  # of the functions -> of the command line
     "budget": "--budget",
@@ -51,23 +51,30 @@ _LENGTH = (
 )
 _Length = Annotated[values.Sizes | None, opt.option("--length N", values.sizes, _LENGTH, opt.WHO)]
 _PROMPT = (
-    "Tokens of its prompt, whose rows are computed at once; of generated ones also LEAST:MOST. "
-    r"\[default: a quarter of the length]"
+    "Tokens of its prompt, whose rows are computed at once; LEAST:MOST as above. "
+    r"\[default: a quarter of the length; of SOURCE what the file says]"
 )
 _Prompt = Annotated[values.Sizes | None, opt.option("--prompt N", values.sizes, _PROMPT, opt.WHO)]
 _GAP = r"Rounds between the starts of two generated requests. \[default: 0, all at once]"
 _Gap = Annotated[Fraction | None, opt.option("--gap ROUNDS", values.from_0, _GAP, opt.WHO)]
 _AXES = (
-    "What the axes of SOURCE are, in order, out of layer, request, head, query, key. "
-    r"\[default: by their number: query,key; head,query,key; request,head,query,key; "
-    "layer,request,head,query,key]"
+    "What the axes of SOURCE's arrays are, in order: query,key at the end; before them request, "
+    r"layer, head, where there are any. \[default: as the file says]"
 )
-_Axes = Annotated[str | None, opt.option("--axes NAME,...", str, _AXES, opt.WHO)]
+_Axes = Annotated[str | None, opt.option("--axes NAME,...", str, _AXES, _FILE)]
 _OVER = (
     "What keeps tokens of its own: mean (a request; its layers and heads are averaged) or heads "
     r"(each head of each layer). \[default: mean]"
 )
-_Over = Annotated[str | None, opt.option("--over WHAT", str, _OVER, opt.WHO)]
+_Over = Annotated[str | None, opt.option("--over WHAT", str, _OVER, _FILE)]
+_TENSORS = r"Arrays of weights in SOURCE: a name, or a pattern such as layer.*. \[default: all]"
+_Tensors = Annotated[str | None, opt.option("--tensors NAME", str, _TENSORS, _FILE)]
+_KV_HEADS = "Heads that have keys, where several query heads share them; with --over heads."
+_KvHeads = Annotated[
+    int | None, opt.option("--kv-heads N", read.whole_number, _KV_HEADS, _FILE, most=10**6)
+]
+_RENORMALISE = "Divide rows that do not sum to one by their sums; otherwise they are refused."
+_Renormalise = Annotated[bool, opt.flag("--renormalise", _RENORMALISE, _FILE)]
 _BUDGET = (
     "Tokens that all running requests may keep together; or a share, such as 25%, of what they "
     "hold at most if nothing is evicted."
@@ -125,6 +132,9 @@ def price(
     gap: _Gap = None,
     axes: _Axes = None,
     over: _Over = None,
+    tensors: _Tensors = None,
+    kv_heads: _KvHeads = None,
+    renormalise: _Renormalise = False,
     policy: _Policy = None,
     predictor: _Predictor = "average",
     kv_bytes: _KvBytes = None,
@@ -150,25 +160,17 @@ def price(
     [bold]fluidkv price --generator heavy-hitters --budget 25%[/bold]
     [bold]fluidkv price attention.safetensors --over heads --budget 512[/bold]
     """
-    read.exactly_one(source=source, generator=generator)
-    for name, value in (("--axes", axes), ("--over", over)):
-        read.only_with(name, value, "SOURCE", source)
-    for name, value in (
-        ("--requests", requests),
-        ("--length", length),
-        ("--gap", gap),
-        ("--seeds", seeds),
-    ):
-        read.only_with(name, value, "--generator", generator)
+    drawn = {"requests": requests, "length": length, "gap": gap, "seeds": seeds}
+    file = {"axes": axes, "over": over, "tensors": tensors, "kv-heads": kv_heads}
+    values.check_source(source, generator, drawn, file | {"renormalise": renormalise or None})
     values.check_names(predictor, policy or (), objective)
     weighed = objective != "rule" or None
     read.only_with("--penalty", penalty, "--objective utility, appendix or repaired", weighed)
     if generator is not None:
-        chosen = {"requests": requests, "length": length, "prompt": prompt, "gap": gap}
         with read.as_options(_OPTIONS), progress(f"drawing {generator}"):
-            brought = values.generated(generator, **chosen, seeds=seeds or 5, seed=seed)
+            brought = values.generated(generator, prompt, drawn, seed)
     else:
-        brought = values.read_from(source or "", axes=axes, over=over, prompt=prompt)
+        brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
     from fluidkv.cli.commands.price_text import say_price
 
     answer = _run(

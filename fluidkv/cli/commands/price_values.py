@@ -1,9 +1,9 @@
 """What the options of `fluidkv price` say, as values."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.progress import progress
@@ -59,7 +59,8 @@ def unknown(argument: str, name: str, known: Iterable[str]) -> InputError:
     """A name that is not there: names near it, or all."""
     names = list(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
-    return InputError(argument, name, f"one of {', '.join(near or names)}")
+    said = f"a known name; near: {', '.join(near)}" if near else f"one of {', '.join(names)}"
+    return InputError(argument, name, said)
 
 
 def sizes(argument: str, text: str) -> Sizes:
@@ -99,39 +100,58 @@ def _parameters(text: str) -> dict[str, str]:
     return {each: f"--predictor {name}:{each}" for each in given if each}
 
 
+def check_source(
+    source: str | None,
+    generator: str | None,
+    drawn: Mapping[str, object],
+    file: Mapping[str, object],
+) -> None:
+    """Refuse two sources, none, and options of the other one.
+
+    Args:
+        drawn, file: options of a generator and of a file, None where they were not given.
+    """
+    read.exactly_one(source=source, generator=generator)
+    for options, other, there in ((drawn, "--generator", generator), (file, "SOURCE", source)):
+        for name, value in options.items():
+            read.only_with(f"--{name}", value, other, there)
+
+
 def generated(
-    generator: str,
-    *,
-    requests: int | None,
-    length: Sizes | None,
-    prompt: Sizes | None,
-    gap: Fraction | None,
-    seeds: int,
-    seed: int,
+    generator: str, prompt: Sizes | None, drawn: Mapping[str, Any], seed: int
 ) -> "Brought":
-    """Runs of a generator."""
+    """Runs of a generator; what was not said is as it is usual."""
     from fluidkv.answers.price.brought import generated_attention
     from fluidkv.tokenpd.attention.generators.presets import generators
 
     if generator not in generators():
         raise unknown("--generator", generator, generators())
-    chosen: dict[str, Any] = {"requests": requests, "length": length, "prompt": prompt}
-    chosen["gap"] = None if gap is None else float(gap)
-    given = {name: value for name, value in chosen.items() if value is not None}
-    return generated_attention(generator, seeds=seeds, seed=seed, **given)
+    given = {name: value for name, value in drawn.items() if value is not None}
+    if "gap" in given:
+        given["gap"] = float(given["gap"])
+    for name, sizes_ in (("prompt", prompt), ("length", drawn["length"])):
+        if sizes_ is not None:
+            given[name] = sizes_.least if sizes_.least == sizes_.most else tuple(sizes_)
+    return generated_attention(generator, seed=seed, **given)
 
 
 def read_from(
-    source: str, *, axes: str | None, over: str | None, prompt: Sizes | None
+    source: str, prompt: Sizes | None, file: Mapping[str, Any], *, renormalise: bool
 ) -> "Brought":
     """Weights of a file."""
     from fluidkv.answers.price.brought import attention_of
+    from fluidkv.tokenpd.attention.stored.reader import Over
 
     if prompt is not None and prompt.least < prompt.most:
         raise InputError("--prompt", f"{prompt.least}:{prompt.most}", "one number of tokens")
-    names = {"source": "SOURCE", "path": "SOURCE", "axes": "--axes", "over": "--over"}
-    names |= {"prompt": "--prompt", "weights": "SOURCE, weights"}
+    known = get_args(Over)
+    if file["over"] is not None and file["over"] not in known:
+        raise unknown("--over", file["over"], known)
+    names = {name.replace("-", "_"): f"--{name}" for name in file}
+    names |= {"source": "SOURCE", "path": "SOURCE", "prompt": "--prompt", "weights": "SOURCE"}
+    names["length"] = "SOURCE, length"
+    given = {name.replace("-", "_"): value for name, value in file.items() if value is not None}
+    if prompt is not None:
+        given["prompt"] = prompt.least
     with read.as_options(names), progress(f"reading {source}"):
-        return attention_of(
-            source, axes=axes, over=over, prompt=None if prompt is None else prompt.least
-        )
+        return attention_of(source, renormalise=renormalise, **given)

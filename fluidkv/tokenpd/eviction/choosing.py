@@ -58,7 +58,7 @@ def _count(
     chosen: Bool[Array, "stream key"], places: Int[Array, " stream_or_1"]
 ) -> Int[Array, " stream_or_1"]:
     each = chosen.sum(axis=1, dtype=jnp.int32)
-    return each if len(places) > 1 else each.sum(keepdims=True)
+    return each if len(places) > 1 else each.sum(keepdims=True, dtype=jnp.int32)
 
 
 def _to_all(values: Array) -> Array:
@@ -83,5 +83,5 @@ def shares(budget: Int[Array, ""], going_on: Bool[Array, " stream"]) -> Int[Arra
     """The budget in equal shares among streams that go on; what is left over goes to the first."""
     streams = jnp.maximum(going_on.sum(dtype=jnp.int64), 1)
     rank = jnp.cumsum(going_on, dtype=jnp.int64) - 1
-    share = budget // streams + (rank < budget % streams)
+    share = budget // streams + (rank < budget % streams).astype(jnp.int64)
     return jnp.where(going_on, share, 0).astype(jnp.int32)

@@ -7,18 +7,18 @@ choose     streams that ended free theirs; of the others the policy keeps what i
 """
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.tokenpd.attention.oracle import Remaining, after_row, mean_and_variance
+from fluidkv.tokenpd.attention.quality import relative_error
 from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
-from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
+from fluidkv.tokenpd.eviction.policy import Choice, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
 from fluidkv.tokenpd.objective import Objective, worth_of
-from fluidkv.tokenpd.pricing import Budget, Demand
 from fluidkv.tokenpd.seen import Scorer, Seen
 
 
@@ -32,70 +32,35 @@ class Rows(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """What may differ between runs that are computed together."""
+    """What may differ between runs that are computed together.
+
+    Fields:
+        share: of `EvictionPolicy.window_share`, over and under the line.
+        hard, sees_kept: of `Pricing.budget` and `Pricing.demand`.
+    """
 
     budget: Int[Array, ""]
+    comes_back: Bool[Array, ""]
+    sinks: Int[Array, ""]
+    window: Int[Array, ""]
+    share: Int[Array, "2"]
     step: Float[Array, ""]
     start: Float[Array, ""]
     risk_aversion: Float[Array, ""]
     penalty: Float[Array, ""]
+    hard: Bool[Array, ""]
+    sees_kept: Bool[Array, ""]
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all runs that are computed together share: the policy but for its scorer and numbers."""
+    """What all runs that are computed together share, besides the structure of the scorer."""
 
     scope: Scope
     choice: Choice
-    sinks: int
-    window: int
-    window_share: Fraction
-    budget: Budget | None
-    demand: Demand | None
-    objective: Objective | None
+    objective: Objective
     delay: int
-    comes_back: bool
     record: bool
-
-
-def setting_of(policy: EvictionPolicy, *, delay: int, comes_back: bool, record: bool) -> Setting:
-    """What is compiled for a policy."""
-    priced = policy.pricing
-    return Setting(
-        scope=policy.scope,
-        choice=policy.choice,
-        sinks=policy.sinks,
-        window=policy.window,
-        window_share=policy.window_share,
-        budget=priced and priced.budget,
-        demand=priced and priced.demand,
-        objective=priced and priced.objective,
-        delay=delay,
-        comes_back=comes_back,
-        record=record,
-    )
-
-
-class ToCome(NamedTuple):
-    """Sums over the rows that are still to come, of true weights and of their squares."""
-
-    weights: Float[Array, "stream key"]
-    squares: Float[Array, "stream key"]
-
-    def without(self, row: Float[Array, "stream key"], now: Bool[Array, " stream"]) -> "ToCome":
-        """After a row of some streams."""
-        row = jnp.where(now[:, None], row, 0.0)
-        return ToCome(self.weights - row, self.squares - row * row)
-
-    def moments(
-        self, rows: Int[Array, " stream"]
-    ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
-        """Mean and variance over so many rows; 0 where there is none."""
-        many = jnp.maximum(rows, 1).astype(jnp.float64)[:, None]
-        mean = self.weights / many
-        spread = jnp.maximum(self.squares / many - mean * mean, 0.0)
-        left = (rows > 0)[:, None]
-        return jnp.where(left, mean, 0.0), jnp.where(left, spread, 0.0)
 
 
 class Observed(NamedTuple):
@@ -120,7 +85,7 @@ class State(NamedTuple):
     scorer: Any
     shown: Float[Array, "stream key"]
     late: tuple[Observed, ...]
-    to_come: ToCome
+    to_come: Remaining
     imbalance: Int[Array, ""]
     recorded: Float[Array, "stream key"]
 
@@ -130,7 +95,7 @@ class Prompts(NamedTuple):
 
     scorer: Any
     shown: Float[Array, "stream key"]
-    to_come: ToCome
+    to_come: Remaining
 
 
 class Outcome(NamedTuple):
@@ -192,7 +157,7 @@ def one_round(
     )
     there = (state.kept & turn.runs[:, None]) | new
     kept_row, mass = shared_out(row, there)
-    error = _output_error(row, kept_row)
+    error = relative_error(row, kept_row)
 
     now = Observed(kept_row, there & turn.runs[:, None], turn.query, turn.runs)
     state = _observed(rows, prompts, setting.delay, scorer, state, turn, row, now)
@@ -242,17 +207,11 @@ def shared_out(
     """
     present = jnp.where(there, row, 0.0)
     mass = present.sum(1)
-    even = there / jnp.maximum(there.sum(1, keepdims=True), 1).astype(jnp.float64)
+    even = jnp.where(
+        there, 1.0 / jnp.maximum(there.sum(1, keepdims=True), 1).astype(jnp.float64), 0.0
+    )
     shared = present / jnp.where(mass > 0, mass, 1.0)[:, None]
     return jnp.where((mass > 0)[:, None], shared, even), mass
-
-
-def _output_error(
-    row: Float[Array, "stream key"], shared: Float[Array, "stream key"]
-) -> Float[Array, " stream"]:
-    """Of the attention output, relative, root of expected squares over random values of keys."""
-    off = shared - row
-    return jnp.sqrt((off * off).sum(1) / jnp.maximum((row * row).sum(1), 1e-300))
 
 
 # ------------------------------------------------------------------------------------------ observe
@@ -269,10 +228,10 @@ def _observed(
     now: Observed,
 ) -> State:
     """Prompts that were computed in this round are known at once; other rows after the delay."""
-    to_come = state.to_come.without(row, turn.runs)
+    to_come = after_row(state.to_come, row, turn.runs)
     late = (*state.late, now)
     seen, late = late[0], late[1:]
-    mean, spread = to_come.moments(rows.length - 1 - turn.query)
+    mean, spread = mean_and_variance(to_come)
     shows = Seen(
         weights=jnp.where(seen.ran[:, None], seen.weights, 0.0),
         there=seen.there,
@@ -303,7 +262,7 @@ def only(which: Bool[Array, " stream"], new: Any, old: Any) -> Any:
 
 def _seen(rows: Rows, turn: _Turn, state: State, there: Bool[Array, "stream key"]) -> Seen:
     """When policies choose: what is there is known at once, and of weights the last row shown."""
-    mean, spread = state.to_come.moments(rows.length - 1 - turn.query)
+    mean, spread = mean_and_variance(state.to_come)
     round_ = jnp.broadcast_to(turn.round, turn.query.shape)
     return Seen(state.shown, there, turn.query, round_, rows.prompt, mean, spread)
 
@@ -321,11 +280,11 @@ def _chosen(
     new: Bool[Array, "stream key"],
 ) -> tuple[Bool[Array, "stream key"], Int[Array, ""], Float[Array, ""], State]:
     """Who stays, how many were wanted, at what price, and the state with the next one."""
-    may = (turn.written if setting.comes_back else seen.there) & turn.goes_on[:, None]
+    may = (seen.there | (turn.written & numbers.comes_back)) & turn.goes_on[:, None]
     no_price = jnp.float64(jnp.nan)
     if setting.choice is Choice.ALL:
         return may, may.sum(dtype=jnp.int64), no_price, state
-    tier = _tier(setting, numbers.budget, turn)
+    tier = _tier(numbers, turn)
     if setting.choice is Choice.BEST:
         order = scorer.score(state.scorer, seen)
         stay = _within(setting, numbers.budget, turn, tier, order, may)
@@ -335,15 +294,14 @@ def _chosen(
     price = price_at(numbers, state.imbalance)
     if setting.choice is Choice.PRICE:
         wants = may & ((worth >= price) | (tier > 0))
-        stay = wants
-        if setting.budget is Budget.HARD:
-            stay = _within(setting, numbers.budget, turn, tier, worth, wants)
+        fits = _within(setting, numbers.budget, turn, tier, worth, wants)
+        stay = jnp.where(numbers.hard, fits, wants)
     else:
         recorded = jnp.where(new, worth - price, state.recorded)
         state = state._replace(recorded=recorded)
         wants = may
         stay = _within(setting, numbers.budget, turn, tier, recorded, may)
-    demand = stay if setting.demand is Demand.KEPT else wants
+    demand = jnp.where(numbers.sees_kept, stay, wants)
     used = demand.sum(dtype=jnp.int64) - numbers.budget
     state = state._replace(imbalance=state.imbalance + used)
     return stay, wants.sum(dtype=jnp.int64), price, state
@@ -358,10 +316,8 @@ def _worth(
     else:
         returns = scorer.score(state, seen)
         risk = jnp.zeros_like(returns)
-    objective = setting.objective or Objective.RULE
-    return worth_of(
-        objective, returns, risk, risk_aversion=numbers.risk_aversion, penalty=numbers.penalty
-    )
+    aversion, penalty = numbers.risk_aversion, numbers.penalty
+    return worth_of(setting.objective, returns, risk, risk_aversion=aversion, penalty=penalty)
 
 
 def price_at(numbers: Numbers, imbalance: Int[Array, ""]) -> Float[Array, ""]:
@@ -372,13 +328,13 @@ def price_at(numbers: Numbers, imbalance: Int[Array, ""]) -> Float[Array, ""]:
     return jnp.where(numbers.start == 0, 0.0, grown)
 
 
-def _tier(setting: Setting, budget: Int[Array, ""], turn: _Turn) -> Int[Array, "stream key"]:
+def _tier(numbers: Numbers, turn: _Turn) -> Int[Array, "stream key"]:
     """2 for sinks, 1 for the window, 0 for the others."""
-    share, streams = setting.window_share, jnp.maximum(turn.goes_on.sum(dtype=jnp.int64), 1)
-    window = setting.window + budget * share.numerator // (share.denominator * streams)
+    streams = jnp.maximum(turn.goes_on.sum(dtype=jnp.int64), 1)
+    window = numbers.window + numbers.budget * numbers.share[0] // (numbers.share[1] * streams)
     position = jnp.arange(turn.written.shape[1])[None, :]
     recent = position > turn.query[:, None] - window
-    return jnp.where(position < setting.sinks, 2, recent.astype(jnp.int64))
+    return jnp.where(position < numbers.sinks, 2, recent.astype(jnp.int64))
 
 
 def _within(
@@ -390,9 +346,7 @@ def _within(
     among: Bool[Array, "stream key"],
 ) -> Bool[Array, "stream key"]:
     """The best that fit, of all streams together or of each in its share."""
-    words = [number(order), newer(*among.shape)]
-    if setting.sinks or setting.window or setting.window_share:
-        words = [Word(tier.astype(jnp.uint64), 2), *words]
+    words = [Word(tier.astype(jnp.uint64), 2), number(order), newer(*among.shape)]
     if setting.scope is Scope.UNIFORM:
         return best(words, among, shares(budget, turn.goes_on))
     return best(words, among, jnp.minimum(budget, among.size).astype(jnp.int32)[None])

@@ -1,7 +1,7 @@
 """Runs of policies over attention weights: many budgets, prices, steps and seeds at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -28,11 +28,13 @@ from fluidkv.tokenpd.eviction.rounds import (
     State,
     begin,
     one_round,
-    setting_of,
 )
+from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
 
 CALL = 64
 """Rounds of a compiled call: between two of them a run can be interrupted."""
+_LEAST = 16
+"""Rounds of a call, and rows of prompts, are so many or a multiple: few sizes are compiled."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ def evict(
     instance("attention", attention, Attention, "Attention")
     count("delay", delay, least=0)
     several = (list, tuple, np.ndarray, range)
-    keys = key if isinstance(key, several) else [key]
+    keys = [random_key(0)] if key is None else key if isinstance(key, several) else [key]
     asked = one_each({"budget": budget, "policy": policy, "key": keys})
     runs = [_Asked(*row) for row in zip(*asked.values(), strict=True)]
     for run in runs:
@@ -133,11 +135,12 @@ def evict(
     with in_float64():
         parts = [_Part.of(run, at, delay, comes_back, record) for at, run in enumerate(runs)]
         rows = Rows(
-            jnp.asarray(attention.weights),
-            *(jnp.asarray(a, jnp.int64) for a in (attention.prompt, attention.length)),
-            jnp.asarray(attention.start, jnp.int64),
+            weights=jnp.asarray(attention.weights),
+            prompt=jnp.asarray(attention.prompt, jnp.int64),
+            length=jnp.asarray(attention.length, jnp.int64),
+            start=jnp.asarray(attention.start, jnp.int64),
         )
-        longest = min(power_of_two(int(attention.prompt.max())), attention.weights.shape[2])
+        longest = power_of_two(int(attention.prompt.max()), _LEAST)
         found = [_together(rows, group, longest, told) for group in _groups(parts)]
     outcome = _in_order(found, [part.at for group in _groups(parts) for part in group])
     run = _run_of(attention, outcome, np.array([run.budget for run in runs]))
@@ -148,7 +151,7 @@ def evict(
 class _Asked(NamedTuple):
     budget: int
     policy: EvictionPolicy
-    key: PRNGKeyArray | None
+    key: PRNGKeyArray
 
 
 class _Told:
@@ -172,20 +175,30 @@ class _Part:
     setting: Setting
     arrays: Any
     static: Any
-    numbers: tuple[float, ...]
+    numbers: Numbers
 
     @staticmethod
     def of(asked: _Asked, at: int, delay: int, comes_back: bool, record: bool) -> "_Part":
-        scorer, priced = asked.policy.score, asked.policy.pricing
-        key = random_key(0) if asked.key is None else asked.key
+        policy, scorer = asked.policy, asked.policy.score
         if hasattr(scorer, "with_key"):
-            scorer = scorer.with_key(key)
+            scorer = scorer.with_key(asked.key)
         arrays, static = eqx.partition(scorer, _is_array)
-        numbers = (0.0,) * 4
-        if priced is not None:
-            numbers = (priced.step, priced.start, priced.risk_aversion, priced.penalty)
-        setting = setting_of(asked.policy, delay=delay, comes_back=comes_back, record=record)
-        return _Part(at, setting, arrays, static, (asked.budget, *numbers))
+        priced = policy.pricing or Pricing(1.0)
+        setting = Setting(policy.scope, policy.choice, priced.objective, delay, record)
+        numbers = Numbers(
+            budget=jnp.int64(asked.budget),
+            comes_back=jnp.bool_(comes_back),
+            sinks=jnp.int64(policy.sinks),
+            window=jnp.int64(policy.window),
+            share=jnp.array(policy.window_share.as_integer_ratio(), jnp.int64),
+            step=jnp.float64(priced.step),
+            start=jnp.float64(priced.start),
+            risk_aversion=jnp.float64(priced.risk_aversion),
+            penalty=jnp.float64(priced.penalty),
+            hard=jnp.bool_(priced.budget is Budget.HARD),
+            sees_kept=jnp.bool_(priced.demand is Demand.KEPT),
+        )
+        return _Part(at, setting, arrays, static, numbers)
 
     def goes_with(self, other: "_Part") -> bool:
         """Whether both are computed together."""
@@ -201,12 +214,6 @@ class _Part:
 
 def _is_array(leaf: Any) -> bool:
     return isinstance(leaf, jax.Array | np.ndarray)
-
-
-def _same(arrays: Any, others: Any) -> bool:
-    """Whether all are the very same objects; so it is where there are none."""
-    pairs = zip(jax.tree.leaves(arrays), jax.tree.leaves(others), strict=True)
-    return all(one is other for one, other in pairs)
 
 
 def _shapes(arrays: Any) -> list[tuple[tuple[int, ...], Any]]:
@@ -226,15 +233,16 @@ def _groups(parts: list[_Part]) -> list[list[_Part]]:
 
 def _together(rows: Rows, group: list[_Part], longest: int, told: _Told) -> Outcome:
     """All rounds of runs that share what is compiled; axes (round, run, ...)."""
-    numbers = _numbers(group)
+    numbers = jax.tree.map(lambda *one: jnp.stack(one), *(part.numbers for part in group))
     setting, static = group[0].setting, group[0].static
-    each_its_own = not all(_same(part.arrays, group[0].arrays) for part in group)
+    leaves = [jax.tree.leaves(part.arrays) for part in group]
+    each_its_own = any(a is not b for own in leaves for a, b in zip(own, leaves[0], strict=True))
     arrays = jax.tree.map(jnp.asarray, group[0].arrays)
     if each_its_own:
         arrays = jax.tree.map(lambda *one: jnp.stack(one), *(part.arrays for part in group))
     prompts, states = _begin(rows, setting, arrays, static, len(group), each_its_own, longest)
     done: list[Outcome] = []
-    for first in range(0, told.rounds, call := min(CALL, power_of_two(told.rounds))):
+    for first in range(0, told.rounds, call := min(CALL, power_of_two(told.rounds, _LEAST))):
         states, outcome = _rounds(
             rows, prompts, setting, arrays, static, numbers, states, jnp.int64(first), call,
             each_its_own,
@@ -243,11 +251,6 @@ def _together(rows: Rows, group: list[_Part], longest: int, told: _Told) -> Outc
         rounds = min(call, told.rounds - first)
         told.add(rounds * len(group), len(group) * (first + call >= told.rounds))
     return jax.tree.map(lambda *part: np.concatenate(part)[: told.rounds], *done)
-
-
-def _numbers(group: list[_Part]) -> Numbers:
-    budget, *others = zip(*(part.numbers for part in group), strict=True)
-    return Numbers(jnp.array(budget, jnp.int64), *(jnp.array(o, jnp.float64) for o in others))
 
 
 @eqx.filter_jit
@@ -319,5 +322,5 @@ def _run_of(attention: Attention, outcome: Outcome, budgets: np.ndarray) -> Evic
 
 
 def _first(run: EvictionRun) -> EvictionRun:
-    each: dict[str, Any] = {one.name: getattr(run, one.name) for one in fields(run)}
-    return EvictionRun(**{name: None if one is None else one[0] for name, one in each.items()})
+    each = {one.name: getattr(run, one.name) for one in fields(run)}
+    return replace(run, **{name: one[0] for name, one in each.items() if one is not None})

@@ -37,8 +37,8 @@ class Written:
         return jnp.where(seen.there & (state == NEVER), seen.round[:, None], state)
 
     def score(self, state: Int[Array, "stream key"], seen: Seen) -> Float[Array, "stream key"]:
-        """The round."""
-        return state.astype(jnp.float64)
+        """The round; this one if no row of the key was seen yet."""
+        return jnp.where(state == NEVER, seen.round[:, None], state).astype(jnp.float64)
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,12 @@ class LastUsed:
 
     def observe(self, state: Int[Array, "stream key"], seen: Seen) -> Int[Array, "stream key"]:
         """Who has more than its share, or is new, is used now."""
-        used = seen.there & ((seen.weights > self.multiple * _share(seen)) | (state == NEVER))
+        used = seen.there & ((seen.weights > _share(seen, self.multiple)) | (state == NEVER))
         return jnp.where(used, seen.round[:, None], state)
 
     def score(self, state: Int[Array, "stream key"], seen: Seen) -> Float[Array, "stream key"]:
-        """The round."""
-        return state.astype(jnp.float64)
+        """The round; this one if no row of the key was seen yet."""
+        return jnp.where(state == NEVER, seen.round[:, None], state).astype(jnp.float64)
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,8 @@ class Votes:
         padded = jnp.pad(state, ((0, 0), (half, self.kernel - 1 - half)))
         pooled = sum(padded[:, at : at + keys] for at in range(self.kernel))
         position = jnp.arange(keys)[None, :]
-        newest = 1.0 + self.kernel * self.window + keys + position - seen.query[:, None]
+        above = 1 + self.kernel * self.window + keys
+        newest = (above + position - seen.query[:, None]).astype(jnp.float64)
         return jnp.where(position < self._first(seen)[:, None], pooled, newest)
 
     def _first(self, seen: Seen) -> Int[Array, " stream"]:
@@ -240,6 +241,6 @@ class Return(eqx.Module):
         return returns - self.risk_aversion * risk
 
 
-def _share(seen: Seen) -> Float[Array, "stream 1"]:
-    """What each key that is there would have if all had the same."""
-    return 1.0 / jnp.maximum(seen.there.sum(1, keepdims=True), 1).astype(jnp.float64)
+def _share(seen: Seen, multiple: float = 1.0) -> Float[Array, "stream 1"]:
+    """So many times what each key that is there would have if all had the same."""
+    return multiple / jnp.maximum(seen.there.sum(1, keepdims=True), 1).astype(jnp.float64)

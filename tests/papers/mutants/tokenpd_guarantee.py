@@ -9,9 +9,14 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.guarantee.regret.in-all.quarter", "(horizon, 4)", "(horizon, 2)"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.in-all",
-        "return purse_optimum(case.pool, 1)",
+        "return tokenpd.purse_optimum(case.pool, 1)",
         "return 0",
         "def _lost",
+    ),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.in-all.fixed-price",
+        "least_worth == HALF",
+        "least_worth == 1",
     ),
     Mutant("tokenpd.section-4.guarantee.regret.in-all.any-rule", "(horizon, 4)", "(horizon, 2)"),
     Mutant("tokenpd.section-3.protocol.errors", "<= signed + off", "<= signed"),
@@ -25,11 +30,21 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.equation-5.identity", "memory / eta *", "eta / memory *"),
     Mutant("tokenpd.equation-5.constant-cost", "with_sum=False", "with_sum=True"),
     Mutant("tokenpd.equation-5.constant-cost.with-the-sum", "with_sum=True", "with_sum=False"),
-    Mutant("tokenpd.section-4.guarantee.violation.netted", "<= most", "< most"),
     Mutant(
-        "tokenpd.section-4.guarantee.regret.netted", "rate * rate *", "0 *", "def bound_exceeded"
+        "tokenpd.section-4.guarantee.violation.netted",
+        "<= tokenpd.most_violation(setting)",
+        "<= tokenpd.most_violation(setting) / 9",
     ),
-    Mutant("tokenpd.appendix-a.rounding.small-cost", "rate * rate *", "0 *", "def bound_exceeded"),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.netted",
+        "<= tokenpd.most_regret_simply(setting)",
+        "<= tokenpd.most_regret_simply(setting) / 99",
+    ),
+    Mutant(
+        "tokenpd.appendix-a.rounding.small-cost",
+        "<= tokenpd.most_regret_simply(setting)",
+        "<= tokenpd.most_regret_simply(setting) / 99",
+    ),
     Mutant("tokenpd.section-4.guarantee.regret.netted.sharp", "HALF * waits", "waits"),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted.any-start",
@@ -66,6 +81,7 @@ MUTANTS: list[Mutant] = [
         "range(min(market.tokens, len(values)) + 1)",
         "range(len(values) + 1)",
     ),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.fixed-price", "Budget.HARD", "Budget.NETTED"),
     Mutant(
         "tokenpd.section-4.guarantee.per-step.average",
         "sum(turn.excess for",

@@ -177,7 +177,8 @@ def test_rows_are_renormalised_on_demand_and_counted(tmp_path):
     assert (group.why, group.rows) == ("rows that do not sum to one", 2)
     assert group.off == pytest.approx(0.25, rel=1e-6)
     assert np.allclose(attention.weights.sum(-1), 1, atol=1e-6)
-    assert "8 rows read, 2 changed" in report.summary()
+    said = "a.npy (npy, float32): 1 request, 1 layer, 2 heads; 2 streams over heads; 8 rows read, 2"
+    assert report.summary().startswith(said)
     assert "2 × rows that do not sum to one, by at most 0.25" in report.summary()
     assert report.as_dict()["rescaled"][0]["rows"] == 2
 
@@ -261,6 +262,14 @@ def test_what_is_no_file_of_arrays_is_one_line(tmp_path, content, said):
     with pytest.raises(InputError, match=f"source: got .*{said}") as raised:
         read_attention(tmp_path / "a", axes="query,key", prompt=1)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("shape", ["(-1, 4, 4)", f"({2**62}, {2**62}, {2**62})", "(9, 4, 4)"])
+def test_a_header_that_promises_what_is_not_there_is_one_line(tmp_path, shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}".ljust(117) + "\n"
+    (tmp_path / "a").write_bytes(b"\x93NUMPY\x01\x00\x76\x00" + header.encode() + bytes(64))
+    with pytest.raises(InputError, match=r"source: got .*broken: "):
+        read_attention(tmp_path / "a", axes="request,query,key", prompt=1)
 
 
 def test_no_file_and_a_folder_are_one_line(tmp_path):

@@ -44,7 +44,9 @@ class Structure:
         if not 0 < real(least) <= real(most) < math.inf:
             raise InputError("sharpness", self.sharpness, "two numbers above 0, the least first")
 
-    def drawn(self, seed: int, request: int, prompt: int, length: int) -> Float[np.ndarray, "q k"]:
+    def drawn(
+        self, seed: int, request: int, prompt: int, length: int
+    ) -> Float[np.ndarray, "query key"]:
         """The weights of one request over (query, key), float64."""
         logits = np.zeros((length, length))
         for at, part in enumerate(self.parts):

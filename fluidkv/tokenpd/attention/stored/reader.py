@@ -127,7 +127,10 @@ class _Reading:
         Raises:
             InputError: axes that do not fit; layers of different shapes.
         """
-        shapes = [self._canonical_shape(name) for name in self._layout.tensors]
+        shapes = [
+            canonical(self._file.outline(name), self._layout, name).shape
+            for name in self._layout.tensors
+        ]
         same = {shape if self._layout.several == "layer" else shape[:1] for shape in shapes}
         if len(same) > 1:
             allowed = f"arrays of one shape; {self._layout.tensors[0]!r} has {shapes[0]}"
@@ -183,10 +186,6 @@ class _Reading:
             off=self._checks.off,
             rescaled=self._checks.rescaled,
         )
-
-    def _canonical_shape(self, name: str) -> tuple[int, ...]:
-        array = np.broadcast_to(np.empty(()), self._file.shape(name))
-        return canonical(array, self._layout, name).shape
 
     def _arrays(self) -> Iterator[tuple[str, np.ndarray]]:
         for name in self._layout.tensors:

@@ -58,10 +58,11 @@ class AttentionReport:
     def summary(self) -> str:
         """One line of counts, then one line for each reason of a change."""
         changed = sum(group.rows for group in self.rescaled)
+        held = (_of(self.requests, "request"), _of(self.layers, "layer"), _of(self.heads, "head"))
         lines = [
-            f"{printable(self.source)} ({self.format}, {self.dtype}): {self.requests:,} requests, "
-            f"{self.layers:,} layers, {self.heads:,} heads; {self.streams:,} streams over "
-            f"{self.over}; {self.rows:,} rows read, {changed:,} changed"
+            f"{printable(self.source)} ({self.format}, {self.dtype}): {', '.join(held)}; "
+            f"{_of(self.streams, 'stream')} over {self.over}; {_of(self.rows, 'row')} read, "
+            f"{changed:,} changed"
         ]
         return "\n".join([*lines, *(f"  changed: {group}" for group in self.rescaled)])
 
@@ -71,3 +72,7 @@ class AttentionReport:
             **{name: value for name, value in vars(self).items() if name != "rescaled"},
             "rescaled": [dict(vars(group)) for group in self.rescaled],
         }
+
+
+def _of(count: int, what: str) -> str:
+    return f"{count:,} {what}{'s' * (count != 1)}"

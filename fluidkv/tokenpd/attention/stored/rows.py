@@ -12,8 +12,7 @@ from fluidkv.tokenpd.attention.weights import Attention
 
 BFLOAT16 = np.dtype(jnp.bfloat16)
 BFLOAT16_SUM = 2.0**-8
-"""bfloat16 rounds a weight by a 2^-9 part of it at most, and so a sum of about one by 2^-9; twice
-that, because weights are often computed in bfloat16, too."""
+"""bfloat16 has 8 significant bits: a weight moves by a 2^-8 part at most, and so does a sum."""
 
 Heads = Float[np.ndarray, "layer head query key"]
 

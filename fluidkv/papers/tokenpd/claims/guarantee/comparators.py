@@ -5,6 +5,7 @@ from itertools import product
 from math import isqrt
 from typing import Any
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -30,12 +31,10 @@ _PLACE = "section 3, definition of regret"
 
 def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
-    from fluidkv.tokenpd.regret.comparators import round_optimum
-    from fluidkv.tokenpd.regret.schedules import best_fixed_set
     from fluidkv.tokenpd.regret.sequences import pool_of
 
     pool = pool_of(rounds)
-    return best_fixed_set(pool, 1).reward, sum(round_optimum(pool, 1))
+    return tokenpd.best_fixed_set(pool, 1).reward, sum(tokenpd.round_optimum(pool, 1))
 
 
 _TOKENS = Range(
@@ -110,12 +109,11 @@ def _utility_2(market: Market, values: Values) -> bool:
 
 def _lost(horizon: int, step: Fraction) -> Any:
     """Two tokens worth 1/2 a round, and none in the second half; against T M in all."""
-    from fluidkv.tokenpd.regret.comparators import purse_optimum, round_optimum
-    from fluidkv.tokenpd.regret.sequences import run_case, two_futures
+    from fluidkv.tokenpd.regret.sequences import two_futures
 
     case = two_futures(horizon, rich=False)
-    regret = run_case(case, step, Budget.NETTED).regret
-    return purse_optimum(case.pool, 1) - sum(round_optimum(case.pool, 1)) + regret
+    regret = tokenpd.run_case(case, step, Budget.NETTED).regret
+    return tokenpd.purse_optimum(case.pool, 1) - sum(tokenpd.round_optimum(case.pool, 1)) + regret
 
 
 @CLAIMS.over(
@@ -150,6 +148,25 @@ def _in_all() -> Outcome:
         note="No rule can do it for every sequence: had tokens worth 1 come, those worth 1/2 had "
         "better been left. Reference [1] draws rounds independently of one law, and there it can.",
     )
+
+
+@CLAIMS.over(
+    Range(
+        "two tokens worth 1/2 a round for T / 2 rounds, then none; M = c = 1, T = 4, 8 ... 64",
+        lambda: range(4, 65, 4),
+    ),
+    "section-4.guarantee.regret.in-all.fixed-price",
+    "section 4, the theorem",
+    "That clairvoyant has no more there than the best fixed price that uses T M at most.",
+    ours="a price of 1/2 keeps all, T M in all: so regret against a fixed price is linear, too",
+    paper="Regret(T) = O(sqrt(T))",
+)
+def _fixed_price(horizon: int) -> bool:
+    from fluidkv.tokenpd.regret.sequences import two_futures
+
+    pool = two_futures(horizon, rich=False).pool
+    best = tokenpd.best_fixed_price(pool, 1)
+    return best.reward == tokenpd.purse_optimum(pool, 1) and best.least_worth == HALF
 
 
 @CLAIMS.claim(

@@ -9,6 +9,7 @@ from functools import partial
 from itertools import combinations
 from math import isqrt
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -21,6 +22,7 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     Values,
     outgrows,
     played,
+    pool_of,
     regret,
     sequences,
     shown,
@@ -79,7 +81,7 @@ def _separates(name: str, rounds: int, step: Fraction) -> bool:
 
     case = getattr(known, name)(rounds)
     hard, netted = (
-        known.run_case(case, step, reading).regret for reading in (Budget.HARD, Budget.NETTED)
+        tokenpd.run_case(case, step, reading).regret for reading in (Budget.HARD, Budget.NETTED)
     )
     lost = Fraction(rounds, 2 if name == "tied" else 4)
     return hard == lost and netted == (0 if name == "tied" else -lost)
@@ -97,7 +99,7 @@ def _hard_wanted() -> Outcome:
 
     def lost(name: str, horizon: int) -> Fraction:
         case = getattr(known, name)(horizon)
-        return known.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
+        return tokenpd.run_case(case, Fraction(1, isqrt(horizon)), Budget.HARD).regret
 
     found = [outgrows(partial(lost, name)) for name in _SEQUENCES]
     return holds_for(
@@ -116,9 +118,8 @@ def _hard_wanted() -> Outcome:
     checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1",
 )
 def _smallest() -> Outcome:
-    from fluidkv.tokenpd.regret.search import separating
 
-    found = separating()
+    found = tokenpd.separating()
     first = found[0].period
     same = len(first) == 1 and len(first[0]) == 2 and len(set(first[0])) == 1 and first[0][0] > 0
     return holds_for(
@@ -198,3 +199,18 @@ def _no_price(market: Market, rounds: Rounds) -> bool:
         if max(sets) != turn.optimum:
             return False
     return True
+
+
+@CLAIMS.over(
+    _KEPT,
+    "section-4.guarantee.regret.hard.fixed-price",
+    _PLACE,
+    "Under a hard budget no fixed price earns more than a price of 0, which has the optimum of "
+    "each round.",
+    ours="so regret against the best fixed price is regret against the optima of rounds",
+    paper="not said",
+)
+def _fixed_price(market: Market, rounds: Rounds) -> bool:
+    pool = pool_of(rounds, market.cost)
+    best_price = tokenpd.best_fixed_price(pool, market.memory, Budget.HARD)
+    return best_price.reward == sum(tokenpd.round_optimum(pool, market.memory))

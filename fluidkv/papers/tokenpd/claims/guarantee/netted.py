@@ -6,7 +6,9 @@ The proofs, with constants, are in `fluidkv.tokenpd.regret.bounds` and docs/pric
 from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
+from typing import Any
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -16,10 +18,9 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     ZERO,
     Market,
     Rounds,
-    Turn,
-    ball,
     outgrows,
     played,
+    pool_of,
     regret,
     relaxed_best,
     sequences,
@@ -32,44 +33,44 @@ from fluidkv.verdict import Verdict
 CLAIMS = statements()
 
 _PLACE = "section 4, the theorem"
-_GROWTHS = (Fraction(11, 10), Fraction(2))
-_STARTS = (Fraction(1, 4), HALF, Fraction(2))
+_STARTS = (Fraction(1, 4), Fraction(2))
+_STEPS = (Fraction(1, 8), Fraction(1, 2))
+_WORDS = "mu_1 = 1/4, 2, eta = 1/8, 1/2; decisions exact, the bound from balls"
 _PROOF = "Proof in docs/price_theorem.md; the constant has M, n and mu_1, where the paper has B."
 
+_Case = tuple[int, int, Fraction, Fraction, Rounds]
 
-def _runs(
-    sizes: tuple[tuple[int, int], ...] = ((1, 1), (2, 1), (3, 2)), length: int = 2
-) -> Iterator[tuple[Market, Rounds]]:
-    """Steps for which z is at most 1.79."""
-    for rounds in sequences((HALF, ONE), tokens=2, rounds=length):
+
+def _runs(sizes: tuple[tuple[int, int], ...]) -> Iterator[_Case]:
+    """M, c, mu_1, eta and rounds."""
+    for rounds in sequences((HALF, ONE), tokens=2, rounds=2):
         for memory, cost in sizes:
             for start in _STARTS:
-                for growth in _GROWTHS:
-                    if growth ** (2 * cost - memory) <= 5:
-                        yield Market(memory, cost, start, growth), rounds
+                for step in _STEPS:
+                    yield memory, cost, start, step, rounds
 
 
-_WORDS = "mu_1 = 1/4, 1/2, 2, e^(eta/M) = 11/10, 2; in rationals but for eta, a ball"
-_RUNS = Range(
-    "up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 1), (3, 2), "
-    f"{_WORDS}",
-    _runs,
-    name=lambda market, rounds: f"{shown(rounds)} at {market}",
-)
+def _named(memory: int, cost: int, start: Fraction, step: Fraction, rounds: Rounds) -> str:
+    return f"{shown(rounds)}, M = {memory}, c = {cost}, mu_1 = {start}, eta = {step}"
 
 
-def bound_exceeded(market: Market, turns: list[Turn], regret: Fraction) -> bool:
-    """Whether regret times L = eta / M is above mu_1 - mu_(T+1) + L^2 sum of mu g^2, in balls."""
-    rate = ball(market.growth).log()
-    squares = sum((turn.price * turn.excess**2 for turn in turns), ZERO)
-    return not (
-        ball(regret) * rate
-        <= ball(market.start - turns[-1].following) + rate * rate * ball(squares)
-    )
+def _range(*sizes: tuple[int, int]) -> Range:
+    pairs = ", ".join(map(str, sizes))
+    words = f"up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = {pairs}, {_WORDS}"
+    return Range(words, lambda: _runs(sizes), name=_named)
+
+
+def _played(
+    memory: int, cost: int, start: Any, step: Any, rounds: Rounds
+) -> "tuple[tokenpd.PriceRun, tokenpd.PriceSetting | None]":
+    """The run, and what the bounds depend on; None where no token ever comes."""
+    pool, pricing = pool_of(rounds, cost), tokenpd.Pricing(step, start)
+    run = tokenpd.exact_rounds(pool, memory, pricing)
+    return run, tokenpd.setting_of(pool, memory, pricing)
 
 
 @CLAIMS.over(
-    _RUNS,
+    _range((1, 1), (3, 2)),
     "section-4.guarantee.violation.netted",
     _PLACE,
     "Use above M less what is left free is at most (M / eta) log(mu_max / mu_1) in all, so "
@@ -78,45 +79,40 @@ def bound_exceeded(market: Market, turns: list[Turn], regret: Fraction) -> bool:
     paper="[sum of c x - M]_+ = O(sqrt(T))",
     note=_PROOF,
 )
-def _violation(market: Market, rounds: Rounds) -> bool:
-    tokens = max(map(len, rounds))
-    dearest = ONE / market.cost * market.growth ** (tokens * market.cost - market.memory)
-    most = max(market.start, dearest)
-    return all(turn.following <= most for turn in played(market, rounds))
+def _violation(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+    run, setting = _played(memory, cost, start, step, rounds)
+    return setting is None or int(run.imbalance.max()) <= tokenpd.most_violation(setting)
 
 
 @CLAIMS.over(
-    _RUNS,
+    _range((1, 1), (3, 2)),
     "section-4.guarantee.regret.netted",
     _PLACE,
-    "Regret against the optimum of each round is at most M mu_1 / eta + (eta / M) sum of mu g^2, "
-    "so O(sqrt(T)) for every sequence of rounds.",
+    "Regret against the optimum of each round is at most M mu_1 / eta + eta T mu_max G^2 / M, with "
+    "G = max(M, n c - M), so O(sqrt(T)) for every sequence of rounds.",
     paper="Regret(T) = O(sqrt(T))",
     note=_PROOF,
 )
-def _regret(market: Market, rounds: Rounds) -> bool:
-    return not bound_exceeded(market, played(market, rounds), regret(market, rounds))
+def _regret(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+    run, setting = _played(memory, cost, start, step, rounds)
+    lost = sum(run.optimum - run.reward)
+    return setting is None or lost <= tokenpd.most_regret_simply(setting)
 
 
 @CLAIMS.over(
-    Range(
-        "up to two rounds of up to two tokens worth 1/2 or 1, (M, c) = (1, 1), (2, 2), (3, 2), "
-        f"(5, 3), {_WORDS}",
-        lambda: _runs(((1, 1), (2, 2), (3, 2), (5, 3))),
-    ),
+    _range((1, 1), (3, 2), (5, 3)),
     "appendix-a.rounding.small-cost",
     "Appendix A, integral rounding",
-    "The bound holds against the optimum of the relaxed round where a token costs as much as M, "
-    "or half of it and more.",
+    "The bound holds against the optimum of the relaxed round where a token costs as much as M, or "
+    "half of it and more.",
     origin=Origin.READING,
     ours="c need not be small: (2) is integral as it is, and L bounds the relaxed optimum",
     paper="Since each token's cost c is small relative to M",
 )
-def _small_cost(market: Market, rounds: Rounds) -> bool:
-    turns = played(market, rounds)
-    most = sum((relaxed_best(market, values) for values in rounds), ZERO)
-    earned = sum((turn.earned for turn in turns), ZERO)
-    return not bound_exceeded(market, turns, most - earned)
+def _small_cost(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) -> bool:
+    run, setting = _played(memory, cost, start, step, rounds)
+    most = sum((relaxed_best(Market(memory, cost), values) for values in rounds), ZERO)
+    return setting is None or most - sum(run.reward) <= tokenpd.most_regret_simply(setting)
 
 
 @CLAIMS.over(
@@ -147,11 +143,11 @@ def _sharp(growth: Fraction) -> bool:
     checked="mu_1 = 0, two tokens worth 1 a round, M = c = 1, eta = 1 / sqrt(T)",
 )
 def _any_start() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import run_case, zero_price
+    from fluidkv.tokenpd.regret.sequences import zero_price
 
     def violation(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))
-        return run_case(zero_price(horizon), step, Budget.NETTED).violation
+        return tokenpd.run_case(zero_price(horizon), step, Budget.NETTED).violation
 
     return holds_for(
         outgrows(violation),

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from math import isqrt
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -65,11 +66,11 @@ def _average(rounds: Rounds, growth: Fraction) -> bool:
     checked="M = c = 1, mu_1 = 1, eta = 1 / sqrt(T); no token for T / 2 rounds, then two worth 1",
 )
 def _rounds() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import idle_then_busy, run_case
+    from fluidkv.tokenpd.regret.sequences import idle_then_busy
 
     def overuse(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))
-        return run_case(idle_then_busy(horizon), step, Budget.NETTED).overuse
+        return tokenpd.run_case(idle_then_busy(horizon), step, Budget.NETTED).overuse
 
     return holds_for(
         outgrows(overuse),
@@ -92,9 +93,9 @@ def _rounds() -> Outcome:
     paper=_PAPER,
 )
 def _half(horizon: int, step: Fraction) -> bool:
-    from fluidkv.tokenpd.regret.sequences import idle_then_busy, run_case
+    from fluidkv.tokenpd.regret.sequences import idle_then_busy
 
-    found = run_case(idle_then_busy(horizon), step, Budget.NETTED)
+    found = tokenpd.run_case(idle_then_busy(horizon), step, Budget.NETTED)
     return found.overuse == horizon // 2 and found.violation == 0
 
 
@@ -106,10 +107,10 @@ def _half(horizon: int, step: Fraction) -> bool:
     checked="M = c = 1, mu_1 = 1, eta = 1 / sqrt(T)",
 )
 def _steady() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import run_case, tied
+    from fluidkv.tokenpd.regret.sequences import tied
 
     def overuse(horizon: int) -> int:
-        return run_case(tied(horizon), Fraction(1, isqrt(horizon)), Budget.NETTED).overuse
+        return tokenpd.run_case(tied(horizon), Fraction(1, isqrt(horizon)), Budget.NETTED).overuse
 
     return holds_for(
         outgrows(overuse),

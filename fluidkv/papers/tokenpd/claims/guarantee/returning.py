@@ -4,6 +4,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
+from fluidkv import tokenpd
 from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range
@@ -20,10 +21,10 @@ _ONE_TOKEN = "one token worth 1/2 a round, M = c = 1, mu_1 = 1"
 
 def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     """Against the optima of rounds, which here the best one set and any clairvoyant have, too."""
-    from fluidkv.tokenpd.regret.sequences import Case, pool_of, run_case
+    from fluidkv.tokenpd.regret.sequences import pool_of
 
-    case = Case(pool_of([(HALF,)] * horizon), ONE, gone=gone)
-    return run_case(case, step, Budget.NETTED).regret
+    case = tokenpd.Case(pool_of([(HALF,)] * horizon), ONE, gone=gone)
+    return tokenpd.run_case(case, step, Budget.NETTED).regret
 
 
 @CLAIMS.claim(
@@ -33,15 +34,13 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
 )
 def _comparators() -> Outcome:
-    from fluidkv.tokenpd.regret.comparators import round_optimum
-    from fluidkv.tokenpd.regret.schedules import best_fixed_set, clairvoyant
     from fluidkv.tokenpd.regret.sequences import pool_of
 
     bad = None
     for rounds in range(1, 17):
         pool = pool_of([(HALF,)] * rounds)
-        one, knowing = best_fixed_set(pool, 1).reward, clairvoyant(pool, 1).reward
-        if not one == knowing == sum(round_optimum(pool, 1)):
+        one, knowing = tokenpd.best_fixed_set(pool, 1).reward, tokenpd.clairvoyant(pool, 1).reward
+        if not one == knowing == sum(tokenpd.round_optimum(pool, 1)):
             bad = bad or f"T = {rounds}: {one}, {knowing}"
     return holds_for(bad, ours="T / 2", paper="a clairvoyant that knows the entire conversation")
 
