@@ -5,10 +5,10 @@ from tests.papers.mutants import Mutant
 MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-3.risk.at-most", "of * (1 - of)", "of * (1 - of) / 2", "def _at_most"),
     Mutant("tokenpd.section-3.risk.worth", "Fraction(1))", "Fraction(2))", "lambda = 0, 1/4"),
-    Mutant("tokenpd.section-3.risk.worth.every-aversion", "_worth(law, 2)", "_worth(law, 1)"),
+    Mutant("tokenpd.section-3.risk.worth-every-aversion", "_worth(law, 2)", "_worth(law, 1)"),
     Mutant("tokenpd.section-3.risk.monotone", "Fraction(1, 2)", "Fraction(1)", "def _monotone"),
     Mutant(
-        "tokenpd.section-3.risk.monotone.every-aversion",
+        "tokenpd.section-3.risk.monotone-every-aversion",
         "_worth(law, 1), _worth(raised, 1)",
         "_worth(law, 0), _worth(raised, 0)",
     ),

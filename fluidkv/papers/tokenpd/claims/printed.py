@@ -102,7 +102,7 @@ def _up_to() -> Outcome:
 
 
 @CLAIMS.claim(
-    "abstract.up-to.to-two-digits",
+    "abstract.up-to-two-digits",
     _HEADLINES,
     "A cell of the tables rounds to 60 %.",
     expected=Verdict.FAILS,
