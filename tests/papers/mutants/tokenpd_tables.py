@@ -18,6 +18,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.table-2.similar", "here * there < 0", "here * there <= 0"),
     Mutant("tokenpd.table-1.inverse", '"1.06"', '"1.01"'),
     Mutant("tokenpd.tables.quality", "share >= LARGEST_SD", "share >= LARGEST_SD / 10"),
+    Mutant("tokenpd.tables.quality.fifo", "perplexity[0]", "perplexity[1]", "def _fifo"),
     Mutant("tokenpd.table-2.noise", "Fraction(2, 3)", "Fraction(1, 3)"),
     Mutant("tokenpd.table-2.full", '"0.99"', '"0.999"'),
     Mutant("tokenpd.table-2.scales", "rates[load] < rates[a]", "rates[load] < rates[a] / 2"),

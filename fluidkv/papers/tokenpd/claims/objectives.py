@@ -284,7 +284,7 @@ def _penalty(case: Case) -> bool | str:
     CASES,
     "section-3.penalty.utility",
     "(2), section 3",
-    "Under (2), and under (2) repaired, it keeps no fewer.",
+    "Under (2), and under (2) repaired, a larger penalty for evictions keeps no fewer tokens.",
     paper="the last term internalises the recomputation cost",
 )
 def _penalty_utility(case: Case) -> bool | str:

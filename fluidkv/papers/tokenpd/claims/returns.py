@@ -86,7 +86,7 @@ def _worth_is_positive(law: Law, aversion: Fraction) -> bool | str:
     ),
     "section-3.risk.worth-every-aversion",
     f"{_SECTION}, (2)",
-    "It is not negative for every lambda above 0.",
+    "R - lambda sigma^2 is not negative for any lambda above 0.",
     ours="it can be negative for every lambda above 1",
     paper="lambda > 0",
     note="Then rule (4) evicts a token that will get attention at a price of 0.",
