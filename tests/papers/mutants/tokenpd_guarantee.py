@@ -13,6 +13,11 @@ MUTANTS: list[Mutant] = [
         "return 0",
         "def _lost",
     ),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.in-all.fixed-price",
+        "least_worth == HALF",
+        "least_worth == 1",
+    ),
     Mutant("tokenpd.section-4.guarantee.regret.in-all.any-rule", "(horizon, 4)", "(horizon, 2)"),
     Mutant("tokenpd.section-3.protocol.errors", "<= signed + off", "<= signed"),
     Mutant("tokenpd.section-3.protocol.any-predictions", "((ZERO,),)", "((ONE,),)"),
@@ -76,6 +81,7 @@ MUTANTS: list[Mutant] = [
         "range(min(market.tokens, len(values)) + 1)",
         "range(len(values) + 1)",
     ),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.fixed-price", "Budget.HARD", "Budget.NETTED"),
     Mutant(
         "tokenpd.section-4.guarantee.per-step.average",
         "sum(turn.excess for",

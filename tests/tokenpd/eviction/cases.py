@@ -7,7 +7,7 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluidkv.tokenpd import (
     Accumulated,
@@ -116,39 +116,62 @@ def _last(name: str, variance: float, risk_aversion: float = 0.0, **fields: Any)
     return Case(EvictionPolicy(name, scorer, **fields), see_last_row(variance))
 
 
+class OneOf(eqx.Module):
+    """One of several scorers, by a number: all of them in one compilation."""
+
+    scorers: tuple[Any, ...]
+    index: Array
+
+    def with_key(self, key: PRNGKeyArray) -> "OneOf":
+        keyed = [one.with_key(key) if hasattr(one, "with_key") else one for one in self.scorers]
+        return OneOf(tuple(keyed), self.index)
+
+    def begin(self, streams: int, keys: int) -> tuple[Any, ...]:
+        return tuple(one.begin(streams, keys) for one in self.scorers)
+
+    def observe(self, state: tuple[Any, ...], seen: Seen) -> tuple[Any, ...]:
+        return tuple(one.observe(its, seen) for one, its in zip(self.scorers, state, strict=True))
+
+    def score(self, state: tuple[Any, ...], seen: Seen) -> Float[Array, "stream key"]:
+        each = [one.score(its, seen) for one, its in zip(self.scorers, state, strict=True)]
+        return jnp.stack(each)[self.index]
+
+
+def compiled_together(group: list[Case]) -> list[EvictionPolicy]:
+    """The policies of a group; where scorers differ, each as one of all of them."""
+    scorers = tuple(case.policy.score for case in group)
+    if len({type(one) for one in scorers}) == 1:
+        return [case.policy for case in group]
+    places = [jnp.asarray(at) for at in range(len(group))]
+    return [
+        replace(case.policy, score=OneOf(scorers, place))
+        for case, place in zip(group, places, strict=True)
+    ]
+
+
 def groups() -> dict[str, list[Case]]:
     """Cases that are compiled together; all named policies, and others with every option."""
     known = policies(Foresight(), Pricing(step=0.25, start=1 / 32))
-    pooled = {"scope": Scope.POOLED}
-    third = Fraction(1, 3)
-    wide = {"sinks": 1, "window": 1, "window_share": third}
+    wide = {"sinks": 1, "window": 1, "window_share": Fraction(1, 3)}
     hard = {"budget": Budget.HARD, "demand": Demand.KEPT}
     penalised = {"penalty": 1 / 16, "risk_aversion": 0.5}
-
-    def named(*names: str) -> list[Case]:
-        return [Case(known[name], foresee) for name in names]
-
+    best = [
+        *(Case(known[name], foresee) for name in known if known[name].choice is Choice.BEST),
+        Case(EvictionPolicy("lru, wide", LastUsed(1.5), **wide)),
+        Case(EvictionPolicy("h2o, wide", Accumulated(), **wide)),
+        Case(EvictionPolicy("votes of 2", Votes(2, 3))),
+        Case(EvictionPolicy("votes of 1", Votes(1, 2))),
+        Case(EvictionPolicy("persistence, short", Persistence(3), window=1)),
+        _last("last", 0.125, window=1),
+        _last("last, averse", 0.125, 0.25),
+    ]
+    pooled = [Case(replace(case.policy, scope=Scope.POOLED), case.predict) for case in best]
     return {
-        "written": named("fifo", "streaming-llm"),
-        "written, pooled": named("fifo-pooled", "streaming-llm-pooled"),
-        "lru": named("lru"),
-        "lru, pooled": [Case(EvictionPolicy("lru", LastUsed(1.5), **pooled, **wide))],
-        "h2o": named("h2o"),
-        "h2o, pooled": [
-            *named("h2o-pooled"),
-            Case(EvictionPolicy("tiers", Accumulated(), **pooled, **wide)),
-        ],
-        "votes": [Case(EvictionPolicy("votes", Votes(2, 3)))],
-        "votes, pooled": [Case(EvictionPolicy("votes", Votes(1, 2), **pooled))],
-        "persistence": [Case(EvictionPolicy("persistence", Persistence(3), window=1))],
-        "persistence, pooled": named("scissorhands-like-pooled"),
-        "random, pooled": named("random-pooled"),
-        "return": named("return"),
-        "priced": named("token-pd", "token-pd-hard"),
-        "heap": named("token-pd-heap"),
-        "full": named("full"),
-        "last": [_last("last", 0.125), _last("last", 0.5, window=1)],
-        "last, averse": [_last("last, averse", 0.125, 0.25)],
+        "uniform": [case for case in best if case.policy.scope is Scope.UNIFORM],
+        "pooled": [case for case in pooled if "-pooled" not in case.policy.name],
+        "priced": [Case(known[name], foresee) for name in ("token-pd", "token-pd-hard")],
+        "heap": [Case(known["token-pd-heap"], foresee)],
+        "full": [Case(known["full"])],
         "last, priced": [
             _last("priced", 0.125, **_priced()),
             _last("averse", 0.125, **_priced(risk_aversion=0.25)),
@@ -171,8 +194,5 @@ def groups() -> dict[str, list[Case]]:
     }
 
 
-ALWAYS = (
-    *("written", "lru, pooled", "h2o, pooled", "votes, pooled", "persistence"),
-    *("random, pooled", "priced", "last, priced", "heap of each"),
-)
+ALWAYS = ("uniform", "pooled", "last, priced", "heap of each")
 """Groups that meet each rule at least once; the others are compiled in thorough tests only."""

