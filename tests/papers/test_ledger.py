@@ -194,6 +194,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "tokenpd.section-3.risk.of-an-expectation",
         "tokenpd.equation-2.trades",
         "tokenpd.objectives.same",
+        "tokenpd.objectives.two-agree-every-aversion",
         "tokenpd.section-3.restated",
         "tokenpd.section-3.penalty",
         "tokenpd.section-4.all-tokens",

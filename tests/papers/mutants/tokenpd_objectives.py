@@ -41,6 +41,10 @@ MUTANTS: list[Mutant] = [
         "worth >= 0 for worth in _worths(case, Objective.RULE)",
         '"objectives.same"',
     ),
+    Mutant("tokenpd.objectives.two-agree", "_share_a_set(case)", "_same(case)"),
+    Mutant(
+        "tokenpd.objectives.two-agree-every-aversion", "Fraction(4)", "Fraction(1)", "as before"
+    ),
     Mutant("tokenpd.section-3.restated", "best(case, Objective.APPENDIX)", "set()"),
     Mutant("tokenpd.section-3.penalty", "Objective.APPENDIX", "Objective.REPAIRED"),
     Mutant(
