@@ -124,7 +124,7 @@ def _below_h2o() -> Outcome:
 @CLAIMS.claim(
     "table-1.simulated.h2o.known",
     _TABLE_1,
-    "If it is told the true returns when tokens are written, it needs less than H2O.",
+    "If the heap is told the true returns when tokens are written, it needs less memory than H2O.",
     checked=_RUNS,
 )
 def _known() -> Outcome:
@@ -134,7 +134,7 @@ def _known() -> Outcome:
 @CLAIMS.claim(
     "table-1.simulated.fifty-nine",
     _TABLE_1,
-    "It needs 59 % less than FIFO, to five points.",
+    "Token-PD needs 59 % less memory than FIFO, to five points.",
     expected=Verdict.UNDECIDED,
     checked=_RUNS,
 )
