@@ -19,6 +19,7 @@ from .attention.oracle import remaining as remaining
 from .attention.quality import mass_kept as mass_kept
 from .attention.quality import output_error as output_error
 from .attention.quality import output_error_on as output_error_on
+from .attention.quality import relative_error as relative_error
 from .attention.quality import renormalised as renormalised
 from .attention.stored.reader import LoadedAttention as LoadedAttention
 from .attention.stored.reader import read_attention as read_attention

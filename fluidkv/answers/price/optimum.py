@@ -10,8 +10,8 @@ from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.regret.schedules import clairvoyant
 
-MOST_CELLS = 3000
-"""Tokens times rounds up to which the schedule that brings nothing back takes a second or two."""
+MOST_CELLS = 100_000
+"""Tokens times rounds up to which the schedule that brings nothing back takes some 5 seconds."""
 
 
 def pool_of(attention: Attention) -> Pool:

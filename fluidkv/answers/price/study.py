@@ -122,8 +122,6 @@ class _Runs:
         if not new.any():
             raise InputError("length", int(weights.length.max()), "more than the prompt's tokens")
         key, place = random_key(self.seed + self.done), self.done + 1
-        self.tell(f"the best that brings nothing back, run {place}")
-        self.optima.append(held_optimum(weights, self.budget))
 
         def one(tally: Tally) -> None:
             self.tell(f"{tally.policy.name}, run {place}")
@@ -133,7 +131,10 @@ class _Runs:
             tally.add(run, weights, self.shown)
 
         with ThreadPoolExecutor(cores()) as threads:
+            best = threads.submit(held_optimum, weights, self.budget)
             list(threads.map(one, tallies))
+            self.tell(f"the best that brings nothing back, run {place}")
+            self.optima.append(best.result())
         self.done += 1
         self.rows += int(new.sum())
 

@@ -59,9 +59,7 @@ def unknown(argument: str, name: str, known: Iterable[str]) -> InputError:
     """A name that is not there: names near it, or all."""
     names = list(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
-    said = (
-        f"a name that is known; near: {', '.join(near)}" if near else f"one of {', '.join(names)}"
-    )
+    said = f"a known name; near: {', '.join(near)}" if near else f"one of {', '.join(names)}"
     return InputError(argument, name, said)
 
 
@@ -151,6 +149,7 @@ def read_from(
         raise unknown("--over", file["over"], known)
     names = {name.replace("-", "_"): f"--{name}" for name in file}
     names |= {"source": "SOURCE", "path": "SOURCE", "prompt": "--prompt", "weights": "SOURCE"}
+    names["length"] = "SOURCE, length"
     given = {name.replace("-", "_"): value for name, value in file.items() if value is not None}
     if prompt is not None:
         given["prompt"] = prompt.least

@@ -13,6 +13,7 @@ from fluidkv.papers.tokenpd.claims import (
     printed,
     returns,
     served,
+    simulated,
     words,
 )
 
@@ -27,6 +28,7 @@ MODULES: tuple[ModuleType, ...] = (
     words,
     printed,
     served,
+    simulated,
     *appendix_a.MODULES,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -1,0 +1,151 @@
+"""Policies on the same weights: what is kept, against what, and what is refused."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fluidkv.answers import generated_attention, predictor_of, price_tokens, usual_pricing
+from fluidkv.answers.price.optimum import pool_of
+from fluidkv.answers.price.rule import at_most, tokens_of
+from fluidkv.errors import InputError
+from fluidkv.tokenpd import Attention, Budget, Oracle, Pricing, evict, policy, round_optimum
+
+SMALL = {"requests": 3, "prompt": 2, "length": (5, 8), "seeds": 2}
+BUDGET = 6
+
+
+@pytest.fixture(scope="module")
+def small():
+    return generated_attention("uneven", **SMALL)
+
+
+@pytest.fixture(scope="module")
+def answer(small):
+    names = ["return-pooled", "token-pd", "token-pd-hard", "h2o"]
+    return price_tokens(small, BUDGET, policies=names, predictor="oracle")
+
+
+def test_the_numbers_are_those_of_the_runs(small, answer):
+    weights = next(iter(small))
+    pricing = usual_pricing(weights)
+    run = evict(weights, BUDGET, policy("token-pd", Oracle(), pricing), record=True)
+    kept = answer.of("token-pd")
+    assert kept.used[0].tolist() == run.kept.tolist()
+    assert kept.price.tolist() == run.price.tolist()
+    rows = (weights.length - weights.prompt).tolist()
+    assert kept.mass[0] == pytest.approx(run.mass.sum(0) / rows)
+    assert kept.error[0] == pytest.approx(run.error.sum(0) / rows)
+    assert kept.regret[0] == pytest.approx(run.optimum.sum() - run.mass.sum())
+    assert answer.rows == sum(int((each.length - each.prompt).sum()) for each in small)
+
+
+def test_what_brings_nothing_back_is_between_the_policies_and_the_best_of_each_round(answer):
+    for kept in answer.kept:
+        assert (kept.regret_held <= kept.regret + 1e-9).all()
+        if kept.fits:
+            assert (kept.regret_held >= -1e-9).all()
+    assert answer.unheld == ""
+
+
+def test_attention_as_a_pool_has_the_same_best_sets(small):
+    """Two ways to the optimum of each round: sorted rows, and tokens of a pool."""
+    weights = next(iter(small))
+    run = evict(weights, BUDGET, policy("h2o"), record=True)
+    age = np.arange(weights.rounds)[:, None] - weights.start
+    own = np.zeros(weights.rounds)
+    for stream, ages in enumerate(age.T):
+        for now, rows in enumerate(ages):
+            if 1 <= rows <= weights.length[stream] - weights.prompt[stream]:
+                at = weights.prompt[stream] + rows - 1
+                own[now] += weights.weights[stream, at, at]
+    assert round_optimum(pool_of(weights), BUDGET) + own == pytest.approx(run.optimum)
+
+
+def test_the_prices_budget_is_the_policys(answer):
+    readings = {
+        each.name: each.policy.pricing and each.policy.pricing.budget for each in answer.kept
+    }
+    assert readings["token-pd"] is Budget.NETTED
+    assert readings["token-pd-hard"] is Budget.HARD
+    assert readings["h2o"] is None
+
+
+def test_who_is_told_the_future_is_not_picked(answer):
+    assert [each.name for each in answer.kept if each.foresees] == [
+        "return-pooled",
+        "token-pd",
+        "token-pd-hard",
+    ]
+    assert answer.pick.name == "h2o"
+
+
+def test_the_token_shown_is_followed_from_its_prompt_on(small, answer):
+    weights, shown = next(iter(small)), answer.shown
+    assert shown.length == weights.length[shown.stream] == weights.length.max()
+    for each in answer.kept:
+        assert each.there.shape == (shown.length - shown.prompt + 1, shown.length)
+        born = np.arange(shown.length) < shown.prompt + np.arange(len(each.there))[:, None]
+        assert not (each.there & ~born).any()
+        assert not each.there[-1].any()  # a request that ends frees its tokens
+
+
+def test_heads_of_a_request_count_as_one_request(small):
+    weights = next(iter(small))
+    as_heads = Attention(
+        weights.weights, weights.prompt, weights.length, weights.start, np.array([7, 7, 9])
+    )
+    alone = price_tokens(weights, BUDGET, policies=["h2o"]).kept[0].mass[0]
+    found = price_tokens(as_heads, BUDGET, policies=["h2o"]).kept[0].mass[0]
+    rows = (weights.length - weights.prompt)[:2]
+    assert found == pytest.approx([(alone[:2] * rows).sum() / rows.sum(), alone[2]])
+
+
+def test_the_usual_price_is_what_a_token_has_on_average(small):
+    weights = next(iter(small))
+    streams, tokens = at_most(weights)
+    assert usual_pricing(weights) == Pricing(1 / math.sqrt(weights.rounds), streams / tokens)
+    assert tokens == max(
+        sum(
+            int(p) + now - int(s)
+            for p, n, s in zip(weights.prompt, weights.length, weights.start, strict=True)
+            if s <= now <= s + n - p
+        )
+        for now in range(weights.rounds)
+    )
+    assert tokens_of(Fraction(1, 2), weights) == tokens // 2
+    with pytest.raises(InputError, match="at least one token"):
+        tokens_of(Fraction(1, 1000), weights)
+
+
+def test_predictors_by_name():
+    assert predictor_of("average:rate=0.5").rate == 0.5
+    with pytest.raises(InputError, match="one of last-seen, average"):
+        predictor_of("crystal-ball")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"budget": 0}, "budget: got 0; allowed: an integer of at least 1"),
+        ({"policies": ["best"]}, "policy: got 'best'; allowed: one of fifo, fifo-pooled"),
+        ({"policies": ["lru", "lru"]}, "policy: got 'lru'; allowed: at least one, each once"),
+        ({"policies": []}, "policy: got 'none'; allowed: at least one, each once"),
+    ],
+)
+def test_bad_input_is_one_line(small, asked, said):
+    with pytest.raises(InputError) as caught:
+        price_tokens(small, **({"budget": BUDGET} | asked))
+    assert str(caught.value).startswith(said)
+
+
+def test_requests_without_rows_after_their_prompts_have_nothing_to_compare(small):
+    weights = next(iter(small))
+    whole = Attention(
+        weights.weights, weights.length, weights.length, weights.start, weights.request
+    )
+    with pytest.raises(InputError, match="more than the prompt's tokens"):
+        price_tokens(whole, BUDGET)
+    with pytest.raises(InputError, match="at least one run"):
+        price_tokens([], BUDGET)
