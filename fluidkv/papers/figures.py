@@ -22,6 +22,7 @@ _NUMBERED = (
     ("wait", "figure_11 figure_14 figure_15 conversations demand segments"),
     ("routing", "decay figure_2 other_orders parameters servers"),
     ("cacheopt", "ablations compared figure_7 figure_8 given sensitivity"),
+    ("tokenpd", "table_1"),
 )
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),
@@ -31,7 +32,7 @@ _OURS = (
     ("vllm", "watermark victims"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
-    ("tokenpd", "price_paths"),
+    ("tokenpd", "price_paths straight"),
 )
 
 

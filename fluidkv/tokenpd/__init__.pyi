@@ -19,6 +19,7 @@ from .attention.oracle import remaining as remaining
 from .attention.quality import mass_kept as mass_kept
 from .attention.quality import output_error as output_error
 from .attention.quality import output_error_on as output_error_on
+from .attention.quality import relative_error as relative_error
 from .attention.quality import renormalised as renormalised
 from .attention.stored.reader import LoadedAttention as LoadedAttention
 from .attention.stored.reader import read_attention as read_attention
@@ -59,6 +60,7 @@ from .knapsack.sequences.random import Stochastic as Stochastic
 from .knapsack.sequences.stored import drawn_pool as drawn_pool
 from .knapsack.sequences.sums import PriceSums as PriceSums
 from .knapsack.sequences.sums import price_sums as price_sums
+from .knapsack.step import price_step as price_step
 from .objective import Objective as Objective
 from .objective import worth_of as worth_of
 from .pricing import Budget as Budget

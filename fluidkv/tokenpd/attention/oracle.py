@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.attention.weights import Attention
 
 UNIT = 2.0**-40
@@ -63,19 +62,18 @@ class Remaining(NamedTuple):
     rows: Int[Array, " stream"]
 
 
-def remaining(attention: Attention) -> Remaining:
-    """Before the first row.
+def remaining(
+    weights: Float[Array, "stream query key"], length: Int[Array, " stream"]
+) -> Remaining:
+    """Before the first row; weights and lengths as of `Attention`. Under `in_float64`.
 
     Raises:
         InputError: more than 8,192 rows.
     """
-    weights = _real_rows(attention)
-    with in_float64():
-        return Remaining(
-            jnp.asarray(_rounded(weights).sum(1)),
-            jnp.asarray(_rounded(weights**2).sum(1)),
-            jnp.asarray(attention.length, jnp.int64),
-        )
+    rows = _few(weights.shape[1])
+    inside = jnp.arange(rows)[None, :, None] < length[:, None, None]
+    true = jnp.where(inside, weights, 0).astype(jnp.float64)
+    return Remaining(_in_units(true).sum(1), _in_units(true**2).sum(1), length.astype(jnp.int64))
 
 
 def after_row(
@@ -88,28 +86,34 @@ def after_row(
     """
     weight = jnp.where(runs[:, None], row.astype(jnp.float64), 0)
     return Remaining(
-        left.weight - jnp.round(weight / UNIT) * UNIT,
-        left.square - jnp.round(weight**2 / UNIT) * UNIT,
+        left.weight - _in_units(weight),
+        left.square - _in_units(weight**2),
         left.rows - runs.astype(left.rows.dtype),
     )
 
 
 def mean_and_variance(
-    left: Remaining, there: Bool[Array, "stream key"]
+    left: Remaining,
 ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
-    """R and sigma^2 of the keys that are there, 0 elsewhere; as `future_returns` has them."""
+    """R and sigma^2 of all keys, of those that are not yet written too."""
     count = jnp.maximum(left.rows, 1)[:, None].astype(jnp.float64)
-    mean = jnp.where(there, left.weight / count, 0)
-    square = jnp.where(there, left.square / count, 0)
-    return mean, jnp.maximum(square - mean**2, 0)
+    mean = left.weight / count
+    return mean, jnp.maximum(left.square / count - mean**2, 0)
+
+
+def _in_units(numbers: Float[Array, "*any"]) -> Float[Array, "*any"]:
+    return jnp.round(numbers / UNIT) * UNIT
+
+
+def _few(rows: int) -> int:
+    if rows > _MOST_ROWS:
+        raise InputError("weights", f"{rows} rows", f"at most {_MOST_ROWS}, for sums to be exact")
+    return rows
 
 
 def _real_rows(attention: Attention) -> Float[np.ndarray, "stream query key"]:
     """The weights in float64, rows after a stream's end left out."""
-    rows = attention.weights.shape[1]
-    if rows > _MOST_ROWS:
-        raise InputError("attention", f"{rows} rows", f"at most {_MOST_ROWS} for exact sums")
-    inside = np.arange(rows) < attention.length[:, None]
+    inside = np.arange(_few(attention.weights.shape[1])) < attention.length[:, None]
     return np.where(inside[:, :, None], attention.weights, 0).astype(np.float64)
 
 

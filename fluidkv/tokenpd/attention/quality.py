@@ -35,7 +35,14 @@ def output_error(
     E |sum w v|^2. Real values have a common part and depend on their keys; then it is neither a
     bound nor an expectation. Where nothing is kept the output is 0 and the error is 1.
     """
-    off = jnp.square(renormalised(weights, kept) - weights).sum(-1)
+    return relative_error(weights, renormalised(weights, kept))
+
+
+def relative_error(
+    weights: Float[Array, "*stream key"], others: Float[Array, "*stream key"]
+) -> Float[Array, "*stream"]:
+    """The same for any other weights w' in the place of w."""
+    off = jnp.square(others - weights).sum(-1)
     return jnp.sqrt(_share(off, jnp.square(weights).sum(-1)))
 
 

@@ -6,7 +6,9 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Int
 
-from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, ToCome, only, shared_out
+from fluidkv.tokenpd.attention.oracle import after_row, mean_and_variance, remaining
+from fluidkv.tokenpd.attention.quality import renormalised
+from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, only
 from fluidkv.tokenpd.seen import Scorer, Seen
 
 
@@ -24,19 +26,14 @@ def after_prompts(rows: Rows, scorer: Scorer, longest: int) -> Prompts:
         now = query < rows.prompt
         row = rows.weights[:, jnp.minimum(query, keys - 1)].astype(jnp.float64)
         there = now[:, None] & (position <= query)
-        weights, _ = shared_out(row, there)
-        to_come = to_come.without(row, now)
-        mean, spread = to_come.moments(rows.length - 1 - query)
+        weights = renormalised(row, there)
+        to_come = after_row(to_come, row, now)
+        mean, spread = mean_and_variance(to_come)
         queries = jnp.broadcast_to(query, rows.prompt.shape)
         seen = Seen(weights, there, queries, rows.start, rows.prompt, mean, spread)
         state = only(now, scorer.observe(state, seen), state)
         return (state, jnp.where(now[:, None], weights, shown), to_come), None
 
-    start = scorer.begin(streams, keys), jnp.zeros((streams, keys), jnp.float64), _all(rows)
+    nothing = jnp.zeros((streams, keys), jnp.float64)
+    start = scorer.begin(streams, keys), nothing, remaining(rows.weights, rows.length)
     return Prompts(*lax.scan(row_of_each, start, jnp.arange(longest))[0])
-
-
-def _all(rows: Rows) -> ToCome:
-    inside = jnp.arange(rows.weights.shape[1])[None, :, None] < rows.length[:, None, None]
-    weights = jnp.where(inside, rows.weights, 0).astype(jnp.float64)
-    return ToCome(weights.sum(1), (weights * weights).sum(1))

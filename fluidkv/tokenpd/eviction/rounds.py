@@ -13,6 +13,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.tokenpd.attention.oracle import Remaining, after_row, mean_and_variance
+from fluidkv.tokenpd.attention.quality import mass_kept, relative_error, renormalised
 from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
 from fluidkv.tokenpd.eviction.policy import Choice, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
@@ -61,28 +63,6 @@ class Setting:
     record: bool
 
 
-class ToCome(NamedTuple):
-    """Sums over the rows that are still to come, of true weights and of their squares."""
-
-    weights: Float[Array, "stream key"]
-    squares: Float[Array, "stream key"]
-
-    def without(self, row: Float[Array, "stream key"], now: Bool[Array, " stream"]) -> "ToCome":
-        """After a row of some streams."""
-        row = jnp.where(now[:, None], row, 0.0)
-        return ToCome(self.weights - row, self.squares - row * row)
-
-    def moments(
-        self, rows: Int[Array, " stream"]
-    ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
-        """Mean and variance over so many rows; 0 where there is none."""
-        many = jnp.maximum(rows, 1).astype(jnp.float64)[:, None]
-        mean = self.weights / many
-        spread = jnp.maximum(self.squares / many - mean * mean, 0.0)
-        left = (rows > 0)[:, None]
-        return jnp.where(left, mean, 0.0), jnp.where(left, spread, 0.0)
-
-
 class Observed(NamedTuple):
     """Streams' rows of a round, as observers see them: `delay` rounds later."""
 
@@ -105,7 +85,7 @@ class State(NamedTuple):
     scorer: Any
     shown: Float[Array, "stream key"]
     late: tuple[Observed, ...]
-    to_come: ToCome
+    to_come: Remaining
     imbalance: Int[Array, ""]
     recorded: Float[Array, "stream key"]
 
@@ -115,7 +95,7 @@ class Prompts(NamedTuple):
 
     scorer: Any
     shown: Float[Array, "stream key"]
-    to_come: ToCome
+    to_come: Remaining
 
 
 class Outcome(NamedTuple):
@@ -176,10 +156,10 @@ def one_round(
         turn.starts[:, None] | (jnp.arange(row.shape[1])[None, :] == turn.query[:, None])
     )
     there = (state.kept & turn.runs[:, None]) | new
-    kept_row, mass = shared_out(row, there)
-    error = _output_error(row, kept_row)
+    shared = renormalised(row, there)
+    mass, error = mass_kept(row, there), relative_error(row, shared)
 
-    now = Observed(kept_row, there & turn.runs[:, None], turn.query, turn.runs)
+    now = Observed(shared, there & turn.runs[:, None], turn.query, turn.runs)
     state = _observed(rows, prompts, setting.delay, scorer, state, turn, row, now)
     seen = _seen(rows, turn, state, there)
 
@@ -214,34 +194,6 @@ def _turn(rows: Rows, round_: Int[Array, ""]) -> _Turn:
     )
 
 
-# ------------------------------------------------------------------------------------------ measure
-
-
-def shared_out(
-    row: Float[Array, "stream key"], there: Bool[Array, "stream key"]
-) -> tuple[Float[Array, "stream key"], Float[Array, " stream"]]:
-    """A row over what is there alone, summing to one, and how much of the true row that was.
-
-    Where nothing of it was, which weights that are above 0 never do, each key that is there has the
-    same.
-    """
-    present = jnp.where(there, row, 0.0)
-    mass = present.sum(1)
-    even = jnp.where(
-        there, 1.0 / jnp.maximum(there.sum(1, keepdims=True), 1).astype(jnp.float64), 0.0
-    )
-    shared = present / jnp.where(mass > 0, mass, 1.0)[:, None]
-    return jnp.where((mass > 0)[:, None], shared, even), mass
-
-
-def _output_error(
-    row: Float[Array, "stream key"], shared: Float[Array, "stream key"]
-) -> Float[Array, " stream"]:
-    """Of the attention output, relative, root of expected squares over random values of keys."""
-    off = shared - row
-    return jnp.sqrt((off * off).sum(1) / jnp.maximum((row * row).sum(1), 1e-300))
-
-
 # ------------------------------------------------------------------------------------------ observe
 
 
@@ -256,10 +208,10 @@ def _observed(
     now: Observed,
 ) -> State:
     """Prompts that were computed in this round are known at once; other rows after the delay."""
-    to_come = state.to_come.without(row, turn.runs)
+    to_come = after_row(state.to_come, row, turn.runs)
     late = (*state.late, now)
     seen, late = late[0], late[1:]
-    mean, spread = to_come.moments(rows.length - 1 - turn.query)
+    mean, spread = mean_and_variance(to_come)
     shows = Seen(
         weights=jnp.where(seen.ran[:, None], seen.weights, 0.0),
         there=seen.there,
@@ -290,7 +242,7 @@ def only(which: Bool[Array, " stream"], new: Any, old: Any) -> Any:
 
 def _seen(rows: Rows, turn: _Turn, state: State, there: Bool[Array, "stream key"]) -> Seen:
     """When policies choose: what is there is known at once, and of weights the last row shown."""
-    mean, spread = state.to_come.moments(rows.length - 1 - turn.query)
+    mean, spread = mean_and_variance(state.to_come)
     round_ = jnp.broadcast_to(turn.round, turn.query.shape)
     return Seen(state.shown, there, turn.query, round_, rows.prompt, mean, spread)
 

@@ -10,8 +10,9 @@ Source: Token-PD, section 5, "Hook points".
 import heapq
 from functools import partial
 
-from fluidkv.tokenpd.knapsack.literal import Rounds, price_of
+from fluidkv.tokenpd.knapsack.literal import Rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import PriceRun, tokens_that_fit
 from fluidkv.tokenpd.pricing import Demand, Pricing
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import PriceRun, tokens_that_fit
 from fluidkv.tokenpd.objective import worth_of
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
@@ -57,14 +58,6 @@ def literal_rounds(
         evicted |= set(present) - set(kept)
         before = set(kept)
     return rounds.run()
-
-
-def price_of(pricing: Pricing, budget: int, imbalance: int) -> float:
-    """mu_1 exp(eta S / M); 0 for ever where mu_1 is."""
-    if pricing.start == 0:
-        return 0.0
-    with np.errstate(over="ignore", under="ignore"):
-        return float(pricing.start * np.exp(pricing.step * imbalance / budget))
 
 
 def best(tokens: Iterable[int], worth: dict[int, Any], pool: Pool, fits: int) -> list[int]:

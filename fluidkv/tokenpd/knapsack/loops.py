@@ -12,6 +12,8 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
+from fluidkv.tokenpd.knapsack.price import compiled_price
+
 
 class Table(NamedTuple):
     """Pools as pricings see them.
@@ -62,17 +64,17 @@ def price_loop(tables: Table, setting: Setting, sorts: bool) -> Record:
         here = Table(*(column[setting.table] for column in shown))
         price = _price(setting, imbalance)
         allowed = here.present & ~(evicted & setting.option[:, None])
-        wanted = allowed & (here.worth >= (price * setting.cost)[:, None])
+        wanted = allowed & (here.worth >= (price * setting.cost.astype(jnp.float64))[:, None])
         kept = wanted
         if sorts:
             kept = jnp.where(setting.hard[:, None], _best(wanted, here, fits), wanted)
         after = _after(setting, imbalance, wanted, kept)
-        return (after, evicted | (here.present & ~kept)), (imbalance, wanted, kept)
+        return (after, evicted | (here.present & ~kept)), (price, imbalance, wanted, kept)
 
     evicted = jnp.zeros((setting.table.shape[0], tables.worth.shape[2]), bool)
     start = jnp.zeros_like(setting.budget)
-    (last, _), (imbalance, wanted, kept) = lax.scan(step, (start, evicted), tables)
-    return *_with_last(setting, imbalance, last), wanted, kept
+    (last, _), (price, imbalance, wanted, kept) = lax.scan(step, (start, evicted), tables)
+    return *_with_last(setting, price, imbalance, last), wanted, kept
 
 
 @jax.jit
@@ -85,25 +87,24 @@ def heap_loop(tables: Table, setting: Setting) -> Record:
     ) -> tuple[tuple[Array, Array, Array], tuple[Array, ...]]:
         imbalance, held, excess = carry
         here = Table(*(column[setting.table] for column in shown))
-        now = here.worth - (_price(setting, imbalance) * setting.cost)[:, None]
+        price = _price(setting, imbalance)
+        now = here.worth - (price * setting.cost.astype(jnp.float64))[:, None]
         asked = here.present & (held | here.new)
         excess = jnp.where(here.new | setting.option[:, None], now, excess)
         # Ascending, and of equals the older first: the last ones stay.
         place = jnp.argsort(jnp.lexsort((excess, asked), axis=1), axis=1)
         kept = asked & (place >= (asked.shape[1] - fits)[:, None])
         after = _after(setting, imbalance, asked, kept)
-        return (after, kept, excess), (imbalance, asked, kept)
+        return (after, kept, excess), (price, imbalance, asked, kept)
 
     shape = (setting.table.shape[0], tables.worth.shape[2])
     empty = jnp.zeros_like(setting.budget), jnp.zeros(shape, bool), jnp.zeros(shape)
-    (last, _, _), (imbalance, asked, kept) = lax.scan(step, empty, tables)
-    return *_with_last(setting, imbalance, last), asked, kept
+    (last, _, _), (price, imbalance, asked, kept) = lax.scan(step, empty, tables)
+    return *_with_last(setting, price, imbalance, last), asked, kept
 
 
-def _price(setting: Setting, imbalance: Int[Array, "*round run"]) -> Float[Array, "*round run"]:
-    """mu_1 exp(eta S / M); 0 for ever where mu_1 is."""
-    exponent = setting.step * imbalance.astype(jnp.float64) / setting.budget.astype(jnp.float64)
-    return jnp.where(setting.start == 0, 0.0, setting.start * jnp.exp(exponent))
+def _price(setting: Setting, imbalance: Int[Array, " run"]) -> Float[Array, " run"]:
+    return compiled_price(setting.start, setting.step, setting.budget, imbalance)
 
 
 def _after(
@@ -127,7 +128,15 @@ def _best(
 
 
 def _with_last(
-    setting: Setting, imbalance: Int[Array, "round run"], last: Int[Array, " run"]
-) -> tuple[Array, Array]:
-    every = jnp.concatenate([imbalance, last[None]])
-    return jax.vmap(partial(_price, setting))(every), every
+    setting: Setting,
+    price: Float[Array, "round run"],
+    imbalance: Int[Array, "round run"],
+    last: Int[Array, " run"],
+) -> tuple[Float[Array, "rounds_and_1 run"], Int[Array, "rounds_and_1 run"]]:
+    """Price and S of each round, and after the last.
+
+    The prices are those that the rounds used: computed again for all rounds together, XLA divides
+    in another way, and they differ in the last digits.
+    """
+    after = _price(setting, last)
+    return jnp.concatenate([price, after[None]]), jnp.concatenate([imbalance, last[None]])

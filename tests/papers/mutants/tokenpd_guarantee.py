@@ -13,6 +13,11 @@ MUTANTS: list[Mutant] = [
         "return 0",
         "def _lost",
     ),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.in-all.fixed-price",
+        "least_worth == HALF",
+        "least_worth == 1",
+    ),
     Mutant("tokenpd.section-4.guarantee.regret.in-all.any-rule", "(horizon, 4)", "(horizon, 2)"),
     Mutant("tokenpd.section-3.protocol.errors", "<= signed + off", "<= signed"),
     Mutant("tokenpd.section-3.protocol.any-predictions", "((ZERO,),)", "((ONE,),)"),
@@ -24,7 +29,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.equation-5.sub-gradient", "slope = -turn.excess", "slope = turn.excess"),
     Mutant("tokenpd.equation-5.identity", "memory / eta *", "eta / memory *"),
     Mutant("tokenpd.equation-5.constant-cost", "with_sum=False", "with_sum=True"),
-    Mutant("tokenpd.equation-5.constant-cost.with-the-sum", "with_sum=True", "with_sum=False"),
+    Mutant("tokenpd.equation-5.constant-cost-with-the-sum", "with_sum=True", "with_sum=False"),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted",
         "<= tokenpd.most_violation(setting)",
@@ -42,12 +47,12 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-4.guarantee.regret.netted.sharp", "HALF * waits", "waits"),
     Mutant(
-        "tokenpd.section-4.guarantee.violation.netted.any-start",
+        "tokenpd.section-4.guarantee.violation.netted-any-start",
         "zero_price(horizon)",
         "zero_price(1)",
     ),
     Mutant(
-        "tokenpd.section-4.guarantee.violation.netted.any-start.linear",
+        "tokenpd.section-4.guarantee.violation.netted-any-start.linear",
         "start=Fraction(0)",
         "start=ONE",
     ),
@@ -76,6 +81,7 @@ MUTANTS: list[Mutant] = [
         "range(min(market.tokens, len(values)) + 1)",
         "range(len(values) + 1)",
     ),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.fixed-price", "Budget.HARD", "Budget.NETTED"),
     Mutant(
         "tokenpd.section-4.guarantee.per-step.average",
         "sum(turn.excess for",
@@ -95,4 +101,5 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-4.guarantee.regret.returns", "gone=False", "gone=True"),
     Mutant("tokenpd.section-4.guarantee.regret.gone", "gone=True", "gone=False"),
+    Mutant("tokenpd.section-4.guarantee.regret.returns.charged", "charged = HALF", "charged = 0"),
 ]

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.tokenpd.knapsack.sequences.adversarial import Alternating
 from fluidkv.tokenpd.knapsack.sequences.random import Stochastic
 from fluidkv.tokenpd.knapsack.sequences.stored import drawn_pool
-from fluidkv.tokenpd.knapsack.sequences.sums import price_sums
+from fluidkv.tokenpd.knapsack.sequences.sums import PriceSums, price_sums
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.regret.comparators import best_fixed_price, purse_optimum
 from fluidkv.tokenpd.regret.exponents import fit_exponent
@@ -63,28 +62,35 @@ def test_bad_samples_are_one_line() -> None:
             fit_exponent(samples)
 
 
-def test_a_few_prices_enclose_the_best_of_all() -> None:
-    sequence, budget, rounds, seeds = Stochastic(tokens=6), 3, 400, 3
-    for spread in (0.004, 0.02):
-        prices = 0.5 + spread * np.arange(-12, 13)
-        sums = price_sums(sequence, budget, Pricing(0.05), rounds, seeds=seeds, prices=prices)
-        between = fixed_price_between(sums, budget)
-        for at in range(seeds):
-            pool = drawn_pool(sequence, rounds, number=at)
-            best = best_fixed_price(pool, budget).reward
-            # Sums of 1,200 doubles below 1, in another order.
-            assert best == pytest.approx(purse_optimum(pool, budget), abs=1e-10)
-            assert between.low[at] - 1e-10 <= best <= between.high[at] + 1e-10
-            assert between.high[at] - between.low[at] <= 6 * rounds * spread**2
+ROUNDS, SEEDS = 400, 3
+
+
+def _sums(budget: int, prices: np.ndarray) -> PriceSums:
+    """All of one shape, so that one compilation does."""
+    assert prices.shape == (13,)
+    rule = Pricing(0.05)
+    return price_sums(Stochastic(tokens=4), budget, rule, ROUNDS, seeds=SEEDS, prices=prices)
+
+
+@pytest.mark.parametrize("spread", [0.005, 0.03])
+def test_a_few_prices_enclose_the_best_of_all(spread: float) -> None:
+    between = fixed_price_between(_sums(2, 0.5 + spread * np.arange(-6, 7)), 2)
+    for at in range(SEEDS):
+        pool = drawn_pool(Stochastic(tokens=4), ROUNDS, number=at)
+        best = best_fixed_price(pool, 2).reward
+        # Sums of 800 doubles below 1, in another order.
+        assert best == pytest.approx(purse_optimum(pool, 2), abs=1e-10)
+        assert between.low[at] - 1e-10 <= best <= between.high[at] + 1e-10
+        assert between.high[at] - between.low[at] <= 4 * ROUNDS * spread**2
 
 
 def test_where_all_fits_the_best_price_is_0() -> None:
-    sums = price_sums(Alternating(2, 1), 2, Pricing(0.1), 10, prices=[0.0, 0.5])
-    between = fixed_price_between(sums, 2)
-    assert between.low == between.high == 12.5
+    sums = _sums(4, np.linspace(0, 0.9, 13))
+    between = fixed_price_between(sums, 4)
+    assert (between.low == between.high).all()
+    assert between.low == pytest.approx(sums.optimum, rel=1e-12)
 
 
 def test_prices_are_asked_for_in_order() -> None:
-    sums = price_sums(Alternating(2, 1), 2, Pricing(0.1), 10, prices=[0.5, 0.0])
     with pytest.raises(InputError, match="prices"):
-        fixed_price_between(sums, 2)
+        fixed_price_between(_sums(2, np.linspace(0.9, 0, 13)), 2)

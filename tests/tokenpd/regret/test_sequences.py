@@ -61,7 +61,7 @@ def test_idle_rounds_are_paid_for_by_busy_ones(step: Fraction) -> None:
 
 @pytest.mark.parametrize("step", [Fraction(1, 50), Fraction(1, 4), Fraction(1)])
 @pytest.mark.parametrize("rounds", [1, 2, 9, 40])
-def test_the_worst_case_of_netted_regret_is_half_of_the_bound(step, rounds) -> None:
+def test_the_second_term_of_the_bound_on_netted_regret_is_reached(step, rounds) -> None:
     case = worst_netted(rounds, step)
     _as_proved(case, step)
     bound = most_regret(PriceSetting(rounds, 2, 1, step, Fraction(1, 2), worth=(1 + step) / 2))
@@ -69,7 +69,7 @@ def test_the_worst_case_of_netted_regret_is_half_of_the_bound(step, rounds) -> N
     assert case.netted.regret <= bound
     first_term = Fraction(1, 2) / step
     if rounds % 2 == 0 and step <= Fraction(1, 50):
-        # eta T / 4 of (eta / 2 + ...) T (mu_max = 1/2 + ...): all but the first term, in the limit
+        # eta T / 4 of (1 / eta) T mu_max psi(eta), where mu_max is near 1/2 and psi near eta^2 / 2
         assert 4 * case.netted.regret == step * rounds
         assert float(bound - first_term) < 1.1 * float(case.netted.regret)
 

@@ -4,6 +4,7 @@ from types import ModuleType
 
 from fluidkv.papers.tokenpd.claims import (
     appendix_a,
+    compared,
     cost,
     guarantee,
     heap,
@@ -13,6 +14,7 @@ from fluidkv.papers.tokenpd.claims import (
     printed,
     returns,
     served,
+    simulated,
     words,
 )
 
@@ -27,6 +29,8 @@ MODULES: tuple[ModuleType, ...] = (
     words,
     printed,
     served,
+    simulated,
+    compared,
     *appendix_a.MODULES,
 )
 """In the order of the paper; each has its `CLAIMS`."""

@@ -17,6 +17,7 @@ from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys
+from fluidkv.tokenpd.knapsack.price import compiled_price
 from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
 from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
@@ -130,8 +131,8 @@ def _named(numbers: _Numbers, sums: _Sums) -> dict[str, Any]:
         "price": _price(numbers, sums.imbalance),
         "fixed_netted": netted[2:],
         "fixed_hard": hard[2:],
-        "fixed_used": numbers.cost * wanted[2:].astype(jnp.int64),
-        "fixed_used_hard": numbers.cost * stayed[2:].astype(jnp.int64),
+        "fixed_used": numbers.cost[None] * wanted[2:].astype(jnp.int64),
+        "fixed_used_hard": numbers.cost[None] * stayed[2:].astype(jnp.int64),
     }
 
 
@@ -253,9 +254,7 @@ def _taken(
 
 
 def _price(numbers: _Numbers, imbalance: Int[Array, " lane"]) -> Float[Array, " lane"]:
-    """mu_1 exp(eta S / M); 0 for ever where mu_1 is."""
-    exponent = numbers.step * imbalance.astype(jnp.float64) / numbers.budget.astype(jnp.float64)
-    return jnp.where(numbers.start == 0, 0.0, numbers.start * jnp.exp(exponent))
+    return compiled_price(numbers.start, numbers.step, numbers.budget, imbalance)
 
 
 def descending(values: Float[Array, "round token lane"]) -> Float[Array, "round place lane"]:

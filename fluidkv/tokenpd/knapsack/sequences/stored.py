@@ -1,7 +1,11 @@
 """Drawn rounds as a pool, for runs short enough to store."""
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float, Int, UInt32
 
 from fluidkv.runs.checks import count
 from fluidkv.runs.precision import in_float64
@@ -24,8 +28,18 @@ def drawn_pool(
     rounds = count("rounds", rounds)
     with in_float64():
         keys = run_keys(seed, np.array([number]))
-        drawn = np.asarray(sequence.draw(keys, jnp.arange(rounds), jnp.int64(rounds)))[:, :, 0]
+        drawn = np.asarray(_drawn(sequence, keys, jnp.arange(rounds), jnp.int64(rounds)))[:, :, 0]
     at, place = np.nonzero(drawn >= 0)
     returns = np.zeros((rounds, at.size))
     returns[at, np.arange(at.size)] = drawn[at, place]
     return Pool(returns, np.arange(at.size), at, at + 1, np.zeros_like(returns), cost=cost)
+
+
+@partial(jax.jit, static_argnums=0)
+def _drawn(
+    sequence: Sequence,
+    keys: UInt32[Array, "2 seed"],
+    at: Int[Array, " round"],
+    rounds: Int[Array, ""],
+) -> Float[Array, "round token seed"]:
+    return sequence.draw(keys, at, rounds)

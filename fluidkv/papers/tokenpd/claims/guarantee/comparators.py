@@ -150,6 +150,25 @@ def _in_all() -> Outcome:
     )
 
 
+@CLAIMS.over(
+    Range(
+        "two tokens worth 1/2 a round for T / 2 rounds, then none; M = c = 1, T = 4, 8 ... 64",
+        lambda: range(4, 65, 4),
+    ),
+    "section-4.guarantee.regret.in-all.fixed-price",
+    "section 4, the theorem",
+    "That clairvoyant has no more there than the best fixed price that uses T M at most.",
+    ours="a price of 1/2 keeps all, T M in all: so regret against a fixed price is linear, too",
+    paper="Regret(T) = O(sqrt(T))",
+)
+def _fixed_price(horizon: int) -> bool:
+    from fluidkv.tokenpd.regret.sequences import two_futures
+
+    pool = two_futures(horizon, rich=False).pool
+    best = tokenpd.best_fixed_price(pool, 1)
+    return best.reward == tokenpd.purse_optimum(pool, 1) and best.least_worth == HALF
+
+
 @CLAIMS.claim(
     "section-4.guarantee.regret.in-all.any-rule",
     "section 4, the theorem",

@@ -22,6 +22,7 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     Values,
     outgrows,
     played,
+    pool_of,
     regret,
     sequences,
     shown,
@@ -198,3 +199,18 @@ def _no_price(market: Market, rounds: Rounds) -> bool:
         if max(sets) != turn.optimum:
             return False
     return True
+
+
+@CLAIMS.over(
+    _KEPT,
+    "section-4.guarantee.regret.hard.fixed-price",
+    _PLACE,
+    "Under a hard budget no fixed price earns more than a price of 0, which has the optimum of "
+    "each round.",
+    ours="so regret against the best fixed price is regret against the optima of rounds",
+    paper="not said",
+)
+def _fixed_price(market: Market, rounds: Rounds) -> bool:
+    pool = pool_of(rounds, market.cost)
+    best_price = tokenpd.best_fixed_price(pool, market.memory, Budget.HARD)
+    return best_price.reward == sum(tokenpd.round_optimum(pool, market.memory))

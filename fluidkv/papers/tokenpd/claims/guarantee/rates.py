@@ -1,0 +1,238 @@
+"""Token-PD, section 4: powers of T that long runs follow, on record over T = 10^2 ... 10^6.
+
+All runs have eta = 1 / sqrt(T); means over seeds, intervals of 95 % over blocks of seeds
+(`instances.rates`). A power is of these lengths alone; what is proved is in the other modules.
+"""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import exp
+from typing import TYPE_CHECKING
+
+from fluidkv.ledger.claim import Origin, Outcome
+from fluidkv.ledger.outcomes import holds_for, observed
+from fluidkv.papers.tokenpd.paper import statements
+from fluidkv.verdict import Evidence, Verdict
+
+if TYPE_CHECKING:
+    from fluidkv.tokenpd.regret.exponents import Exponent
+
+CLAIMS = statements(origin=Origin.READING, evidence=Evidence.SAMPLED)
+
+_PLACE = "section 4, the theorem"
+_NEAR = 0.05
+"""How far from 1/2, or 1, the end of an interval may lie: T is finite, and so is what bends."""
+_RUNS = "T = 10^2 ... 10^6, eta = 1 / sqrt(T); 1,000 seeds up to 10^5, 100 at 10^6"
+_ALONE = ("uniform, dear", "skewed, dear")
+"""Rounds drawn independently of one law, from a price that is above every worth."""
+
+
+def _power(study: str, measure: str) -> "Exponent":
+    from fluidkv.papers.tokenpd.instances.rates import exponent
+
+    return exponent(study, measure)
+
+
+def _studies(*kinds: str) -> list[str]:
+    from fluidkv.papers.tokenpd.instances.rates import STUDIES
+
+    return [name for name, study in STUDIES.items() if not kinds or study.kind in kinds]
+
+
+def _told(studies: Iterable[str], measure: str) -> str:
+    found = ((study, _power(study, measure)) for study in studies)
+    return "; ".join(
+        f"{study} {each.power:.3f} [{each.low:.3f}, {each.high:.3f}]"
+        for study, each in found
+        if each.sign > 0
+    )
+
+
+def _faster(measure: str) -> str | None:
+    """A study in which the mean grows faster than sqrt(T)."""
+    for study in _studies():
+        found = _power(study, measure)
+        if found.sign > 0 and found.low > 0.5 + _NEAR:
+            return f"{study}: {_told([study], measure)}"
+        if found.sign == 0 and found.means[-1] > found.horizons[-1] ** 0.5:
+            return f"{study}: {found.means[-1]:g} at T = {found.horizons[-1]}"
+    return None
+
+
+@CLAIMS.claim(
+    "section-4.rates.violation",
+    _PLACE,
+    "Use above M less what is left free grows no faster than sqrt(T), on stochastic, drifting and "
+    "adversarial rounds.",
+    checked=_RUNS,
+)
+def _violation() -> Outcome:
+    return observed(
+        _faster("violation"),
+        ours=f"{_told(_studies(), 'violation')}; 0 at some T in the others",
+        paper="O(sqrt(T))",
+        note="Where the price starts above all worths there is none, netted.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.rates.regret.netted",
+    _PLACE,
+    "Where sums are netted, regret against the optima of rounds grows no faster than sqrt(T).",
+    checked=_RUNS,
+)
+def _netted() -> Outcome:
+    gains = [name for name in _studies() if _power(name, "rounds_netted").means[-1] < 0]
+    return observed(
+        _faster("rounds_netted"),
+        ours=f"{_told(_studies(), 'rounds_netted')}; below 0 in {len(gains)} studies of "
+        f"{len(_studies())}, in the end",
+        paper="O(sqrt(T))",
+        note="Who may use more than M in a round gains more than who may not.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.rates.regret.fixed-price",
+    _PLACE,
+    "On rounds drawn independently of one law, netted regret against the best fixed price that "
+    "uses T M in all has the power 1/2.",
+    checked=f"{_RUNS}; {' and '.join(_ALONE)}",
+)
+def _fixed_price() -> Outcome:
+    bad = None
+    for study in _ALONE:
+        found = _power(study, "price_netted")
+        if not 0.5 - _NEAR <= found.low <= found.high <= 0.5 + _NEAR:
+            bad = bad or _told([study], "price_netted")
+    return observed(
+        bad,
+        ours=_told(_ALONE, "price_netted"),
+        paper="O(sqrt(T))",
+        note="This is the setting of reference [1].",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.rates.regret.fixed-price.drifting",
+    _PLACE,
+    "So it has on rounds that drift.",
+    expected=Verdict.FAILS,
+    checked=f"{_RUNS}; drifting, dear and growing",
+)
+def _drifting() -> Outcome:
+    studies = [name for name in _studies("drifting") if name != "drifting, cheap"]
+    return observed(
+        _exceeds(studies, "price_netted"),
+        ours=_told(studies, "price_netted"),
+        paper="O(sqrt(T))",
+        note="One price spends T M on the better part of the run; a price that is moved by each "
+        "round spends M in each part.",
+    )
+
+
+def _exceeds(studies: Iterable[str], measure: str) -> str | None:
+    """A study whose interval lies above 1/2, and whose last step is nearly linear."""
+    for study in studies:
+        found = _power(study, measure)
+        if found.sign > 0 and found.low > 0.5 + _NEAR and found.steps[-1] > 1 - 2 * _NEAR:
+            return f"{_told([study], measure)}, {found.steps[-1]:.3f} at the end"
+    return None
+
+
+@CLAIMS.claim(
+    "section-4.rates.regret.hard",
+    f"{_PLACE}, with section 3",
+    "On rounds drawn independently of one law, regret is O(sqrt(T)) where no round may use more "
+    "than M and (5) sees what (4) wanted.",
+    expected=Verdict.FAILS,
+    checked=f"{_RUNS}; {' and '.join(_ALONE)}",
+)
+def _hard() -> Outcome:
+    return observed(
+        _exceeds(_ALONE, "rounds_hard"),
+        ours=_told(_ALONE, "rounds_hard"),
+        paper="O(sqrt(T)), while never violating (3)",
+        note="The price that wants M on average wants less in some rounds and cannot have more in "
+        "others: a loss in each.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.rates.overuse",
+    "section 4, after the theorem",
+    "On rounds drawn independently of one law, what rounds use above M, without netting, vanishes "
+    "per step.",
+    expected=Verdict.FAILS,
+    checked=f"{_RUNS}; {' and '.join(_ALONE)}",
+)
+def _overuse() -> Outcome:
+    return observed(
+        _exceeds(_ALONE, "overuse"),
+        ours=_told(_ALONE, "overuse"),
+        paper="sub-linear, hence vanishing per-step",
+        note="It ends with a power near 1 in every study.",
+    )
+
+
+@CLAIMS.claim(
+    "section-4.rates.regret.kept",
+    f"{_PLACE}, with section 3",
+    "Where (5) sees what is kept, regret is at most M mu_1 / (1 - e^(-eta)) at every T.",
+    checked=_RUNS,
+)
+def _kept() -> Outcome:
+    from fluidkv.papers.tokenpd.instances.rates import STUDIES, recorded
+
+    most, bad = 0.0, None
+    for name, study in STUDIES.items():
+        for rounds, found in recorded()[name, "rounds_kept"].items():
+            bound = study.budget * study.start / (1 - exp(-(rounds**-0.5)))
+            part = float(found.blocks.max()) / bound
+            most = max(most, part)
+            if part > 1:
+                bad = bad or f"{name}, T = {rounds}: {part:.2f} of it"
+    return observed(
+        bad,
+        ours=f"at most {most:.2f} of it; {_told(_ALONE, 'rounds_kept')}",
+        paper="O(sqrt(T)), while never violating (3)",
+        note="A fitted power may be above 1/2 where the price has not yet begun to matter.",
+    )
+
+
+CLOSED = {
+    ("alternating", "rounds_netted"): Fraction(-1, 4),
+    ("alternating", "rounds_hard"): Fraction(1, 4),
+    ("alternating", "overuse"): Fraction(1, 2),
+    ("alike", "rounds_netted"): Fraction(0),
+    ("alike", "rounds_hard"): Fraction(1, 2),
+    ("alike", "overuse"): Fraction(1, 2),
+    ("idle, then busy", "rounds_netted"): Fraction(-1, 2),
+    ("idle, then busy", "violation"): Fraction(0),
+    ("idle, then busy", "overuse"): Fraction(1, 2),
+}
+"""A round on average, for every step and even T: proofs beside the sequences."""
+
+
+@CLAIMS.claim(
+    "section-4.rates.closed-forms",
+    _PLACE,
+    "Where regret and violation are known in closed form, that is what the record has at every T.",
+    evidence=Evidence.FLOAT,
+    checked="three sequences, T = 10^2 ... 10^6",
+)
+def _closed_forms() -> Outcome:
+    from fluidkv.papers.tokenpd.instances.rates import recorded
+
+    bad = None
+    for (study, measure), rate in CLOSED.items():
+        for rounds, found in recorded()[study, measure].items():
+            if abs(float(found.blocks.mean()) - float(rate * rounds)) > 1e-6 * rounds:
+                bad = bad or f"{study}, {measure}, T = {rounds}: {found.blocks.mean():g}"
+    return holds_for(
+        bad,
+        ours=f"all {len(CLOSED)}, at all T",
+        paper="not said",
+        evidence=Evidence.FLOAT,
+        refuted=Evidence.FLOAT,
+    )
