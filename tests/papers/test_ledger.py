@@ -231,6 +231,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "tokenpd.section-4.guarantee.per-step.steady",
         "tokenpd.section-4.ten-steps.any-horizon",
         "tokenpd.section-4.guarantee.regret.gone",
+        "tokenpd.section-4.guarantee.regret.returns.charged",
         "tokenpd.appendix-a.algorithm-1.same-rule",
         "tokenpd.appendix-a.payoff.range-every-lambda",
         "tokenpd.appendix-a.payoff.bound",

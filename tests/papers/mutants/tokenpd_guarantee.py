@@ -101,4 +101,5 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-4.guarantee.regret.returns", "gone=False", "gone=True"),
     Mutant("tokenpd.section-4.guarantee.regret.gone", "gone=True", "gone=False"),
+    Mutant("tokenpd.section-4.guarantee.regret.returns.charged", "charged = HALF", "charged = 0"),
 ]

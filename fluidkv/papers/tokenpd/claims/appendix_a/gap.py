@@ -38,12 +38,12 @@ _BY_TURNS = ((ONE, ONE), ())
 def _rounds() -> Iterator[tuple[Market, Values]]:
     for (values,) in sequences((Fraction(1, 4), HALF, ONE), tokens=3, rounds=1):
         for memory, cost in ((1, 1), (2, 1), (3, 2)):
-            for n in range(5):
+            for n in range(1, 5):
                 yield Market(memory, cost, Fraction(n, 4)), values
 
 
 _ROUND = Range(
-    "a round of up to three tokens worth 1/4, 1/2 or 1, prices 0 ... 1, (M, c) = (1, 1), (2, 1), "
+    "a round of up to three tokens worth 1/4, 1/2 or 1, prices 1/4 ... 1, (M, c) = (1, 1), (2, 1), "
     "(3, 2)",
     _rounds,
     name=lambda market, values: f"one round of {shown([values])} at {market}",
@@ -149,7 +149,7 @@ def _signed_violation(market: Market, values: Values) -> bool:
 
 
 @CLAIMS.over(
-    replace(_ROUND, words=f"{_ROUND.words}; prices up to 2"),
+    replace(_ROUND, words=f"{_ROUND.words}; a ceiling of 2"),
     "appendix-a.gap.ceiling",
     _PLACE,
     "With prices up to a ceiling, the gap is no less than the regret, nor than (ceiling - mu_t) "

@@ -171,7 +171,7 @@ def _overuse() -> Outcome:
         _exceeds(_ALONE, "overuse"),
         ours=_told(_ALONE, "overuse"),
         paper="sub-linear, hence vanishing per-step",
-        note="It has the power 1 in every study.",
+        note="It ends with a power near 1 in every study.",
     )
 
 

@@ -78,3 +78,30 @@ def _gone() -> Outcome:
         note="Whoever knows the future and cannot bring back either, keeps it. A start below all "
         "values spares this token; a rise of the price for one round takes it again.",
     )
+
+
+@CLAIMS.claim(
+    "section-4.guarantee.regret.returns.charged",
+    "section 4, the theorem, with section 3",
+    "Where each return costs delta, netted regret is O(sqrt(T)).",
+    expected=Verdict.FAILS,
+    checked="two tokens worth 1 a round, M = c = 1, mu_1 = 1, eta = 1 / sqrt(T), delta = 1/2",
+)
+def _charged() -> Outcome:
+    """The optimum keeps one of the two throughout, so that nothing comes back to it."""
+    from fluidkv.tokenpd.regret.sequences import tied
+
+    def lost(horizon: int) -> Any:
+        pool = tied(horizon).pool
+        run = tokenpd.exact_rounds(pool, 1, tokenpd.Pricing(1 / isqrt(horizon)))
+        charged = HALF * int(run.brought_back.sum())
+        return sum(run.optimum - run.reward) + charged
+
+    pool = tied(16).pool
+    knowing = tokenpd.clairvoyant(pool, 1, price_of_return=HALF).reward
+    return holds_for(
+        outgrows(lost) if knowing == sum(tokenpd.round_optimum(pool, 1)) else None,
+        ours="delta (T - 2): both tokens leave and come back with every turn of the price",
+        paper="evicted and will later be recomputed at latency penalty delta",
+        note="Holds where returns are free, as in Appendix A.",
+    )
