@@ -19,6 +19,7 @@ from benchmarks import (
     prefix,
     serving,
     study,
+    tokenpd,
     wait,
 )
 from benchmarks.report import machine
@@ -40,7 +41,7 @@ def main() -> None:
     print(OPENING)
     for module in (
         *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
-        *(serving, preempt, caching, prefix, paging, study, wait),
+        *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
         section = module.report() + "\n"
         print(section, flush=True)

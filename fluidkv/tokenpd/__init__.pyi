@@ -60,6 +60,7 @@ from .knapsack.sequences.random import Stochastic as Stochastic
 from .knapsack.sequences.stored import drawn_pool as drawn_pool
 from .knapsack.sequences.sums import PriceSums as PriceSums
 from .knapsack.sequences.sums import price_sums as price_sums
+from .knapsack.step import price_step as price_step
 from .objective import Objective as Objective
 from .objective import worth_of as worth_of
 from .pricing import Budget as Budget

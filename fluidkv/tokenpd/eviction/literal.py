@@ -151,9 +151,7 @@ class _Run:
     def shared(self, name: int, query: int, keys: list[int]) -> dict[int, float]:
         """A row over these keys alone."""
         mass = sum(self.true(name, query, at) for at in keys)
-        if mass == 0:
-            return dict.fromkeys(keys, 1 / len(keys))
-        return {at: self.true(name, query, at) / mass for at in keys}
+        return {at: self.true(name, query, at) / mass if mass else 0.0 for at in keys}
 
     # -------------------------------------------------------------------------------------- measure
 

@@ -14,7 +14,6 @@ def attainable_mass(
     That is their own tokens and the best M, of all streams together, of those written before: as if
     what was evicted came back for nothing.
     """
-    own = attention.weights.diagonal(axis1=1, axis2=2)
     rows = np.zeros(attention.rounds, np.int64)
     most = np.zeros((len(budgets), attention.rounds))
     for round_ in range(attention.rounds):
@@ -22,10 +21,11 @@ def attainable_mass(
         runs = np.flatnonzero((age > 0) & (age <= attention.length - attention.prompt))
         query = attention.prompt[runs] + age[runs] - 1
         rows[round_] = len(runs)
-        before = attention.weights[runs, query]
-        before[np.arange(len(runs)), query] = 0.0  # a copy; later keys have none
-        ranked = np.sort(before, axis=None)[::-1]
-        up_to = np.concatenate([[0.0], np.cumsum(ranked, dtype=np.float64)])
-        best = up_to[np.minimum(budgets, len(ranked))]
-        most[:, round_] = own[runs, query].sum(dtype=np.float64) + best
+        share = attention.weights[runs, query].astype(np.float64)
+        share /= share.sum(1, keepdims=True)
+        own = share[np.arange(len(runs)), query]
+        share[np.arange(len(runs)), query] = 0.0  # later keys have none either
+        ranked = np.sort(share, axis=None)[::-1]
+        up_to = np.concatenate([[0.0], np.cumsum(ranked)])
+        most[:, round_] = own.sum() + up_to[np.minimum(budgets, len(ranked))]
     return rows, most

@@ -7,7 +7,8 @@ from jax import lax
 from jaxtyping import Array, Int
 
 from fluidkv.tokenpd.attention.oracle import after_row, mean_and_variance, remaining
-from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, only, shared_out
+from fluidkv.tokenpd.attention.quality import renormalised
+from fluidkv.tokenpd.eviction.rounds import Prompts, Rows, only
 from fluidkv.tokenpd.seen import Scorer, Seen
 
 
@@ -25,7 +26,7 @@ def after_prompts(rows: Rows, scorer: Scorer, longest: int) -> Prompts:
         now = query < rows.prompt
         row = rows.weights[:, jnp.minimum(query, keys - 1)].astype(jnp.float64)
         there = now[:, None] & (position <= query)
-        weights, _ = shared_out(row, there)
+        weights = renormalised(row, there)
         to_come = after_row(to_come, row, now)
         mean, spread = mean_and_variance(to_come)
         queries = jnp.broadcast_to(query, rows.prompt.shape)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.tokenpd.attention.oracle import Remaining, after_row, mean_and_variance
-from fluidkv.tokenpd.attention.quality import relative_error
+from fluidkv.tokenpd.attention.quality import mass_kept, relative_error, renormalised
 from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
 from fluidkv.tokenpd.eviction.policy import Choice, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
@@ -156,10 +156,10 @@ def one_round(
         turn.starts[:, None] | (jnp.arange(row.shape[1])[None, :] == turn.query[:, None])
     )
     there = (state.kept & turn.runs[:, None]) | new
-    kept_row, mass = shared_out(row, there)
-    error = relative_error(row, kept_row)
+    shared = renormalised(row, there)
+    mass, error = mass_kept(row, there), relative_error(row, shared)
 
-    now = Observed(kept_row, there & turn.runs[:, None], turn.query, turn.runs)
+    now = Observed(shared, there & turn.runs[:, None], turn.query, turn.runs)
     state = _observed(rows, prompts, setting.delay, scorer, state, turn, row, now)
     seen = _seen(rows, turn, state, there)
 
@@ -192,26 +192,6 @@ def _turn(rows: Rows, round_: Int[Array, ""]) -> _Turn:
         query=query,
         written=active[:, None] & (position <= query[:, None]),
     )
-
-
-# ------------------------------------------------------------------------------------------ measure
-
-
-def shared_out(
-    row: Float[Array, "stream key"], there: Bool[Array, "stream key"]
-) -> tuple[Float[Array, "stream key"], Float[Array, " stream"]]:
-    """A row over what is there alone, summing to one, and how much of the true row that was.
-
-    Where nothing of it was, which weights that are above 0 never do, each key that is there has the
-    same.
-    """
-    present = jnp.where(there, row, 0.0)
-    mass = present.sum(1)
-    even = jnp.where(
-        there, 1.0 / jnp.maximum(there.sum(1, keepdims=True), 1).astype(jnp.float64), 0.0
-    )
-    shared = present / jnp.where(mass > 0, mass, 1.0)[:, None]
-    return jnp.where((mass > 0)[:, None], shared, even), mass
 
 
 # ------------------------------------------------------------------------------------------ observe

@@ -52,9 +52,9 @@ class EvictionRun:
         recomputed: of these, those that had been evicted.
         price: mu when the policy chose; NaN without one.
         imbalance: S, the sum of what (5) saw minus M, after the round; 0 without a price.
-        mass: true weight that each measured row gives to what was there; 0 where none is measured.
-        error: of its attention output, relative: root of the expected squared error over that of
-            the output's expected square, where values are independent and alike.
+        mass: share of its true weights that each measured row gives to what was there
+            (`mass_kept`); 0 where none is measured.
+        error: of its attention output, relative (`output_error`); 0 where none is measured.
         optimum: most that the round's rows can give to M tokens written before and their own: each
             of them back for free, so that no policy within the budget can have more.
         masks: what was kept, where recorded.

@@ -1,4 +1,4 @@
-"""What a server would see of an attention if it evicted nothing, row by row."""
+"""What a server would see of an attention, row by row: if it evicted nothing, or some."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.tokenpd.attention.oracle import future_returns
 from fluidkv.tokenpd.attention.weights import Attention
@@ -37,6 +37,27 @@ def _by_row(array: np.ndarray) -> np.ndarray:
 
 def _whole(array: np.ndarray) -> Int[Array, "query stream"]:
     return jnp.asarray(array, jnp.int32)
+
+
+def thinned(rows: Seen, shares: Float[np.ndarray, " stream"]) -> Seen:
+    """The rows of caches that evict: of each stream, once its prompt is computed, this share of the
+    keys so far stays, those with the highest average of the last rows or so. What goes is gone."""
+    weights, there = np.array(rows.weights), np.array(rows.there)
+    prompt = np.asarray(rows.prompt)[0]
+    keys = weights.shape[2]
+    average, stays = np.zeros(weights.shape[1:]), np.ones(weights.shape[1:], bool)
+    for query in range(keys):
+        there[query] &= stays
+        weights[query] *= there[query]
+        total = weights[query].sum(1, keepdims=True)
+        weights[query] /= np.where(total > 0, total, 1)
+        average = (3 * average + weights[query]) / 4
+        average[:, query] = weights[query, :, query]
+        rank = np.where(there[query], -average, 1).argsort(1, kind="stable").argsort(1)
+        best = rank < np.ceil(shares * (query + 1))[:, None]
+        later = np.arange(keys)[None] > query
+        stays &= best | later | (query + 1 < prompt)[:, None]
+    return rows._replace(weights=jnp.asarray(weights), there=jnp.asarray(there))
 
 
 def judged(attention: Attention, seen: Seen) -> Bool[Array, "query stream key"]:

@@ -19,12 +19,13 @@ NAMES = (
     "exponential average, rate 1/16",
     "its standard deviation",
     "accumulated weight a row",
-    "accumulated weight a row, times keys there",
+    "accumulated weight a row, times rows so far",
     "largest weight",
     "weight in the row that wrote it",
+    "share of the keys so far that are there",
     "rows since it was written",
     "position",
-    "keys there",
+    "rows so far",
 )
 """In this order; all as logarithms, because weights span orders of magnitude."""
 
@@ -69,23 +70,25 @@ def observe(signals: Signals, seen: Seen) -> Signals:
 
 def told(signals: Signals, seen: Seen) -> Float[Array, "stream key signal"]:
     """The signals after a row, in the order of `NAMES`."""
-    keys = seen.weights.shape[1]
-    position = jnp.broadcast_to(jnp.arange(keys, dtype=seen.query.dtype)[None], seen.there.shape)
-    age = jnp.maximum(seen.query[:, None] - position, 0)
-    there = jnp.broadcast_to(jnp.sum(seen.there, axis=1, keepdims=True), seen.there.shape)
+    keys, kind = seen.weights.shape[1], seen.weights.dtype
+    position = jnp.broadcast_to(jnp.arange(keys, dtype=kind)[None], seen.there.shape)
+    query = jnp.broadcast_to(seen.query.astype(kind)[:, None], seen.there.shape)
+    age = jnp.maximum(query - position, 0.0)
     share = _ALL.predict(signals.sums, seen)[0]
-    count = there.astype(share.dtype)
+    left = jnp.sum(seen.there, axis=1, keepdims=True).astype(kind) / (query + 1)
     weights = (
         seen.weights,
         signals.fast.mean,
         signals.slow.mean,
         jnp.sqrt(signals.slow.spread),
         share,
-        share * count,
+        share * (query + 1),
         signals.largest,
         signals.written,
     )
-    counts = (age.astype(share.dtype), position.astype(share.dtype), count)
+    counts = (age, position, query)
     return jnp.stack(
-        [jnp.log(weight + _LEAST) for weight in weights] + [jnp.log1p(n) for n in counts], axis=-1
+        [jnp.log(weight + _LEAST) for weight in (*weights, left)]
+        + [jnp.log1p(number) for number in counts],
+        axis=-1,
     )

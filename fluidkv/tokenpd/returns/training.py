@@ -20,10 +20,14 @@ from fluidkv.runs.precision import in_float32
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns import signals
 from fluidkv.tokenpd.returns.mlp import HIDDEN, Layers, Mlp, passed
-from fluidkv.tokenpd.returns.rows import all_rows, judged
+from fluidkv.tokenpd.returns.rows import all_rows, judged, thinned
 from fluidkv.tokenpd.returns.signals import NAMES
 from fluidkv.tokenpd.returns.writing import newest
 from fluidkv.tokenpd.seen import Seen
+
+STAYING = (1.0, 1 / 2, 1 / 4, 1 / 8)
+"""Shares of the keys that caches keep in training: a network that has only seen whole caches is
+lost in one that evicts, where weights are shared out over fewer keys."""
 
 
 class TrainingCurve(NamedTuple):
@@ -82,9 +86,11 @@ def train_mlp(
 
 
 def pairs_of(attention: Attention) -> Pairs:
-    """What is asked for of an attention in which nothing is evicted: each key once the prompt is
-    computed, and each in the row that writes it, as long as there is a row to come."""
-    rows = all_rows(attention)
+    """What is asked for of an attention: each key that is there once the prompt is computed, and
+    each in the row that writes it, as long as there is a row to come. Streams in turn evict nothing
+    and as much as leaves a half, a quarter and an eighth."""
+    whole = all_rows(attention)
+    rows = thinned(whole, np.resize(STAYING, whole.query.shape[1]))
     told = _all_told(rows)
     last = rows.query[..., None] < jnp.asarray(attention.length - 1, jnp.int32)[None, :, None]
     asked = np.asarray(judged(attention, rows) | (jax.vmap(newest)(rows) & last))

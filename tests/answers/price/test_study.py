@@ -7,10 +7,20 @@ import numpy as np
 import pytest
 
 from fluidkv.answers import generated_attention, predictor_of, price_tokens, usual_pricing
-from fluidkv.answers.price.optimum import pool_of
+from fluidkv.answers.price.optimum import held_optimum, pool_of
 from fluidkv.answers.price.rule import at_most, tokens_of
 from fluidkv.errors import InputError
-from fluidkv.tokenpd import Attention, Budget, Oracle, Pricing, evict, policy, round_optimum
+from fluidkv.tokenpd import (
+    Attention,
+    Budget,
+    ExponentialAverage,
+    Oracle,
+    Pricing,
+    clairvoyant,
+    evict,
+    policy,
+    round_optimum,
+)
 
 SMALL = {"requests": 3, "prompt": 2, "length": (5, 8), "seeds": 2}
 BUDGET = 6
@@ -61,6 +71,16 @@ def test_attention_as_a_pool_has_the_same_best_sets(small):
                 at = weights.prompt[stream] + rows - 1
                 own[now] += weights.weights[stream, at, at]
     assert round_optimum(pool_of(weights), BUDGET) + own == pytest.approx(run.optimum)
+
+
+@pytest.mark.parametrize("budget", [1, 4, 9])
+def test_the_best_that_brings_nothing_back_is_the_exact_schedules(small, budget):
+    """A linear programme over who is held, and a flow of slots in integers."""
+    for weights in small:
+        pool = pool_of(weights)
+        own = held_optimum(weights, 10**6) - pool.returns.sum()  # where all is held
+        exact = float(clairvoyant(pool, budget).reward)
+        assert held_optimum(weights, budget) == pytest.approx(own + exact, abs=1e-6)
 
 
 def test_the_prices_budget_is_the_policys(answer):
@@ -120,7 +140,7 @@ def test_the_usual_price_is_what_a_token_has_on_average(small):
 
 
 def test_predictors_by_name():
-    assert predictor_of("average:rate=0.5").rate == 0.5
+    assert predictor_of("average:rate=0.5") == ExponentialAverage(0.5)
     with pytest.raises(InputError, match="one of last-seen, average"):
         predictor_of("crystal-ball")
 

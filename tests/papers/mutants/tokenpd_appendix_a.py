@@ -13,7 +13,7 @@ MUTANTS: list[Mutant] = [
         "_TOKENS.where(",
     ),
     Mutant("tokenpd.appendix-a.payoff.range", "aversion <= 1", "aversion <= 2", "_LAWS.where("),
-    Mutant("tokenpd.appendix-a.payoff.range.every-lambda", "aversion * variance", "0 * variance"),
+    Mutant("tokenpd.appendix-a.payoff.range-every-lambda", "aversion * variance", "0 * variance"),
     Mutant("tokenpd.appendix-a.payoff.bound", "range(1, 9)", "range(1, 2)", '"requests with one'),
     Mutant("tokenpd.appendix-a.payoff.bound.one-token", "<= 1 + penalty", "<= penalty"),
     Mutant("tokenpd.appendix-a.gap.finite", "turn.excess > 0:", "turn.excess > 9:", "def _gap"),

@@ -29,7 +29,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.equation-5.sub-gradient", "slope = -turn.excess", "slope = turn.excess"),
     Mutant("tokenpd.equation-5.identity", "memory / eta *", "eta / memory *"),
     Mutant("tokenpd.equation-5.constant-cost", "with_sum=False", "with_sum=True"),
-    Mutant("tokenpd.equation-5.constant-cost.with-the-sum", "with_sum=True", "with_sum=False"),
+    Mutant("tokenpd.equation-5.constant-cost-with-the-sum", "with_sum=True", "with_sum=False"),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted",
         "<= tokenpd.most_violation(setting)",
@@ -47,12 +47,12 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-4.guarantee.regret.netted.sharp", "HALF * waits", "waits"),
     Mutant(
-        "tokenpd.section-4.guarantee.violation.netted.any-start",
+        "tokenpd.section-4.guarantee.violation.netted-any-start",
         "zero_price(horizon)",
         "zero_price(1)",
     ),
     Mutant(
-        "tokenpd.section-4.guarantee.violation.netted.any-start.linear",
+        "tokenpd.section-4.guarantee.violation.netted-any-start.linear",
         "start=Fraction(0)",
         "start=ONE",
     ),

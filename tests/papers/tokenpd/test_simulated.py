@@ -5,6 +5,7 @@ import pytest
 
 from fluidkv.papers.tokenpd.instances.simulated import (
     LEVELS,
+    SEEDS,
     SHARES,
     Job,
     attention_of,
@@ -29,9 +30,12 @@ def test_the_table_has_every_run():
     assert list(recorded()) == list(jobs())
 
 
+_FIRST = [job for job in jobs() if job.seed == SEEDS[0]]
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("job", tuple(jobs()), ids=lambda job: "-".join(map(str, job)))
-def test_every_run_is_as_recorded(job):
+@pytest.mark.parametrize("job", _FIRST, ids=lambda job: "-".join(map(str, job)))
+def test_every_setting_is_as_recorded(job):
     assert _rounded(computed(job)) == recorded()[job]
 
 

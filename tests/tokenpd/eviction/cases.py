@@ -111,6 +111,11 @@ def _priced(**changes: Any) -> dict[str, Any]:
     return {"scope": Scope.POOLED, "choice": Choice.PRICE, "pricing": pricing}
 
 
+def _heap(**changes: Any) -> dict[str, Any]:
+    """Fields of a heap for each stream."""
+    return _priced(**changes) | {"scope": Scope.UNIFORM, "choice": Choice.HEAP}
+
+
 def _last(name: str, variance: float, risk_aversion: float = 0.0, **fields: Any) -> Case:
     scorer = Return(LastRow(jnp.asarray(variance)), risk_aversion)
     return Case(EvictionPolicy(name, scorer, **fields), see_last_row(variance))
@@ -188,8 +193,7 @@ def groups() -> dict[str, list[Case]]:
         "utility": [_last("utility", 0.125, **_priced(objective=Objective.UTILITY, **penalised))],
         "h2o, priced": [Case(EvictionPolicy("h2o", Accumulated(), **_priced(start=0.5)))],
         "heap of each": [
-            _last("kept", 0.0, **_priced(demand=Demand.KEPT) | {"choice": Choice.HEAP} | own)
-            for own in ({"scope": Scope.UNIFORM}, {"scope": Scope.UNIFORM, "sinks": 1})
+            _last("heap", 0.0, sinks=sinks, **_heap(demand=Demand.KEPT)) for sinks in (0, 1)
         ],
     }
 

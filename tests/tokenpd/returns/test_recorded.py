@@ -17,10 +17,10 @@ from fluidkv.tokenpd.returns.recorded import (
     measured,
     missed,
     predictors,
+    table,
 )
 
 PAGE = Path(__file__).parents[3] / "docs" / "tokenpd.md"
-RECORDED = 1e-5  # six digits are written; a network is 32 bits, and sums depend on the machine
 
 
 def test_all_is_on_record():
@@ -41,6 +41,7 @@ def test_all_is_on_record():
     ],
 )
 def test_an_error_is_what_is_on_record(entry: Entry):
+    # Six digits are written; a network has 32 bits, whose sums depend on the machine.
     found, recorded = measured(entry, trained_mlp()), errors()[entry]
     np.testing.assert_allclose(found, recorded, rtol=1e-3, atol=1e-9)
     assert found.missed == pytest.approx(recorded.missed, rel=1e-3)
@@ -51,3 +52,8 @@ def test_no_predictor_without_an_oracle_misses_less_than_the_network():
     for generator in generators():
         least = min(names, key=lambda name: missed(generator, name).mean())
         assert least == "network" or missed(generator, least).mean() > 0.9
+
+
+def test_the_page_has_the_table():
+    page = PAGE.read_text(encoding="utf-8").splitlines()
+    assert [line for line in table() if line not in page] == []

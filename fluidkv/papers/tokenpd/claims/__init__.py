@@ -4,6 +4,7 @@ from types import ModuleType
 
 from fluidkv.papers.tokenpd.claims import (
     appendix_a,
+    compared,
     cost,
     guarantee,
     heap,
@@ -29,6 +30,7 @@ MODULES: tuple[ModuleType, ...] = (
     printed,
     served,
     simulated,
+    compared,
     *appendix_a.MODULES,
 )
 """In the order of the paper; each has its `CLAIMS`."""

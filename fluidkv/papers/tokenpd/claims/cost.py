@@ -44,7 +44,7 @@ def _all_layers(model: Model) -> bool | str:
                  lambda m: m.layers == m.heads == m.kv_heads),
     "equation-1.as-many-layers-as-heads",
     "(1), section 3",
-    "It is for Llama 7B and 13B, which have as many layers as heads.",
+    "2 d h is that number for Llama 7B and 13B, which have as many layers as heads.",
     ours=lambda seen: f"{len(seen)} models, 32 and 40 of each",
     paper="c = 2 d h",
 )  # fmt: skip

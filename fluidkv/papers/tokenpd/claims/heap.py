@@ -88,7 +88,7 @@ def _price_cancels(case: Written) -> bool | str:
     WRITTEN,
     "section-5.heap.best",
     _HOOKS,
-    "What it then leaves is worth the most that fits.",
+    "With excess values at one price for all, what the heap leaves is worth the most that fits.",
     paper="selects an optimal batch-level cache (abstract)",
     note="Worths that do not change, and no token is wanted back.",
 )
@@ -120,7 +120,7 @@ def _recorded(case: Written) -> bool | str:
     WRITTEN.where("one price throughout", lambda case: len(set(case.prices)) == 1),
     "section-5.heap.recorded.one-price",
     _HOOKS,
-    "If all are written at one price, they do.",
+    "If all tokens are written at one price, the least valuable ones go.",
     paper="pop the smallest-g element",
 )
 def _one_price(case: Written) -> bool | str:
@@ -152,8 +152,8 @@ def _is_the_rule(case: Written) -> bool | str:
     WRITTEN,
     "section-5.heap.peak",
     f"{_HOOKS}, with Table 1",
-    "Its peak memory is what is written or what fits, whichever is less: that of first in, first "
-    "out.",
+    "The heap's peak memory is what is written or what fits, whichever is less: that of first in, "
+    "first out.",
     paper=f"{float(printed(256, 'FIFO', 'memory'))} GB with FIFO, "
     f"{float(printed(256, 'Token-PD', 'memory'))} GB with Token-PD",
     note="Whatever the worths and prices. A lower peak is a smaller M that somebody chose.",
@@ -194,7 +194,7 @@ def _arriving() -> Iterator[tuple[tuple[float, ...], tuple[int, ...]]]:
     ),
     "section-5.heap.recorded.after-5",
     f"{_HOOKS}, with (5)",
-    "So too where (5) sets the price: what is left is worth the most.",
+    "With excess values recorded at the prices of (5), what is left is worth the most.",
     ours="where the first round is crowded, the price has risen when better tokens come",
     paper="computes the excess value g, then records the tuple <g, ptr>",
     note="Prices are floats, and the two excess values lie far apart.",

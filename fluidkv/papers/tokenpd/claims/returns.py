@@ -84,9 +84,9 @@ def _worth_is_positive(law: Law, aversion: Fraction) -> bool | str:
         "lambda = 2; laws of up to 5 equally likely weights, sixths from 0 to 1",
         lambda: ((law,) for law in _laws()),
     ),
-    "section-3.risk.worth.every-aversion",
+    "section-3.risk.worth-every-aversion",
     f"{_SECTION}, (2)",
-    "It is not negative for every lambda above 0.",
+    "R - lambda sigma^2 is not negative for any lambda above 0.",
     ours="it can be negative for every lambda above 1",
     paper="lambda > 0",
     note="Then rule (4) evicts a token that will get attention at a price of 0.",
@@ -123,7 +123,7 @@ def _monotone(law: Law, raised: Law) -> bool | str:
 
 @CLAIMS.over(
     _RAISED,
-    "section-3.risk.monotone.every-aversion",
+    "section-3.risk.monotone-every-aversion",
     f"{_SECTION}, (2)",
     "For every lambda above 0, more attention is never worth less.",
     ours="for lambda = 1 a token that gets more at one time, and never less, may be worth less",

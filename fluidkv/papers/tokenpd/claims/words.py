@@ -1,7 +1,7 @@
 """Token-PD: what sections say in words, held against one another and against vLLM."""
 
 from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for, reproduced
+from fluidkv.ledger.outcomes import holds_for
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -32,8 +32,9 @@ VLLM = {
 def _callbacks() -> Outcome:
     declared = {name.lower() for names in VLLM.values() for name in names}
     missing = [name for name in CALLBACKS if name.lower() not in declared]
-    return reproduced(
-        f"{missing[0]} in none of them" if missing else None,
+    return Outcome(
+        Verdict.UNDECIDED if missing else Verdict.HOLDS,
+        Evidence.SAMPLED,
         ours="neither is in the files read; what is written or evicted there are blocks of tokens",
         paper="vLLM exposes two callback sites: CacheInsert [...] CacheEvict",
         note="Other versions may have them, or the names stand for sites that the authors added. "

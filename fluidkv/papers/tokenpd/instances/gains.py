@@ -13,17 +13,19 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import t
 
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     GENERATORS,
     GRID,
+    MIDDLE,
+    PREDICTORS,
     SEEDS,
     SHARES,
     STEPS,
     Job,
     of,
+    shares_at,
     steps_of,
 )
 
@@ -64,6 +66,8 @@ class Interval(NamedTuple):
 
 def interval(values: np.ndarray) -> Interval:
     """Of differences, one for each seed."""
+    from scipy.stats import t  # half a second, which listing the ledger need not wait for
+
     spread = values.std(ddof=1) / len(values) ** 0.5
     return Interval(float(values.mean()), float(t.ppf(0.975, len(values) - 1) * spread))
 
@@ -111,6 +115,17 @@ def _over_pool(place: Place, told: str, step: float, use: str) -> np.ndarray:
     return of(netted) - np.array(pooled)
 
 
+def memory_saved(place: Place, told: str, other: str) -> Interval:
+    """How much less memory one pool takes to keep what another policy keeps, as a share of what
+    that has; at most what the least budget of the grid is less."""
+    grid = [Job(*place[:2], share, POOLED, told) for share in GRID]
+    kept = np.array([of(job) for job in grid])
+    needed = [
+        np.interp(target, kept[:, seed], GRID) for seed, target in enumerate(mass(place, other))
+    ]
+    return interval(1 - np.array(needed) / place.share)
+
+
 def window(place: Place) -> str:
     """The better of the two windows."""
     return max(WINDOWS, key=lambda name: mass(place, name).mean())
@@ -127,6 +142,33 @@ def compared(place: Place, told: str) -> dict[str, Interval]:
     }
 
 
+# -------------------------------------------------------------------------------- over generators
+
+
+def over_generators(
+    policy: str, told: str, other: str, of_other: str, share: float, at_once: int = AT_ONCE[0]
+) -> Interval:
+    """The mean over generators of what a policy keeps more than another."""
+    differences = [
+        mass(place, policy, told) - mass(place, other or window(place), of_other)
+        for place in places(at_once)
+        if place.share == share
+    ]
+    return interval(np.mean(differences, axis=0))
+
+
+def better_and_worse(told: str, other: str, share: float) -> tuple[list[str], list[str]]:
+    """Generators on which the price keeps more, and on which less; "" is the better window."""
+    found = {
+        place.generator: gain(place, HARD, told, other or window(place))
+        for place in places()
+        if place.share == share
+    }
+    return [g for g, one in found.items() if one.above], [
+        g for g, one in found.items() if one.below
+    ]
+
+
 # ------------------------------------------------------------------------------------------ tables
 
 
@@ -139,30 +181,60 @@ def _head(*names: str) -> Iterator[str]:
     yield f"|---|{'---:|' * len(names)}"
 
 
-def by_generator(told: str = "average", share: float = 1 / 4) -> Iterator[str]:
-    """Points of mass at one budget, the first number of requests at once."""
-    found = {g: compared(Place(g, AT_ONCE[0], share), told) for g in GENERATORS}
-    yield from _head("uniform keeps", *found[GENERATORS[0]])
-    for generator, row in found.items():
-        place = Place(generator, AT_ONCE[0], share)
-        yield _row(generator, f"{100 * mass(place, UNIFORM, told).mean():.1f} %", *row.values())
+def by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
+    """Points of mass at one budget."""
+    at = [Place(generator, AT_ONCE[0], share) for generator in GENERATORS]
+    yield from _head("uniform keeps", *compared(at[0], told), "% of memory less than H2O")
+    for place in at:
+        kept = f"{100 * mass(place, UNIFORM, told).mean():.1f} %"
+        saved = memory_saved(place, told, H2O)
+        yield _row(place.generator, kept, *compared(place, told).values(), saved)
 
 
-def netted_by_generator(told: str = "average", share: float = 1 / 4) -> Iterator[str]:
+def netted_by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
     """A netted price at one budget: what it uses, and what it keeps at equal use."""
+    uses = ("mean_use", "peak_use")
     yield from _head("mean use / M", "peak use / M", "over pool, same mean", "over pool, same peak")
     for generator in GENERATORS:
         place = Place(generator, AT_ONCE[0], share)
-        uses = (mass(place, NETTED, told, use).mean() / share for use in ("mean_use", "peak_use"))
-        yield _row(
-            generator,
-            *(f"{use:.2f}" for use in uses),
-            *(over_pool(place, told, use) for use in ("mean_use", "peak_use")),
+        spent = (f"{mass(place, NETTED, told, use).mean() / share:.2f}" for use in uses)
+        yield _row(generator, *spent, *(over_pool(place, told, use) for use in uses))
+
+
+def by_load(told: str = "average") -> Iterator[str]:
+    """Means over the generators, over budgets and requests at once."""
+    kinds = {
+        "pool over uniform": (POOLED, told, UNIFORM, told),
+        "price over pool": (HARD, told, POOLED, told),
+        "price over H2O": (HARD, told, H2O, ""),
+        "price over window": (HARD, told, "", ""),
+    }
+    yield from _head(*kinds)
+    for at_once in AT_ONCE:
+        for share in shares_at(at_once):
+            name = f"1/{1 / share:.0f}, {at_once} at once"
+            yield _row(name, *(over_generators(*kind, share, at_once) for kind in kinds.values()))
+
+
+def by_predictor(share: float = MIDDLE) -> Iterator[str]:
+    """Means over the generators at one budget; on how many the price is ahead, and behind."""
+    policies = {"uniform": UNIFORM, "pool": POOLED, "price": HARD}
+    yield from _head(*(f"{name} keeps" for name in policies), "price over pool", "H2O", "window")
+    at = [place for place in places() if place.share == share]
+    for told in PREDICTORS:
+        kept = (
+            f"{100 * np.mean([mass(place, policy, told) for place in at]):.1f} %"
+            for policy in policies.values()
         )
+        pool = over_generators(HARD, told, POOLED, told, share)
+        counts = (
+            "/".join(str(len(x)) for x in better_and_worse(told, o, share)) for o in (H2O, "")
+        )
+        yield _row(told, *kept, pool, *counts)
 
 
 def main() -> None:
-    for table in (by_generator(), netted_by_generator()):
+    for table in (by_generator(), netted_by_generator(), by_load(), by_predictor()):
         print("\n".join(table), end="\n\n")
 
 

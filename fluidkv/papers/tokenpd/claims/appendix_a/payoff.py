@@ -48,7 +48,7 @@ def _range(aversion: Fraction, mean: Fraction, variance: Fraction) -> bool:
 
 @CLAIMS.over(
     _LAWS,
-    "appendix-a.payoff.range.every-lambda",
+    "appendix-a.payoff.range-every-lambda",
     "Appendix A, regret analysis, with lambda > 0",
     "a is within -delta and 1 for every lambda above 0.",
     expected=Verdict.FAILS,

@@ -135,7 +135,7 @@ def _sharp(growth: Fraction) -> bool:
 
 
 @CLAIMS.claim(
-    "section-4.guarantee.violation.netted.any-start",
+    "section-4.guarantee.violation.netted-any-start",
     f"{_PLACE}, with mu >= 0",
     "The violation is O(sqrt(T)) from any start mu_1 >= 0.",
     expected=Verdict.FAILS,
@@ -158,7 +158,7 @@ def _any_start() -> Outcome:
 
 
 @CLAIMS.claim(
-    "section-4.guarantee.violation.netted.any-start.linear",
+    "section-4.guarantee.violation.netted-any-start.linear",
     f"{_PLACE}, with mu >= 0",
     "With mu_1 = 0 the violation is (n c - M) T.",
     origin=Origin.READING,

@@ -162,7 +162,7 @@ def _constant_cost() -> Outcome:
 
 
 @CLAIMS.claim(
-    "equation-5.constant-cost.with-the-sum",
+    "equation-5.constant-cost-with-the-sum",
     "(5)",
     "So it does with the sum over tokens that stands in (5).",
     expected=Verdict.FAILS,

@@ -1,0 +1,116 @@
+"""Runs on record are what running gives, and gains are differences of what is on record."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidkv.papers.tokenpd.instances import compared, gains
+from fluidkv.papers.tokenpd.instances.compared import (
+    AT_ONCE,
+    GENERATORS,
+    GRID,
+    MIDDLE,
+    OPTIMUM,
+    SEEDS,
+    STEPS,
+    Job,
+    Measures,
+    jobs_of,
+    of,
+    recorded,
+)
+from fluidkv.papers.tokenpd.instances.comparing import attention_of, held, measured
+from fluidkv.papers.tokenpd.instances.gains import (
+    HARD,
+    NETTED,
+    POOLED,
+    Interval,
+    Place,
+    gain,
+    interval,
+    over_pool,
+    places,
+)
+from fluidkv.runs.precision import in_float64
+from fluidkv.tokenpd import evict, generators, policy
+
+PAGE = Path(__file__).parents[3] / "docs" / "tokenpd.md"
+WRITTEN = 1e-3  # four digits are written; sums depend on the machine, and may turn a tie
+
+
+def _again(jobs: list[Job], seed: int) -> None:
+    at = list(SEEDS).index(seed)
+    for job, found in zip(jobs, measured(jobs, seed), strict=True):
+        for measure in Measures._fields:
+            if (job, measure) in recorded():
+                assert getattr(found, measure) == pytest.approx(of(job, measure)[at], abs=WRITTEN)
+
+
+def test_runs_are_what_is_on_record():
+    place = ("mixed", AT_ONCE[0], MIDDLE)
+    _again([Job(*place, "h2o"), Job(*place, OPTIMUM)], SEEDS[1])
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("generator", GENERATORS)
+def test_all_runs_of_a_seed_are_what_is_on_record(generator: str):
+    for at_once in AT_ONCE:
+        _again(list(jobs_of(generator, at_once)), SEEDS[0])
+
+
+def test_all_is_on_record():
+    assert tuple(generators()) == GENERATORS
+    jobs = {job for g in GENERATORS for at_once in AT_ONCE for job in jobs_of(g, at_once)}
+    assert {job for job, _ in recorded()} == jobs
+
+
+def test_what_is_held_is_what_the_full_cache_holds():
+    attention = attention_of("recency", AT_ONCE[0], 3)
+    with in_float64():
+        run = evict(attention, 1, policy("full"))
+    np.testing.assert_array_equal(held(attention), run.kept[run.kept > 0])
+
+
+def test_nothing_keeps_more_than_the_optimum_but_what_uses_more():
+    best = {job[:3]: of(job) for job, _ in recorded() if job.policy == OPTIMUM}
+    for job, measure in recorded():
+        if measure == "mass" and job.policy != NETTED and job[:3] in best:
+            assert (of(job) <= best[job[:3]] + WRITTEN).all()
+
+
+def test_the_page_has_the_tables(capsys: pytest.CaptureFixture[str]):
+    gains.main()
+    page = PAGE.read_text(encoding="utf-8").splitlines()
+    assert [line for line in capsys.readouterr().out.splitlines() if line not in page] == []
+
+
+def test_an_interval_is_students():
+    # Seeds 1, 2, 3: mean 2, deviation 1; t of two degrees of freedom at 97.5 % is 4.3027.
+    found = interval(np.array([1.0, 2.0, 3.0]))
+    assert found == pytest.approx((2.0, 4.302653 / 3**0.5), rel=1e-6)
+    assert not found.above
+    assert Interval(-0.02, 0.01).below
+    assert str(Interval(-0.02, 0.011)) == "−2.0 ± 1.1"
+
+
+def test_a_price_within_the_budget_is_no_better_than_itself():
+    place = places()[0]
+    assert gain(place, HARD, "average", HARD, "average") == (0, 0)
+
+
+def test_a_netted_price_on_the_pools_line_gains_nothing_at_equal_use(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """A pool that keeps 0.2 + 0.5 use, and a price that keeps so much of its own use, and 0.1."""
+    place, told = Place("mixed", AT_ONCE[0], MIDDLE), "average"
+    ones = np.ones(len(SEEDS))
+    fake = {}
+    for share in GRID:
+        job = Job(*place[:2], share, POOLED, told)
+        fake |= {(job, "mean_use"): share * ones, (job, "mass"): (0.2 + 0.5 * share) * ones}
+    for step, more in zip(STEPS, (0.0, 0.1, 0.0), strict=True):
+        job = Job(*place, NETTED, told, step)
+        fake |= {(job, "mean_use"): 0.3 * ones, (job, "mass"): (0.35 + more) * ones}
+    monkeypatch.setattr(compared, "recorded", lambda: fake)
+    assert over_pool(place, told, "mean_use") == pytest.approx((0.1, 0), abs=1e-12)

@@ -1,0 +1,175 @@
+"""Runs of policies: what they keep, what is refused, what is told."""
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.runs.precision import random_key
+from fluidkv.tokenpd import (
+    Attention,
+    Budget,
+    Choice,
+    EvictionPolicy,
+    EvictionRun,
+    Pricing,
+    Scope,
+    Written,
+    evict,
+    policies,
+    policy,
+)
+from tests.tokenpd.eviction.cases import Foresight, drawn_attention
+
+PRICING = Pricing(step=0.25, start=1 / 32)
+
+
+def even(length: int = 6) -> Attention:
+    """Three streams whose rows give all keys the same. Shapes are those of other tests."""
+    weights = np.zeros((3, 9, 9), np.float32)
+    for query in range(length):
+        weights[:, query, : query + 1] = 1 / (query + 1)
+    ones = np.ones(3, int)
+    return Attention(weights, 2 * ones, length * ones, 0 * ones, np.arange(3))
+
+
+def kept(policy: EvictionPolicy, budgets: tuple[int, int]) -> tuple[EvictionRun, np.ndarray]:
+    run = evict(even(), budgets, policy, record=True)
+    assert run.masks is not None
+    return run, run.masks
+
+
+def test_first_in_first_out_keeps_a_sliding_window() -> None:
+    run, masks = kept(policies()["fifo"], (6, 9))
+    for round_ in range(4):
+        for mask in masks[0, round_]:
+            np.testing.assert_array_equal(np.flatnonzero(mask), [round_, round_ + 1])
+    assert run.kept[0].tolist() == [6, 6, 6, 6, 0]
+    assert run.used[0].tolist() == [6, 9, 9, 9, 9]
+    # Two kept keys and the row's own, of 3, 4, 5 and 6 keys that each have the same.
+    np.testing.assert_allclose(run.mass[0, 1:, 0], [1, 3 / 4, 3 / 5, 3 / 6], rtol=1e-6)
+
+
+def test_sinks_stay_beside_the_window() -> None:
+    _, masks = kept(replace(policies()["streaming-llm"], sinks=1), (6, 9))
+    for round_ in range(4):
+        np.testing.assert_array_equal(np.flatnonzero(masks[0, round_, 0]), [0, round_ + 1])
+
+
+def test_what_is_left_over_of_shares_goes_to_the_first_streams() -> None:
+    _, masks = kept(policies()["fifo"], (7, 2))
+    held = masks.sum(-1)
+    assert held[0, 1].tolist() == [3, 2, 2]
+    assert held[1, 1].tolist() == [1, 1, 0]  # below one token for each stream
+
+
+def test_full_keeps_all_whatever_the_budget() -> None:
+    attention = drawn_attention(5)
+    run = evict(attention, [1, 2], policies()["full"])
+    np.testing.assert_allclose(run.mean_mass, 1.0)
+    assert run.error.max() == 0
+    assert (run.kept > 2).any()
+
+
+def test_pooled_budgets_are_never_exceeded_but_by_netted_prices() -> None:
+    attention = drawn_attention(11)
+    kinds = policies(Foresight(), PRICING)
+    cheap = replace(PRICING, start=1e-3)
+    netted = replace(kinds["token-pd"], pricing=replace(cheap, budget=Budget.NETTED))
+    hard = replace(kinds["token-pd-hard"], pricing=replace(cheap, budget=Budget.HARD))
+    run = evict(attention, 3, [netted, hard])
+    assert run.kept[0].max() > 3
+    assert run.kept[1].max() == 3
+    assert (run.mass[1].sum(1) <= run.optimum[1] + 1e-12).all()
+
+
+def test_what_does_not_come_back_is_never_recomputed() -> None:
+    attention, drawn = drawn_attention(2), policies()["random-pooled"]
+    keys = [random_key(seed) for seed in (0, 1)]
+    assert evict(attention, 4, drawn, key=keys, record=True).recomputed.sum() == 0
+    again = evict(attention, 4, drawn, key=keys, record=True, comes_back=True)
+    assert (again.recomputed.sum(1) > 0).all()
+
+
+def test_runs_are_their_own_whatever_is_computed_with_them() -> None:
+    attention = drawn_attention(3)
+    keys = [random_key(seed) for seed in range(3)]
+    drawn, fifo = policies()["random-pooled"], policies()["fifo"]
+    first = evict(attention, 4, drawn, key=keys[:2], record=True)
+    second = evict(attention, 4, drawn, key=keys[1:], record=True)
+    order = [fifo, drawn, fifo, drawn]
+    mixed = evict(attention, [5, 4, 3, 4], order, key=[keys[0], *keys], record=True)
+    plain = evict(attention, [5, 3], fifo, record=True)
+    masks = [run.masks for run in (first, second, mixed, plain)]
+    assert all(one is not None for one in masks)
+    one, two, both, windows = (np.asarray(each) for each in masks)
+    assert (one[0] != one[1]).any()
+    np.testing.assert_array_equal(one[1], two[0])
+    np.testing.assert_array_equal(both, np.stack([windows[0], one[0], windows[1], two[1]]))
+
+
+def test_progress_is_told_to_the_end() -> None:
+    told: list[tuple[int, int]] = []
+
+    def tell(rounds: int, runs: int) -> None:
+        told.append((rounds, runs))
+
+    evict(even(), [3, 4], policies()["fifo"], record=True, on_progress=tell)
+    assert told[-1] == (2 * even().rounds, 2)
+
+
+def test_an_interrupt_ends_a_run() -> None:
+    def interrupt(rounds: int, runs: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evict(even(), [3, 4], policies()["fifo"], record=True, on_progress=interrupt)
+
+
+def test_names() -> None:
+    known = policies(Foresight(), PRICING)
+    assert all(one.name == name for name, one in known.items())
+    assert set(policies()) < set(policies(Foresight())) < set(known)
+    assert policy("h2o", sinks=2) == replace(known["h2o"], sinks=2)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda: evict(even(), 0, policies()["fifo"]), "budget: got 0"),
+        (lambda: evict(even(), [3, 0], policies()["fifo"]), "budget: got 0"),
+        (lambda: evict(even(), 2.5, policies()["fifo"]), "budget: got 2.5"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: evict(even(), 2, policies()["fifo"], delay=-1), "delay: got -1"),
+        (lambda: evict(even(), 2, "fifo"), "policy: got 'fifo'"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: evict(np.zeros(3), 2, policies()["fifo"]), "attention: got"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: evict(even(), [2, 3], [policies()["fifo"]] * 3), "2 of them"),
+        (lambda: policy("fifi"), "policy: got 'fifi'; allowed: fifo"),
+        (lambda: policy("token-pd"), "allowed: with a predictor and a pricing"),
+        (lambda: policy("fifo", size=3), "changes: got 'size'"),
+    ],
+)
+def test_wrong_input_is_one_line(wrong: Any, said: str) -> None:
+    with pytest.raises(InputError) as error:
+        wrong()
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"sinks": -1},
+        {"window": -1},
+        {"window_share": Fraction(3, 2)},
+        {"window_share": 0.5},
+        {"choice": Choice.PRICE, "scope": Scope.POOLED},
+        {"choice": Choice.HEAP},
+        {"pricing": PRICING},
+        {"choice": Choice.PRICE, "pricing": PRICING},
+    ],
+)
+def test_policies_that_contradict_themselves_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        EvictionPolicy("wrong", Written(), **fields)
