@@ -32,7 +32,7 @@ _OURS = (
     ("vllm", "watermark victims"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
-    ("tokenpd", "price_paths straight"),
+    ("tokenpd", "price_paths rates straight"),
 )
 
 

@@ -102,4 +102,32 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.guarantee.regret.returns", "gone=False", "gone=True"),
     Mutant("tokenpd.section-4.guarantee.regret.gone", "gone=True", "gone=False"),
     Mutant("tokenpd.section-4.guarantee.regret.returns.charged", "charged = HALF", "charged = 0"),
+    Mutant("tokenpd.section-4.rates.violation", '_faster("violation")', '_faster("overuse")'),
+    Mutant(
+        "tokenpd.section-4.rates.regret.netted",
+        '_faster("rounds_netted")',
+        '_faster("rounds_hard")',
+    ),
+    Mutant(
+        "tokenpd.section-4.rates.regret.fixed-price",
+        '_power(study, "price_netted")',
+        '_power(study, "rounds_hard")',
+    ),
+    Mutant(
+        "tokenpd.section-4.rates.regret.fixed-price.drifting",
+        '_exceeds(studies, "price_netted")',
+        '_exceeds(studies, "rounds_kept")',
+    ),
+    Mutant(
+        "tokenpd.section-4.rates.regret.hard",
+        '_exceeds(_ALONE, "rounds_hard")',
+        '_exceeds(_ALONE, "rounds_kept")',
+    ),
+    Mutant(
+        "tokenpd.section-4.rates.overuse",
+        '_exceeds(_ALONE, "overuse")',
+        '_exceeds(_ALONE, "violation")',
+    ),
+    Mutant("tokenpd.section-4.rates.regret.kept", '[name, "rounds_kept"]', '[name, "rounds_hard"]'),
+    Mutant("tokenpd.section-4.rates.closed-forms", "Fraction(1, 4)", "Fraction(1, 3)", "CLOSED = "),
 ]

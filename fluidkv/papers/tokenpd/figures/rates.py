@@ -107,7 +107,7 @@ def caption(data: Data) -> str:
 
 FIGURE = Figure(
     id="tokenpd_rates",
-    title="Netted sums grow like sqrt(T); what is above M, and a hard budget's regret, like T",
+    title="Netted sums grow like sqrt(T), use above M and a hard budget's regret like T",
     source="Token-PD, section 4, Appendix A",
     parameters={"studies": list(LOOKS), "measures": list(PANELS), "step": "1 / sqrt(T)"},
     size=(9.5, 11.0),

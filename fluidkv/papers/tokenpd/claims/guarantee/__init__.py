@@ -9,6 +9,7 @@ from fluidkv.papers.tokenpd.claims.guarantee import (
     per_step,
     price,
     protocol,
+    rates,
     returning,
     rule,
 )
@@ -22,5 +23,6 @@ MODULES: tuple[ModuleType, ...] = (
     hard,
     per_step,
     returning,
+    rates,
 )
 """In the order of the paper; each has its `CLAIMS`."""
