@@ -216,6 +216,30 @@ assert study.effects["longest_gap_p99"].of[0].factor == "victim"
 # "Where the line crosses the dashed one"
 assert waits[0] < own < waits[-1]
 """,
+    "09_tokenpd.ipynb": """
+kept_by = {each.name: each for each in found.kept}
+brings = {each.with_it: each.mass for each in found.pick.brings}
+# "the worst request keeps much more", "within the spread of sixteen requests"
+assert kept_by["return-pooled"].worst > kept_by["return"].worst + 0.15
+assert brings["return-pooled"].mean > 0.02 and not brings["return-pooled"].told
+# "keeps what the best of the pool keep, or a little less", "more is kept, with more memory"
+assert -0.002 < brings["token-pd-hard"].mean <= 0
+assert brings["token-pd"].low > 0 and kept_by["token-pd"].peak > 256 == kept_by["h2o"].peak
+# "What is gone does not come back"
+for each in found.kept:
+    there = each.there[:-1]  # in the last round the request ends
+    assert not (there[1:, :16] & ~there[:-1, :16]).any() and each.recomputed.sum() == 0
+# "In odd rounds the price rises", "it loses 1/4 a round, a third of what there is", "every other round uses twice the memory"
+assert (best, netted, hard) == (7500, 10000, 5000) and sums_alternating.above.item() == 5000
+assert sums_alternating.imbalance.item() == 0
+# "hardly anything is left, far less than sqrt(T)", "grows as T", "netted it is below 0, hard above"
+assert all(v < np.sqrt(t) / 8 for v, t in zip(violation, lengths))
+assert 0.9 < np.polyfit(np.log(lengths), np.log(above), 1)[0] < 1.1
+for run in runs[2:]:
+    assert (run.optimum - run.netted).mean() < 0 < 0.1 * run.rounds < (run.optimum - run.hard).mean()
+# "All of this rests on what tokens are predicted to get"
+assert kept["oracle"] >= kept["average"] > kept["mlp"]
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

@@ -115,7 +115,8 @@ def evict(
         delay: rounds until a row is seen; a prompt's rows are seen at once.
         comes_back: what was evicted may be wanted again, and is recomputed then; otherwise it is
             gone.
-        key: of what policies and predictors draw; one, or one for each run. None: seed 0.
+        key: of what policies and predictors draw; one, or one for each run (an array of keys, or
+            a sequence). None: seed 0.
         record: `masks` too.
         on_progress: told rounds of all runs that are done, and runs that are done.
 
@@ -125,6 +126,8 @@ def evict(
     instance("attention", attention, Attention, "Attention")
     count("delay", delay, least=0)
     several = (list, tuple, np.ndarray, range)
+    if isinstance(key, jax.Array) and key.ndim:
+        key = list(key)
     keys = [random_key(0)] if key is None else key if isinstance(key, several) else [key]
     asked = one_each({"budget": budget, "policy": policy, "key": keys})
     runs = [_Asked(*row) for row in zip(*asked.values(), strict=True)]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
+from math import ceil, log
 from typing import Any
 
 from fluidkv.tokenpd.pricing import Budget, Pricing
@@ -17,7 +18,8 @@ from fluidkv.tokenpd.regret.certified import exact_rounds
 from fluidkv.tokenpd.regret.sequences import pool_of
 
 Round = tuple[Fraction, ...]
-MOST_PERIODS = 32
+SETTLED = 16
+"""Periods that are looked at after the price can have come to any worth."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,12 @@ def long_run(period: tuple[Round, ...], *, base: Fraction, start: Fraction) -> S
     """What the period comes to in the long run; None where S falls without end.
 
     Raises:
-        RuntimeError: neither was seen within `MOST_PERIODS` periods.
+        RuntimeError: neither was seen.
     """
     length = len(period)
-    pool = pool_of(period * MOST_PERIODS)
+    worths = [worth for row in period for worth in row if worth > 0]
+    away = max((abs(log(worth / start)) for worth in worths), default=0.0)
+    pool = pool_of(period * (SETTLED + ceil(away / log(base))))
     price: Any = start
     hard, netted = (
         exact_rounds(pool, 1, Pricing(1, price, reading), base=base)
@@ -94,7 +98,7 @@ def long_run(period: tuple[Round, ...], *, base: Fraction, start: Fraction) -> S
             return Separation(period, span.stop - span.start, lost[0], lost[1], Fraction(over))
     everything = (netted.wanted[-length:] == (pool.returns[-length:] > 0)).all()
     if not (everything and levels[-1] < levels[-2]):
-        raise RuntimeError(f"neither a cycle nor a fall within {MOST_PERIODS} periods: {period}")
+        raise RuntimeError(f"neither a cycle nor a fall is seen: {period}")
     return None
 
 

@@ -1,8 +1,11 @@
 """With an oracle for the next row, and what was evicted back, a run is the online knapsack."""
 
+from dataclasses import replace
+
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+import pytest
 from jaxtyping import Array, Float
 
 from fluidkv.tokenpd import (
@@ -75,61 +78,78 @@ def own_mass(attention: Attention) -> np.ndarray:
     return own
 
 
-def run_both(seed: int, budget: int, pricing: Pricing, choice: Choice, *, comes_back: bool) -> None:
-    attention = drawn_attention(seed)
+def policy_of(attention: Attention, pricing: Pricing) -> EvictionPolicy:
+    scorer = Return(NextRow(jnp.asarray(attention.weights)))
+    return EvictionPolicy("oracle", scorer, Scope.POOLED, Choice.PRICE, pricing=pricing)
+
+
+NETTED = Pricing(step=0.25, start=1 / 32)
+HARD = replace(NETTED, budget=Budget.HARD, demand=Demand.KEPT)
+
+
+def test_a_price_is_the_knapsacks() -> None:
+    """Netted and hard, back and gone; dyadic weights, so that sums are exact."""
+    for seed in range(4):
+        attention, comes_back = drawn_attention(seed), bool(seed % 2)
+        netted = policy_of(attention, NETTED)
+        hard = replace(netted, pricing=HARD)
+        found = evict(attention, 5, [netted, hard], comes_back=comes_back, record=True)
+        pool, tokens = as_pool(attention)
+        meant = price_rounds(pool, 5, [NETTED, HARD], gone=not comes_back)
+        assert isinstance(meant, list)
+        assert found.masks is not None
+        masks = found.masks[:, :, tokens[:, 0], tokens[:, 1]]
+        for at, one in enumerate(meant if comes_back else meant[:1]):
+            np.testing.assert_array_equal(found.kept[at], one.used)
+            np.testing.assert_array_equal(found.imbalance[at], one.imbalance[1:])
+            # What is kept at the end of a round pays in the next.
+            paid = (found.mass[at].sum(1) - own_mass(attention))[1:]
+            np.testing.assert_array_equal(paid, one.reward[:-1])
+        # Where tokens tie for the last place, the knapsack looks at arrival, a run at position; so
+        # that under a hard budget sets may differ, and without return what comes of them.
+        np.testing.assert_array_equal(masks[0], meant[0].kept)
+        np.testing.assert_array_equal(found.recomputed[0], meant[0].brought_back)
+        np.testing.assert_allclose(found.price[0], meant[0].price[:-1], rtol=1e-14)
+        assert found.kept[1].max() <= 5
+
+
+def test_a_netted_price_may_keep_more_than_the_budget() -> None:
+    attention = drawn_attention(11)
+    cheap = replace(NETTED, start=1e-3)
+    netted = policy_of(attention, cheap)
+    hard = replace(netted, pricing=replace(cheap, budget=Budget.HARD))
+    run = evict(attention, 3, [netted, hard], record=True)
+    assert run.kept[0].max() > 3
+    assert run.kept[1].max() == 3
+    assert (run.mass[1].sum(1) <= run.optimum[1]).all()
+    assert (run.mass[0].sum(1) > run.optimum[0]).any()
+
+
+@pytest.mark.thorough
+def test_the_recorded_heap_is_the_knapsacks() -> None:
+    """No two weights are alike, so that ties, which the two decide differently, do not occur."""
+    dyadic = drawn_attention(1)
+    weights = np.tril(np.random.default_rng(1).gamma(0.5, size=dyadic.weights.shape))
+    attention = replace(dyadic, weights=(weights / weights.sum(2, keepdims=True)).astype("f4"))
     pool, tokens = as_pool(attention)
-    scorer = Return(NextRow(jnp.asarray(attention.weights)))
-    policy = EvictionPolicy("oracle", scorer, Scope.POOLED, choice, pricing=pricing)
-    found = evict(attention, budget, policy, comes_back=comes_back, record=True)
-    if choice is Choice.HEAP:
+    for budget in (3, 6, 9):
+        pricing = replace(NETTED, budget=Budget.HARD)
+        heap = replace(policy_of(attention, pricing), choice=Choice.HEAP)
+        found = evict(attention, budget, heap, record=True)
         meant = heap_rounds(pool, budget, pricing)
-    else:
-        meant = price_rounds(pool, budget, pricing, gone=not comes_back)
-    assert found.masks is not None
-    np.testing.assert_array_equal(found.masks[:, tokens[:, 0], tokens[:, 1]], meant.kept)
-    np.testing.assert_array_equal(found.kept, meant.used)
-    np.testing.assert_array_equal(found.imbalance, meant.imbalance[1:])
-    np.testing.assert_allclose(found.price, meant.price[:-1], rtol=1e-14)
-    if choice is Choice.PRICE:
-        np.testing.assert_array_equal(found.recomputed, meant.brought_back)
-    # Dyadic weights: sums are exact. What is kept at the end of a round pays in the next.
-    paid = (found.mass.sum(1) - own_mass(attention))[1:]
-    np.testing.assert_array_equal(paid, meant.reward[:-1])
-
-
-def test_a_netted_price_is_the_knapsacks() -> None:
-    for seed in range(6):
-        budget = (3, 5, 8)[seed % 3]
-        pricing = Pricing(step=0.25, start=1 / 32)
-        run_both(seed, budget, pricing, Choice.PRICE, comes_back=bool(seed // 3))
-
-
-def test_a_hard_budget_that_sees_what_is_kept_is_the_knapsacks() -> None:
-    """Where tokens tie for the last place, the knapsack looks at arrival and not at position."""
-    for seed in range(3):
-        pricing = Pricing(0.25, 1 / 32, budget=Budget.HARD, demand=Demand.KEPT)
-        attention = drawn_attention(seed)
-        run_both_up_to_ties(attention, 5, pricing)
-
-
-def run_both_up_to_ties(attention: Attention, budget: int, pricing: Pricing) -> None:
-    pool, _ = as_pool(attention)
-    scorer = Return(NextRow(jnp.asarray(attention.weights)))
-    policy = EvictionPolicy("oracle", scorer, Scope.POOLED, Choice.PRICE, pricing=pricing)
-    found = evict(attention, budget, policy, comes_back=True)
-    meant = price_rounds(pool, budget, pricing)
-    np.testing.assert_array_equal(found.kept, meant.used)
-    paid = (found.mass.sum(1) - own_mass(attention))[1:]
-    np.testing.assert_array_equal(paid, meant.reward[:-1])
+        assert found.masks is not None
+        masks = found.masks[:, tokens[:, 0], tokens[:, 1]]
+        np.testing.assert_array_equal(masks, meant.kept)
+        np.testing.assert_array_equal(found.imbalance, meant.imbalance[1:])
+        assert masks.any()
 
 
 def test_the_best_of_the_next_row_are_the_optimum() -> None:
     for seed in range(3):
         attention = drawn_attention(seed)
-        scorer = Return(NextRow(jnp.asarray(attention.weights)))
-        policy = EvictionPolicy("oracle", scorer, Scope.POOLED)
-        found = evict(attention, [2, 6], policy, comes_back=True)
+        best = replace(policy_of(attention, NETTED), choice=Choice.BEST, pricing=None)
+        found = evict(attention, [2, 6], best, comes_back=True)
         np.testing.assert_array_equal(found.mass.sum(2), found.optimum)
-        gone = evict(attention, [2, 6], policy)
+        gone = evict(attention, [2, 6], best)
         assert (gone.mass.sum(2) <= gone.optimum).all()
         assert (gone.mass.sum(2) < gone.optimum).any()

@@ -11,7 +11,6 @@ from fluidkv.errors import InputError
 from fluidkv.runs.precision import random_key
 from fluidkv.tokenpd import (
     Attention,
-    Budget,
     Choice,
     EvictionPolicy,
     EvictionRun,
@@ -72,18 +71,6 @@ def test_full_keeps_all_whatever_the_budget() -> None:
     np.testing.assert_allclose(run.mean_mass, 1.0)
     assert run.error.max() == 0
     assert (run.kept > 2).any()
-
-
-def test_pooled_budgets_are_never_exceeded_but_by_netted_prices() -> None:
-    attention = drawn_attention(11)
-    kinds = policies(Foresight(), PRICING)
-    cheap = replace(PRICING, start=1e-3)
-    netted = replace(kinds["token-pd"], pricing=replace(cheap, budget=Budget.NETTED))
-    hard = replace(kinds["token-pd-hard"], pricing=replace(cheap, budget=Budget.HARD))
-    run = evict(attention, 3, [netted, hard])
-    assert run.kept[0].max() > 3
-    assert run.kept[1].max() == 3
-    assert (run.mass[1].sum(1) <= run.optimum[1] + 1e-12).all()
 
 
 def test_what_does_not_come_back_is_never_recomputed() -> None:

@@ -9,7 +9,7 @@ budgets, since mass is concave in the budget but for noise.
 prints the tables of docs/tokenpd.md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from fluidkv.papers.tokenpd.instances.compared import (
     GENERATORS,
     GRID,
     MIDDLE,
+    NETWORKS,
     PREDICTORS,
     SEEDS,
     SHARES,
@@ -157,16 +158,16 @@ def over_generators(
     return interval(np.mean(differences, axis=0))
 
 
-def better_and_worse(told: str, other: str, share: float) -> tuple[list[str], list[str]]:
-    """Generators on which the price keeps more, and on which less; "" is the better window."""
-    found = {
-        place.generator: gain(place, HARD, told, other or window(place))
+def ahead_and_behind(
+    told: str, other: str, of_other: str = "", shares: Sequence[float] = SHARES
+) -> tuple[int, int]:
+    """In how many settings the price keeps more, and in how many less; "" is the better window."""
+    found = [
+        gain(place, HARD, told, other or window(place), of_other)
         for place in places()
-        if place.share == share
-    }
-    return [g for g, one in found.items() if one.above], [
-        g for g, one in found.items() if one.below
+        if place.share in shares
     ]
+    return sum(one.above for one in found), sum(one.below for one in found)
 
 
 # ------------------------------------------------------------------------------------------ tables
@@ -217,9 +218,11 @@ def by_load(told: str = "average") -> Iterator[str]:
 
 
 def by_predictor(share: float = MIDDLE) -> Iterator[str]:
-    """Means over the generators at one budget; on how many the price is ahead, and behind."""
+    """Means over the generators at one budget; in how many settings the price is ahead of H2O and
+    of the window, and behind: at that budget, and at all that were run."""
     policies = {"uniform": UNIFORM, "pool": POOLED, "price": HARD}
-    yield from _head(*(f"{name} keeps" for name in policies), "price over pool", "H2O", "window")
+    counted = ("H2O", "window", "H2O, all budgets", "window, all budgets")
+    yield from _head(*(f"{name} keeps" for name in policies), "price over pool", *counted)
     at = [place for place in places() if place.share == share]
     for told in PREDICTORS:
         kept = (
@@ -227,10 +230,9 @@ def by_predictor(share: float = MIDDLE) -> Iterator[str]:
             for policy in policies.values()
         )
         pool = over_generators(HARD, told, POOLED, told, share)
-        counts = (
-            "/".join(str(len(x)) for x in better_and_worse(told, o, share)) for o in (H2O, "")
-        )
-        yield _row(told, *kept, pool, *counts)
+        shares = [[share], [share] if told in NETWORKS else SHARES]
+        sides = [ahead_and_behind(told, x, shares=among) for among in shares for x in (H2O, "")]
+        yield _row(told, *kept, pool, *(f"{ahead}/{behind}" for ahead, behind in sides))
 
 
 def main() -> None:
