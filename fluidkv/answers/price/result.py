@@ -111,7 +111,7 @@ class Kept:
         return [each - self.budget for each in self.used]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/tokenpd.md lists the keys."""
+        """Plain values for JSON; docs/price.md lists the keys."""
         held = self.regret_held
         return {
             "name": self.name,
@@ -203,7 +203,7 @@ class PriceAnswer:
         return next((each for each in self.kept if each.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/tokenpd.md lists the keys."""
+        """Plain values for JSON; docs/price.md lists the keys."""
         pricing = self.pricing
         return {
             "source": self.name,

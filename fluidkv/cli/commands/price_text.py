@@ -35,7 +35,7 @@ def say_price(page: Page, answer: PriceAnswer) -> None:
 
 def _brought(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("read", answer.read)] if answer.read else []
-    rows.append(("attention", " ".join(answer.summary.sentences())))
+    rows.append(("attention", " ".join(answer.summary.sentences()[1:])))
     if answer.parameters:
         rows.append(("generated", parameters_said(answer.parameters)))
     heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""

@@ -138,8 +138,8 @@ def _prices(priced: list[str], data: Data, ax: Axes) -> None:
     for name, (colour, line) in zip(priced, _LINES, strict=False):
         price = data[f"{name}.price"]
         ax.plot(np.arange(price.size), price, color=colour, linestyle=line, linewidth=1.1)
-    ax.set_yscale("log")
-    if min(data[f"{name}.price"].min() for name in priced) > 0:
+    if min(data[f"{name}.price"].min() for name in priced) > 0:  # 0 stays 0, and has no logarithm
+        ax.set_yscale("log")
         _plain_ticks(ax)
     _whole(ax)
     name_axes(ax, "round", "price")
