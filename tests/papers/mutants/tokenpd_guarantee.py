@@ -109,7 +109,7 @@ MUTANTS: list[Mutant] = [
         '_faster("rounds_hard")',
     ),
     Mutant(
-        "tokenpd.section-4.rates.regret.fixed-price",
+        "tokenpd.section-4.rates.regret.fixed-price.independent",
         '_power(study, "price_netted")',
         '_power(study, "rounds_hard")',
     ),

@@ -96,7 +96,7 @@ def _same_rule(penalty: Fraction, value: Fraction, price: Fraction) -> bool:
     _TOKENS.where("delta = 0", lambda penalty, value, price: penalty == 0),
     "appendix-a.algorithm-1.same-rule.no-penalty",
     "Appendix A, (2), with section 4, (4)",
-    "With delta = 0 it does.",
+    "With delta = 0, (2) of Appendix A keeps what (4) of section 4 keeps.",
     origin=Origin.READING,
     paper="Algorithm 1 in Sec. 4 is precisely (2)-(5)",
     kind="lemma",

@@ -164,7 +164,8 @@ def _constant_cost() -> Outcome:
 @CLAIMS.claim(
     "equation-5.constant-cost-with-the-sum",
     "(5)",
-    "So it does with the sum over tokens that stands in (5).",
+    "With the sum over tokens that stands in (5), an update takes as many operations for any "
+    "number of tokens.",
     expected=Verdict.FAILS,
     origin=Origin.READING,
     checked="operations counted for 1, 10, 100 and 1,000 tokens",

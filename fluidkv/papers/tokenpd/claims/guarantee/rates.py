@@ -93,7 +93,7 @@ def _netted() -> Outcome:
 
 
 @CLAIMS.claim(
-    "section-4.rates.regret.fixed-price",
+    "section-4.rates.regret.fixed-price.independent",
     _PLACE,
     "On rounds drawn independently of one law, netted regret against the best fixed price that "
     "uses T M in all has the power 1/2.",
@@ -116,7 +116,7 @@ def _fixed_price() -> Outcome:
 @CLAIMS.claim(
     "section-4.rates.regret.fixed-price.drifting",
     _PLACE,
-    "So it has on rounds that drift.",
+    "On rounds that drift, netted regret against that price is O(sqrt(T)).",
     expected=Verdict.FAILS,
     checked=f"{_RUNS}; drifting, dear and growing",
 )
