@@ -74,7 +74,7 @@ def test_the_page_says_what_is_kept_and_what_brings_it(capsys, monkeypatch):
     assert "mixed: 7 requests in each of 2 runs" in words
     assert "20 tokens for all that run at once, who hold up to 84 (23.8%)" in words
     assert "0.00262 of 0.011 GB" in words
-    assert "returns predicted by average" in words
+    assert "returns predicted by average; what is evicted is gone" in words
     assert "eta 0.316, from 0.0833" in words  # 1 / sqrt(10), 7 of 84
     assert "+: uses more than the budget in some rounds" in words
     assert "return-pooled return pooling" in words
