@@ -18,7 +18,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
     """One figure of an answer."""
     return Figure(
         id="tokens_kept",
-        title=f"{answer.name}: what is kept in {answer.budget:,} tokens",
+        title=f"{answer.name}: what is kept in {answer.budget:,} token{'s' * (answer.budget > 1)}",
         source="fluidkv price: attention weights, no model runs",
         parameters={
             "source": answer.name,
@@ -105,8 +105,8 @@ def _masses(answer: "answers.PriceAnswer", data: Data, ax: Axes) -> None:
     rows = np.arange(len(answer.kept))
     mean, low, worst = (100 * data[name] for name in ("mean", "p5", "worst"))
     ax.hlines(rows, worst, mean, color=PALE, linewidth=3)
-    ax.scatter(worst, rows, s=22, color=GREY, marker="|")
-    ax.scatter(low, rows, s=12, edgecolors=GREY, marker="o", facecolors="none")
+    ax.scatter(worst, rows, s=22, color=GREY, marker="|", zorder=3)
+    ax.scatter(low, rows, s=12, edgecolors=GREY, marker="o", facecolors="none", zorder=3)
     ax.scatter(mean, rows, s=24, c=[_colour(each) for each in answer.kept], zorder=3)
     ax.set_yticks(rows, [each.name + ("" if each.fits else "+") for each in answer.kept])
     for label, each in zip(ax.get_yticklabels(), answer.kept, strict=True):
@@ -149,9 +149,8 @@ def _plain_ticks(ax: Axes) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = ax.get_ylim()
-    if high > 20 * low:
-        return
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7)))
+    few = (1, 3) if high <= 1000 * low else (1,)
+    ax.yaxis.set_major_locator(LogLocator(subs=(1, 1.5, 2, 3, 5, 7) if high <= 20 * low else few))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     ax.yaxis.set_minor_locator(NullLocator())
 
