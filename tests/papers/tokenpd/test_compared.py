@@ -5,20 +5,23 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.tokenpd.instances import compared, gains
+from fluidkv.papers.tokenpd.instances import compared, gains, sizes
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     GENERATORS,
     GRID,
+    LARGE,
     MIDDLE,
     OPTIMUM,
     SEEDS,
+    SIZES,
     STEPS,
     Job,
     Measures,
     jobs_of,
     of,
     recorded,
+    size_at,
 )
 from fluidkv.papers.tokenpd.instances.comparing import attention_of, held, measured
 from fluidkv.papers.tokenpd.instances.gains import (
@@ -40,7 +43,8 @@ WRITTEN = 1e-3  # four digits are written; sums depend on the machine, and may t
 
 
 def _again(jobs: list[Job], seed: int) -> None:
-    at = list(SEEDS).index(seed)
+    (seeds,) = {tuple(size_at(job.at_once).seeds) for job in jobs}
+    at = seeds.index(seed)
     for job, found in zip(jobs, measured(jobs, seed), strict=True):
         for measure in Measures._fields:
             if (job, measure) in recorded():
@@ -59,10 +63,18 @@ def test_all_runs_of_a_seed_are_what_is_on_record(generator: str):
         _again(list(jobs_of(generator, at_once)), SEEDS[0])
 
 
+@pytest.mark.thorough
+def test_a_larger_run_is_what_is_on_record():
+    place = ("uneven", LARGE.at_once[0], MIDDLE)
+    _again([Job(*place, "h2o"), Job(*place, NETTED, "average", STEPS[1])], LARGE.seeds[1])
+
+
 def test_all_is_on_record():
     assert tuple(generators()) == GENERATORS
-    jobs = {job for g in GENERATORS for at_once in AT_ONCE for job in jobs_of(g, at_once)}
+    at_once = [number for size in SIZES.values() for number in size.at_once]
+    jobs = {job for g in GENERATORS for number in at_once for job in jobs_of(g, number)}
     assert {job for job, _ in recorded()} == jobs
+    assert all(len(x) == len(size_at(job.at_once).seeds) for (job, _), x in recorded().items())
 
 
 def test_what_is_held_is_what_the_full_cache_holds():
@@ -81,6 +93,7 @@ def test_nothing_keeps_more_than_the_optimum_but_what_uses_more():
 
 def test_the_page_has_the_tables(capsys: pytest.CaptureFixture[str]):
     gains.main()
+    print("\n".join(sizes.by_size()))
     page = PAGE.read_text(encoding="utf-8").splitlines()
     assert [line for line in capsys.readouterr().out.splitlines() if line not in page] == []
 
@@ -92,6 +105,14 @@ def test_an_interval_is_students():
     assert not found.above
     assert Interval(-0.02, 0.01).below
     assert str(Interval(-0.02, 0.011)) == "−2.0 ± 1.1"
+
+
+def test_a_change_between_sizes_is_welchs():
+    # Means 2 and 6, variances 1 and 4 of three each: deviation sqrt(5 / 3), 50 / 17 degrees of
+    # freedom, whose t at 97.5 % is between that of 2 (4.303) and of 3 (3.182).
+    found = sizes.change(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0, 8.0]))
+    assert found.mean == pytest.approx(4)
+    assert 3.182 < found.half / (5 / 3) ** 0.5 < 4.303
 
 
 def test_a_price_within_the_budget_is_no_better_than_itself():
