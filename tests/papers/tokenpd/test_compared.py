@@ -11,6 +11,7 @@ from fluidkv.papers.tokenpd.instances.compared import (
     GENERATORS,
     GRID,
     LARGE,
+    MAIN,
     MIDDLE,
     OPTIMUM,
     SEEDS,
@@ -22,9 +23,11 @@ from fluidkv.papers.tokenpd.instances.compared import (
     of,
     recorded,
     size_at,
+    told_at,
 )
 from fluidkv.papers.tokenpd.instances.comparing import attention_of, held, measured
 from fluidkv.papers.tokenpd.instances.gains import (
+    H2O,
     HARD,
     NETTED,
     POOLED,
@@ -34,6 +37,7 @@ from fluidkv.papers.tokenpd.instances.gains import (
     interval,
     over_pool,
     places,
+    window,
 )
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd import evict, generators, policy
@@ -96,6 +100,21 @@ def test_the_page_has_the_tables(capsys: pytest.CaptureFixture[str]):
     print("\n".join(sizes.by_size()))
     page = PAGE.read_text(encoding="utf-8").splitlines()
     assert [line for line in capsys.readouterr().out.splitlines() if line not in page] == []
+
+
+def test_mass_and_error_agree_but_for_true_returns_as_the_page_says():
+    """Less error is better: where both differences are clear they have opposite signs."""
+    compared_, apart = 0, []
+    for place in (place for load in (AT_ONCE[0], *LARGE.at_once) for place in places(load)):
+        for told in set(told_at(place.at_once, place.share)) & set(MAIN):
+            for other, of_other in ((POOLED, told), (H2O, ""), (window(place), "")):
+                more = gain(place, HARD, told, other, of_other)
+                error = gain(place, HARD, told, other, of_other, measure="error")
+                compared_ += told == "oracle"
+                if (more.above and error.above) or (more.below and error.below):
+                    apart.append((place.generator, told, other == POOLED, more.above))
+    assert f"in {len(apart)} of {compared_}: on recency" in PAGE.read_text(encoding="utf-8")
+    assert set(apart) == {(g, "oracle", False, True) for g in ("recency", "topic-shifts")}
 
 
 def test_an_interval_is_students():
