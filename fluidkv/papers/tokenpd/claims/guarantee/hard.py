@@ -115,7 +115,8 @@ def _hard_wanted() -> Outcome:
     _PLACE,
     "The smallest sequence that separates the two readings is two tokens worth the same in every "
     "round.",
-    checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1",
+    checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1, "
+    "mu_1 = 1, e^eta = 11/10",
 )
 def _smallest() -> Outcome:
 
