@@ -229,16 +229,17 @@ assert brings["token-pd"].low > 0 and kept_by["token-pd"].peak > 256 == kept_by[
 for each in found.kept:
     there = each.there[:-1]  # in the last round the request ends
     assert not (there[1:, :16] & ~there[:-1, :16]).any() and each.recomputed.sum() == 0
-# "In odd rounds the price rises", "it loses 1/4 a round, a third of what there is", "every other round uses twice the memory"
+# "it loses 1/4 a round, a third of what there is", "every other round uses twice the memory"
 assert (best, netted, hard) == (7500, 10000, 5000) and sums_alternating.above.item() == 5000
 assert sums_alternating.imbalance.item() == 0
-# "hardly anything is left, far less than sqrt(T)", "grows as T", "netted it is below 0, hard above"
+# "hardly anything is left, far less than sqrt(T)"; "grows as T"; "netted below 0, hard above"
 assert all(v < np.sqrt(t) / 8 for v, t in zip(violation, lengths))
 assert 0.9 < np.polyfit(np.log(lengths), np.log(above), 1)[0] < 1.1
 for run in runs[2:]:
-    assert (run.optimum - run.netted).mean() < 0 < 0.1 * run.rounds < (run.optimum - run.hard).mean()
+    assert (run.optimum - run.netted).mean() < 0
+    assert (run.optimum - run.hard).mean() > 0.1 * run.rounds
 # "All of this rests on what tokens are predicted to get"
-assert kept["oracle"] >= kept["average"] > kept["mlp"]
+assert max(kept, key=kept.get) == "oracle" and max(kept.values()) > min(kept.values()) + 0.02
 """,
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2

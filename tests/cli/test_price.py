@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +74,7 @@ def test_the_page_says_what_is_kept_and_what_brings_it(capsys, monkeypatch):
     assert "mixed: 7 requests in each of 2 runs" in words
     assert "20 tokens for all that run at once, who hold up to 84 (23.8%)" in words
     assert "0.00262 of 0.011 GB" in words
-    assert "returns predicted by average" in words
+    assert "returns predicted by average; what is evicted is gone" in words
     assert "eta 0.316, from 0.0833" in words  # 1 / sqrt(10), 7 of 84
     assert "+: uses more than the budget in some rounds" in words
     assert "return-pooled return pooling" in words
@@ -224,3 +225,15 @@ def test_names_in_the_help_are_those_that_there_are():
         assert name in price._PREDICTOR
     for each in Objective:
         assert each.value in price._OBJECTIVE
+
+
+def test_the_page_names_every_key_of_the_json(capsys):
+    """Both ways, but for what has names of its own: parameters, policies, sentences in numbers."""
+    found = answer(capsys, *SMALL, *FEW)
+    text = (Path(__file__).parents[2] / "docs" / "price.md").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| `")]
+    said = set(re.findall(r"`([a-z_0-9]+)`", "\n".join(rows))) - {"sampled"}
+    (first, *_) = found["policies"]
+    keys = {*found, *found["pricing"], *found["pick"], *found["pick"]["brings"][0], *first}
+    keys |= {*first["mass"], *first["used"], *first["violation"]}
+    assert said == keys

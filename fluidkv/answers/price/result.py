@@ -111,7 +111,7 @@ class Kept:
         return [each - self.budget for each in self.used]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/tokenpd.md lists the keys."""
+        """Plain values for JSON; docs/price.md lists the keys."""
         held = self.regret_held
         return {
             "name": self.name,
@@ -168,6 +168,7 @@ class PriceAnswer:
         summary: what the weights of the first run are like.
         pricing: of the policies with a price, budget reading aside.
         predictor: who says what tokens are still worth, as users write it.
+        delay, comes_back: rounds until a row is seen; whether an evicted token may come back.
         kept: of each policy, in the order asked for.
         pick: which keeps most, and what pooling and pricing bring.
         shown: whose tokens are followed.
@@ -187,6 +188,8 @@ class PriceAnswer:
     summary: AttentionSummary
     pricing: Pricing
     predictor: str
+    delay: int
+    comes_back: bool
     kept: tuple[Kept, ...]
     pick: Pick
     shown: Shown
@@ -203,7 +206,7 @@ class PriceAnswer:
         return next((each for each in self.kept if each.name == name), None)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; docs/tokenpd.md lists the keys."""
+        """Plain values for JSON; docs/price.md lists the keys."""
         pricing = self.pricing
         return {
             "source": self.name,
@@ -228,6 +231,8 @@ class PriceAnswer:
                 "risk_aversion": pricing.risk_aversion,
                 "penalty": pricing.penalty,
             },
+            "delay": self.delay,
+            "comes_back": self.comes_back,
             "confidence": CONFIDENCE,
             "policies": [each.as_dict() for each in self.kept],
             "pick": self.pick.as_dict(),

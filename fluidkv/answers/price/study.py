@@ -90,6 +90,8 @@ def price_tokens(
         summary=describe(first),
         pricing=rule,
         predictor=predictor if isinstance(predictor, str) else type(predictor).__name__,
+        delay=delay,
+        comes_back=comes_back,
         kept=kept,
         pick=picked(
             chosen,

@@ -35,15 +35,16 @@ def say_price(page: Page, answer: PriceAnswer) -> None:
 
 def _brought(answer: PriceAnswer) -> list[Row]:
     rows: list[Row] = [("read", answer.read)] if answer.read else []
-    rows.append(("attention", " ".join(answer.summary.sentences())))
+    rows.append(("attention", " ".join(answer.summary.sentences()[1:])))
     if answer.parameters:
         rows.append(("generated", parameters_said(answer.parameters)))
     heads = f", {answer.streams:,} streams of keys" if answer.streams > answer.requests else ""
     first = "" if answer.runs == 1 else " of the first run"
     rows.append(("rounds", f"{answer.rounds:,}{first}{heads}; {answer.rows:,} rows after prompts"))
     share = f"{100 * answer.budget / answer.demand:.3g}%"
-    held = f"{answer.budget:,} tokens for all that run at once, who hold up to {answer.demand:,}"
-    return [*rows, ("budget", f"{held} ({share}){_gigabytes(answer)}")]
+    tokens = counted(answer.budget, "token")
+    held = f"{tokens} for all that run at once, who hold up to {answer.demand:,} ({share})"
+    return [*rows, ("budget", held + _gigabytes(answer))]
 
 
 def _gigabytes(answer: PriceAnswer) -> str:
@@ -63,7 +64,12 @@ def _rules(answer: PriceAnswer) -> list[Row]:
         parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
     if pricing.penalty:
         parts.append(f"delta {short(pricing.penalty, 3)}")
-    return [("returns", f"predicted by {answer.predictor}"), ("price", ", ".join(parts))]
+    late = f", rows seen {counted(answer.delay, 'round')} late" if answer.delay else ""
+    gone = "may be computed again" if answer.comes_back else "is gone"
+    return [
+        ("returns", f"predicted by {answer.predictor}{late}; what is evicted {gone}"),
+        ("price", ", ".join(parts)),
+    ]
 
 
 def _cells(answer: PriceAnswer, each: Kept) -> list[str]:
@@ -85,7 +91,7 @@ def _named(each: Kept) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share + 0.0:.1f}"
+    return f"{round(100 * share, 1) + 0.0:.1f}"
 
 
 def _priced(answer: PriceAnswer, each: Kept) -> list[str]:

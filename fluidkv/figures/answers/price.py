@@ -27,7 +27,7 @@ def price_figure(answer: "answers.PriceAnswer") -> Figure:
             "eta": answer.pricing.step,
             "runs": answer.runs,
         },
-        size=(8.5, 3.4 + 0.17 * len(answer.kept)),
+        size=(8.5, max(5.2, 3.4 + 0.17 * len(answer.kept))),
         data=partial(price_data, answer),
         draw=partial(_draw, answer),
         caption=partial(_caption, answer),
@@ -64,7 +64,7 @@ def _shown(answer: "answers.PriceAnswer") -> list["answers.Kept"]:
 
 def _draw(answer: "answers.PriceAnswer", data: Data, canvas: Canvas) -> None:
     upper = 0.4 + 0.17 * len(answer.kept)
-    grid = canvas.add_gridspec(2, 1, height_ratios=(max(upper, 2.0), 2.0))
+    grid = canvas.add_gridspec(2, 1, height_ratios=(max(upper, 2.6), 2.0))
     above = grid[0].subgridspec(2, 2, width_ratios=(1.1, 1))
     _masses(answer, data, canvas.add_subplot(above[:, 0]))
     priced = [name.removesuffix(".price") for name in data if name.endswith(".price")]
@@ -138,8 +138,8 @@ def _prices(priced: list[str], data: Data, ax: Axes) -> None:
     for name, (colour, line) in zip(priced, _LINES, strict=False):
         price = data[f"{name}.price"]
         ax.plot(np.arange(price.size), price, color=colour, linestyle=line, linewidth=1.1)
-    ax.set_yscale("log")
-    if min(data[f"{name}.price"].min() for name in priced) > 0:
+    if min(data[f"{name}.price"].min() for name in priced) > 0:  # 0 stays 0, and has no logarithm
+        ax.set_yscale("log")
         _plain_ticks(ax)
     _whole(ax)
     name_axes(ax, "round", "price")

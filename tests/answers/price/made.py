@@ -51,6 +51,8 @@ def made(runs: int = 3, requests: int = 6) -> PriceAnswer:
         summary=AttentionSummary(6, 6, ROUNDS, 40, 10.0, 5.0, 20.0, 0.3, 0.5, 0.6, 0.7),
         pricing=PRICING,
         predictor="average",
+        delay=0,
+        comes_back=False,
         kept=kept,
         pick=pick,
         shown=Shown(0, 0, 0, PROMPT, LENGTH),

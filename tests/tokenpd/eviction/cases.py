@@ -163,6 +163,7 @@ def groups() -> dict[str, list[Case]]:
     named = [known[name] for name in known if known[name].choice is Choice.BEST]
     mixed = [
         *(Case(known[name]) for name in ("fifo", "streaming-llm", "h2o")),
+        Case(EvictionPolicy("lru", LastUsed())),
         Case(EvictionPolicy("lru, wide", LastUsed(1.5), **wide)),
         Case(EvictionPolicy("votes of 2", Votes(2, 3))),
         Case(EvictionPolicy("votes of 1", Votes(1, 2))),
