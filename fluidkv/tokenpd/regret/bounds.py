@@ -64,10 +64,10 @@ missing, and all holds.
 
 WHERE IT ENDS. mu_1 = 0: the price stays 0, S grows by n c - M in each round: `most_violation` is
 infinite. HARD with what was WANTED: rounds that want too much raise the price and earn nothing for
-it, and regret can be T / 2 (`sequences`). A predicted worth that differs from the true one adds
-sum over rounds and tokens of |a - a_hat| to each bound on regret: (i) holds for what is seen, and
-at most so much is lost in OPT_t and in <a, x_t> together, since a token counts in one of them or
-in both, where it cancels.
+it, and regret can be T / 2 (`sequences`), or T (1 - 1 / n) where M = c and n tokens are worth 1. A
+predicted worth that differs from the true one adds sum over rounds and tokens of |a - a_hat| to
+each bound on regret: (i) holds for what is seen, and at most so much is lost in OPT_t and in
+<a, x_t> together, since a token counts in one of them or in both, where it cancels.
 
 All numbers are rounded up from balls, so they are bounds, too.
 """

@@ -56,6 +56,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-3.regret.never-violating", "Market()", "Market(budget=Budget.HARD)"),
     Mutant("tokenpd.section-4.guarantee.regret.hard.wanted.linear", "else 4)", "else 2)"),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.wanted.crowd", "rounds - times", "rounds // 2"),
     Mutant("tokenpd.section-4.guarantee.regret.hard.wanted", "Budget.HARD", "Budget.NETTED"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.hard.wanted.smallest",

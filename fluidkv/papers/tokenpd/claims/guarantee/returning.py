@@ -77,8 +77,9 @@ def _gone() -> Outcome:
         outgrows(lambda horizon: _lost(horizon, Fraction(1, isqrt(horizon)), gone=True)),
         ours="T / 2: it is refused once, at the first price, and kept by no price after",
         paper="Regret(T) = O(sqrt(T))",
-        note="Whoever knows the future and cannot bring back either, keeps it. A start below all "
-        "values spares this token; a rise of the price for one round takes it again.",
+        note="Whoever knows the future and cannot bring back either, keeps it. No round uses more "
+        "than M, so it is so under each reading. A start below all values spares this token; a "
+        "rise of the price for one round takes it again.",
     )
 
 
