@@ -122,6 +122,15 @@ def test_axes_and_heads_are_as_said(capsys, tmp_path, weights):
     assert heads["pick"]["behind"] == {}
 
 
+def test_what_a_price_leaves_unused_is_said(capsys):
+    """A price of 100 keeps nothing until it has fallen; where all fit nobody asks for it."""
+    hard = [*FEW[:4], "--policy", "token-pd-hard", "--start-price", "100"]
+    assert "another --eta or --start-price may do better" in shown(capsys, *SMALL, *hard)
+    full = shown(capsys, *SMALL[:-1], "1000", *hard)
+    assert "who hold up to 84: all fit, and nothing has to go" in full
+    assert "may do better" not in full
+
+
 def test_files_are_written_beside_each_other(capsys, stored, tmp_path):
     out = tmp_path / "new"
     assert main(["price", str(stored), "--budget", "20", *ONE, "--out", str(out)]) == 0
@@ -138,6 +147,7 @@ def test_files_are_written_beside_each_other(capsys, stored, tmp_path):
 
 G = ["--generator", "mixed"]
 B = ["--budget", "20"]
+H2O = ["--policy", "h2o", "--policy", "lru-pooled"]
 
 
 @pytest.mark.parametrize(
@@ -146,6 +156,10 @@ B = ["--budget", "20"]
         ([*G, "--budget", "0"], "--budget: got '0'; allowed: a whole number of tokens, at least 1"),
         ([*G, "--budget", "0.5"], "--budget: got '0.5'; allowed: a whole number of tokens"),
         ([*G, "--budget", "1e-9%"], "--budget: got '1e-09% of 1,024 tokens'; allowed: at least on"),
+        (
+            [*G, "--budget", "101%"],
+            "--budget: got '101%'; allowed: a whole number of tokens, at le",
+        ),
         ([*G], "Missing option '--budget'"),
         ([*B], "SOURCE: got 'none'; allowed: exactly one of SOURCE, --generator"),
         (["a.npy", *G, *B], "SOURCE: got 'SOURCE and --generator'; allowed: exactly one of"),
@@ -171,6 +185,25 @@ B = ["--budget", "20"]
         ([*G, *B, "--length", "20:10"], "--length: got '20:10'; allowed: a number of tokens, or"),
         ([*G, *B, "--axes", "query,key"], "--axes: got 'query,key'; allowed: together with SOURCE"),
         (["a.npy", *B, "--seeds", "2"], "--seeds: got '2'; allowed: together with --generator"),
+        (["a.npy", *B, "--length", "3"], "--length: got '3'; allowed: together with --generator"),
+        (["a.npy", *B, "--length", "3:9"], "--length: got '3:9'; allowed: together with --gen"),
+        ([*G, *B, "--renormalise"], "--renormalise: got 'given'; allowed: together with SOURCE"),
+        (["a.npy", *B, "--kv-heads", "2"], "--kv-heads: got '2'; allowed: together with --over h"),
+        (
+            [*G, *B, "--requests", "10000", "--length", "8192"],
+            "--requests: got '10,000 of 8,192 tokens'; allowed: fewer or shorter: requests times",
+        ),
+        ([*G, *B, *H2O, "--eta", "1"], "--eta: got '1'; allowed: together with a --policy token-"),
+        ([*G, *B, *H2O, "--start-price", "0"], "--start-price: got '0'; allowed: together with a"),
+        (
+            [*G, *B, "--policy", "return", "--objective", "utility"],
+            "--objective: got 'utility'; allowed: together with a --policy token-pd, ",
+        ),
+        (
+            [*G, *B, *H2O, "--predictor", "oracle"],
+            "--predictor: got 'oracle'; allowed: together with a --policy return, ",
+        ),
+        ([*G, *B, *H2O, "--risk-aversion", "1"], "--risk-aversion: got '1'; allowed: together wi"),
         (["a.npy", *B, "--prompt", "2:3"], "--prompt: got '2:3'; allowed: one number of tokens"),
         (["a.npy", *B, "--over", "layers"], "--over: got 'layers'; allowed: one of mean, heads"),
         (["a.npy", *B], "SOURCE: got 'a.npy'; allowed: a file of arrays: .npy, .npz or safetensor"),
@@ -198,6 +231,7 @@ def broken(weights: np.ndarray, at: tuple[int, int, int], by: float) -> np.ndarr
             ["--prompt", "13"],
             "SOURCE, length: got 12; allowed: no shorter than",
         ),
+        ((2, 5, 3), 0, ["--prompt", "12"], "SOURCE, length: got 12; allowed: more than the prom"),
         ((2, 5, 3), 0, ["--axes", "query,key"], "--axes: got 'query,key'; allowed: as many as"),
         ((2, 5, 3), 0, ["--tensors", "w2"], "--tensors: got 'w2'; allowed"),
     ],

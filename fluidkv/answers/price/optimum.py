@@ -18,17 +18,14 @@ def pool_of(attention: Attention) -> Pool:
 
     A key may be kept from the round after it was written until its stream's last row.
     """
-    streams, _, keys = attention.weights.shape
+    streams = len(attention.weights)
     rounds = np.arange(attention.rounds)
     rows = attention.prompt[:, None] + rounds - attention.start[:, None] - 1  # (stream, round)
     lives = (rows >= attention.prompt[:, None]) & (rows < attention.length[:, None])
     safe = np.where(lives, rows, 0)
     given = attention.weights[np.arange(streams)[:, None], safe].astype(np.float64)
     given = np.where(lives[:, :, None], given, 0)  # (stream, round, key)
-    key = np.arange(keys)
-    written = attention.start[:, None] + np.maximum(key - attention.prompt[:, None] + 1, 0)
-    end = (attention.start + attention.length - attention.prompt + 1)[:, None]
-    useful = (written + 1 < end) & (key < attention.length[:, None])
+    written, end, useful = _lives(attention)
     stream, position = np.nonzero(useful)
     returns = given[stream, :, position].T
     own = position[None] >= rows[stream].T  # the query's own key, and keys not yet written
@@ -41,15 +38,24 @@ def pool_of(attention: Attention) -> Pool:
     )
 
 
+def _lives(attention: Attention) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of streams and keys: the round a key is written in, the first after its end, if it counts."""
+    key = np.arange(attention.weights.shape[2])
+    written = attention.start[:, None] + np.maximum(key - attention.prompt[:, None] + 1, 0)
+    end = (attention.start + attention.length - attention.prompt + 1)[:, None]
+    return written, end, (written + 1 < end) & (key < attention.length[:, None])
+
+
 def held_optimum(attention: Attention, tokens: int) -> float | str:
     """Mass that the best schedule keeps in which nothing comes back; or why it is not computed.
 
     It knows all rows. In floats, by a linear programme; `fluidkv.tokenpd.clairvoyant` is exact.
     """
-    pool = pool_of(attention)
-    cells = int(pool.present.sum())
+    written, end, useful = _lives(attention)
+    cells = int((end - written - 1)[useful].sum())  # before a pool of many takes memory
     if cells > MOST_CELLS:
         return f"{cells:,} tokens times rounds; it is computed up to {MOST_CELLS:,}"
+    pool = pool_of(attention)
     rows = attention.prompt[:, None] + np.arange(attention.rounds) - attention.start[:, None] - 1
     own = 0.0
     for stream, row in enumerate(rows):

@@ -132,9 +132,13 @@ class _Runs:
             run = evict(weights, self.budget, tally.policy, key=key, record=True, **options)
             tally.add(run, weights, self.shown)
 
+        def in_turn(alike: list[Tally]) -> None:
+            for tally in alike:
+                one(tally)
+
         with ThreadPoolExecutor(cores()) as threads:
             best = threads.submit(held_optimum, weights, self.budget)
-            list(threads.map(one, tallies))
+            list(threads.map(in_turn, _alike(tallies)))
             self.tell(f"the best that brings nothing back, run {place}")
             self.optima.append(best.result())
         self.done += 1
@@ -149,6 +153,14 @@ class _Runs:
     def held(self) -> list[float] | None:
         """What it keeps, of each run."""
         return None if self.unheld else [float(each) for each in self.optima]
+
+
+def _alike(tallies: Iterable[Tally]) -> list[list[Tally]]:
+    """Policies by kind of scorer: a thread that takes one after the other compiles less."""
+    found: dict[type, list[Tally]] = {}
+    for tally in tallies:
+        found.setdefault(type(tally.policy.score), []).append(tally)
+    return sorted(found.values(), key=len, reverse=True)
 
 
 def _brought(

@@ -92,6 +92,7 @@ _PREDICTOR = (
     "accumulated, mlp, constant; oracle and noisy-oracle, who are told."
 )
 _Predictor = Annotated[str, opt.option("--predictor NAME", str, _PREDICTOR, _RULE)]
+_PREDICTS = "average"
 _KV_BYTES = "Bytes of the KV of one token, such as 131072, to say the budget in GB."
 _KvBytes = Annotated[
     int | None, opt.option("--kv-bytes N", read.whole_number, _KV_BYTES, _RULE, most=10**9)
@@ -136,7 +137,7 @@ def price(
     kv_heads: _KvHeads = None,
     renormalise: _Renormalise = False,
     policy: _Policy = None,
-    predictor: _Predictor = "average",
+    predictor: _Predictor = _PREDICTS,
     kv_bytes: _KvBytes = None,
     delay: _Delay = 0,
     comes_back: _Back = False,
@@ -162,10 +163,20 @@ def price(
     """
     drawn = {"requests": requests, "length": length, "gap": gap, "seeds": seeds}
     file = {"axes": axes, "over": over, "tensors": tensors, "kv-heads": kv_heads}
-    values.check_source(source, generator, drawn, file | {"renormalise": renormalise or None})
+    values.check_source(
+        source, generator, drawn, file | {"renormalise": "given" if renormalise else None}
+    )
     values.check_names(predictor, policy or (), objective)
     weighed = objective != "rule" or None
     read.only_with("--penalty", penalty, "--objective utility, appendix or repaired", weighed)
+    values.check_used(
+        policy or (),
+        {"--eta": eta, "--start-price": start_price, "--objective": objective if weighed else None},
+        {
+            "--predictor": None if predictor == _PREDICTS else predictor,
+            "--risk-aversion": risk_aversion,
+        },
+    )
     if generator is not None:
         with read.as_options(_OPTIONS), progress(f"drawing {generator}"):
             brought = values.generated(generator, prompt, drawn, seed)
@@ -178,6 +189,7 @@ def price(
         budget,
         {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty},
         objective,
+        _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"},
         {
             "policies": policy or None,
             "predictor": predictor,
@@ -202,13 +214,14 @@ def _run(
     budget: values.Memory,
     pricing: dict[str, Fraction | None],
     objective: str,
+    names: dict[str, str],
     options: dict[str, Any],
 ) -> "PriceAnswer":
     from fluidkv.answers.price.rule import tokens_of, usual_pricing
     from fluidkv.answers.price.study import price_tokens
     from fluidkv.tokenpd.objective import Objective
 
-    with progress("running every policy") as line, read.as_options(_OPTIONS):
+    with progress("running every policy") as line, read.as_options(names):
         first = next(iter(brought))
         given = {name: float(value) for name, value in pricing.items() if value is not None}
         rule = usual_pricing(first, objective=Objective(objective), **given)

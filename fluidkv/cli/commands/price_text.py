@@ -12,6 +12,9 @@ from fluidkv.tokenpd.objective import Objective
 
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
 
+_MUCH = 0.05
+"""Of the tokens that the pool keeps: what a price leaves unused is said from there on."""
+
 
 def say_price(page: Page, answer: PriceAnswer) -> None:
     """What was brought, what each policy keeps, what the price did, and what follows."""
@@ -43,7 +46,8 @@ def _brought(answer: PriceAnswer) -> list[Row]:
     rows.append(("rounds", f"{answer.rounds:,}{first}{heads}; {answer.rows:,} rows after prompts"))
     share = f"{100 * answer.budget / answer.demand:.3g}%"
     tokens = counted(answer.budget, "token")
-    held = f"{tokens} for all that run at once, who hold up to {answer.demand:,} ({share})"
+    held = f"{tokens} for all that run at once, who hold up to {answer.demand:,}"
+    held += f" ({share})" if answer.budget < answer.demand else ": all fit, and nothing has to go"
     return [*rows, ("budget", held + _gigabytes(answer))]
 
 
@@ -113,7 +117,9 @@ def _columns(answer: PriceAnswer) -> Row:
     if any(each.foresees for each in answer.kept):
         marks.append("*: is told weights to come")
     if not all(each.fits for each in answer.kept):
-        marks.append("+: uses more than the budget in some rounds")
+        marks.append(
+            "+: uses more than the budget in some rounds, and what it keeps more may come of that"
+        )
     return "columns", "; ".join([said, *marks])
 
 
@@ -180,8 +186,24 @@ def _pooling(answer: PriceAnswer) -> list[Row]:
             said = f"{_signed(found.mean)} points of mass {behind}"
         else:
             said = f"none that can be told {behind}"
+        if what == "pricing":
+            said += _unused(answer, each)
         rows.append((what, said))
     return rows
+
+
+def _unused(answer: PriceAnswer, brings: Brings) -> str:
+    """A price far from where memory is full leaves memory empty, and another rule may not."""
+    pool, priced = answer.of(brings.without), answer.of(brings.with_it)
+    if pool is None or priced is None or answer.budget >= answer.demand:
+        return ""
+    unused = pool.average - priced.average
+    if unused < _MUCH * pool.average:
+        return ""
+    return (
+        f"; it keeps {short(round(unused, 1))} tokens fewer in the mean, so that another --eta or "
+        "--start-price may do better"
+    )
 
 
 def _signed(share: float) -> str:

@@ -19,6 +19,9 @@ class Sizes(NamedTuple):
     least: int
     most: int
 
+    def __str__(self) -> str:
+        return str(self.least) if self.least == self.most else f"{self.least}:{self.most}"
+
 
 class Memory(NamedTuple):
     """A budget: tokens, or a share of what is held at most."""
@@ -33,9 +36,14 @@ class Memory(NamedTuple):
 
 
 _MOST_TOKENS = 8192
+_MOST_WEIGHTS = 2**28
+"""Of generated attention; a gigabyte, and a run takes several times that."""
 
 _NUMBER = "a number of at least 0, such as 0.01 or 1/100"
-_BUDGET = "a whole number of tokens, at least 1, or a share of what is held at most, such as 25%"
+_BUDGET = (
+    "a whole number of tokens, at least 1, or a share of what is held at most, such as 25%, up to "
+    "100%"
+)
 
 
 def from_0(argument: str, text: str) -> Fraction:
@@ -50,7 +58,7 @@ def memory(argument: str, text: str) -> Memory:
     """`512` or `25%`."""
     share = text.strip().endswith("%")
     value = read.exact_number(argument, text.strip().removesuffix("%"), _BUDGET)
-    if value <= 0 or (not share and (value < 1 or value.denominator != 1)):
+    if (not 0 < value <= 100) if share else (value < 1 or value.denominator != 1):
         raise InputError(argument, text, _BUDGET)
     return Memory(value / 100 if share else value, share)
 
@@ -100,6 +108,26 @@ def _parameters(text: str) -> dict[str, str]:
     return {each: f"--predictor {name}:{each}" for each in given if each}
 
 
+def check_used(
+    policies: Iterable[str], pricing: Mapping[str, object], predicting: Mapping[str, object]
+) -> None:
+    """Refuse options that none of the policies looks at.
+
+    Args:
+        policies: those that were named; none: all are run.
+        pricing, predicting: options of a price and of returns, None where they were not given.
+    """
+    named = list(policies)
+    priced = [each for each in named if each.startswith("token-pd")]
+    returns = [each for each in named if each in ("return", "return-pooled")]
+    for options, other, there in (
+        (pricing, "a --policy token-pd, token-pd-hard or token-pd-heap", priced),
+        (predicting, "a --policy return, return-pooled or token-pd", priced + returns),
+    ):
+        for name, value in options.items():
+            read.only_with(name, value, other, there or not named)
+
+
 def check_source(
     source: str | None,
     generator: str | None,
@@ -127,12 +155,20 @@ def generated(
     if generator not in generators():
         raise unknown("--generator", generator, generators())
     given = {name: value for name, value in drawn.items() if value is not None}
+    _check_size(given.get("requests", 1), given.get("length", Sizes(1, 1)).most)
     if "gap" in given:
         given["gap"] = float(given["gap"])
     for name, sizes_ in (("prompt", prompt), ("length", drawn["length"])):
         if sizes_ is not None:
             given[name] = sizes_.least if sizes_.least == sizes_.most else tuple(sizes_)
     return generated_attention(generator, seed=seed, **given)
+
+
+def _check_size(requests: int, length: int) -> None:
+    if requests * length**2 > _MOST_WEIGHTS:
+        said = f"{requests:,} of {length:,} tokens"
+        allowed = f"fewer or shorter: requests times --length squared is at most {_MOST_WEIGHTS:,}"
+        raise InputError("--requests", said, allowed)
 
 
 def read_from(
@@ -147,6 +183,7 @@ def read_from(
     known = get_args(Over)
     if file["over"] is not None and file["over"] not in known:
         raise unknown("--over", file["over"], known)
+    read.only_with("--kv-heads", file["kv-heads"], "--over heads", file["over"] == "heads")
     names = {name.replace("-", "_"): f"--{name}" for name in file}
     names |= {"source": "SOURCE", "path": "SOURCE", "prompt": "--prompt", "weights": "SOURCE"}
     names["length"] = "SOURCE, length"

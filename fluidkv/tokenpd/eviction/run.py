@@ -243,7 +243,8 @@ def _together(rows: Rows, group: list[_Part], longest: int, told: _Told) -> Outc
     arrays = jax.tree.map(jnp.asarray, group[0].arrays)
     if each_its_own:
         arrays = jax.tree.map(lambda *one: jnp.stack(one), *(part.arrays for part in group))
-    prompts, states = _begin(rows, setting, arrays, static, len(group), each_its_own, longest)
+    delay = setting.delay  # and nothing else of it: settings that differ otherwise share a program
+    prompts, states = _begin(rows, delay, arrays, static, len(group), each_its_own, longest)
     done: list[Outcome] = []
     for first in range(0, told.rounds, call := min(CALL, power_of_two(told.rounds, _LEAST))):
         states, outcome = _rounds(
@@ -259,7 +260,7 @@ def _together(rows: Rows, group: list[_Part], longest: int, told: _Told) -> Outc
 @eqx.filter_jit
 def _begin(
     rows: Rows,
-    setting: Setting,
+    delay: int,
     arrays: Any,
     static: Any,
     runs: int,
@@ -271,7 +272,7 @@ def _begin(
     def one(arrays: Any) -> tuple[Prompts, State]:
         scorer = eqx.combine(arrays, static)
         prompts = after_prompts(rows, scorer, longest)
-        return prompts, begin(rows, scorer, prompts, setting.delay)
+        return prompts, begin(rows, scorer, prompts, delay)
 
     if each_its_own:
         return jax.vmap(one)(arrays)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fluidkv.answers import generated_attention, predictor_of, price_tokens, usual_pricing
+from fluidkv.answers.price import optimum
 from fluidkv.answers.price.optimum import held_optimum, pool_of
 from fluidkv.answers.price.rule import at_most, tokens_of
 from fluidkv.errors import InputError
@@ -71,6 +72,15 @@ def test_attention_as_a_pool_has_the_same_best_sets(small):
                 at = weights.prompt[stream] + rows - 1
                 own[now] += weights.weights[stream, at, at]
     assert round_optimum(pool_of(weights), BUDGET) + own == pytest.approx(run.optimum)
+
+
+def test_large_cases_are_counted_as_the_pool_counts(small, monkeypatch):
+    weights = next(iter(small))
+    cells = int(pool_of(weights).present.sum())
+    monkeypatch.setattr(optimum, "MOST_CELLS", cells)
+    assert isinstance(held_optimum(weights, 4), float)
+    monkeypatch.setattr(optimum, "MOST_CELLS", cells - 1)
+    assert str(held_optimum(weights, 4)).startswith(f"{cells:,} tokens times rounds")
 
 
 @pytest.mark.parametrize("budget", [1, 4, 9])
