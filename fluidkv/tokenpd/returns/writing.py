@@ -7,6 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.returns.known import Told
 from fluidkv.tokenpd.seen import Predictor, Seen
 
@@ -27,9 +28,15 @@ class AtWriting(eqx.Module):
 
     Args:
         predictor: the other one.
+
+    Raises:
+        InputError: something that predicts nothing.
     """
 
     predictor: Predictor
+
+    def __check_init__(self) -> None:
+        instance("predictor", self.predictor, Predictor, "a Predictor")
 
     def with_key(self, key: PRNGKeyArray) -> Self:
         """The same with this key, if the other one draws."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,11 +12,16 @@ from fluidkv.errors import InputError
 from fluidkv.runs.precision import random_key
 from fluidkv.tokenpd import (
     Attention,
+    AtWriting,
     Choice,
     EvictionPolicy,
     EvictionRun,
+    LastUsed,
+    Persistence,
     Pricing,
+    Return,
     Scope,
+    Votes,
     Written,
     evict,
     policies,
@@ -23,6 +29,7 @@ from fluidkv.tokenpd import (
 )
 from tests.tokenpd.eviction.cases import Foresight, drawn_attention
 
+NOBODY = Attention(np.zeros((0, 4, 4)), *[np.zeros(0, int)] * 4)
 PRICING = Pricing(step=0.25, start=1 / 32)
 
 
@@ -63,6 +70,20 @@ def test_what_is_left_over_of_shares_goes_to_the_first_streams() -> None:
     held = masks.sum(-1)
     assert held[0, 1].tolist() == [3, 2, 2]
     assert held[1, 1].tolist() == [1, 1, 0]  # below one token for each stream
+
+
+def test_a_budget_above_everything_keeps_everything() -> None:
+    run, _ = kept(policies()["fifo"], (2**40, 2**60))
+    assert run.kept.tolist() == [[6, 9, 12, 15, 0]] * 2
+    np.testing.assert_array_equal(run.mass.sum(2), run.rows)
+
+
+def test_streams_that_generate_nothing_have_no_mean() -> None:
+    whole = replace(even(), length=even().prompt)
+    run = evict(whole, (6, 9), policies()["fifo"], record=True)
+    assert run.rows.sum() == 0
+    assert run.used.tolist() == [[6], [6]]
+    assert np.isnan([run.mean_mass, run.mean_error, run.mean_optimum]).all()
 
 
 def test_full_keeps_all_whatever_the_budget() -> None:
@@ -133,6 +154,21 @@ def test_names() -> None:
         (lambda: evict(even(), 2, "fifo"), "policy: got 'fifo'"),  # pyright: ignore[reportArgumentType]  # refused
         (lambda: evict(np.zeros(3), 2, policies()["fifo"]), "attention: got"),  # pyright: ignore[reportArgumentType]  # refused
         (lambda: evict(even(), [2, 3], [policies()["fifo"]] * 3), "2 of them"),
+        (lambda: evict(even(), 2**62, policies()["fifo"]), "at most 1844674407370955161, for sums"),
+        (lambda: evict(NOBODY, 2, policies()["fifo"]), "attention: got 'no stream'"),
+        (lambda: evict(even(), 2, policies()["random"], key=3), "key: got 3"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: evict(even(), 2, policies()["random"], key=jax.random.PRNGKey(0)), "key: got Arr"),
+        (lambda: policy("full-pooled"), "allowed: fifo, fifo-pooled"),
+        (lambda: policy("return-pooled"), "allowed: with a predictor"),
+        (lambda: policies(Foresight(), 3), "pricing: got 3"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: Return(None), "predictor: got None"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: Return(Foresight(), -1.0), "risk_aversion: got -1.0"),
+        (lambda: AtWriting(None), "predictor: got None"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: LastUsed(-1.0), "multiple: got -1.0"),
+        (lambda: Votes(0), "window: got 0"),
+        (lambda: Votes(1, 0), "kernel: got 0"),
+        (lambda: Persistence(0), "history: got 0"),
+        (lambda: EvictionPolicy("none", None), "score: got None; allowed: a Scorer"),
         (lambda: policy("fifi"), "policy: got 'fifi'; allowed: fifo"),
         (lambda: policy("token-pd"), "allowed: with a predictor and a pricing"),
         (lambda: policy("fifo", size=3), "changes: got 'size'"),
