@@ -8,7 +8,6 @@ from typing import Any
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, instance
 from fluidkv.tokenpd.pricing import Pricing
-from fluidkv.tokenpd.seen import Scorer
 
 
 class Scope(Enum):
@@ -52,8 +51,8 @@ class EvictionPolicy:
             returns and risks into worths, whatever the scorer says of them.
 
     Raises:
-        InputError: what is no scorer, a negative count, a share outside [0, 1], a price where none
-            is asked for or none where one is, or Choice.PRICE in Scope.UNIFORM.
+        InputError: a negative count, a share outside [0, 1], a price where none is asked for or
+            none where one is, or Choice.PRICE in Scope.UNIFORM.
     """
 
     name: str
@@ -66,7 +65,6 @@ class EvictionPolicy:
     pricing: Pricing | None = None
 
     def __post_init__(self) -> None:
-        instance("score", self.score, Scorer, "a Scorer")
         count("sinks", self.sinks, least=0)
         count("window", self.window, least=0)
         instance("scope", self.scope, Scope, "Scope.UNIFORM or Scope.POOLED")

@@ -33,6 +33,7 @@ from fluidkv.tokenpd.eviction.rounds import (
 )
 from fluidkv.tokenpd.knapsack.run import within_64_bits
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
+from fluidkv.tokenpd.seen import Scorer
 
 CALL = 64
 """Rounds of a compiled call: between two of them a run can be interrupted."""
@@ -140,7 +141,8 @@ def evict(
     runs = [_Asked(*row) for row in zip(*asked.values(), strict=True)]
     for run in runs:
         within_64_bits("budget", count("budget", run.budget), attention.rounds)
-        instance("policy", run.policy, EvictionPolicy, "an EvictionPolicy")
+        of = instance("policy", run.policy, EvictionPolicy, "an EvictionPolicy")
+        instance(f"score of {of.name}", of.score, Scorer, "a Scorer")
     told = _Told(on_progress, len(runs), attention.rounds)
     with in_float64():
         parts = [_Part.of(run, at, delay, comes_back, record) for at, run in enumerate(runs)]

@@ -168,7 +168,7 @@ def test_names() -> None:
         (lambda: Votes(0), "window: got 0"),
         (lambda: Votes(1, 0), "kernel: got 0"),
         (lambda: Persistence(0), "history: got 0"),
-        (lambda: EvictionPolicy("none", None), "score: got None; allowed: a Scorer"),
+        (lambda: evict(even(), 2, EvictionPolicy("x", None)), "score of x: got None"),
         (lambda: policy("fifi"), "policy: got 'fifi'; allowed: fifo"),
         (lambda: policy("token-pd"), "allowed: with a predictor and a pricing"),
         (lambda: policy("fifo", size=3), "changes: got 'size'"),
