@@ -12,7 +12,7 @@ from fluidkv.tokenpd.returns.known import Told
 from fluidkv.tokenpd.seen import Predictor, Seen
 
 
-class Written(NamedTuple):
+class Said(NamedTuple):
     """The other predictor's state, and what it said of each key when it was written."""
 
     inner: Any
@@ -42,21 +42,21 @@ class AtWriting(eqx.Module):
         """The same with this key, if the other one draws."""
         return replace(self, predictor=keyed(self.predictor, key))
 
-    def begin(self, streams: int, keys: int) -> Written:
+    def begin(self, streams: int, keys: int) -> Said:
         """See `Predictor`."""
         zero = jnp.zeros((streams, keys))
-        return Written(self.predictor.begin(streams, keys), zero, zero)
+        return Said(self.predictor.begin(streams, keys), zero, zero)
 
-    def observe(self, state: Written, seen: Seen) -> Written:
+    def observe(self, state: Said, seen: Seen) -> Said:
         """See `Predictor`."""
         inner = self.predictor.observe(state.inner, seen)
         mean, spread = self.predictor.predict(inner, seen)
         new = newest(seen)
-        return Written(
+        return Said(
             inner, jnp.where(new, mean, state.mean), jnp.where(new, spread, state.spread)
         )
 
-    def predict(self, state: Written, seen: Seen) -> Told:
+    def predict(self, state: Said, seen: Seen) -> Told:
         """See `Predictor`."""
         return state.mean, state.spread
 

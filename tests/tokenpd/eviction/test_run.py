@@ -5,11 +5,12 @@ from fractions import Fraction
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.runs.precision import random_key
+from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.tokenpd import (
     Attention,
     AtWriting,
@@ -27,6 +28,8 @@ from fluidkv.tokenpd import (
     policies,
     policy,
 )
+from fluidkv.tokenpd.eviction.scorers import NEVER
+from fluidkv.tokenpd.seen import Seen
 from tests.tokenpd.eviction.cases import Foresight, drawn_attention
 
 NOBODY = Attention(np.zeros((0, 4, 4)), *[np.zeros(0, int)] * 4)
@@ -57,6 +60,18 @@ def test_first_in_first_out_keeps_a_sliding_window() -> None:
     assert run.used[0].tolist() == [6, 9, 9, 9, 9]
     # Two kept keys and the row's own, of 3, 4, 5 and 6 keys that each have the same.
     np.testing.assert_allclose(run.mass[0, 1:, 0], [1, 3 / 4, 3 / 5, 3 / 6], rtol=1e-6)
+
+
+def test_a_key_with_just_its_share_is_not_used() -> None:
+    """Of four keys, one with a half, one with a quarter; the last one is new."""
+    with in_float64():
+        weights = jnp.array([[1 / 2, 1 / 4, 1 / 8, 1 / 8]])
+        zero, there = jnp.zeros_like(weights), jnp.ones_like(weights, bool)
+        query, now, prompt = (jnp.array([each]) for each in (3, 7, 1))
+        seen = Seen(weights, there, query, now, prompt, zero, zero)
+        before = jnp.array([[2, 2, 2, NEVER]])
+        for multiple, after in ((1.0, [7, 2, 2, 7]), (1.5, [7, 2, 2, 7]), (2.0, [2, 2, 2, 7])):
+            assert LastUsed(multiple).observe(before, seen)[0].tolist() == after
 
 
 def test_sinks_stay_beside_the_window() -> None:
