@@ -204,3 +204,12 @@ def test_no_rounds_are_worth_nothing() -> None:
     none, alone = np.zeros((0, 1)), np.zeros(1, int)
     pool = Pool(none, alone, alone, alone + 1, none)
     assert clairvoyant(pool, 1).reward == best_fixed_set(pool, 1).reward == 0
+
+
+def test_the_purse_is_of_memory_not_of_slots() -> None:
+    """Three units a round, tokens of two: one fits in a round, three in two of them together."""
+    alone = np.zeros(2, int)
+    pool = Pool(np.ones((2, 2)), alone, alone, alone + 2, np.zeros((2, 2)), cost=2)
+    assert round_optimum(pool, 3).tolist() == [1, 1]
+    assert purse_optimum(pool, 3) == 3
+    assert best_fixed_price(pool, 4).reward == 4

@@ -20,7 +20,7 @@ from fluidkv.tokenpd import (
     save_mlp,
     train_mlp,
 )
-from fluidkv.tokenpd.returns.rows import all_rows, predictions
+from fluidkv.tokenpd.returns.rows import all_rows, predictions, thinned
 from tests.tokenpd.returns.drawn import drawn
 
 
@@ -99,3 +99,16 @@ def test_errors_need_a_row_to_come():
     whole = replace(attention, length=attention.prompt)
     with pytest.raises(InputError, match=r"attention: got .*; allowed: a stream longer than"):
         prediction_errors(LastSeen(), whole)
+
+
+def test_caches_in_training_keep_their_share_rounded_up():
+    """Of the keys so far, after each row from the prompt's last one on; and the next one's own."""
+    attention, shares = drawn(1), np.array([1, 1 / 2, 1 / 4])
+    with in_float64():
+        seen = thinned(all_rows(attention), shares)
+        there, weights = np.asarray(seen.there), np.asarray(seen.weights)
+    for stream, (share, prompt) in enumerate(zip(shares, attention.prompt, strict=True)):
+        for query in range(attention.length[stream]):
+            held = query if query < prompt else np.ceil(share * query)
+            assert there[query, stream].sum() == held + 1
+            assert weights[query, stream].sum() == pytest.approx(1)
