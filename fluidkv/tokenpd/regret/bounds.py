@@ -76,10 +76,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import arb, fmpq
 
 from fluidkv.exact.precision import outward, working
-from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.checks import above_0, count, instance, not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.regret.worths import worths
@@ -99,7 +100,7 @@ class PriceSetting:
         worth: A, the most that a token is seen to be worth.
 
     Raises:
-        InputError: counts below 1, a step or worth that is not above 0.
+        InputError: counts below 1, a step or worth that is not above 0, a start below 0.
     """
 
     rounds: int
@@ -115,11 +116,12 @@ class PriceSetting:
             count(name, getattr(self, name))
         above_0("step", self.step)
         above_0("worth", self.worth)
+        not_negative("start", self.start)
 
 
 def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None:
     """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept."""
-    given = worths(pool, budget, pricing)
+    given = worths(pool, budget, instance("pricing", pricing, Pricing, "a Pricing"))
     seen = given.seen[given.present]
     most = max(seen.tolist(), default=0)
     if most <= 0:
@@ -185,7 +187,7 @@ def _psi(z: arb) -> arb:
 
 
 def _ball(number: Any) -> arb:
-    exact = Fraction(number)
+    exact = Fraction(float(number) if isinstance(number, np.floating) else number)
     return arb(fmpq(exact.numerator, exact.denominator))
 
 
