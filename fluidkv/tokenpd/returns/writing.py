@@ -52,9 +52,7 @@ class AtWriting(eqx.Module):
         inner = self.predictor.observe(state.inner, seen)
         mean, spread = self.predictor.predict(inner, seen)
         new = newest(seen)
-        return Said(
-            inner, jnp.where(new, mean, state.mean), jnp.where(new, spread, state.spread)
-        )
+        return Said(inner, jnp.where(new, mean, state.mean), jnp.where(new, spread, state.spread))
 
     def predict(self, state: Said, seen: Seen) -> Told:
         """See `Predictor`."""

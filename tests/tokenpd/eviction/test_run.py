@@ -28,6 +28,7 @@ from fluidkv.tokenpd import (
     policies,
     policy,
 )
+from fluidkv.tokenpd.eviction.optimum import attainable_mass
 from fluidkv.tokenpd.eviction.scorers import NEVER
 from fluidkv.tokenpd.seen import Seen
 from tests.tokenpd.eviction.cases import Foresight, drawn_attention
@@ -91,6 +92,12 @@ def test_a_budget_above_everything_keeps_everything() -> None:
     run, _ = kept(policies()["fifo"], (2**40, 2**60))
     assert run.kept.tolist() == [[6, 9, 12, 15, 0]] * 2
     np.testing.assert_array_equal(run.mass.sum(2), run.rows)
+
+
+def test_rows_that_were_rounded_can_give_all_and_no_more() -> None:
+    rounded = replace(even(), weights=even().weights * np.float32(0.9995))
+    rows, most = attainable_mass(rounded, np.array([1000]))
+    np.testing.assert_allclose(most[0], rows, rtol=1e-12)
 
 
 def test_streams_that_generate_nothing_have_no_mean() -> None:
