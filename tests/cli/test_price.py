@@ -17,6 +17,7 @@ SMALL = ["--generator", "mixed", "--requests", "7", "--length", "12", "--prompt"
 SMALL += ["--seeds", "2", "--budget", "20"]
 FEW = ["--policy", "return", "--policy", "return-pooled", "--policy", "token-pd"]
 ONE = ["--policy", "token-pd"]
+H2O = ["--policy", "h2o", "--policy", "lru-pooled"]
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +75,7 @@ def test_the_page_says_what_is_kept_and_what_brings_it(capsys, monkeypatch):
     assert "mixed: 7 requests in each of 2 runs" in words
     assert "20 tokens for all that run at once, who hold up to 84 (23.8%)" in words
     assert "0.00262 of 0.011 GB" in words
-    assert "returns predicted by average; what is evicted is gone" in words
+    assert "evicted gone for good returns predicted by average price eta" in words
     assert "eta 0.316, from 0.0833" in words  # 1 / sqrt(10), 7 of 84
     assert "+: uses more than the budget in some rounds" in words
     assert "return-pooled return pooling" in words
@@ -122,6 +123,12 @@ def test_axes_and_heads_are_as_said(capsys, tmp_path, weights):
     assert heads["pick"]["behind"] == {}
 
 
+def test_rules_that_no_policy_looks_at_are_not_said(capsys):
+    words = shown(capsys, *SMALL, *H2O, "--comes-back", "--delay", "1")
+    assert "evicted may be computed again; rows are seen 1 round late What is kept" in words
+    assert "predicted by" not in words
+
+
 def test_what_a_price_leaves_unused_is_said(capsys):
     """A price of 100 keeps nothing until it has fallen; where all fit nobody asks for it."""
     hard = [*FEW[:4], "--policy", "token-pd-hard", "--start-price", "100"]
@@ -147,7 +154,6 @@ def test_files_are_written_beside_each_other(capsys, stored, tmp_path):
 
 G = ["--generator", "mixed"]
 B = ["--budget", "20"]
-H2O = ["--policy", "h2o", "--policy", "lru-pooled"]
 
 
 @pytest.mark.parametrize(

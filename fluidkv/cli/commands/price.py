@@ -169,14 +169,10 @@ def price(
     values.check_names(predictor, policy or (), objective)
     weighed = objective != "rule" or None
     read.only_with("--penalty", penalty, "--objective utility, appendix or repaired", weighed)
-    values.check_used(
-        policy or (),
-        {"--eta": eta, "--start-price": start_price, "--objective": objective if weighed else None},
-        {
-            "--predictor": None if predictor == _PREDICTS else predictor,
-            "--risk-aversion": risk_aversion,
-        },
-    )
+    told = None if predictor == _PREDICTS else predictor
+    priced = {"--eta": eta, "--start-price": start_price, "--objective": weighed and objective}
+    predicted = {"--predictor": told, "--risk-aversion": risk_aversion}
+    values.check_used(policy or (), priced, predicted)
     if generator is not None:
         with read.as_options(_OPTIONS), progress(f"drawing {generator}"):
             brought = values.generated(generator, prompt, drawn, seed)
@@ -184,21 +180,11 @@ def price(
         brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
     from fluidkv.cli.commands.price_text import say_price
 
-    answer = _run(
-        brought,
-        budget,
-        {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty},
-        objective,
-        _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"},
-        {
-            "policies": policy or None,
-            "predictor": predictor,
-            "delay": delay,
-            "comes_back": comes_back,
-            "kv_bytes": kv_bytes,
-            "seed": seed,
-        },
-    )
+    rule = {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty}
+    names = _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"}
+    options = {"policies": policy or None, "predictor": predictor, "delay": delay}
+    options |= {"comes_back": comes_back, "kv_bytes": kv_bytes, "seed": seed}
+    answer = _run(brought, budget, rule, objective, names, options)
     give(
         answer.as_dict,
         lambda page: say_price(page, answer),

@@ -8,6 +8,7 @@ from fluidkv.answers.price.spread import Difference, fewest
 from fluidkv.cli.page.numbers import counted, listed, short
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
+from fluidkv.tokenpd.eviction.scorers import Return
 from fluidkv.tokenpd.objective import Objective
 
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
@@ -68,12 +69,14 @@ def _rules(answer: PriceAnswer) -> list[Row]:
         parts.append(f"lambda {short(pricing.risk_aversion, 3)}")
     if pricing.penalty:
         parts.append(f"delta {short(pricing.penalty, 3)}")
-    late = f", rows seen {counted(answer.delay, 'round')} late" if answer.delay else ""
-    gone = "may be computed again" if answer.comes_back else "is gone"
-    return [
-        ("returns", f"predicted by {answer.predictor}{late}; what is evicted {gone}"),
-        ("price", ", ".join(parts)),
-    ]
+    late = f"; rows are seen {counted(answer.delay, 'round')} late" if answer.delay else ""
+    gone = "may be computed again" if answer.comes_back else "gone for good"
+    rows: list[Row] = [("evicted", gone + late)]
+    if any(isinstance(each.policy.score, Return) for each in answer.kept):
+        rows.append(("returns", f"predicted by {answer.predictor}"))
+    if any(each.price is not None for each in answer.kept):
+        rows.append(("price", ", ".join(parts)))
+    return rows
 
 
 def _cells(answer: PriceAnswer, each: Kept) -> list[str]:
