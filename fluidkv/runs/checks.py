@@ -51,6 +51,17 @@ def above_0(argument: str, value: object, *, infinite: bool = False) -> float:
     raise InputError(argument, value, f"a {'' if infinite else 'finite '}number above 0")
 
 
+def not_negative(argument: str, value: object) -> float:
+    """The value as a float.
+
+    Raises:
+        InputError: no real number, below 0, or infinite.
+    """
+    if 0 <= (number := real(value)) < math.inf:
+        return number
+    raise InputError(argument, value, "a finite number of at least 0")
+
+
 def real(value: object) -> float:
     """The value as a float; NaN where it is no real number, or one beyond floats."""
     if not isinstance(value, Real) or isinstance(value, bool):

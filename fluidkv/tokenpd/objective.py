@@ -8,6 +8,8 @@ Rule (4) weighs R - lambda sigma^2 against the price; Appendix A weighs R - lamb
 from enum import Enum
 from typing import Any
 
+from fluidkv.runs.checks import instance
+
 
 class Objective(Enum):
     """What a kept token adds.
@@ -31,7 +33,11 @@ def worth_of(
     Args:
         returns, risk: R and sigma^2.
         risk_aversion, penalty: lambda and delta.
+
+    Raises:
+        InputError: an objective that is none.
     """
+    instance("objective", objective, Objective, "an Objective")
     if objective is Objective.UTILITY:
         return 0 * returns + penalty
     sure = returns - risk_aversion * risk

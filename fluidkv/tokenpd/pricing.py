@@ -11,8 +11,9 @@ on the way, and what the price did is known from what was used.
 from dataclasses import dataclass
 from enum import Enum
 
-from fluidkv.errors import InputError
-from fluidkv.runs.checks import above_0, instance, real
+import numpy as np
+
+from fluidkv.runs.checks import above_0, instance, not_negative
 from fluidkv.tokenpd.objective import Objective
 
 
@@ -53,10 +54,12 @@ class Pricing:
     penalty: float = 0.0
 
     def __post_init__(self) -> None:
+        for name in ("step", "start", "risk_aversion", "penalty"):
+            if isinstance(number := getattr(self, name), np.generic):  # single precision spreads
+                object.__setattr__(self, name, number.item())
         above_0("step", self.step)
         for name in ("start", "risk_aversion", "penalty"):
-            if not 0 <= real(getattr(self, name)) < float("inf"):
-                raise InputError(name, getattr(self, name), "a finite number of at least 0")
+            not_negative(name, getattr(self, name))
         instance("budget", self.budget, Budget, "Budget.NETTED or Budget.HARD")
         instance("demand", self.demand, Demand, "Demand.WANTED or Demand.KEPT")
         instance("objective", self.objective, Objective, "an Objective")

@@ -1,6 +1,6 @@
 """What a round shows to those who judge tokens: scorers of policies and predictors of returns."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from jaxtyping import Array, Bool, Float, Int
 
@@ -28,6 +28,7 @@ class Seen(NamedTuple):
     spread: Float[Array, "stream key"]
 
 
+@runtime_checkable
 class Scorer(Protocol):
     """What tokens are ordered by; the highest stay. A value with pure functions.
 
@@ -49,6 +50,7 @@ class Scorer(Protocol):
         ...
 
 
+@runtime_checkable
 class Predictor(Protocol):
     """What keys will still be worth: R and sigma^2 of section 3. States and keys as in `Scorer`."""
 

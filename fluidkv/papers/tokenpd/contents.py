@@ -32,7 +32,7 @@ CONTENTS: dict[str, dict[str, str]] = {
 }
 
 WITHOUT: dict[str, str] = {
-    "section 7": "what other work does; about speculative decoding see section 1",
+    "section 7": "what other work does",
     "equation A.1": "with Appendix A: the objective beside (2), and its Lagrangian",
     "equation A.3": "with section 4: the guarantee",
 }

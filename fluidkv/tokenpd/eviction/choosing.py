@@ -84,4 +84,5 @@ def shares(budget: Int[Array, ""], going_on: Bool[Array, " stream"]) -> Int[Arra
     streams = jnp.maximum(going_on.sum(dtype=jnp.int64), 1)
     rank = jnp.cumsum(going_on, dtype=jnp.int64) - 1
     share = budget // streams + (rank < budget % streams).astype(jnp.int64)
-    return jnp.where(going_on, share, 0).astype(jnp.int32)
+    most = jnp.iinfo(jnp.int32).max
+    return jnp.where(going_on, jnp.minimum(share, most), 0).astype(jnp.int32)

@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 from fluidkv.tokenpd.eviction.scorers import (
     Accumulated,
@@ -24,9 +25,10 @@ github.com/mit-han-lab/streaming-llm)."""
 SCISSORHANDS_WINDOW = 10
 """Recent tokens that stay whatever their record; ours."""
 
+_RETURN, _PRICED = ("return", "return-pooled"), ("token-pd", "token-pd-hard", "token-pd-heap")
 NAMES = (
     *("fifo", "lru", "h2o", "streaming-llm", "snapkv-like", "scissorhands-like", "random"),
-    *("return", "token-pd", "token-pd-hard", "token-pd-heap", "full"),
+    *(_RETURN[0], *_PRICED, "full"),
 )
 """Names of policies; all up to `return` also with `-pooled` after them."""
 
@@ -47,7 +49,12 @@ def policies(
         predictor: of returns; without one the policies that need one are left out.
         pricing: with a predictor; without one the policies that price are left out. Its budget is
             replaced by the policy's.
+
+    Raises:
+        InputError: a predictor that predicts nothing, a pricing that is none.
     """
+    if pricing is not None:
+        instance("pricing", pricing, Pricing, "a Pricing")
     plain: dict[str, EvictionPolicy] = {
         "fifo": EvictionPolicy("fifo", Written()),
         "lru": EvictionPolicy("lru", LastUsed()),
@@ -103,8 +110,8 @@ def policy(
     """
     known = policies(predictor, pricing)
     if name not in known:
-        needs = any(name.removesuffix("-pooled") == priced for priced in NAMES)
-        allowed = "with a predictor and a pricing" if needs else ", ".join(known)
+        needs = "with a predictor and a pricing" if name in _PRICED else "with a predictor"
+        allowed = needs if name in (*_RETURN, *_PRICED) else ", ".join(known)
         raise InputError("policy", name, allowed)
     for field in changes:
         if field not in EvictionPolicy.__dataclass_fields__:

@@ -18,6 +18,7 @@ from fluidkv.tokenpd.attention.quality import mass_kept, relative_error, renorma
 from fluidkv.tokenpd.eviction.choosing import Word, best, newer, number, shares
 from fluidkv.tokenpd.eviction.policy import Choice, Scope
 from fluidkv.tokenpd.eviction.scorers import Return
+from fluidkv.tokenpd.knapsack.price import compiled_price
 from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv.tokenpd.seen import Scorer, Seen
 
@@ -35,7 +36,7 @@ class Numbers(NamedTuple):
     """What may differ between runs that are computed together.
 
     Fields:
-        share: of `EvictionPolicy.window_share`, over and under the line.
+        shared_window: `EvictionPolicy.window_share` of the budget, for all streams together.
         hard, sees_kept: of `Pricing.budget` and `Pricing.demand`.
     """
 
@@ -43,7 +44,7 @@ class Numbers(NamedTuple):
     comes_back: Bool[Array, ""]
     sinks: Int[Array, ""]
     window: Int[Array, ""]
-    share: Int[Array, "2"]
+    shared_window: Int[Array, ""]
     step: Float[Array, ""]
     start: Float[Array, ""]
     risk_aversion: Float[Array, ""]
@@ -271,7 +272,7 @@ def _chosen(
         return stay, may.sum(dtype=jnp.int64), no_price, state
 
     worth = _worth(setting, scorer, numbers, state.scorer, seen)
-    price = price_at(numbers, state.imbalance)
+    price = compiled_price(numbers.start, numbers.step, numbers.budget, state.imbalance)
     if setting.choice is Choice.PRICE:
         wants = may & ((worth >= price) | (tier > 0))
         fits = _within(setting, numbers.budget, turn, tier, worth, wants)
@@ -300,18 +301,10 @@ def _worth(
     return worth_of(setting.objective, returns, risk, risk_aversion=aversion, penalty=penalty)
 
 
-def price_at(numbers: Numbers, imbalance: Int[Array, ""]) -> Float[Array, ""]:
-    """mu_1 exp(eta S / M); 0 for ever where mu_1 is."""
-    grown = numbers.start * jnp.exp(
-        numbers.step * imbalance.astype(jnp.float64) / numbers.budget.astype(jnp.float64)
-    )
-    return jnp.where(numbers.start == 0, 0.0, grown)
-
-
 def _tier(numbers: Numbers, turn: _Turn) -> Int[Array, "stream key"]:
     """2 for sinks, 1 for the window, 0 for the others."""
     streams = jnp.maximum(turn.goes_on.sum(dtype=jnp.int64), 1)
-    window = numbers.window + numbers.budget * numbers.share[0] // (numbers.share[1] * streams)
+    window = numbers.window + numbers.shared_window // streams
     position = jnp.arange(turn.written.shape[1])[None, :]
     recent = position > turn.query[:, None] - window
     return jnp.where(position < numbers.sinks, 2, recent.astype(jnp.int64))

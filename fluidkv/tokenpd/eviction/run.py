@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from math import floor
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -11,6 +12,7 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
+from fluidkv.errors import InputError
 from fluidkv.runs.batch import Progress, power_of_two
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.precision import in_float64, random_key
@@ -29,10 +31,13 @@ from fluidkv.tokenpd.eviction.rounds import (
     begin,
     one_round,
 )
+from fluidkv.tokenpd.knapsack.run import within_64_bits
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
+from fluidkv.tokenpd.seen import Scorer
 
 CALL = 64
 """Rounds of a compiled call: between two of them a run can be interrupted."""
+_SEVERAL = (list, tuple, np.ndarray, range)
 _LEAST = 16
 """Rounds of a call, and rows of prompts, are so many or a multiple: few sizes are compiled."""
 
@@ -74,18 +79,22 @@ class EvictionRun:
 
     @property
     def mean_mass(self) -> Float[np.ndarray, "*run"]:
-        """Share of attention that was kept, mean over all rows that were measured."""
-        return self.mass.sum((-2, -1)) / self.rows.sum(-1)
+        """Share of attention that was kept, mean over all rows that were measured; NaN of none."""
+        return self._mean(self.mass.sum((-2, -1)))
 
     @property
     def mean_optimum(self) -> Float[np.ndarray, "*run"]:
         """Its bound within the budget."""
-        return self.optimum.sum(-1) / self.rows.sum(-1)
+        return self._mean(self.optimum.sum(-1))
 
     @property
     def mean_error(self) -> Float[np.ndarray, "*run"]:
         """Relative error of the attention output, mean over all rows that were measured."""
-        return self.error.sum((-2, -1)) / self.rows.sum(-1)
+        return self._mean(self.error.sum((-2, -1)))
+
+    def _mean(self, total: Float[np.ndarray, "*run"]) -> Float[np.ndarray, "*run"]:
+        with np.errstate(invalid="ignore"):
+            return total / self.rows.sum(-1)
 
 
 def evict(
@@ -121,19 +130,19 @@ def evict(
         on_progress: told rounds of all runs that are done, and runs that are done.
 
     Raises:
-        InputError: a budget below one token, or what is of another kind than said here.
+        InputError: a budget below one token, no stream, or what is of another kind than said here.
     """
-    instance("attention", attention, Attention, "Attention")
-    count("delay", delay, least=0)
-    several = (list, tuple, np.ndarray, range)
-    if isinstance(key, jax.Array) and key.ndim:
-        key = list(key)
-    keys = [random_key(0)] if key is None else key if isinstance(key, several) else [key]
+    if not len(instance("attention", attention, Attention, "Attention").prompt):
+        raise InputError("attention", "no stream", "at least one")
+    # Rows that are seen after the last round are never seen.
+    delay = min(count("delay", delay, least=0), attention.rounds)
+    keys = _keys(key)
     asked = one_each({"budget": budget, "policy": policy, "key": keys})
     runs = [_Asked(*row) for row in zip(*asked.values(), strict=True)]
     for run in runs:
-        count("budget", run.budget)
-        instance("policy", run.policy, EvictionPolicy, "an EvictionPolicy")
+        within_64_bits("budget", count("budget", run.budget), attention.rounds)
+        of = instance("policy", run.policy, EvictionPolicy, "an EvictionPolicy")
+        instance(f"score of {of.name}", of.score, Scorer, "a Scorer")
     told = _Told(on_progress, len(runs), attention.rounds)
     with in_float64():
         parts = [_Part.of(run, at, delay, comes_back, record) for at, run in enumerate(runs)]
@@ -147,8 +156,25 @@ def evict(
         found = [_together(rows, group, longest, told) for group in _groups(parts)]
     outcome = _in_order(found, [part.at for group in _groups(parts) for part in group])
     run = _run_of(attention, outcome, np.array([run.budget for run in runs]))
-    single = not any(isinstance(given, several) for given in (budget, policy, key))
+    single = not any(isinstance(given, _SEVERAL) for given in (budget, policy, keys))
     return _first(run) if single else run
+
+
+def _keys(key: Any) -> Any:
+    """One key, or a list of them.
+
+    Raises:
+        InputError: no keys of JAX's newer kind; of the older one, a pair of integers, nobody can
+            tell whether it is one or two.
+    """
+    if key is None:
+        return random_key(0)
+    several = isinstance(key, _SEVERAL) or getattr(key, "ndim", 0) > 0
+    keys = list(key) if several else [key]
+    for one in keys:
+        if not (isinstance(one, jax.Array) and jnp.issubdtype(one.dtype, jax.dtypes.prng_key)):
+            raise InputError("key", one, "keys of jax.random.key")
+    return keys if several else key
 
 
 class _Asked(NamedTuple):
@@ -193,7 +219,7 @@ class _Part:
             comes_back=jnp.bool_(comes_back),
             sinks=jnp.int64(policy.sinks),
             window=jnp.int64(policy.window),
-            share=jnp.array(policy.window_share.as_integer_ratio(), jnp.int64),
+            shared_window=jnp.int64(floor(policy.window_share * asked.budget)),
             step=jnp.float64(priced.step),
             start=jnp.float64(priced.start),
             risk_aversion=jnp.float64(priced.risk_aversion),

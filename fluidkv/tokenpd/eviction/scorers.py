@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import count, instance, not_negative
 from fluidkv.tokenpd.seen import Predictor, Seen
 
 NEVER = -1
@@ -48,9 +49,15 @@ class LastUsed:
     The paper compares with LRU and does not say when a token is used, though attention gives some
     weight to all. Here it is when it is written, and when its weight exceeds `multiple` times what
     each would have if all had the same.
+
+    Raises:
+        InputError: a multiple below 0.
     """
 
     multiple: float = 1.0
+
+    def __post_init__(self) -> None:
+        not_negative("multiple", self.multiple)
 
     def begin(self, streams: int, keys: int) -> Int[Array, "stream key"]:
         """No key is used."""
@@ -104,10 +111,17 @@ class Votes:
     prompt with the fewest votes, and when none is left, the oldest one.
 
     Source: Li et al., SnapKV, NeurIPS 2024; github.com/FasterDecoding/SnapKV, snapkv_utils.py.
+
+    Raises:
+        InputError: no row that votes, or no key that is pooled.
     """
 
     window: int = 32
     kernel: int = 5
+
+    def __post_init__(self) -> None:
+        count("window", self.window)
+        count("kernel", self.kernel)
 
     def begin(self, streams: int, keys: int) -> Float[Array, "stream key"]:
         """No votes."""
@@ -150,9 +164,15 @@ class Persistence:
     their models; this default is ours.
 
     Source: Liu et al., Scissorhands, NeurIPS 2023, Algorithm 2.
+
+    Raises:
+        InputError: no row.
     """
 
     history: int = 64
+
+    def __post_init__(self) -> None:
+        count("history", self.history)
 
     def begin(self, streams: int, keys: int) -> _Record:
         """No rows."""
@@ -210,10 +230,17 @@ class Return(eqx.Module):
     Fields:
         predictor: a `Predictor`.
         risk_aversion: lambda, where no `Pricing` says it.
+
+    Raises:
+        InputError: something that predicts nothing, or a risk aversion below 0.
     """
 
     predictor: Predictor
     risk_aversion: float = 0.0
+
+    def __check_init__(self) -> None:
+        instance("predictor", self.predictor, Predictor, "a Predictor")
+        not_negative("risk_aversion", self.risk_aversion)
 
     def with_key(self, key: PRNGKeyArray) -> "Return":
         """With a run's key, if the predictor draws."""

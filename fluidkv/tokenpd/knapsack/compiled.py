@@ -124,7 +124,7 @@ def _runs(given: dict) -> tuple[list[_Asked], bool]:
         raise InputError("pool", sorted(shapes), "pools of one shape")
     for run in runs:
         instance("pricing", run.pricing, Pricing, "a Pricing")
-        tokens_that_fit(run.budget, run.pool.cost)
+        tokens_that_fit(run.budget, run.pool.cost, len(run.pool.returns))
     single = not any(isinstance(value, Sequence | np.ndarray) for value in given.values())
     return runs, single
 

@@ -10,6 +10,7 @@ Source: Token-PD, section 5, "Hook points".
 import heapq
 from functools import partial
 
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.literal import Rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.price import price_of
@@ -27,7 +28,9 @@ def literal_heap(pool: Pool, budget: int, pricing: Pricing, *, fresh: bool = Fal
     Raises:
         InputError: a budget below one token.
     """
-    fits = tokens_that_fit(budget, pool.cost)
+    instance("pool", pool, Pool, "a Pool")
+    instance("pricing", pricing, Pricing, "a Pricing")
+    fits = tokens_that_fit(budget, pool.cost, len(pool.returns))
     price_at = partial(price_of, pricing, budget)
     rounds = Rounds(pool, budget, pricing, price_at)
     imbalance, excess = 0, dict[int, float]()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import PriceRun, tokens_that_fit
@@ -36,7 +37,9 @@ def literal_rounds(
     Raises:
         InputError: a budget below one token.
     """
-    fits = tokens_that_fit(budget, pool.cost)
+    instance("pool", pool, Pool, "a Pool")
+    instance("pricing", pricing, Pricing, "a Pricing")
+    fits = tokens_that_fit(budget, pool.cost, len(pool.returns))
     price_at = price_at or partial(price_of, pricing, budget)
     imbalance, before, evicted = 0, set[int](), set[int]()
     rounds = Rounds(pool, budget, pricing, price_at)
@@ -135,5 +138,5 @@ class Rounds:
 
 def _numbers(values: list[Any]) -> np.ndarray:
     """Floats, or objects where there is a Fraction."""
-    plain = all(isinstance(value, int | float) for value in values)
+    plain = all(isinstance(value, int | float | np.number) for value in values)
     return np.array(values, np.float64 if plain else object)

@@ -1,6 +1,8 @@
 """The tokens that may be kept, and what keeping each brings in each round."""
 
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,6 +15,9 @@ from fluidkv.runs.checks import count
 class Pool:
     """Tokens of requests over rounds.
 
+    Lists become arrays, and single precision double, in which worths are computed; integers, and
+    arrays of objects such as Fractions, stay what they are.
+
     Fields:
         returns: R, what keeping the token in the round brings; within [0, 1].
         request: whose token it is.
@@ -23,8 +28,8 @@ class Pool:
         cost: c, units of memory of a token.
 
     Raises:
-        InputError: axes that do not fit; a request that ends before it starts; returns outside
-            [0, 1]; a risk below 0.
+        InputError: axes that do not fit, or what is no number; a request that ends before it
+            starts; returns outside [0, 1]; a risk below 0 or infinite, or such a prediction.
     """
 
     returns: Float[np.ndarray, "round token"]
@@ -36,6 +41,12 @@ class Pool:
     cost: int = 1
 
     def __post_init__(self) -> None:
+        for name in ("returns", "risk", "predicted"):
+            values = getattr(self, name)
+            if name != "predicted" or values is not None:
+                object.__setattr__(self, name, _numbers(name, values))
+        for name in ("request", "arrival", "end"):
+            object.__setattr__(self, name, _integers(name, getattr(self, name)))
         rounds, tokens = _shape(self.returns)
         _fits("risk", self.risk, (rounds, tokens))
         if self.predicted is not None:
@@ -50,8 +61,10 @@ class Pool:
             )
         if not ((self.returns >= 0) & (self.returns <= 1)).all():
             raise InputError("returns", self.returns, "numbers within 0 and 1")
-        if not (self.risk >= 0).all():
-            raise InputError("risk", self.risk, "numbers of at least 0")
+        if not ((self.risk >= 0) & (self.risk < np.inf)).all():
+            raise InputError("risk", self.risk, "finite numbers of at least 0")
+        if not ((self.seen > -np.inf) & (self.seen < np.inf)).all():
+            raise InputError("predicted", self.predicted, "finite numbers")
         count("cost", self.cost)
 
     @property
@@ -64,6 +77,29 @@ class Pool:
         """Which tokens may be kept in which round: (round, token), bool."""
         rounds = np.arange(len(self.returns))[:, None]
         return (self.arrival <= rounds) & (rounds < self.end)
+
+
+def _numbers(name: str, values: Any) -> np.ndarray:
+    array = _array(name, values)
+    if array.dtype.kind == "f":
+        return array.astype(np.float64, copy=False)
+    if array.dtype.kind not in "iuO" or not all(isinstance(each, Real) for each in array.flat):
+        raise InputError(name, values, "an array of numbers")
+    return array
+
+
+def _integers(name: str, values: Any) -> np.ndarray:
+    array = _array(name, values)
+    if array.size and array.dtype.kind not in "iu":
+        raise InputError(name, values, "an array of integers")
+    return array.astype(np.int64, copy=False)
+
+
+def _array(name: str, values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of different lengths
+        raise InputError(name, values, "an array") from None
 
 
 def _shape(returns: np.ndarray) -> tuple[int, int]:

@@ -20,16 +20,16 @@ def price_of(pricing: Pricing, budget: int, imbalance: int) -> float:
     if pricing.start == 0:
         return 0.0
     with np.errstate(over="ignore", under="ignore"):
-        factor = max(float(np.exp(pricing.step * imbalance / budget)), LEAST)
+        factor = max(float(np.exp(float(pricing.step) * imbalance / budget)), LEAST)
         return max(float(pricing.start) * factor, LEAST)
 
 
 def compiled_price(
-    start: Float[Array, " run"],
-    step: Float[Array, " run"],
-    budget: Int[Array, " run"],
-    imbalance: Int[Array, "*round run"],
-) -> Float[Array, "*round run"]:
+    start: Float[Array, "*run"],
+    step: Float[Array, "*run"],
+    budget: Int[Array, "*run"],
+    imbalance: Int[Array, "*run"],
+) -> Float[Array, "*run"]:
     """The same in JAX: equal up to the rounding of exp."""
     exponent = step * imbalance.astype(jnp.float64) / budget.astype(jnp.float64)
     factor = jnp.maximum(jnp.exp(exponent), LEAST)

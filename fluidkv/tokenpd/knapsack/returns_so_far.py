@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import count, instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 
 
@@ -34,6 +34,7 @@ def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
     Raises:
         InputError: a delay below 0.
     """
+    instance("pool", pool, Pool, "a Pool")
     delay = count("delay", delay, least=0)
     rounds = len(pool.returns)
     shown = np.where(pool.present, pool.returns, 0.0)

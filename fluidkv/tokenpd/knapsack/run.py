@@ -38,12 +38,27 @@ class PriceRun:
     brought_back: Int[np.ndarray, " round"]
 
 
-def tokens_that_fit(budget: object, cost: int) -> int:
+def tokens_that_fit(budget: object, cost: int, rounds: int = 1) -> int:
     """M // c.
 
+    Args:
+        rounds: T, over which what is used is summed.
+
     Raises:
-        InputError: a budget that is no whole number, or below the memory of one token.
+        InputError: a budget that is no whole number, below the memory of one token, or so large
+            that T M has more than 63 bits.
     """
     if (whole := count("budget", budget, least=0)) < cost:
         raise InputError("budget", budget, f"an integer of at least {cost}, the cost of one token")
-    return whole // cost
+    return within_64_bits("budget", whole, rounds) // cost
+
+
+def within_64_bits(argument: str, number: int, times: int) -> int:
+    """The number, if so many times of it fit in 64 bits, in which S is summed.
+
+    Raises:
+        InputError: they do not.
+    """
+    if number * times > (most := 2**63 - 1):
+        raise InputError(argument, number, f"at most {most // times}, for sums within 64 bits")
+    return number

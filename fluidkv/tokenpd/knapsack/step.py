@@ -9,11 +9,11 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import instance
+from fluidkv.runs.checks import count, instance
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.knapsack.price import price_of
 from fluidkv.tokenpd.knapsack.run import tokens_that_fit
-from fluidkv.tokenpd.objective import worth_of
+from fluidkv.tokenpd.objective import Objective, worth_of
 from fluidkv.tokenpd.pricing import Budget, Pricing
 
 
@@ -30,39 +30,63 @@ def price_step(
     """Which tokens rule (4) keeps, and S after the round, by (5), with a netted budget.
 
     Args:
-        returns, risk: R and sigma^2 as predicted, in float32 or float64, which (4) is decided in.
+        returns, risk: R and sigma^2 as predicted, in float32 or float64, which (4) is decided in;
+            a price above 0 is at least the smallest normal number of that kind.
         there: which places hold a token.
         imbalance: S before the round; 0 at first. budget: M. cost: c.
 
     Raises:
-        InputError: axes that do not fit, a budget below one token, or one that is hard.
+        InputError: axes that do not fit, returns that are no floats, places that are not flags; a
+            budget below one token, or one that is hard.
     """
-    for name, array in (("risk", risk), ("there", there)):
+    for name, array in (("returns", returns), ("risk", risk), ("there", there)):
+        if not hasattr(array, "dtype"):
+            raise InputError(name, array, "an array")
         if array.shape != returns.shape:
             raise InputError(name, array.shape, f"an array of shape {returns.shape}, as returns")
     if instance("pricing", pricing, Pricing, "a Pricing").budget is not Budget.NETTED:
         raise InputError("pricing", pricing.budget, "Budget.NETTED: a step sorts nothing")
-    tokens_that_fit(budget, cost)
-    bar = np.asarray(price_of(pricing, budget, imbalance) * cost, returns.dtype)
+    if not jnp.issubdtype(returns.dtype, jnp.floating):
+        raise InputError("returns", returns.dtype, "floats")
+    if there.dtype != bool:
+        raise InputError("there", there.dtype, "flags")
+    tokens_that_fit(budget, count("cost", cost))
+    weights = pricing.objective, float(pricing.risk_aversion), float(pricing.penalty)
+    bar = _bar(price_of(pricing, budget, _whole(imbalance)) * cost, returns.dtype)
     with in_float64():
-        keep, number = _keep(pricing, returns, risk, there, bar)
-    return keep, imbalance + cost * int(number) - budget
+        keep, number = _keep(*weights, returns, risk, there, bar)
+    return keep, int(imbalance) + cost * int(number) - budget
 
 
-@partial(jax.jit, static_argnums=0)
+def _bar(price: float, kind: np.dtype) -> Float[np.ndarray, ""]:
+    """mu c in the kind of number that returns have: above 0 if it is."""
+    with np.errstate(over="ignore", under="ignore"):
+        least = float(jnp.finfo(kind).tiny) if price > 0 else 0.0
+        return np.asarray(max(price, least), kind)
+
+
+def _whole(imbalance: int) -> int:
+    if not isinstance(imbalance, int | np.integer):
+        raise InputError("imbalance", imbalance, "an integer")
+    return int(imbalance)
+
+
+@partial(jax.jit, static_argnums=(0, 1, 2))
 def _keep(
-    pricing: Pricing,
+    objective: Objective,
+    risk_aversion: float,
+    penalty: float,
     returns: Float[Array, "stream token"],
     risk: Float[Array, "stream token"],
     there: Bool[Array, "stream token"],
     bar: Float[np.ndarray, ""],
 ) -> tuple[Bool[Array, "stream token"], Array]:
     worth = worth_of(
-        pricing.objective,
+        objective,
         returns,
         risk,
-        risk_aversion=pricing.risk_aversion,
-        penalty=pricing.penalty,
+        risk_aversion=risk_aversion,
+        penalty=penalty,
     )
     keep = (worth >= bar) & there
     return keep, _number(lax.optimization_barrier(keep))

@@ -34,14 +34,17 @@ REGRET, NETTED, against the optimum OPT_t of each round within M.
   (iii) Sum (i), put in (ii), with g_t = M z_t / eta:
 
             Regret_T <= -sum mu_t g_t = (M / eta) (mu_1 - mu_{T+1} + sum mu_t psi(z_t))
-                     <= (M / eta) (mu_1 + T mu_max max(psi(low), psi(high))).
+                     <= (M / eta) (mu_1 + T max(mu_max psi(low), (A / c) psi(high))).
 
-This needs nothing of eta. As psi(z) <= z^2 for z <= 1.79 (`LARGEST_EXPONENT`), where high <= 1.79
+The last step: psi rises with the distance of z from 0 on either side. If z_t <= 0 the term is at
+most mu_max psi(low). If z_t > 0 something was kept, so that mu_t <= A / c, and the term is at most
+(A / c) psi(high). By Taylor's theorem psi(z) <= z^2 e^max(z, 0) / 2, and (A / c) e^high <= mu_max
+where high > 0. So each term is at most mu_max (eta G / M)^2 / 2 with G = max(M, n c - M), and
 
-            Regret_T <= M mu_1 / eta + eta T mu_max G^2 / M,    G = max(M, n c - M),
+            Regret_T <= M mu_1 / eta + eta T mu_max G^2 / (2 M)        for every eta above 0.
 
-and as psi(z) <= z^2 e^max(z, 0) / 2 it is half of the second term for small eta. With eta =
-k / sqrt(T) both terms are of the order sqrt(T), and mu_max = max(mu_1, (A / c) (1 + o(1))).
+With eta = k / sqrt(T) both terms are of the order sqrt(T), and mu_max = max(mu_1, (A / c)
+(1 + o(1))).
 
 Both terms are reached: the first if all rounds hold M / c tokens worth a little less than the
 falling price, the second by `sequences.worst_netted`. So O(sqrt T) is the rate of the rule in the
@@ -61,10 +64,10 @@ missing, and all holds.
 
 WHERE IT ENDS. mu_1 = 0: the price stays 0, S grows by n c - M in each round: `most_violation` is
 infinite. HARD with what was WANTED: rounds that want too much raise the price and earn nothing for
-it, and regret can be T / 2 (`sequences`). A predicted worth that differs from the true one adds
-sum over rounds and tokens of |a - a_hat| to each bound on regret: (i) holds for what is seen, and
-at most so much is lost in OPT_t and in <a, x_t> together, since a token counts in one of them or
-in both, where it cancels.
+it, and regret can be T / 2 (`sequences`), or T (1 - 1 / n) where M = c and n tokens are worth 1. A
+predicted worth that differs from the true one adds sum over rounds and tokens of |a - a_hat| to
+each bound on regret: (i) holds for what is seen, and at most so much is lost in OPT_t and in
+<a, x_t> together, since a token counts in one of them or in both, where it cancels.
 
 All numbers are rounded up from balls, so they are bounds, too.
 """
@@ -73,17 +76,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 from flint import arb, fmpq
 
 from fluidkv.exact.precision import outward, working
-from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.checks import above_0, count, instance, not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.regret.worths import worths
 
 BITS = 128
-LARGEST_EXPONENT = Fraction(179, 100)
-"""e^z <= 1 + z + z^2 for all z up to here; it fails from 1.7933 on."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class PriceSetting:
         worth: A, the most that a token is seen to be worth.
 
     Raises:
-        InputError: counts below 1, a step or worth that is not above 0.
+        InputError: counts below 1, a step or worth that is not above 0, a start below 0.
     """
 
     rounds: int
@@ -114,11 +116,12 @@ class PriceSetting:
             count(name, getattr(self, name))
         above_0("step", self.step)
         above_0("worth", self.worth)
+        not_negative("start", self.start)
 
 
 def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None:
     """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept."""
-    given = worths(pool, budget, pricing)
+    given = worths(pool, budget, instance("pricing", pricing, Pricing, "a Pricing"))
     seen = given.seen[given.present]
     most = max(seen.tolist(), default=0)
     if most <= 0:
@@ -148,22 +151,19 @@ def most_regret(setting: PriceSetting) -> float:
     """Netted regret against the optima of rounds: the sharp form, for every eta."""
     with working(BITS):
         step = _ball(setting.step)
-        worst = max(_up(_psi(-step)), _up(_psi(step * _surplus(setting) / setting.budget)))
-        added = setting.rounds * _highest(setting) * arb(worst)
+        below = _highest(setting) * _psi(-step)
+        above = (
+            _ball(setting.worth) / setting.cost * _psi(step * _surplus(setting) / setting.budget)
+        )
+        added = setting.rounds * arb(max(_up(below), _up(above)))
         return _up(setting.budget / step * (_ball(setting.start) + added))
 
 
 def most_regret_simply(setting: PriceSetting) -> float:
-    """The same with z^2 for psi: M mu_1 / eta + eta T mu_max G^2 / M.
-
-    Infinite where eta (n c - M) / M exceeds `LARGEST_EXPONENT`: nothing is said there.
-    """
-    surplus = _surplus(setting)
-    if Fraction(setting.step) * surplus / setting.budget > LARGEST_EXPONENT:
-        return float("inf")
+    """The same with squares for psi: M mu_1 / eta + eta T mu_max G^2 / (2 M), for every eta."""
     with working(BITS):
-        step, largest = _ball(setting.step), max(setting.budget, surplus)
-        squares = step * setting.rounds * _highest(setting) * largest**2 / setting.budget
+        step, largest = _ball(setting.step), max(setting.budget, _surplus(setting))
+        squares = step * setting.rounds * _highest(setting) * largest**2 / (2 * setting.budget)
         return _up(setting.budget * _ball(setting.start) / step + squares)
 
 
@@ -187,7 +187,7 @@ def _psi(z: arb) -> arb:
 
 
 def _ball(number: Any) -> arb:
-    exact = Fraction(number)
+    exact = Fraction(float(number) if isinstance(number, np.floating) else number)
     return arb(fmpq(exact.numerator, exact.denominator))
 
 

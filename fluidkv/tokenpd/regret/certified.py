@@ -20,6 +20,7 @@ from flint import arb, fmpq
 
 from fluidkv.errors import InputError
 from fluidkv.exact.precision import DOUBLE, working
+from fluidkv.runs.checks import instance, real
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.knapsack.run import PriceRun
@@ -81,7 +82,9 @@ def exact_rounds(
     Raises:
         InputError: a budget below one token; a base that is not above 1.
     """
-    if base is not None and not base > 1:
+    instance("pool", pool, Pool, "a Pool")
+    instance("pricing", pricing, Pricing, "a Pricing")
+    if base is not None and not real(base) > 1:
         raise InputError("base", base, "a rational above 1")
     start, step = Fraction(pricing.start), Fraction(pricing.step)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Budget, Pricing
 from fluidkv.tokenpd.regret.worths import Worths, worths, zero_of
@@ -74,6 +75,7 @@ def best_fixed_price(
     if the rule sees what is true, price 0 is best, and brings what `round_optimum` brings: who
     truncates needs no price.
     """
+    instance("reading", reading, Budget, "Budget.NETTED or Budget.HARD")
     given = worths(pool, budget, pricing)
     allowed = given.present & (given.seen >= 0)
     most = len(given.true) * budget // pool.cost

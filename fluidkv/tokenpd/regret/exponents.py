@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import count, floats, instance
 
 RESAMPLES = 2000
 LEVEL = 0.95
@@ -61,13 +61,16 @@ def fit_exponent(
         resamples: how many.
 
     Raises:
-        InputError: fewer than two T, one below 1, or one without a seed.
+        InputError: fewer than two T, one below 1, one without a seed, or what is no finite number.
     """
-    horizons = tuple(sorted(samples))
+    horizons = tuple(sorted(instance("samples", samples, Mapping, "number of rounds -> seeds")))
     count("resamples", resamples)
     if len(horizons) < 2 or horizons[0] < 1:
         raise InputError("samples", horizons, "two or more numbers of rounds")
-    columns = [np.asarray(samples[horizon], np.float64) for horizon in horizons]
+    finite = "finite numbers of each length"
+    columns = [floats("samples", samples[horizon], finite) for horizon in horizons]
+    if not all(np.isfinite(column).all() for column in columns):
+        raise InputError("samples", samples, finite)
     if not all(column.size for column in columns):
         raise InputError("samples", [column.size for column in columns], "a seed at each length")
     means = np.array([column.mean() for column in columns])

@@ -36,6 +36,8 @@ def most_gaining(arcs: list[Arc], nodes: int, units: int) -> list[int]:
             rationals that they are.
         units: how many go; the arcs can take them.
     """
+    if not arcs:
+        return []
     exact = [Fraction(arc.gain) for arc in arcs]
     scale = lcm(*(gain.denominator for gain in exact))
     gains = [int(gain * scale) for gain in exact]

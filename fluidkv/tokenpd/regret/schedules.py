@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from fluidkv.errors import InputError
-from fluidkv.runs.checks import real
+from fluidkv.runs.checks import not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
 from fluidkv.tokenpd.regret.flows import Arc, most_gaining
@@ -51,7 +50,7 @@ def best_fixed_set(pool: Pool, budget: int, pricing: Pricing | None = None) -> S
         total = sum(given.true[begin:end, token], zero_of(given.true))
         spans.append((len(arcs), token, begin, end))
         arcs.append(Arc(begin, end, 1, total))
-    flow = most_gaining(arcs, len(given.true) + 1, given.slots)
+    flow = most_gaining(arcs, len(given.true) + 1, _slots(given))
     kept = np.zeros(given.present.shape, bool)
     for at, token, begin, end in spans:
         kept[begin:end, token] = flow[at] == 1
@@ -77,8 +76,8 @@ def clairvoyant(
     Raises:
         InputError: a price of return below 0.
     """
-    if price_of_return is not None and not 0 <= real(price_of_return) < float("inf"):
-        raise InputError("price_of_return", price_of_return, "a finite number of at least 0")
+    if price_of_return is not None:
+        not_negative("price_of_return", price_of_return)
     given = worths(pool, budget, pricing)
     rounds = len(given.true)
     arcs, holds = _timeline(given), []
@@ -93,7 +92,7 @@ def clairvoyant(
             node += 1
             arcs.append(Arc(node, at + 1, 1, 0))
         node += 1
-    flow = most_gaining(_ending_at(arcs, rounds, node - 1), node, given.slots)
+    flow = most_gaining(_ending_at(arcs, rounds, node - 1), node, _slots(given))
     kept = np.zeros(given.present.shape, bool)
     for index, at, token in holds:
         kept[at, token] = flow[index] == 1
@@ -108,7 +107,12 @@ def returns_of(kept: np.ndarray, present: np.ndarray) -> int:
 
 def _timeline(given: Worths) -> list[Arc]:
     """Slots that stay empty for a round."""
-    return [Arc(at, at + 1, given.slots, 0) for at in range(len(given.true))]
+    return [Arc(at, at + 1, _slots(given), 0) for at in range(len(given.true))]
+
+
+def _slots(given: Worths) -> int:
+    """No more than can be used: beyond, HiGHS would round them."""
+    return min(given.slots, given.present.shape[1])
 
 
 def _lives(given: Worths) -> list[tuple[int, int, int]]:

@@ -13,6 +13,8 @@ from itertools import combinations_with_replacement, product
 from math import ceil, log
 from typing import Any
 
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import above_0, count, real
 from fluidkv.tokenpd.pricing import Budget, Pricing
 from fluidkv.tokenpd.regret.certified import exact_rounds
 from fluidkv.tokenpd.regret.sequences import pool_of
@@ -64,7 +66,18 @@ def separating(
         tokens, longest: the most tokens in a round, and rounds in a period.
         base: e^eta.
         start: mu_1.
+
+    Raises:
+        InputError: counts below 1, a base that is not above 1, a start that is not above 0, or a
+            worth outside [0, 1].
     """
+    count("tokens", tokens)
+    count("longest", longest)
+    above_0("start", start)
+    if not real(base) > 1:
+        raise InputError("base", base, "a rational above 1")
+    if not values or not all(0 <= real(value) <= 1 for value in values):
+        raise InputError("values", values, "numbers within 0 and 1")
     rows = list(combinations_with_replacement(values, tokens))
     periods = [each for length in range(1, longest + 1) for each in product(rows, repeat=length)]
     found = [long_run(period, base=base, start=start) for period in periods if _is_shortest(period)]

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
-from fluidkv.runs.checks import count
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
+from fluidkv.tokenpd.knapsack.run import tokens_that_fit
 from fluidkv.tokenpd.objective import worth_of
 from fluidkv.tokenpd.pricing import Pricing
 
@@ -44,15 +45,16 @@ def worths(pool: Pool, budget: int, pricing: Pricing | None = None) -> Worths:
     Raises:
         InputError: a budget below one token.
     """
-    count("budget", budget, least=pool.cost)
-    rule = Pricing(1) if pricing is None else pricing
+    instance("pool", pool, Pool, "a Pool")
+    slots = tokens_that_fit(budget, pool.cost)
+    rule = Pricing(1) if pricing is None else instance("pricing", pricing, Pricing, "a Pricing")
     true, seen, risk = pool.returns, pool.seen, pool.risk
     weights: dict[str, Any] = {"risk_aversion": rule.risk_aversion, "penalty": rule.penalty}
     if true.dtype == object:  # a float is a rational, too, and stays the one that it is
         true, seen, risk = rationals(true), rationals(seen), rationals(risk)
         weights = {name: Fraction(value) for name, value in weights.items()}
     true, seen = (worth_of(rule.objective, each, risk, **weights) for each in (true, seen))
-    return Worths(true, seen, pool.present, budget // pool.cost)
+    return Worths(true, seen, pool.present, slots)
 
 
 def zero_of(numbers: np.ndarray) -> Any:

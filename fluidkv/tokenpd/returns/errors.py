@@ -4,6 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fluidkv.errors import InputError
+from fluidkv.runs.checks import instance
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns.rows import all_rows, judged, predictions
@@ -39,15 +41,18 @@ def prediction_errors(predictor: Predictor, attention: Attention) -> Errors:
     """Measure a predictor.
 
     Raises:
-        ValueError: no row is followed by another.
+        InputError: something that predicts nothing; an attention of which no row that a server asks
+            about is followed by another.
     """
+    instance("predictor", predictor, Predictor, "a Predictor")
+    instance("attention", attention, Attention, "Attention")
     with in_float64():
         rows = all_rows(attention)
         at = np.asarray(judged(attention, rows))
         mean, spread = (np.asarray(part)[at] for part in predictions(predictor, rows))
         future, risk = np.asarray(rows.future)[at], np.asarray(rows.spread)[at]
     if not future.size:
-        raise ValueError("no row of this attention is followed by another")
+        raise InputError("attention", attention.length, "a stream longer than its prompt")
     return Errors(
         float(future.var()),
         float(((mean - future) ** 2).mean()),

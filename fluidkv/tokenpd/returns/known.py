@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Key, PRNGKeyArray
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import above_0, instance, real
+from fluidkv.runs.checks import above_0, instance, not_negative, real
 from fluidkv.tokenpd.seen import Seen
 
 Told = tuple[Float[Array, "stream key"], Float[Array, "stream key"]]
@@ -67,7 +67,7 @@ class NoisyOracle(eqx.Module):
     key: PRNGKeyArray | None = None
 
     def __check_init__(self) -> None:
-        _not_negative("sigma", self.sigma)
+        not_negative("sigma", self.sigma)
         above_0("bias", self.bias)
         instance("lasting", self.lasting, Lasting, "Lasting.TOKEN or Lasting.ROUND")
 
@@ -117,7 +117,7 @@ class Constant:
     def __post_init__(self) -> None:
         if not 0 <= real(self.value) <= 1:
             raise InputError("value", self.value, "a number within 0 and 1")
-        _not_negative("spread", self.spread)
+        not_negative("spread", self.spread)
 
     def begin(self, streams: int, keys: int) -> None:
         """See `Predictor`."""
@@ -128,8 +128,3 @@ class Constant:
     def predict(self, state: None, seen: Seen) -> Told:
         """See `Predictor`."""
         return jnp.full_like(seen.weights, self.value), jnp.full_like(seen.weights, self.spread)
-
-
-def _not_negative(argument: str, value: object) -> None:
-    if not 0 <= real(value) < float("inf"):
-        raise InputError(argument, value, "a finite number of at least 0")

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from fluidkv.errors import InputError
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.returns import signals
 from fluidkv.tokenpd.returns.known import Told
 from fluidkv.tokenpd.returns.signals import NAMES, Signals
@@ -57,6 +58,7 @@ class Mlp(eqx.Module):
     layers: Layers
 
     def __check_init__(self) -> None:
+        instance("layers", self.layers, Layers, "Layers")
         shapes = tuple(np.shape(part) for part in self.layers)
         inputs, units = len(NAMES), np.shape(self.layers.inner)[-1]
         fit = ((inputs,), (inputs,), (inputs, units), (units,), (units, 2), (2,))
@@ -79,9 +81,14 @@ class Mlp(eqx.Module):
 
 
 def save_mlp(mlp: Mlp, path: str | Path) -> None:
-    """Write its numbers as an NPZ file."""
+    """Write its numbers as an NPZ file.
+
+    Raises:
+        InputError: no network.
+    """
+    layers = instance("mlp", mlp, Mlp, "an Mlp").layers
+    numbers = {name: np.asarray(part) for name, part in layers._asdict().items()}
     with Path(path).open("wb") as file:
-        numbers = {name: np.asarray(part) for name, part in mlp.layers._asdict().items()}
         np.savez(file, allow_pickle=False, **numbers)
 
 
@@ -89,11 +96,18 @@ def load_mlp(path: str | Path) -> Mlp:
     """Read what `save_mlp` wrote.
 
     Raises:
-        InputError: arrays that are not those of a network.
+        InputError: no file of arrays, or not those of a network.
     """
-    with np.load(Path(path)) as found:
+    fields = f"an NPZ file of {', '.join(Layers._fields)}"
+    try:
+        file = np.load(Path(path))
+    except (OSError, ValueError, TypeError):
+        raise InputError("path", str(path), fields) from None
+    if not isinstance(file, np.lib.npyio.NpzFile):
+        raise InputError("path", str(path), fields)
+    with file as found:
         if set(found) != set(Layers._fields):
-            raise InputError("path", str(path), f"an NPZ file of {', '.join(Layers._fields)}")
+            raise InputError("path", str(path), fields)
         return Mlp(Layers(**{name: jnp.asarray(found[name]) for name in Layers._fields}))
 
 

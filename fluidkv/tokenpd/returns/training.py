@@ -15,7 +15,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import above_0, count
+from fluidkv.runs.checks import above_0, count, instance
 from fluidkv.runs.precision import in_float32
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.returns import signals
@@ -112,8 +112,10 @@ def _labels(rows: Seen) -> tuple[Array, Array]:
 
 
 def _gathered(name: str, attentions: Sequence[Attention]) -> Pairs:
-    if not attentions:
-        raise InputError(name, "none", "at least one attention")
+    if not isinstance(attentions, Sequence) or not attentions:
+        raise InputError(name, attentions, "a list of at least one Attention")
+    for attention in attentions:
+        instance(name, attention, Attention, "a list of Attention")
     found = [pairs_of(attention) for attention in attentions]
     return Pairs(*(jnp.concatenate(part) for part in zip(*found, strict=True)))
 

@@ -7,11 +7,12 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.returns.known import Told
 from fluidkv.tokenpd.seen import Predictor, Seen
 
 
-class Written(NamedTuple):
+class Said(NamedTuple):
     """The other predictor's state, and what it said of each key when it was written."""
 
     inner: Any
@@ -27,29 +28,33 @@ class AtWriting(eqx.Module):
 
     Args:
         predictor: the other one.
+
+    Raises:
+        InputError: something that predicts nothing.
     """
 
     predictor: Predictor
+
+    def __check_init__(self) -> None:
+        instance("predictor", self.predictor, Predictor, "a Predictor")
 
     def with_key(self, key: PRNGKeyArray) -> Self:
         """The same with this key, if the other one draws."""
         return replace(self, predictor=keyed(self.predictor, key))
 
-    def begin(self, streams: int, keys: int) -> Written:
+    def begin(self, streams: int, keys: int) -> Said:
         """See `Predictor`."""
         zero = jnp.zeros((streams, keys))
-        return Written(self.predictor.begin(streams, keys), zero, zero)
+        return Said(self.predictor.begin(streams, keys), zero, zero)
 
-    def observe(self, state: Written, seen: Seen) -> Written:
+    def observe(self, state: Said, seen: Seen) -> Said:
         """See `Predictor`."""
         inner = self.predictor.observe(state.inner, seen)
         mean, spread = self.predictor.predict(inner, seen)
         new = newest(seen)
-        return Written(
-            inner, jnp.where(new, mean, state.mean), jnp.where(new, spread, state.spread)
-        )
+        return Said(inner, jnp.where(new, mean, state.mean), jnp.where(new, spread, state.spread))
 
-    def predict(self, state: Written, seen: Seen) -> Told:
+    def predict(self, state: Said, seen: Seen) -> Told:
         """See `Predictor`."""
         return state.mean, state.spread
 

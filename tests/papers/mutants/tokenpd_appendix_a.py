@@ -20,18 +20,11 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.appendix-a.gap.feasible", "== -turn.price", "== turn.price"),
     Mutant("tokenpd.appendix-a.gap.upper-bounds", "gap >= max", "gap > max"),
     Mutant("tokenpd.appendix-a.gap.signed.regret", "-turn.price * turn", "turn.price * turn"),
-    Mutant("tokenpd.appendix-a.gap.signed.violation", ">= turn.excess", ">= -9"),
     Mutant("tokenpd.appendix-a.gap.ceiling", "(ceiling - turn.price)", "(2 * ceiling)"),
-    Mutant("tokenpd.appendix-a.gap.sum.feasible-rounds", "(ONE, ONE), ()", "(ONE,), (ONE,)", "_BY"),
     Mutant("tokenpd.appendix-a.gap.sum.ceiling", "(ONE, ONE), ()", "(ONE,), (ONE,)", "_BY_TURNS"),
     Mutant("tokenpd.appendix-a.gap.sum.never-full", "**-market.memory)", "**-99)"),
     Mutant("tokenpd.appendix-a.descent.step", "eta * excess / memory", "eta * excess"),
     Mutant("tokenpd.appendix-a.descent.regulariser", "price * (sympy", "(sympy"),
-    Mutant(
-        "tokenpd.appendix-a.descent.regulariser.log-barrier",
-        "- 1 / following + 1 / price",
-        "+ sympy.log(following / price)",
-    ),
     Mutant(
         "tokenpd.appendix-a.descent.inequality", "eta * payoff**2", "9 * payoff**2", "def _right"
     ),
@@ -44,6 +37,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.appendix-a.descent.log-ratio", "[(ZERO,)]", "[(HALF,)]"),
     Mutant("tokenpd.appendix-a.descent.step-size", "[(Fraction(),)]", "[(Fraction(1),)]"),
     Mutant("tokenpd.appendix-a.rounding.same", "cost > 0)", "cost >= 0)", "def rounded"),
+    Mutant("tokenpd.appendix-a.rounding.preserves", "cost > 0)", "cost > HALF)", "def rounded"),
     Mutant("tokenpd.appendix-a.rounding.increases", "cost > 0)", "cost >= 0)", "def rounded"),
     Mutant(
         "tokenpd.appendix-a.rounding.no-ties", "if not _tie", "if _tie", "replace(_ROUND, cases"

@@ -10,6 +10,7 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-6.compared.window", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-2.compared.pool", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-4.compared.price-adds", "POOLED, told)", 'H2O, "")'),
+    Mutant("tokenpd.section-4.compared.price-adds.larger", "POOLED, told)", 'H2O, "")'),
     Mutant("tokenpd.section-4.compared.same-peak", '"peak_use"', '"mean_use"'),
     Mutant("tokenpd.section-4.compared.same-mean", "lambda d: d.above", "lambda d: True"),
     Mutant("tokenpd.section-5.compared.heap", "HEAP, told", "POOLED, told"),

@@ -12,12 +12,6 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.equation-1.when", "(layers == heads)", "(layers <= heads)"),
     Mutant("tokenpd.equation-1.one-layer", "// layers", "", "def _one_layer"),
     Mutant("tokenpd.section-1.two-d", "2 * d * heads or", "2 * d or", "def _two_d"),
-    Mutant("tokenpd.equation-1.beside-others", "_pages_held(page, kept)", "-(-len(kept) // page)"),
-    Mutant(
-        "tokenpd.equation-1.moved-together",
-        "page * _pages_held(page, tuple(range(len(kept))))",
-        "page * _pages_held(page, kept)",
-    ),
     Mutant("tokenpd.section-2.order", "2 * layers * length", "layers * length"),
     Mutant("tokenpd.section-2.six-gb", "_PRECISIONS = (1, 2, 4)", "_PRECISIONS = (6,)", "GIGA"),
     Mutant("tokenpd.section-2.sram", "needed = CONTEXT", "needed = 100", "def _sram"),

@@ -24,12 +24,10 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-3.protocol.any-rule", "sum(x) <= 1", "sum(x) <= 2"),
     Mutant("tokenpd.equation-4.independent", "for a in values for", "for a in values[1:] for"),
     Mutant("tokenpd.equation-4.kkt.optimal", "turn.excess < 0 and", "turn.excess < 0 or"),
-    Mutant("tokenpd.equation-4.kkt.every-price", "turn.excess <= 0 and", "turn.excess <= 9 or"),
     Mutant("tokenpd.equation-5.non-negative", "is (market.start > 0)", "is (market.start >= 0)"),
     Mutant("tokenpd.equation-5.sub-gradient", "slope = -turn.excess", "slope = turn.excess"),
     Mutant("tokenpd.equation-5.identity", "memory / eta *", "eta / memory *"),
     Mutant("tokenpd.equation-5.constant-cost", "with_sum=False", "with_sum=True"),
-    Mutant("tokenpd.equation-5.constant-cost-with-the-sum", "with_sum=True", "with_sum=False"),
     Mutant(
         "tokenpd.section-4.guarantee.violation.netted",
         "<= tokenpd.most_violation(setting)",
@@ -58,6 +56,7 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-3.regret.never-violating", "Market()", "Market(budget=Budget.HARD)"),
     Mutant("tokenpd.section-4.guarantee.regret.hard.wanted.linear", "else 4)", "else 2)"),
+    Mutant("tokenpd.section-4.guarantee.regret.hard.wanted.crowd", "rounds - times", "rounds // 2"),
     Mutant("tokenpd.section-4.guarantee.regret.hard.wanted", "Budget.HARD", "Budget.NETTED"),
     Mutant(
         "tokenpd.section-4.guarantee.regret.hard.wanted.smallest",
@@ -89,7 +88,6 @@ MUTANTS: list[Mutant] = [
     ),
     Mutant("tokenpd.section-4.guarantee.per-step.rounds", ".overuse", ".violation"),
     Mutant("tokenpd.section-4.guarantee.per-step.rounds.half", "horizon // 2", "horizon // 4"),
-    Mutant("tokenpd.section-4.guarantee.per-step.steady", ".overuse", ".violation"),
     Mutant(
         "tokenpd.section-4.ten-steps.slowest", "max(market.memory, max", "min(market.memory, max"
     ),
@@ -102,6 +100,11 @@ MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-4.guarantee.regret.returns", "gone=False", "gone=True"),
     Mutant("tokenpd.section-4.guarantee.regret.gone", "gone=True", "gone=False"),
     Mutant("tokenpd.section-4.guarantee.regret.returns.charged", "charged = HALF", "charged = 0"),
+    Mutant(
+        "tokenpd.section-4.guarantee.regret.returns.charged.hard",
+        "HALF * int(run",
+        "0 * int(run",
+    ),
     Mutant("tokenpd.section-4.rates.violation", '_faster("violation")', '_faster("overuse")'),
     Mutant(
         "tokenpd.section-4.rates.regret.netted",

@@ -5,16 +5,7 @@ from tests.papers.mutants import Mutant
 MUTANTS: list[Mutant] = [
     Mutant("tokenpd.section-3.risk.at-most", "of * (1 - of)", "of * (1 - of) / 2", "def _at_most"),
     Mutant("tokenpd.section-3.risk.worth", "Fraction(1))", "Fraction(2))", "lambda = 0, 1/4"),
-    Mutant("tokenpd.section-3.risk.worth-every-aversion", "_worth(law, 2)", "_worth(law, 1)"),
     Mutant("tokenpd.section-3.risk.monotone", "Fraction(1, 2)", "Fraction(1)", "def _monotone"),
-    Mutant(
-        "tokenpd.section-3.risk.monotone-every-aversion",
-        "_worth(law, 1), _worth(raised, 1)",
-        "_worth(law, 0), _worth(raised, 0)",
-    ),
-    Mutant(
-        "tokenpd.section-3.risk.of-an-expectation", "_variance((_mean(law),))", "_variance(law)"
-    ),
     Mutant("tokenpd.section-3.returns.in-unit", "0 <= value", "0 < value"),
     Mutant("tokenpd.section-3.returns.sum", "_returns(rows))", "_returns(rows)[:-1])"),
     Mutant(
@@ -41,12 +32,7 @@ MUTANTS: list[Mutant] = [
         "worth >= 0 for worth in _worths(case, Objective.RULE)",
         '"objectives.same"',
     ),
-    Mutant("tokenpd.objectives.two-agree", "_share_a_set(case)", "_same(case)"),
-    Mutant(
-        "tokenpd.objectives.two-agree-every-aversion", "Fraction(4)", "Fraction(1)", "as before"
-    ),
     Mutant("tokenpd.section-3.restated", "best(case, Objective.APPENDIX)", "set()"),
-    Mutant("tokenpd.section-3.penalty", "Objective.APPENDIX", "Objective.REPAIRED"),
     Mutant(
         "tokenpd.section-3.penalty.utility",
         "(Objective.UTILITY, Objective.REPAIRED)",

@@ -4,7 +4,7 @@ from tests.papers.mutants import Mutant
 
 MUTANTS: list[Mutant] = [
     Mutant("tokenpd.table-1.simulated.order", "bad for bad in found if bad", "bad for bad in []"),
-    Mutant("tokenpd.table-1.simulated.order.heavy-hitters", "if b >= a", "if a >= b"),
+    Mutant("tokenpd.table-1.simulated.order.heavy-hitters", '("heavy-hitters",)', '("mixed",)'),
     Mutant("tokenpd.table-1.simulated.fifo", 'OURS, "fifo", _ALIKE)', 'OURS, "fifo")'),
     Mutant(
         "tokenpd.table-1.simulated.h2o",

@@ -5,23 +5,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fluidkv.papers.tokenpd.instances import compared, gains
+from fluidkv.papers.tokenpd.instances import compared, gains, sizes
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     GENERATORS,
     GRID,
+    LARGE,
+    MAIN,
     MIDDLE,
     OPTIMUM,
     SEEDS,
+    SIZES,
     STEPS,
     Job,
     Measures,
     jobs_of,
     of,
     recorded,
+    size_at,
+    told_at,
 )
 from fluidkv.papers.tokenpd.instances.comparing import attention_of, held, measured
 from fluidkv.papers.tokenpd.instances.gains import (
+    H2O,
     HARD,
     NETTED,
     POOLED,
@@ -31,6 +37,7 @@ from fluidkv.papers.tokenpd.instances.gains import (
     interval,
     over_pool,
     places,
+    window,
 )
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd import evict, generators, policy
@@ -40,7 +47,8 @@ WRITTEN = 1e-3  # four digits are written; sums depend on the machine, and may t
 
 
 def _again(jobs: list[Job], seed: int) -> None:
-    at = list(SEEDS).index(seed)
+    (seeds,) = {tuple(size_at(job.at_once).seeds) for job in jobs}
+    at = seeds.index(seed)
     for job, found in zip(jobs, measured(jobs, seed), strict=True):
         for measure in Measures._fields:
             if (job, measure) in recorded():
@@ -59,10 +67,18 @@ def test_all_runs_of_a_seed_are_what_is_on_record(generator: str):
         _again(list(jobs_of(generator, at_once)), SEEDS[0])
 
 
+@pytest.mark.thorough
+def test_a_larger_run_is_what_is_on_record():
+    place = ("uneven", LARGE.at_once[0], MIDDLE)
+    _again([Job(*place, "h2o"), Job(*place, NETTED, "average", STEPS[1])], LARGE.seeds[1])
+
+
 def test_all_is_on_record():
     assert tuple(generators()) == GENERATORS
-    jobs = {job for g in GENERATORS for at_once in AT_ONCE for job in jobs_of(g, at_once)}
+    at_once = [number for size in SIZES.values() for number in size.at_once]
+    jobs = {job for g in GENERATORS for number in at_once for job in jobs_of(g, number)}
     assert {job for job, _ in recorded()} == jobs
+    assert all(len(x) == len(size_at(job.at_once).seeds) for (job, _), x in recorded().items())
 
 
 def test_what_is_held_is_what_the_full_cache_holds():
@@ -81,8 +97,24 @@ def test_nothing_keeps_more_than_the_optimum_but_what_uses_more():
 
 def test_the_page_has_the_tables(capsys: pytest.CaptureFixture[str]):
     gains.main()
+    print("\n".join(sizes.by_size()))
     page = PAGE.read_text(encoding="utf-8").splitlines()
     assert [line for line in capsys.readouterr().out.splitlines() if line not in page] == []
+
+
+def test_mass_and_error_agree_but_for_true_returns_as_the_page_says():
+    """Less error is better: where both differences are clear they have opposite signs."""
+    compared_, apart = 0, []
+    for place in (place for load in (AT_ONCE[0], *LARGE.at_once) for place in places(load)):
+        for told in set(told_at(place.at_once, place.share)) & set(MAIN):
+            for other, of_other in ((POOLED, told), (H2O, ""), (window(place), "")):
+                more = gain(place, HARD, told, other, of_other)
+                error = gain(place, HARD, told, other, of_other, measure="error")
+                compared_ += told == "oracle"
+                if (more.above and error.above) or (more.below and error.below):
+                    apart.append((place.generator, told, other == POOLED, more.above))
+    assert f"in {len(apart)} of {compared_}: on recency" in PAGE.read_text(encoding="utf-8")
+    assert set(apart) == {(g, "oracle", False, True) for g in ("recency", "topic-shifts")}
 
 
 def test_an_interval_is_students():
@@ -92,6 +124,14 @@ def test_an_interval_is_students():
     assert not found.above
     assert Interval(-0.02, 0.01).below
     assert str(Interval(-0.02, 0.011)) == "−2.0 ± 1.1"
+
+
+def test_a_change_between_sizes_is_welchs():
+    # Means 2 and 6, variances 1 and 4 of three each: deviation sqrt(5 / 3), 50 / 17 degrees of
+    # freedom, whose t at 97.5 % is between that of 2 (4.303) and of 3 (3.182).
+    found = sizes.change(np.array([1.0, 2.0, 3.0]), np.array([4.0, 6.0, 8.0]))
+    assert found.mean == pytest.approx(4)
+    assert 3.182 < found.half / (5 / 3) ** 0.5 < 4.303
 
 
 def test_a_price_within_the_budget_is_no_better_than_itself():

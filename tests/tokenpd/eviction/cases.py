@@ -157,7 +157,9 @@ def compiled_together(group: list[Case]) -> list[EvictionPolicy]:
 def groups() -> dict[str, list[Case]]:
     """Cases that are compiled together; all named policies, and others with every option."""
     known = policies(Foresight(), Pricing(step=0.25, start=1 / 32))
-    wide = {"sinks": 1, "window": 1, "window_share": Fraction(1, 3)}
+    # A third, a little more than that: a budget times either number is beyond 64 bits.
+    third = Fraction(2 * 10**18, 6 * 10**18 - 1)
+    wide = {"sinks": 1, "window": 1, "window_share": third}
     hard = {"budget": Budget.HARD, "demand": Demand.KEPT}
     penalised = {"penalty": 1 / 16, "risk_aversion": 0.5}
     named = [known[name] for name in known if known[name].choice is Choice.BEST]
@@ -185,6 +187,7 @@ def groups() -> dict[str, list[Case]]:
             _last("hard", 0.0, sinks=1, window=1, **_priced(budget=Budget.HARD)),
             _last("kept", 0.0, **_priced(**hard)),
             _last("free", 0.0, **_priced(start=0.0)),
+            _last("beyond floats", 0.0, **_priced(step=1000.0)),
         ],
         "appendix": [
             _last("appendix", 0.125, **_priced(objective=Objective.APPENDIX, **penalised))

@@ -4,25 +4,36 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.runs.precision import random_key
+from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.tokenpd import (
     Attention,
+    AtWriting,
     Choice,
     EvictionPolicy,
     EvictionRun,
+    LastUsed,
+    Persistence,
     Pricing,
+    Return,
     Scope,
+    Votes,
     Written,
     evict,
     policies,
     policy,
 )
+from fluidkv.tokenpd.eviction.optimum import attainable_mass
+from fluidkv.tokenpd.eviction.scorers import NEVER
+from fluidkv.tokenpd.seen import Seen
 from tests.tokenpd.eviction.cases import Foresight, drawn_attention
 
+NOBODY = Attention(np.zeros((0, 4, 4)), *[np.zeros(0, int)] * 4)
 PRICING = Pricing(step=0.25, start=1 / 32)
 
 
@@ -52,6 +63,18 @@ def test_first_in_first_out_keeps_a_sliding_window() -> None:
     np.testing.assert_allclose(run.mass[0, 1:, 0], [1, 3 / 4, 3 / 5, 3 / 6], rtol=1e-6)
 
 
+def test_a_key_with_just_its_share_is_not_used() -> None:
+    """Of four keys, one with a half, one with a quarter; the last one is new."""
+    with in_float64():
+        weights = jnp.array([[1 / 2, 1 / 4, 1 / 8, 1 / 8]])
+        zero, there = jnp.zeros_like(weights), jnp.ones_like(weights, bool)
+        query, now, prompt = (jnp.array([each]) for each in (3, 7, 1))
+        seen = Seen(weights, there, query, now, prompt, zero, zero)
+        before = jnp.array([[2, 2, 2, NEVER]])
+        for multiple, after in ((1.0, [7, 2, 2, 7]), (1.5, [7, 2, 2, 7]), (2.0, [2, 2, 2, 7])):
+            assert LastUsed(multiple).observe(before, seen)[0].tolist() == after
+
+
 def test_sinks_stay_beside_the_window() -> None:
     _, masks = kept(replace(policies()["streaming-llm"], sinks=1), (6, 9))
     for round_ in range(4):
@@ -63,6 +86,26 @@ def test_what_is_left_over_of_shares_goes_to_the_first_streams() -> None:
     held = masks.sum(-1)
     assert held[0, 1].tolist() == [3, 2, 2]
     assert held[1, 1].tolist() == [1, 1, 0]  # below one token for each stream
+
+
+def test_a_budget_above_everything_keeps_everything() -> None:
+    run, _ = kept(policies()["fifo"], (2**40, 2**60))
+    assert run.kept.tolist() == [[6, 9, 12, 15, 0]] * 2
+    np.testing.assert_array_equal(run.mass.sum(2), run.rows)
+
+
+def test_rows_that_were_rounded_can_give_all_and_no_more() -> None:
+    rounded = replace(even(), weights=even().weights * np.float32(0.9995))
+    rows, most = attainable_mass(rounded, np.array([1000]))
+    np.testing.assert_allclose(most[0], rows, rtol=1e-12)
+
+
+def test_streams_that_generate_nothing_have_no_mean() -> None:
+    whole = replace(even(), length=even().prompt)
+    run = evict(whole, (6, 9), policies()["fifo"], record=True)
+    assert run.rows.sum() == 0
+    assert run.used.tolist() == [[6], [6]]
+    assert np.isnan([run.mean_mass, run.mean_error, run.mean_optimum]).all()
 
 
 def test_full_keeps_all_whatever_the_budget() -> None:
@@ -133,6 +176,21 @@ def test_names() -> None:
         (lambda: evict(even(), 2, "fifo"), "policy: got 'fifo'"),  # pyright: ignore[reportArgumentType]  # refused
         (lambda: evict(np.zeros(3), 2, policies()["fifo"]), "attention: got"),  # pyright: ignore[reportArgumentType]  # refused
         (lambda: evict(even(), [2, 3], [policies()["fifo"]] * 3), "2 of them"),
+        (lambda: evict(even(), 2**62, policies()["fifo"]), "at most 1844674407370955161, for sums"),
+        (lambda: evict(NOBODY, 2, policies()["fifo"]), "attention: got 'no stream'"),
+        (lambda: evict(even(), 2, policies()["random"], key=3), "key: got 3"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: evict(even(), 2, policies()["random"], key=jax.random.PRNGKey(0)), "key: got Arr"),
+        (lambda: policy("full-pooled"), "allowed: fifo, fifo-pooled"),
+        (lambda: policy("return-pooled"), "allowed: with a predictor"),
+        (lambda: policies(Foresight(), 3), "pricing: got 3"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: Return(None), "predictor: got None"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: Return(Foresight(), -1.0), "risk_aversion: got -1.0"),
+        (lambda: AtWriting(None), "predictor: got None"),  # pyright: ignore[reportArgumentType]  # refused
+        (lambda: LastUsed(-1.0), "multiple: got -1.0"),
+        (lambda: Votes(0), "window: got 0"),
+        (lambda: Votes(1, 0), "kernel: got 0"),
+        (lambda: Persistence(0), "history: got 0"),
+        (lambda: evict(even(), 2, EvictionPolicy("x", None)), "score of x: got None"),
         (lambda: policy("fifi"), "policy: got 'fifi'; allowed: fifo"),
         (lambda: policy("token-pd"), "allowed: with a predictor and a pricing"),
         (lambda: policy("fifo", size=3), "changes: got 'size'"),

@@ -1,6 +1,7 @@
 """Compiled runs are the literal ones, step by step; batches are single runs."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -96,6 +97,18 @@ def test_a_price_beyond_floats_keeps_nothing() -> None:
     assert np.isinf(run.price[1:3]).all()
 
 
+def test_single_precision_is_computed_in_double() -> None:
+    """The float32 next to 0.7 is below 0.7: not wanted at that price, by either run."""
+    returns, alone = np.full((2, 1), 0.7, np.float32), np.zeros(1, int)
+    pool = Pool(returns, alone, alone, alone + 2, np.zeros_like(returns))
+    step: Any = np.float32(0.1)
+    pricing = Pricing(step, 0.7)
+    run = price_rounds(pool, 1, pricing)
+    assert_equal_runs(literal_rounds(pool, 1, pricing), run)
+    assert run.kept[:, 0].tolist() == [False, True]
+    assert run.reward.dtype == literal_rounds(pool, 1, pricing).reward.dtype == np.float64
+
+
 def test_a_batch_is_its_single_runs() -> None:
     pool = drawn_pool_of(np.random.default_rng(5), *SHAPE)
     steps = [Pricing(step, 0.25, budget=Budget.HARD) for step in (0.1, 1.0)]
@@ -127,6 +140,31 @@ def test_tokens_in_another_order_are_kept_the_same() -> None:
     assert mine.kept.any(axis=1).sum() > 5
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("returns", [["a", "b"]], "an array of numbers"),
+        ("returns", None, "an array of numbers"),
+        ("returns", [[0.5, 0.5], [0.5]], "an array"),
+        ("predicted", [[np.nan, 0.5]], "finite numbers"),
+        ("predicted", [[np.inf, 0.5]], "finite numbers"),
+        ("risk", [[np.inf, 0.5]], "finite numbers of at least 0"),
+        ("arrival", [0.5, 0.0], "an array of integers"),
+    ],
+)
+def test_a_pool_says_what_is_allowed(name: str, value: Any, allowed: str) -> None:
+    fields: dict[str, Any] = {
+        "returns": [[0.5, 0.5]],
+        "request": [0, 1],
+        "arrival": [0, 0],
+        "end": [1, 1],
+        "risk": [[0.0, 0.0]],
+    }
+    assert Pool(**fields).present.all()
+    with pytest.raises(InputError, match=f"{name}: got .*; allowed: {allowed}$"):
+        Pool(**fields | {name: value})
+
+
 def test_bad_input_is_one_line() -> None:
     pool = replace(drawn_pool_of(np.random.default_rng(7), *SHAPE), cost=3)
     wide = drawn_pool_of(np.random.default_rng(7), 12, 9)
@@ -134,6 +172,12 @@ def test_bad_input_is_one_line() -> None:
     for call in (price_rounds, heap_rounds, literal_rounds, literal_heap):
         with pytest.raises(InputError, match="budget: got 2; allowed: an integer of at least 3"):
             call(pool, 2, price)
+        with pytest.raises(InputError, match="pricing: got None; allowed: a Pricing"):
+            call(pool, 9, None)  # type: ignore[arg-type]  # what a user may write
+        with pytest.raises(
+            InputError, match=r"budget: .* allowed: at most 768614336404564650, for"
+        ):
+            call(pool, 2**60, price)
         with pytest.raises(InputError, match=r"budget: got 3\.5"):
             call(pool, 3.5, price)  # type: ignore[arg-type]  # what a user may write
     for call in (price_rounds, heap_rounds):

@@ -238,6 +238,9 @@ def test_a_sequence_says_what_is_allowed(make: Any, said: str) -> None:
         ({"seed": -1}, "seed: got -1"),
         ({"prices": [-1.0]}, "prices: got .* allowed: finite numbers of at least 0"),
         ({"prices": ["a"]}, "prices: got"),
+        ({"prices": 0.5}, r"prices: got array\(0\.5\)"),
+        ({"sequence": None}, "sequence: got None; allowed: a sequence, such as Stochastic"),
+        ({"budget": 2**60}, "budget: got .*; allowed: at most 922337203685477580, for sums"),
         ({"pricing": [NETTED, replace(NETTED, objective=Objective.APPENDIX)]}, "one objective"),
         ({"pricing": None}, "pricing: got None; allowed: a Pricing"),
         ({"budget": [3, 3], "pricing": [NETTED] * 3}, "budget: got '2 of them'"),
@@ -245,6 +248,7 @@ def test_a_sequence_says_what_is_allowed(make: Any, said: str) -> None:
     ids=lambda value: "-".join(value) if isinstance(value, dict) else None,
 )
 def test_sums_say_what_is_allowed(change: dict[str, Any], said: str) -> None:
-    given: dict[str, Any] = {"budget": 3, "pricing": NETTED, "rounds": 10, "cost": 3} | change
+    given: dict[str, Any] = {"budget": 3, "pricing": NETTED, "rounds": 10, "cost": 3}
+    all_of_it: dict[str, Any] = {"sequence": Stochastic()} | given | change
     with pytest.raises(InputError, match=said):
-        price_sums(Stochastic(), **given)
+        price_sums(**all_of_it)

@@ -12,8 +12,10 @@ from fluidkv.errors import InputError
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.objective import Objective
 from fluidkv.tokenpd.pricing import Budget, Pricing
+from fluidkv.tokenpd.regret.bounds import PriceSetting
 from fluidkv.tokenpd.regret.comparators import best_fixed_price, purse_optimum, round_optimum
 from fluidkv.tokenpd.regret.schedules import Schedule, best_fixed_set, clairvoyant, returns_of
+from fluidkv.tokenpd.regret.search import separating
 from fluidkv.tokenpd.regret.worths import Worths, worths
 from tests.tokenpd.regret.pools import drawn_pool, in_floats
 
@@ -178,3 +180,36 @@ def test_bad_input_is_one_line() -> None:
         round_optimum(pool, pool.cost - 1)
     with pytest.raises(InputError, match="price_of_return"):
         clairvoyant(pool, pool.cost, price_of_return=-1)
+    with pytest.raises(InputError, match="reading: got 'hard'"):
+        best_fixed_price(pool, 1, "hard")  # type: ignore[arg-type]  # what a user may write
+    with pytest.raises(InputError, match="pool: got None"):
+        round_optimum(None, 1)  # type: ignore[arg-type]  # what a user may write
+    with pytest.raises(InputError, match="pricing: got 'rule'"):
+        purse_optimum(pool, pool.cost, "rule")  # type: ignore[arg-type]  # what a user may write
+    with pytest.raises(InputError, match="start: got -1"):
+        PriceSetting(10, 2, 1, 0.1, start=-1)
+    with pytest.raises(InputError, match="base: got "):
+        separating(base=Fraction(1))
+
+
+def test_memory_for_more_than_there_is_keeps_what_is_worth_something() -> None:
+    pool = in_floats(drawn_pool(Random(0)))
+    most = np.where(pool.present, pool.returns, 0).sum()
+    for budget in (1000, 2**60):
+        assert float(clairvoyant(pool, budget).reward) == pytest.approx(most)
+        assert float(best_fixed_set(pool, budget).reward) == pytest.approx(most)
+
+
+def test_no_rounds_are_worth_nothing() -> None:
+    none, alone = np.zeros((0, 1)), np.zeros(1, int)
+    pool = Pool(none, alone, alone, alone + 1, none)
+    assert clairvoyant(pool, 1).reward == best_fixed_set(pool, 1).reward == 0
+
+
+def test_the_purse_is_of_memory_not_of_slots() -> None:
+    """Three units a round, tokens of two: one fits in a round, three in two of them together."""
+    alone = np.zeros(2, int)
+    pool = Pool(np.ones((2, 2)), alone, alone, alone + 2, np.zeros((2, 2)), cost=2)
+    assert round_optimum(pool, 3).tolist() == [1, 1]
+    assert purse_optimum(pool, 3) == 3
+    assert best_fixed_price(pool, 4).reward == 4

@@ -1,5 +1,8 @@
 """Fits find powers that are known, cover them as often as said, and refuse where there is none."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -94,3 +97,16 @@ def test_where_all_fits_the_best_price_is_0() -> None:
 def test_prices_are_asked_for_in_order() -> None:
     with pytest.raises(InputError, match="prices"):
         fixed_price_between(_sums(2, np.linspace(0.9, 0, 13)), 2)
+
+
+def test_prices_that_all_use_too_much_bound_from_above_alone() -> None:
+    """Ten rounds of one unit; the dearest price that was run still uses 25: D is 18 - 0.2 x 15."""
+    sums: Any = SimpleNamespace(
+        prices=np.array([0.1, 0.2]),
+        rounds=10,
+        fixed_used=np.array([[30], [25]]),
+        fixed_netted=np.array([[20.0], [18.0]]),
+    )
+    low, high = fixed_price_between(sums, 1)
+    assert low.tolist() == [-np.inf]
+    assert high.tolist() == [15]

@@ -1,5 +1,6 @@
 """The network learns from attention alone, the same from the same key, and is kept as it is."""
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.tokenpd import (
     Constant,
+    LastSeen,
     Mlp,
     Oracle,
     TrainingCurve,
@@ -18,7 +20,7 @@ from fluidkv.tokenpd import (
     save_mlp,
     train_mlp,
 )
-from fluidkv.tokenpd.returns.rows import all_rows, predictions
+from fluidkv.tokenpd.returns.rows import all_rows, predictions, thinned
 from tests.tokenpd.returns.drawn import drawn
 
 
@@ -78,3 +80,35 @@ def test_training_on_nothing_is_one_line():
     with pytest.raises(InputError) as caught:
         train_mlp([drawn(1)], random_key(0), validation=[drawn(1)], steps=5, points=6)
     assert caught.value.argument == "points"
+
+
+def test_a_file_that_is_no_network_is_one_line(tmp_path: Path):
+    path = tmp_path / "mlp.npz"
+    for content in (None, b"no arrays"):
+        if content:
+            path.write_bytes(content)
+        with pytest.raises(InputError, match=r"path: got .*; allowed: an NPZ file of shift, scale"):
+            load_mlp(path)
+    with pytest.raises(InputError, match="mlp: got None"):
+        save_mlp(None, path)  # type: ignore[arg-type]  # what a user may write
+    assert path.read_bytes() == b"no arrays"
+
+
+def test_errors_need_a_row_to_come():
+    attention = drawn(0)
+    whole = replace(attention, length=attention.prompt)
+    with pytest.raises(InputError, match=r"attention: got .*; allowed: a stream longer than"):
+        prediction_errors(LastSeen(), whole)
+
+
+def test_caches_in_training_keep_their_share_rounded_up():
+    """Of the keys so far, after each row from the prompt's last one on; and the next one's own."""
+    attention, shares = drawn(1), np.array([1, 1 / 2, 1 / 4])
+    with in_float64():
+        seen = thinned(all_rows(attention), shares)
+        there, weights = np.asarray(seen.there), np.asarray(seen.weights)
+    for stream, (share, prompt) in enumerate(zip(shares, attention.prompt, strict=True)):
+        for query in range(attention.length[stream]):
+            held = query if query < prompt else np.ceil(share * query)
+            assert there[query, stream].sum() == held + 1
+            assert weights[query, stream].sum() == pytest.approx(1)

@@ -1,6 +1,6 @@
 """Token-PD, (1): what a token costs, beside section 1's number and the models that there are."""
 
-from itertools import combinations, product
+from itertools import product
 
 from fluidkv.ledger.claim import Origin
 from fluidkv.ledger.ranges import Range
@@ -93,54 +93,6 @@ def _one_layer(layers: int, heads: int, head_size: int) -> bool | str:
 def _two_d(layers: int, heads: int, head_size: int) -> bool | str:
     d = heads * head_size
     return 2 * d == 2 * d * heads or f"d = {d}, h = {heads}: {2 * d} and {2 * d * heads}"
-
-
-_PAGES = Range(
-    "all sets of at most 4 of 8 tokens of a request, in pages of 1, 2 and 4",
-    lambda: (
-        (page, kept)
-        for page in (1, 2, 4)
-        for size in range(1, 5)
-        for kept in combinations(range(8), size)
-    ),
-)  # fmt: skip
-
-
-def _pages_held(page: int, kept: tuple[int, ...]) -> int:
-    """A page is free when none of its tokens is kept."""
-    return len({token // page for token in kept})
-
-
-@CLAIMS.over(
-    _PAGES,
-    "equation-1.beside-others",
-    "(1), section 3, with section 2",
-    "In a paged cache, n kept tokens of a request hold the pages that n tokens need.",
-    ours="a page is free only when all its tokens are gone",
-    paper="occupying a fixed cost [...] independent of the surrounding batch",
-    note="So what an eviction frees depends on its neighbours. It does hold with pages of one "
-    "token, or if kept tokens are moved together (equation-1.moved-together).",
-    expected=Verdict.FAILS,
-)
-def _beside_others(page: int, kept: tuple[int, ...]) -> bool | str:
-    held, needed = _pages_held(page, kept), -(-len(kept) // page)
-    return held == needed or (
-        f"pages of {page}, tokens {' and '.join(map(str, kept))} kept: {held} pages, not {needed}"
-    )
-
-
-@CLAIMS.over(
-    _PAGES,
-    "equation-1.moved-together",
-    "(1), section 3, with section 2",
-    "If kept tokens are moved together, less than a page more than their cost is held.",
-    paper="occupying a fixed cost [...] independent of the surrounding batch",
-    note="For each request; a copy of keys and values, or an attention kernel that takes single "
-    "tokens, is what this needs besides.",
-)
-def _moved_together(page: int, kept: tuple[int, ...]) -> bool | str:
-    held = page * _pages_held(page, tuple(range(len(kept))))
-    return 0 <= held - len(kept) < page or f"pages of {page}, {len(kept)} tokens: {held}"
 
 
 @CLAIMS.over(

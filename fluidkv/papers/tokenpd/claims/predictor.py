@@ -12,7 +12,7 @@ from fluidkv.ledger.claim import Origin, Outcome
 from fluidkv.ledger.outcomes import holds_for
 from fluidkv.ledger.ranges import Range, Seen
 from fluidkv.papers.tokenpd.instances import a100
-from fluidkv.papers.tokenpd.instances.models import KV_BYTES, WEIGHTS, WORDS
+from fluidkv.papers.tokenpd.instances.models import WEIGHTS, WORDS
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd import Objective, worth_of
 from fluidkv.verdict import Verdict
@@ -110,25 +110,6 @@ def _hidden() -> Outcome:
         paper="hidden under the decoder's own compute",
         note="Not beside its own step, whose logits it reads; so what it says of a token is known "
         "a step later.",
-    )
-
-
-@CLAIMS.claim(
-    "section-4.all-tokens",
-    "section 4, implementation notes, with section 5",
-    "For R of all cached tokens in each pass, logits are kept in less than a hundredth of the "
-    "cache's memory.",
-    expected=Verdict.FAILS,
-    checked="32,000 words and Llama 7B, 16 bits each",
-)
-def _all_tokens() -> Outcome:
-    share = Fraction(2 * WORDS, KV_BYTES)
-    return holds_for(
-        None if share < Fraction(1, 100) else f"a token: {2 * WORDS:,} bytes of {KV_BYTES:,}",
-        ours=f"{float(share):.0%} of it",
-        paper="a CUDA kernel that computes R and g for all tokens",
-        note="Section 5's kernel takes newly generated tokens alone. Then a token's R is made "
-        "once, as it is written, and not revised when attention is seen.",
     )
 
 

@@ -247,23 +247,3 @@ def _naive_saturates() -> Outcome:
         paper="saturates memory under naive caching",
         note="At 128 streams, which Appendix B calls lighter, it is 48.8 %.",
     )
-
-
-@CLAIMS.claim(
-    "section-6.sensitivity",
-    "section 6, ablation and sensitivity, with Tables 1 and 2",
-    "The runs tell lambda = 0.5 from lambda = 0, which knows no risk, in perplexity, at an SD of "
-    "2 %.",
-    expected=Verdict.FAILS,
-    checked="the printed numbers",
-)
-def _sensitivity() -> Outcome:
-    drift, noise = Fraction("0.02"), Fraction(2, 100) * printed(256, OURS, "perplexity")
-    return holds_for(
-        None if drift > noise else f"{float(drift)}, and an SD of {float(noise):.2f}",
-        ours=f"the drift is {float(drift / noise):.0%} of it",
-        paper="PPL drifts by < 0.02; confirming that the risk-aware objective does not over-"
-        "aggressively prune",
-        note="An objective without risk does as well: the runs say nothing for a mean and "
-        "variance. The SD may be less than the 2 % that bounds it.",
-    )

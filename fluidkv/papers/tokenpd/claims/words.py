@@ -43,31 +43,6 @@ def _callbacks() -> Outcome:
 
 
 @CLAIMS.claim(
-    "section-4.only-addition",
-    "section 4, implementation notes, with section 5",
-    "What section 5 adds to vLLM is a CUDA kernel alone.",
-    expected=Verdict.FAILS,
-    checked="the two descriptions",
-)
-def _only_addition() -> Outcome:
-    added = {  # section 5, in its order
-        "a C++ functor at two callback sites",
-        "the predictor's weights",
-        "a heap shared across streams",
-        "marks of tokens to recompute",
-        "a fused CUDA kernel",
-        "an auxiliary buffer",
-    }
-    other = sorted(thing for thing in added if "CUDA kernel" not in thing)
-    return holds_for(
-        f"{other[0]}" if other else None,
-        ours=f"{len(added)} things",
-        paper="the only addition is a CUDA kernel; a pure plug-in",
-        note="It is, among kernels; and a new one changes none that is present.",
-    )
-
-
-@CLAIMS.claim(
     "section-8.spill",
     "section 8, limitations, with sections 3, 5 and 6",
     "What becomes of an evicted token is the same in all sections.",
@@ -86,25 +61,4 @@ def _spill() -> Outcome:
         paper="recomputed at latency penalty delta; host memory is [...] a spill area",
         note="A swap and a recomputation have different costs. In section 6 swaps are what is "
         "avoided; and quality would not change at all if every evicted token came back.",
-    )
-
-
-@CLAIMS.claim(
-    "section-1.speculative",
-    "section 1, with sections 2 and 7",
-    "Speculative decoding is a heuristic that evicts tokens.",
-    expected=Verdict.FAILS,
-    checked="the sentences about it",
-)
-def _speculative() -> Outcome:
-    said = {
-        "section 1": "evicts",  # Token-level eviction heuristics, for example
-        "section 2": "keeps all",  # presumes the full KV cache is resident throughout
-        "section 7": "keeps all",  # saving compute but not cache
-    }
-    return holds_for(
-        None if set(said.values()) == {"evicts"} else "section 2: the full cache is resident",
-        ours=", ".join(f"{where}: {what}" for where, what in said.items()),
-        paper="Token-level eviction heuristics, for example, speculative decoding",
-        note="Draft tokens that are rolled back leave the cache, which may be meant.",
     )

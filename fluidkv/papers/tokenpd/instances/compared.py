@@ -6,8 +6,8 @@ over, but under a netted price, whose mean and most use stand beside its quality
 are also kept within uniform budgets, and in one pool at many budgets, so that use and quality can
 be compared at equal means and at equal peaks.
 
-All runs together take minutes, so their measures stand in a table beside this file, which
-`comparing` writes.
+There are two sizes, told apart by how many requests run at once. All runs of one take minutes, so
+their measures stand in tables beside this file, which `comparing` writes.
 """
 
 import csv
@@ -20,22 +20,42 @@ import numpy as np
 
 GENERATORS = ("recency", "heavy-hitters", "sinks", "topic-shifts", "needle", "mixed", "uneven")
 """`fluidkv.tokenpd.generators`."""
-AT_ONCE = (8, 3)
-"""Requests that run at once, on average; the first with all predictors."""
+
+
+class Size(NamedTuple):
+    """How much is run: requests of a run, tokens of their prompts and of all at the end (least and
+    most), how many run at once on average, seeds; and the name of its table."""
+
+    requests: int
+    prompt: tuple[int, int]
+    length: tuple[int, int]
+    at_once: tuple[int, ...]
+    seeds: range
+    table: str
+
+
+# No network was trained or measured on these seeds.
+SMALL = Size(16, (24, 40), (64, 160), (8, 3), range(100, 106), "compared.csv")
+LARGE = Size(64, (48, 80), (128, 320), (32,), range(100, 104), "compared_large.csv")
+SIZES = {"small": SMALL, "large": LARGE}
+AT_ONCE = SMALL.at_once
+"""The first with all predictors."""
+SEEDS = SMALL.seeds
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)
 """The budget, of what is held on average if nothing is evicted."""
 MIDDLE = 1 / 4
 """The one which alone is run with fewer at once too."""
 GRID = (1 / 16, 0.088, 1 / 8, 0.177, 1 / 4, 0.354, 1 / 2, 0.707, 1.0, 1.4, 2.0)
 """Budgets of the pool that a netted price is compared with."""
-SEEDS = range(100, 106)
-"""No network was trained or measured on these."""
+LARGE_SHARES, LARGE_GRID = SHARES[1:3], GRID[2:8]
+"""Those of the larger size."""
 STEPS = (0.03, 0.1, 0.3)
-"""eta; 1 / sqrt(T) is 0.03 to 0.06 here."""
+"""eta; 1 / sqrt(T) is 0.03 to 0.06 here, in either size."""
 START = 0.01
 """mu_1: of the size of a return, so that no price has a long way to go."""
 
 HEURISTICS = ("fifo", "lru", "h2o", "streaming-llm", "snapkv-like", "scissorhands-like")
+LARGE_HEURISTICS = ("fifo", "h2o", "streaming-llm")
 SCOPES = ("", "-pooled")
 MAIN = ("oracle", "average")
 """Predictors that are run with every step, on the whole grid, and with either number at once."""
@@ -72,6 +92,9 @@ class Measures(NamedTuple):
 
 def jobs_of(generator: str, at_once: int) -> Iterator[Job]:
     """All runs of a generator under a load."""
+    if at_once in LARGE.at_once:
+        yield from _large_jobs(generator, at_once)
+        return
     place = (generator, at_once)
     for share in shares_at(at_once):
         yield Job(*place, share, OPTIMUM)
@@ -87,13 +110,41 @@ def jobs_of(generator: str, at_once: int) -> Iterator[Job]:
             yield Job(*place, share, "return-pooled", told)
 
 
+def _large_jobs(generator: str, at_once: int) -> Iterator[Job]:
+    """Of the larger size: what its comparisons take; oracles and netted prices in one budget."""
+    place = (generator, at_once)
+    oracle, average = MAIN
+    for share in shares_at(at_once):
+        yield from (Job(*place, share, name) for name in LARGE_HEURISTICS)
+        for told in told_at(at_once, share):
+            yield Job(*place, share, "return", told)
+            yield from (Job(*place, share, "token-pd-hard", told, step) for step in STEPS)
+    yield from (Job(*place, MIDDLE, "token-pd", average, step) for step in STEPS)
+    yield Job(*place, MIDDLE, "return-pooled", oracle)
+    yield from (Job(*place, share, "return-pooled", average) for share in grid_at(at_once))
+
+
+def size_at(at_once: int) -> Size:
+    """Which size runs so many at once."""
+    return next(size for size in SIZES.values() if at_once in size.at_once)
+
+
+def grid_at(at_once: int) -> tuple[float, ...]:
+    """Budgets of the pool that a netted price is compared with."""
+    return LARGE_GRID if at_once in LARGE.at_once else GRID
+
+
 def shares_at(at_once: int) -> tuple[float, ...]:
     """Budgets that are run under a load."""
+    if at_once in LARGE.at_once:
+        return LARGE_SHARES
     return SHARES if at_once == AT_ONCE[0] else (MIDDLE,)
 
 
 def told_at(at_once: int, share: float) -> tuple[str, ...]:
     """Predictors that are run under a load."""
+    if at_once in LARGE.at_once and share != MIDDLE:
+        return MAIN[1:]
     if at_once != AT_ONCE[0]:
         return MAIN
     return tuple(told for told in PREDICTORS if share == MIDDLE or told not in NETWORKS)
@@ -104,14 +155,16 @@ def steps_of(told: str) -> tuple[float, ...]:
     return STEPS if told in MAIN else STEPS[1:2]
 
 
-TABLE = files("fluidkv.papers.tokenpd.instances") / "compared.csv"
+TABLES = files("fluidkv.papers.tokenpd.instances")
 
 
 @cache
 def recorded() -> Mapping[tuple[Job, str], np.ndarray]:
-    """A job and a measure -> its values under all seeds, from the table."""
-    with TABLE.open(encoding="utf-8") as file:
-        rows = list(csv.reader(file))[1:]
+    """A job and a measure -> its values under all seeds of its size, from the tables."""
+    rows: list[list[str]] = []
+    for size in SIZES.values():
+        with (TABLES / size.table).open(encoding="utf-8") as file:
+            rows += list(csv.reader(file))[1:]
     return {_key(row): np.array([float(value) for value in row[7:]]) for row in rows}
 
 

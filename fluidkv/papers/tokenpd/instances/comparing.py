@@ -1,7 +1,8 @@
 """The runs of `compared`, run.
 
-python -m fluidkv.papers.tokenpd.instances.comparing             writes the table: half an hour
-python -m fluidkv.papers.tokenpd.instances.comparing network     runs these predictors anew
+python -m fluidkv.papers.tokenpd.instances.comparing small           writes its table: half an hour
+python -m fluidkv.papers.tokenpd.instances.comparing small network   runs these predictors anew
+python -m fluidkv.papers.tokenpd.instances.comparing large           a quarter of an hour
 """
 
 import csv
@@ -14,19 +15,20 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.papers.tokenpd.instances.compared import (
-    AT_ONCE,
     GENERATORS,
     NOISES,
     OPTIMUM,
     PREDICTORS,
-    SEEDS,
+    SIZES,
     START,
     STEPS,
-    TABLE,
+    TABLES,
     Job,
     Measures,
+    Size,
     jobs_of,
     recorded,
+    size_at,
 )
 from fluidkv.runs.precision import random_key
 from fluidkv.tokenpd.attention.generators.presets import generators
@@ -41,9 +43,6 @@ from fluidkv.tokenpd.returns.known import Constant, NoisyOracle, Oracle
 from fluidkv.tokenpd.returns.mlp import trained_mlp
 from fluidkv.tokenpd.returns.writing import AtWriting
 from fluidkv.tokenpd.seen import Predictor
-
-REQUESTS, KEYS = 16, 160
-PROMPT, LENGTH = (24, 40), (64, KEYS)
 
 
 @cache
@@ -60,17 +59,18 @@ def predictors() -> Mapping[str, Predictor]:
 
 def attention_of(generator: str, at_once: int, seed: int) -> Attention:
     """Requests that come at random, so that `at_once` of them run on average."""
-    rounds = (sum(LENGTH) - sum(PROMPT)) / 2 + 1
+    size = size_at(at_once)
+    rounds = (sum(size.length) - sum(size.prompt)) / 2 + 1
     found = generated(
         generators()[generator],
         seed,
-        requests=REQUESTS,
-        prompt=PROMPT,
-        length=LENGTH,
+        requests=size.requests,
+        prompt=size.prompt,
+        length=size.length,
         gap=rounds / at_once,
         poisson=True,
     )
-    missing = KEYS - found.weights.shape[1]
+    missing = size.length[1] - found.weights.shape[1]
     return replace(found, weights=np.pad(found.weights, ((0, 0), (0, missing), (0, missing))))
 
 
@@ -107,26 +107,26 @@ def measured(jobs: Sequence[Job], seed: int) -> list[Measures]:
     return [Measures(*map(float, row)) for row in zip(*columns, strict=True)]
 
 
-def record(only: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
-    """Run all jobs and write the table.
+def record(size: Size, only: Sequence[str] = (), say: Callable[[str], None] = print) -> None:
+    """Run all jobs of a size and write its table.
 
     Args:
         only: predictors; of other jobs the table keeps what it has.
     """
     kept = {key: [f"{x:.4g}" for x in values] for key, values in recorded().items()} if only else {}
     lines: list[list[object]] = []
-    for at_once in AT_ONCE:
+    for at_once in size.at_once:
         for generator in GENERATORS:
             jobs = list(jobs_of(generator, at_once))
             anew = [job for job in jobs if not only or job.predictor in only]
-            runs = zip(*(measured(anew, seed) for seed in SEEDS), strict=True) if anew else ()
+            runs = zip(*(measured(anew, seed) for seed in size.seeds), strict=True) if anew else ()
             found = dict(zip(anew, runs, strict=True))
             for job in jobs:
                 lines.extend(_lines(job, found[job]) if job in found else _kept(job, kept))
             say(f"{generator}, {at_once} at once")
-    with Path(str(TABLE)).open("w", encoding="utf-8", newline="") as file:
+    with Path(str(TABLES / size.table)).open("w", encoding="utf-8", newline="") as file:
         write = csv.writer(file, lineterminator="\n")
-        write.writerow((*Job._fields, "measure", *SEEDS))
+        write.writerow((*Job._fields, "measure", *size.seeds))
         write.writerows(lines)
 
 
@@ -146,4 +146,4 @@ def _kept(job: Job, kept: Mapping[tuple[Job, str], Sequence[str]]) -> Iterator[l
 
 
 if __name__ == "__main__":
-    record(sys.argv[1:])
+    record(SIZES[sys.argv[1]], sys.argv[2:])

@@ -17,14 +17,13 @@ import numpy as np
 from fluidkv.papers.tokenpd.instances.compared import (
     AT_ONCE,
     GENERATORS,
-    GRID,
     MIDDLE,
     NETWORKS,
     PREDICTORS,
-    SEEDS,
     SHARES,
     STEPS,
     Job,
+    grid_at,
     of,
     shares_at,
     steps_of,
@@ -74,8 +73,9 @@ def interval(values: np.ndarray) -> Interval:
 
 
 def places(at_once: int = AT_ONCE[0]) -> list[Place]:
-    """Every generator under every budget."""
-    return [Place(generator, at_once, share) for generator in GENERATORS for share in SHARES]
+    """Every generator under every budget that was run under a load."""
+    shares = shares_at(at_once)
+    return [Place(generator, at_once, share) for generator in GENERATORS for share in shares]
 
 
 def job_of(place: Place, policy: str, told: str = "") -> Job:
@@ -101,17 +101,21 @@ def gain(
 def over_pool(place: Place, told: str, use: str) -> Interval:
     """By how much a netted price keeps more than the pool with the same returns does at the same
     mean or peak use, as `use` says: "mean_use" or "peak_use"; the best step in hindsight."""
-    best = max((_over_pool(place, told, step, use) for step in STEPS), key=np.mean)
-    return interval(best)
+    return interval(over_pool_by_seed(place, told, use))
+
+
+def over_pool_by_seed(place: Place, told: str, use: str) -> np.ndarray:
+    """See `over_pool`."""
+    return max((_over_pool(place, told, step, use) for step in STEPS), key=np.mean)
 
 
 def _over_pool(place: Place, told: str, step: float, use: str) -> np.ndarray:
     netted = Job(*place, NETTED, told, step)
-    grid = [Job(*place[:2], share, POOLED, told) for share in GRID]
+    grid = [Job(*place[:2], share, POOLED, told) for share in grid_at(place.at_once)]
     spent, kept = (np.array([of(job, name) for job in grid]) for name in (use, "mass"))
     pooled = [
         np.interp(of(netted, use)[seed], spent[:, seed], kept[:, seed])
-        for seed in range(len(SEEDS))
+        for seed in range(kept.shape[1])
     ]
     return of(netted) - np.array(pooled)
 
@@ -119,10 +123,11 @@ def _over_pool(place: Place, told: str, step: float, use: str) -> np.ndarray:
 def memory_saved(place: Place, told: str, other: str) -> Interval:
     """How much less memory one pool takes to keep what another policy keeps, as a share of what
     that has; at most what the least budget of the grid is less."""
-    grid = [Job(*place[:2], share, POOLED, told) for share in GRID]
+    grid = [Job(*place[:2], share, POOLED, told) for share in grid_at(place.at_once)]
     kept = np.array([of(job) for job in grid])
     needed = [
-        np.interp(target, kept[:, seed], GRID) for seed, target in enumerate(mass(place, other))
+        np.interp(target, kept[:, seed], grid_at(place.at_once))
+        for seed, target in enumerate(mass(place, other))
     ]
     return interval(1 - np.array(needed) / place.share)
 
@@ -173,33 +178,35 @@ def ahead_and_behind(
 # ------------------------------------------------------------------------------------------ tables
 
 
-def _row(*cells: object) -> str:
+def row(*cells: object) -> str:
+    """A line of a table."""
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def _head(*names: str) -> Iterator[str]:
-    yield _row("", *names)
+def head(*names: str) -> Iterator[str]:
+    """Names of columns, after one for what the rows are."""
+    yield row("", *names)
     yield f"|---|{'---:|' * len(names)}"
 
 
 def by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
     """Points of mass at one budget."""
     at = [Place(generator, AT_ONCE[0], share) for generator in GENERATORS]
-    yield from _head("uniform keeps", *compared(at[0], told), "% of memory less than H2O")
+    yield from head("uniform keeps", *compared(at[0], told), "% of memory less than H2O")
     for place in at:
         kept = f"{100 * mass(place, UNIFORM, told).mean():.1f} %"
         saved = memory_saved(place, told, H2O)
-        yield _row(place.generator, kept, *compared(place, told).values(), saved)
+        yield row(place.generator, kept, *compared(place, told).values(), saved)
 
 
 def netted_by_generator(told: str = "average", share: float = MIDDLE) -> Iterator[str]:
     """A netted price at one budget: what it uses, and what it keeps at equal use."""
     uses = ("mean_use", "peak_use")
-    yield from _head("mean use / M", "peak use / M", "over pool, same mean", "over pool, same peak")
+    yield from head("mean use / M", "peak use / M", "over pool, same mean", "over pool, same peak")
     for generator in GENERATORS:
         place = Place(generator, AT_ONCE[0], share)
         spent = (f"{mass(place, NETTED, told, use).mean() / share:.2f}" for use in uses)
-        yield _row(generator, *spent, *(over_pool(place, told, use) for use in uses))
+        yield row(generator, *spent, *(over_pool(place, told, use) for use in uses))
 
 
 def by_load(told: str = "average") -> Iterator[str]:
@@ -210,11 +217,11 @@ def by_load(told: str = "average") -> Iterator[str]:
         "price over H2O": (HARD, told, H2O, ""),
         "price over window": (HARD, told, "", ""),
     }
-    yield from _head(*kinds)
+    yield from head(*kinds)
     for at_once in AT_ONCE:
         for share in shares_at(at_once):
             name = f"1/{1 / share:.0f}, {at_once} at once"
-            yield _row(name, *(over_generators(*kind, share, at_once) for kind in kinds.values()))
+            yield row(name, *(over_generators(*kind, share, at_once) for kind in kinds.values()))
 
 
 def by_predictor(share: float = MIDDLE) -> Iterator[str]:
@@ -222,7 +229,7 @@ def by_predictor(share: float = MIDDLE) -> Iterator[str]:
     of the window, and behind: at that budget, and at all that were run."""
     policies = {"uniform": UNIFORM, "pool": POOLED, "price": HARD}
     counted = ("H2O", "window", "H2O, all budgets", "window, all budgets")
-    yield from _head(*(f"{name} keeps" for name in policies), "price over pool", *counted)
+    yield from head(*(f"{name} keeps" for name in policies), "price over pool", *counted)
     at = [place for place in places() if place.share == share]
     for told in PREDICTORS:
         kept = (
@@ -232,7 +239,7 @@ def by_predictor(share: float = MIDDLE) -> Iterator[str]:
         pool = over_generators(HARD, told, POOLED, told, share)
         shares = [[share], [share] if told in NETWORKS else SHARES]
         sides = [ahead_and_behind(told, x, shares=among) for among in shares for x in (H2O, "")]
-        yield _row(told, *kept, pool, *(f"{ahead}/{behind}" for ahead, behind in sides))
+        yield row(told, *kept, pool, *(f"{ahead}/{behind}" for ahead, behind in sides))
 
 
 def main() -> None:

@@ -9,6 +9,8 @@ from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, real
 from fluidkv.runs.words import threefry
 
+MOST_SEED = 2**63 - 1
+
 
 class Sequence(Protocol):
     """Rounds of tokens that live for one round each: a hashable value with a pure function."""
@@ -63,6 +65,17 @@ def equal_tokens(
     place = jnp.arange(tokens, dtype=jnp.int64)[None, :, None]
     shape = (number.shape[0], tokens, keys.shape[1])
     return jnp.broadcast_to(jnp.where(place < number, value, -jnp.inf), shape)
+
+
+def check_sequence(sequence: object) -> None:
+    """Raise InputError unless it can be drawn."""
+    if not (hasattr(sequence, "draw") and hasattr(sequence, "tokens")):
+        raise InputError("sequence", sequence, "a sequence, such as Stochastic()")
+
+
+def check_seed(name: str, value: object) -> int:
+    """The seed; InputError unless it is one."""
+    return count(name, value, least=0, most=MOST_SEED)
 
 
 def check_share(name: str, value: object) -> None:

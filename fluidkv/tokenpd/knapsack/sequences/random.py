@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, UInt32
 
 from fluidkv.errors import InputError
-from fluidkv.runs.checks import above_0, count, real
+from fluidkv.runs.checks import above_0, count, not_negative
 from fluidkv.tokenpd.knapsack.sequences.draws import check_share, elapsed, uniforms
 
 
@@ -76,8 +76,7 @@ class Drifting:
         for name in ("load", "load_wave", "mean", "mean_wave", "width"):
             check_share(name, getattr(self, name))
         for name in ("load_periods", "mean_periods"):
-            if not 0 <= real(getattr(self, name)) < float("inf"):
-                raise InputError(name, getattr(self, name), "a finite number of at least 0")
+            not_negative(name, getattr(self, name))
 
     def draw(
         self, keys: UInt32[Array, "2 seed"], at: Int[Array, " round"], rounds: Int[Array, ""]

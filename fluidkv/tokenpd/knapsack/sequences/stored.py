@@ -11,7 +11,7 @@ from fluidkv.runs.checks import count
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys
 from fluidkv.tokenpd.knapsack.pool import Pool
-from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
+from fluidkv.tokenpd.knapsack.sequences.draws import Sequence, check_seed, check_sequence
 
 
 def drawn_pool(
@@ -23,9 +23,11 @@ def drawn_pool(
     the square of the rounds.
 
     Raises:
-        InputError: no round.
+        InputError: no round, no sequence, or a seed below 0.
     """
+    check_sequence(sequence)
     rounds = count("rounds", rounds)
+    seed, number = check_seed("seed", seed), check_seed("number", number)
     with in_float64():
         keys = run_keys(seed, np.array([number]))
         drawn = np.asarray(_drawn(sequence, keys, jnp.arange(rounds), jnp.int64(rounds)))[:, :, 0]

@@ -18,11 +18,10 @@ from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import count, floats, instance
 from fluidkv.runs.values import one_each
 from fluidkv.tokenpd.knapsack.run import tokens_that_fit
-from fluidkv.tokenpd.knapsack.sequences.draws import Sequence
+from fluidkv.tokenpd.knapsack.sequences.draws import Sequence, check_seed, check_sequence
 from fluidkv.tokenpd.knapsack.sequences.engine import Lane, Plan, run_sums
 from fluidkv.tokenpd.pricing import Pricing
 
-MOST_SEED = 2**63 - 1
 MOST_ROUNDS = 2**31 - 1
 
 
@@ -133,16 +132,19 @@ def price_sums(
     objectives = {instance("pricing", each, Pricing, "a Pricing").objective for _, each in settings}
     if len(objectives) > 1:
         raise InputError("pricing", sorted(each.value for each in objectives), "one objective")
-    grid = floats("prices", list(prices), "finite numbers of at least 0")
-    if not ((grid >= 0) & (grid < np.inf)).all():
+    check_sequence(sequence)
+    rounds = count("rounds", rounds, most=MOST_ROUNDS)
+    several = list(prices) if isinstance(prices, Iterable) else prices
+    grid = floats("prices", several, "finite numbers of at least 0")
+    if grid.ndim != 1 or not ((grid >= 0) & (grid < np.inf)).all():
         raise InputError("prices", grid, "finite numbers of at least 0")
     for each, _ in settings:
-        tokens_that_fit(each, cost)
+        tokens_that_fit(each, cost, rounds)
     plan = Plan(
         sequence,
         objectives.pop(),
-        count("rounds", rounds, most=MOST_ROUNDS),
-        count("seed", seed, least=0, most=MOST_SEED),
+        rounds,
+        check_seed("seed", seed),
         tuple(grid.tolist()),
     )
     lanes = [Lane(at, each, price, cost) for each, price in settings for at in range(seeds)]

@@ -80,12 +80,12 @@ _TOKENS = Range(
     _TOKENS,
     "appendix-a.algorithm-1.same-rule",
     "Appendix A, (2), with section 4, (4)",
-    "(2) of Appendix A keeps what (4) of section 4 keeps.",
+    "Token-PD, which section 4 defines by (4), selects by (2) of Appendix A, for any delta.",
     expected=Verdict.FAILS,
     ours="a = R - lambda sigma^2 - delta, and delta is not in (4)",
-    paper="Algorithm 1 in Sec. 4 is precisely (2)-(5)",
-    note="There is no Algorithm 1 either. Holds where delta = 0, and else the proof is of another "
-    "rule: a penalty for evicting is taken off the worth of what is kept.",
+    paper="Token-PD selects x = I[a - mu c >= 0]; Algorithm 1 in Sec. 4 is precisely (2)-(5)",
+    note="Holds where delta = 0. Else the proof is of another rule: (4) at a price that is "
+    "delta / c higher. There is no Algorithm 1; (2)-(5) may be those of sections 3 and 4.",
     kind="lemma",
 )
 def _same_rule(penalty: Fraction, value: Fraction, price: Fraction) -> bool:

@@ -12,6 +12,7 @@ from fluidkv.papers.tokenpd.instances.rounds import (
     Market,
     Values,
     played,
+    relaxed_best,
     sequences,
     shown,
 )
@@ -55,7 +56,7 @@ def _tie(market: Market, values: Values) -> bool:
     expected=Verdict.FAILS,
     ours="not a token that is worth its price",
     paper="this is exactly the integral solution already produced by Token-PD",
-    note="Holds without ties (appendix-a.rounding.no-ties).",
+    note="By ties alone (appendix-a.rounding.no-ties); (2) is integral and needs no rounding.",
     kind="lemma",
 )
 def _same(market: Market, values: Values) -> bool:
@@ -67,11 +68,13 @@ def _same(market: Market, values: Values) -> bool:
     _ROUND,
     "appendix-a.rounding.increases",
     _PLACE,
-    "The rounding increases neither the regret of a round nor what it leaves free of M.",
+    "In each round, the rounding increases neither the regret nor what is left free of M.",
     expected=Verdict.FAILS,
+    origin=Origin.READING,
     ours="a token worth its price is discarded: a more of regret, and c more of slack",
     paper="cannot increase either the regret or the budget slack",
-    note="By ties alone, each of which costs mu c; (2) is integral and needs no rounding.",
+    note="By ties alone. Bounds on all rounds are as before (appendix-a.rounding.preserves), which "
+    "may be what is meant.",
     kind="lemma",
 )
 def _increases(market: Market, values: Values) -> bool:
@@ -93,3 +96,25 @@ def _increases(market: Market, values: Values) -> bool:
 def _no_ties(market: Market, values: Values) -> bool:
     (turn,) = played(market, [values])
     return sorted(rounded(market, values)) == sorted(turn.kept)
+
+
+@CLAIMS.over(
+    _ROUND,
+    "appendix-a.rounding.preserves",
+    _PLACE,
+    "What the rounding keeps maximises L at its price as (2) does, so that the bounds on "
+    "regret and violation hold for it.",
+    paper="thus preserving (3)",
+    note="At a tie a token adds a - mu c = 0 to L. The proofs of "
+    "section-4.guarantee.regret.netted and .violation.netted need no more of x_t.",
+    kind="lemma",
+)
+def _preserves(market: Market, values: Values) -> bool:
+    """L less mu M, of what is kept: no token below its price, and none above it missing."""
+    price = market.start * market.cost
+    kept = rounded(market, values)
+    most = sum((max(a - price, Fraction()) for a in values), Fraction())
+    weak = relaxed_best(market, values) <= sum(kept) + market.start * (
+        market.memory - market.cost * len(kept)
+    )
+    return sum((a - price for a in kept), Fraction()) == most and weak

@@ -22,7 +22,7 @@ from fluidkv.papers.tokenpd.instances.rounds import (
 )
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd.pricing import Budget
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements(origin=Origin.READING)
 
@@ -174,6 +174,7 @@ def _fixed_price(horizon: int) -> bool:
     "section 4, the theorem",
     "Of two sequences that are alike in their first half, every rule that is netted to M loses "
     "T / 4 on one, against a clairvoyant who may use M on average.",
+    evidence=Evidence.SAMPLED,
     checked="M = c = 1, T = 4, 8 ... 64, every count that may be kept in the first half",
 )
 def _any_rule() -> Outcome:
@@ -189,4 +190,6 @@ def _any_rule() -> Outcome:
         bad,
         ours="of T tokens, s of them worth 1/2, it loses s / 2 or (T - s) / 2",
         paper="Regret(T) = O(sqrt(T))",
+        evidence=Evidence.SAMPLED,
+        note="Proof. The two add up to T / 2.",
     )

@@ -6,7 +6,7 @@ Of what (4) wants, the best that fit stay, and (5) sees either what was wanted o
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
-from itertools import combinations
+from itertools import combinations, product
 from math import isqrt
 
 from fluidkv import tokenpd
@@ -106,8 +106,30 @@ def _hard_wanted() -> Outcome:
         found[0] if all(found) else None,
         ours="T / 2 on two tokens worth 1 a round, and T / 4 where nothing is a tie, at any step",
         paper="Regret(T) = O(sqrt(T)), while never violating (3)",
-        note="Holds where (5) sees what is kept (section-4.guarantee.regret.hard.kept).",
+        note="More is lost in a crowd (section-4.guarantee.regret.hard.wanted.crowd). Holds where "
+        "(5) sees what is kept (section-4.guarantee.regret.hard.kept).",
     )
+
+
+@CLAIMS.over(
+    Range(
+        "n = 2 ... 8 tokens worth 1 in every round, M = c = 1, mu_1 = 1, T = n, 2 n ... 4 n, "
+        "eta = 1/1000, 1",
+        lambda: product(range(2, 9), range(1, 5), (Fraction(1, 1000), ONE)),
+    ),
+    "section-4.guarantee.regret.hard.wanted.crowd",
+    _PLACE,
+    "There n tokens worth 1 in every round lose T (1 - 1 / n).",
+    ours="a crowd raises the price n - 1 times as far as an empty round lowers it",
+    paper="Regret(T) = O(sqrt(T))",
+    note="So nearly all can be lost. One of the n throughout has T.",
+)
+def _crowd(tokens: int, times: int, step: Fraction) -> bool:
+    from fluidkv.tokenpd.regret.sequences import pool_of as rows
+
+    rounds = tokens * times
+    case = tokenpd.Case(rows([(ONE,) * tokens] * rounds), ONE)
+    return tokenpd.run_case(case, step, Budget.HARD).regret == rounds - times
 
 
 @CLAIMS.claim(
@@ -115,7 +137,8 @@ def _hard_wanted() -> Outcome:
     _PLACE,
     "The smallest sequence that separates the two readings is two tokens worth the same in every "
     "round.",
-    checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1",
+    checked="all periods of up to two rounds of up to two tokens worth 0, 1/2 or 1, M = c = 1, "
+    "mu_1 = 1, e^eta = 11/10",
 )
 def _smallest() -> Outcome:
 

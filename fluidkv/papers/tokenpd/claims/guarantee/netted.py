@@ -28,7 +28,7 @@ from fluidkv.papers.tokenpd.instances.rounds import (
 )
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.tokenpd.pricing import Budget
-from fluidkv.verdict import Verdict
+from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = statements()
 
@@ -88,8 +88,8 @@ def _violation(memory: int, cost: int, start: Any, step: Any, rounds: Rounds) ->
     _range((1, 1), (3, 2)),
     "section-4.guarantee.regret.netted",
     _PLACE,
-    "Regret against the optimum of each round is at most M mu_1 / eta + eta T mu_max G^2 / M, with "
-    "G = max(M, n c - M), so O(sqrt(T)) for every sequence of rounds.",
+    "Regret against the optimum of each round is at most M mu_1 / eta + eta T mu_max G^2 / (2 M), "
+    "with G = max(M, n c - M), so O(sqrt(T)) for every sequence of rounds.",
     paper="Regret(T) = O(sqrt(T))",
     note=_PROOF,
 )
@@ -162,6 +162,7 @@ def _any_start() -> Outcome:
     f"{_PLACE}, with mu >= 0",
     "With mu_1 = 0 the violation is (n c - M) T.",
     origin=Origin.READING,
+    evidence=Evidence.SAMPLED,
     checked="n = 1 ... 4 tokens, M = 1 ... 4, T = 1 ... 8, c = 1",
 )
 def _linear() -> Outcome:
@@ -180,5 +181,8 @@ def _linear() -> Outcome:
         None,
     )
     return holds_for(
-        bad, ours="linear: by (5) a price of 0 stays 0", paper="O(sqrt(T)) for an unnamed mu_1"
+        bad,
+        ours="linear: by (5) a price of 0 stays 0",
+        paper="O(sqrt(T)) for an unnamed mu_1",
+        evidence=Evidence.SAMPLED,
     )

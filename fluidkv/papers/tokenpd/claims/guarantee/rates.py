@@ -116,7 +116,7 @@ def _fixed_price() -> Outcome:
 @CLAIMS.claim(
     "section-4.rates.regret.fixed-price.drifting",
     _PLACE,
-    "On rounds that drift, netted regret against that price is O(sqrt(T)).",
+    "On rounds that drift, netted regret against that price grows no faster than sqrt(T).",
     expected=Verdict.FAILS,
     checked=f"{_RUNS}; drifting, dear and growing",
 )
@@ -143,8 +143,8 @@ def _exceeds(studies: Iterable[str], measure: str) -> str | None:
 @CLAIMS.claim(
     "section-4.rates.regret.hard",
     f"{_PLACE}, with section 3",
-    "On rounds drawn independently of one law, regret is O(sqrt(T)) where no round may use more "
-    "than M and (5) sees what (4) wanted.",
+    "On rounds drawn independently of one law, regret grows no faster than sqrt(T) where no round "
+    "may use more than M and (5) sees what (4) wanted.",
     expected=Verdict.FAILS,
     checked=f"{_RUNS}; {' and '.join(_ALONE)}",
 )
@@ -161,8 +161,8 @@ def _hard() -> Outcome:
 @CLAIMS.claim(
     "section-4.rates.overuse",
     "section 4, after the theorem",
-    "On rounds drawn independently of one law, what rounds use above M, without netting, vanishes "
-    "per step.",
+    "On rounds drawn independently of one law, what rounds use above M, without netting, grows no "
+    "faster than sqrt(T).",
     expected=Verdict.FAILS,
     checked=f"{_RUNS}; {' and '.join(_ALONE)}",
 )
