@@ -157,13 +157,12 @@ class _Record(NamedTuple):
 class Persistence:
     """By how seldom a key had less than its share in the last `history` rows, like Scissorhands.
 
-    As its authors do: a key is unimportant in a row that gives it less than one over the number of
-    keys; those that were so most often go first; a recent window stays. Differs: where the cache is
-    full, they drop a part of it at once (half, for example), which makes room for many rounds; here
-    what is too many goes, each round. Their windows are in proportion to the budget or given for
-    their models; this default is ours.
+    Theirs, as summaries of the paper describe it: a fixed budget, recent tokens stay, and what
+    little attention fell on over a window of rows goes. How that is counted is our reading: a key
+    is unimportant in a row that gives it less than one over the number of keys, and those that
+    were so most often go first. What is too many goes in each round; `history` is ours.
 
-    Source: Liu et al., Scissorhands, NeurIPS 2023, Algorithm 2.
+    Source: after Liu et al., Scissorhands, NeurIPS 2023, whose code was not read.
 
     Raises:
         InputError: no row.
