@@ -163,7 +163,7 @@ def report() -> str:
             " whose newest tokens they are: another machine and other work, so no ratio.)",
             "",
             f"Rounds of up to {SEQUENCE.tokens} tokens; draws, order, both readings of the budget,"
-            " the optimum of each round. Ratios are per round.",
+            " the optimum of each round. Ratios are per round; NumPy's loop has no fixed prices.",
             "",
             table(["", "time", "rounds", "a round", "vs NumPy"], runs),
             "",
