@@ -28,9 +28,9 @@ from fluidkv.tokenpd.regret.bounds import (
     most_violation,
     setting_of,
 )
+from fluidkv.tokenpd.regret.cases import pool_of
 from fluidkv.tokenpd.regret.certified import exact_rounds
 from fluidkv.tokenpd.regret.outcome import outcome_of
-from fluidkv.tokenpd.regret.sequences import pool_of
 
 WORTH = st.fractions(0, 1, max_denominator=12)
 STEP = st.sampled_from(

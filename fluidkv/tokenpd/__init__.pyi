@@ -73,6 +73,8 @@ from .regret.bounds import most_regret_kept as most_regret_kept
 from .regret.bounds import most_regret_simply as most_regret_simply
 from .regret.bounds import most_violation as most_violation
 from .regret.bounds import setting_of as setting_of
+from .regret.cases import Case as Case
+from .regret.cases import run_case as run_case
 from .regret.certified import Exponential as Exponential
 from .regret.certified import exact_rounds as exact_rounds
 from .regret.comparators import FixedPrice as FixedPrice
@@ -86,8 +88,6 @@ from .regret.schedules import best_fixed_set as best_fixed_set
 from .regret.schedules import clairvoyant as clairvoyant
 from .regret.search import Separation as Separation
 from .regret.search import separating as separating
-from .regret.sequences import Case as Case
-from .regret.sequences import run_case as run_case
 from .returns.averages import AccumulatedMean as AccumulatedMean
 from .returns.averages import ExponentialAverage as ExponentialAverage
 from .returns.averages import LastSeen as LastSeen

@@ -196,7 +196,6 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "tokenpd.section-5.heap.recorded.after-5",
         "tokenpd.section-5.heap.is-the-rule",
         "tokenpd.section-5.pages",
-        "tokenpd.section-8.spill",
         "tokenpd.table-2.throughput",
         "tokenpd.table-2.noise",
         "tokenpd.table-2.scales",

@@ -16,8 +16,8 @@ from typing import Any
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import above_0, count, real
 from fluidkv.tokenpd.pricing import Budget, Pricing
+from fluidkv.tokenpd.regret.cases import pool_of
 from fluidkv.tokenpd.regret.certified import exact_rounds
-from fluidkv.tokenpd.regret.sequences import pool_of
 
 Round = tuple[Fraction, ...]
 SETTLED = 16

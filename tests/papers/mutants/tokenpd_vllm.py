@@ -26,5 +26,4 @@ MUTANTS: list[Mutant] = [
         '("add", "evict")',
         "CLAIMS =",
     ),
-    Mutant("tokenpd.section-8.spill", '"spilled"', '"recomputed"', "def _spill"),
 ]

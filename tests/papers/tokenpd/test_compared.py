@@ -102,6 +102,12 @@ def test_the_page_has_the_tables(capsys: pytest.CaptureFixture[str]):
     assert [line for line in capsys.readouterr().out.splitlines() if line not in page] == []
 
 
+def test_the_page_says_how_high_a_netted_price_peaks():
+    peaks = [gains.mass(at, NETTED, "average", "peak_use").mean() / at.share for at in places()]
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert f"then holds {min(peaks):.1f} to {max(peaks):.1f} times the budget" in page
+
+
 def test_mass_and_error_agree_but_for_true_returns_as_the_page_says():
     """Less error is better: where both differences are clear they have opposite signs."""
     compared_, apart = 0, []

@@ -11,8 +11,8 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.tokenpd.knapsack.literal import literal_rounds
 from fluidkv.tokenpd.pricing import Budget, Demand, Pricing
+from fluidkv.tokenpd.regret.cases import pool_of
 from fluidkv.tokenpd.regret.certified import Exponential, exact_rounds
-from fluidkv.tokenpd.regret.sequences import pool_of
 from tests.tokenpd.regret.pools import drawn_pool, in_floats
 
 READINGS = [(reading, demand) for reading in Budget for demand in Demand]

@@ -4,18 +4,17 @@ from types import ModuleType
 
 from fluidkv.papers.tokenpd.claims import (
     appendix_a,
-    compared,
     cost,
+    experiments,
     guarantee,
     heap,
+    hooks,
     memory,
     objectives,
     predictor,
     printed,
     returns,
     served,
-    simulated,
-    words,
 )
 
 MODULES: tuple[ModuleType, ...] = (
@@ -26,11 +25,10 @@ MODULES: tuple[ModuleType, ...] = (
     *guarantee.MODULES,
     predictor,
     heap,
-    words,
+    hooks,
     printed,
     served,
-    simulated,
-    compared,
+    *experiments.MODULES,
     *appendix_a.MODULES,
 )
 """In the order of the paper; each has its `CLAIMS`."""

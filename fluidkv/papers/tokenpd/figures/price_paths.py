@@ -28,11 +28,11 @@ SHOWN = {"alternating": 24, "idle_then_busy": ROUNDS}
 
 def data() -> Data:
     """Of each case and reading "<case>.<reading>.<what>": price (T + 1,), used, regret (T,)."""
-    from fluidkv.tokenpd.regret import sequences
+    from fluidkv.tokenpd.regret import cases
 
     found = {}
     for name in CASES:
-        case = getattr(sequences, name)(ROUNDS)
+        case = getattr(cases, name)(ROUNDS)
         for reading, (_, budget, demand, *_) in READINGS.items():
             pricing = tokenpd.Pricing(float(STEP), float(case.start), budget, demand)
             run = tokenpd.exact_rounds(case.pool, 1, pricing)

@@ -167,11 +167,8 @@ def ahead_and_behind(
     told: str, other: str, of_other: str = "", shares: Sequence[float] = SHARES
 ) -> tuple[int, int]:
     """In how many settings the price keeps more, and in how many less; "" is the better window."""
-    found = [
-        gain(place, HARD, told, other or window(place), of_other)
-        for place in places()
-        if place.share in shares
-    ]
+    at = [place for place in places() if place.share in shares]
+    found = _gains(HARD, told, other, of_other, at=at)
     return sum(one.above for one in found), sum(one.below for one in found)
 
 
@@ -242,8 +239,44 @@ def by_predictor(share: float = MIDDLE) -> Iterator[str]:
         yield row(told, *kept, pool, *(f"{ahead}/{behind}" for ahead, behind in sides))
 
 
+def over_settings(told: str = "average") -> Iterator[str]:
+    """Of all settings, or those at one budget where a network was run: in how many the first keeps
+    more, in how many less, and the means that are least and most."""
+    network, once = NETWORKS
+    quarter = [place for place in places() if place.share == MIDDLE]
+    kinds = {
+        "pool over uniform": _gains(POOLED, told, UNIFORM, told),
+        "price over uniform": _gains(HARD, told, UNIFORM, told),
+        "price over pool": _gains(HARD, told, POOLED, told),
+        "price over pool, oracle": _gains(HARD, "oracle", POOLED, "oracle"),
+        "price over H2O": _gains(HARD, told, H2O),
+        "uniform over H2O": _gains(UNIFORM, told, H2O),
+        "price over window": _gains(HARD, told, ""),
+        "netted price over pool, same mean": [over_pool(at, told, "mean_use") for at in places()],
+        "netted price over pool, same peak": [over_pool(at, told, "peak_use") for at in places()],
+        "heap over pool": _gains(HEAP, told, POOLED, told),
+        "heap over pool, oracle": _gains(HEAP, "oracle", POOLED, "oracle"),
+        "price over H2O, network, 1/4": _gains(HARD, network, H2O, at=quarter),
+        "price over H2O, network once, 1/4": _gains(HARD, once, H2O, at=quarter),
+        "network once over each round, 1/4": _gains(HARD, once, HARD, network, at=quarter),
+    }
+    yield from head("settings", "ahead", "behind", "least", "most")
+    for name, found in kinds.items():
+        ahead, behind = sum(one.above for one in found), sum(one.below for one in found)
+        ends = (pick(found, key=lambda one: one.mean) for pick in (min, max))
+        yield row(name, len(found), ahead, behind, *ends)
+
+
+def _gains(
+    policy: str, told: str, other: str, of_other: str = "", *, at: Sequence[Place] | None = None
+) -> list[Interval]:
+    """At all places, or at some; "" is the better window."""
+    return [gain(x, policy, told, other or window(x), of_other) for x in at or places()]
+
+
 def main() -> None:
-    for table in (by_generator(), netted_by_generator(), by_load(), by_predictor()):
+    tables = (by_generator(), netted_by_generator(), by_load(), by_predictor(), over_settings())
+    for table in tables:
         print("\n".join(table), end="\n\n")
 
 

@@ -184,7 +184,7 @@ def _repaired(market: Market, rounds: Rounds) -> bool:
     checked="one token worth 0 a round, M = c = 1, T = 4, 16 ... 1024",
 )
 def _log_ratio() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import pool_of
+    from fluidkv.tokenpd.regret.cases import pool_of
 
     ratios = {}
     for horizon in HORIZONS:

@@ -31,7 +31,7 @@ _PLACE = "section 3, definition of regret"
 
 def _set_and_rounds(rounds: Rounds) -> tuple[Any, Any]:
     """What the best one set brings, and the optima of rounds; column j of the rounds is token j."""
-    from fluidkv.tokenpd.regret.sequences import pool_of
+    from fluidkv.tokenpd.regret.cases import pool_of
 
     pool = pool_of(rounds)
     return tokenpd.best_fixed_set(pool, 1).reward, sum(tokenpd.round_optimum(pool, 1))
@@ -109,7 +109,7 @@ def _utility_2(market: Market, values: Values) -> bool:
 
 def _lost(horizon: int, step: Fraction) -> Any:
     """Two tokens worth 1/2 a round, and none in the second half; against T M in all."""
-    from fluidkv.tokenpd.regret.sequences import two_futures
+    from fluidkv.tokenpd.regret.cases import two_futures
 
     case = two_futures(horizon, rich=False)
     regret = tokenpd.run_case(case, step, Budget.NETTED).regret
@@ -162,7 +162,7 @@ def _in_all() -> Outcome:
     paper="Regret(T) = O(sqrt(T))",
 )
 def _fixed_price(horizon: int) -> bool:
-    from fluidkv.tokenpd.regret.sequences import two_futures
+    from fluidkv.tokenpd.regret.cases import two_futures
 
     pool = two_futures(horizon, rich=False).pool
     best = tokenpd.best_fixed_price(pool, 1)

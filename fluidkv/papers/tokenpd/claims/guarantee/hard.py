@@ -77,7 +77,7 @@ def _never(*rounds: Values) -> bool:
     "keep and leaves M free, so that the price falls back.",
 )
 def _separates(name: str, rounds: int, step: Fraction) -> bool:
-    from fluidkv.tokenpd.regret import sequences as known
+    from fluidkv.tokenpd.regret import cases as known
 
     case = getattr(known, name)(rounds)
     hard, netted = (
@@ -95,7 +95,7 @@ def _separates(name: str, rounds: int, step: Fraction) -> bool:
     checked=f"{_TOLD}; eta = 1 / sqrt(T)",
 )
 def _hard_wanted() -> Outcome:
-    from fluidkv.tokenpd.regret import sequences as known
+    from fluidkv.tokenpd.regret import cases as known
 
     def lost(name: str, horizon: int) -> Fraction:
         case = getattr(known, name)(horizon)
@@ -125,7 +125,7 @@ def _hard_wanted() -> Outcome:
     note="So nearly all can be lost. One of the n throughout has T.",
 )
 def _crowd(tokens: int, times: int, step: Fraction) -> bool:
-    from fluidkv.tokenpd.regret.sequences import pool_of as rows
+    from fluidkv.tokenpd.regret.cases import pool_of as rows
 
     rounds = tokens * times
     case = tokenpd.Case(rows([(ONE,) * tokens] * rounds), ONE)

@@ -143,7 +143,7 @@ def _sharp(growth: Fraction) -> bool:
     checked="mu_1 = 0, two tokens worth 1 a round, M = c = 1, eta = 1 / sqrt(T)",
 )
 def _any_start() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import zero_price
+    from fluidkv.tokenpd.regret.cases import zero_price
 
     def violation(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))

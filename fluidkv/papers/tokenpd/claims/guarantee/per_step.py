@@ -66,7 +66,7 @@ def _average(rounds: Rounds, growth: Fraction) -> bool:
     checked="M = c = 1, mu_1 = 1, eta = 1 / sqrt(T); no token for T / 2 rounds, then two worth 1",
 )
 def _rounds() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import idle_then_busy
+    from fluidkv.tokenpd.regret.cases import idle_then_busy
 
     def overuse(horizon: int) -> int:
         step = Fraction(1, isqrt(horizon))
@@ -95,7 +95,7 @@ def _rounds() -> Outcome:
     paper=_PAPER,
 )
 def _half(horizon: int, step: Fraction) -> bool:
-    from fluidkv.tokenpd.regret.sequences import idle_then_busy
+    from fluidkv.tokenpd.regret.cases import idle_then_busy
 
     found = tokenpd.run_case(idle_then_busy(horizon), step, Budget.NETTED)
     return found.overuse == horizon // 2 and found.violation == 0

@@ -22,7 +22,7 @@ _ONE_TOKEN = "one token worth 1/2 a round, M = c = 1, mu_1 = 1"
 
 def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     """Against the optima of rounds, which here the best one set and any clairvoyant have, too."""
-    from fluidkv.tokenpd.regret.sequences import pool_of
+    from fluidkv.tokenpd.regret.cases import pool_of
 
     case = tokenpd.Case(pool_of([(HALF,)] * horizon), ONE, gone=gone)
     return tokenpd.run_case(case, step, Budget.NETTED).regret
@@ -36,7 +36,7 @@ def _lost(horizon: int, step: Fraction, *, gone: bool) -> Any:
     checked=f"{_ONE_TOKEN}; T = 1 ... 16; the best one set, and a flow through time",
 )
 def _comparators() -> Outcome:
-    from fluidkv.tokenpd.regret.sequences import pool_of
+    from fluidkv.tokenpd.regret.cases import pool_of
 
     bad = None
     for rounds in range(1, 17):
@@ -92,7 +92,7 @@ def _gone() -> Outcome:
 )
 def _charged() -> Outcome:
     """The optimum keeps one of the two throughout, so that nothing comes back to it."""
-    from fluidkv.tokenpd.regret.sequences import tied
+    from fluidkv.tokenpd.regret.cases import tied
 
     def lost(horizon: int) -> Any:
         pool = tied(horizon).pool
@@ -121,7 +121,7 @@ def _charged() -> Outcome:
 )
 def _charged_hard() -> Outcome:
     """Against 7 T / 8, which keeping either token throughout earns without a return."""
-    from fluidkv.tokenpd.regret.sequences import pool_of
+    from fluidkv.tokenpd.regret.cases import pool_of
 
     def lost(demand: Demand, horizon: int) -> Any:
         low = Fraction(3, 4)

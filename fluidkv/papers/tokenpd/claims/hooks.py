@@ -1,7 +1,6 @@
-"""Token-PD: what sections say in words, held against one another and against vLLM."""
+"""Token-PD, section 5: the hook points, looked for in vLLM."""
 
 from fluidkv.ledger.claim import Origin, Outcome
-from fluidkv.ledger.outcomes import holds_for
 from fluidkv.papers.tokenpd.paper import statements
 from fluidkv.verdict import Evidence, Verdict
 
@@ -39,26 +38,4 @@ def _callbacks() -> Outcome:
         paper="vLLM exposes two callback sites: CacheInsert [...] CacheEvict",
         note="Other versions may have them, or the names stand for sites that the authors added. "
         "In the versions read, blocks are evicted that no running request holds.",
-    )
-
-
-@CLAIMS.claim(
-    "section-8.spill",
-    "section 8, limitations, with sections 3, 5 and 6",
-    "What becomes of an evicted token is the same in all sections.",
-    expected=Verdict.FAILS,
-    checked="the sentences about evicted tokens",
-)
-def _spill() -> Outcome:
-    said = {
-        "section 3": "recomputed",  # at latency penalty delta
-        "section 5": "recomputed",  # marking each victim token for recomputation
-        "section 8": "spilled",  # host memory is an infinite but slow spill area
-    }
-    return holds_for(
-        None if len(set(said.values())) == 1 else "section 3: recomputed; section 8: spilled",
-        ours=", ".join(f"{where}: {what}" for where, what in said.items()),
-        paper="recomputed at latency penalty delta; host memory is [...] a spill area",
-        note="A swap and a recomputation have different costs. In section 6 swaps are what is "
-        "avoided; and quality would not change at all if every evicted token came back.",
     )

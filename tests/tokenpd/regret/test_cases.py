@@ -15,12 +15,7 @@ from fluidkv.tokenpd.regret.bounds import (
     most_regret_kept,
     most_violation,
 )
-from fluidkv.tokenpd.regret.certified import exact_rounds
-from fluidkv.tokenpd.regret.comparators import purse_optimum, round_optimum
-from fluidkv.tokenpd.regret.outcome import outcome_of
-from fluidkv.tokenpd.regret.schedules import best_fixed_set, clairvoyant
-from fluidkv.tokenpd.regret.search import separating
-from fluidkv.tokenpd.regret.sequences import (
+from fluidkv.tokenpd.regret.cases import (
     Case,
     alternating,
     falling,
@@ -34,6 +29,11 @@ from fluidkv.tokenpd.regret.sequences import (
     worst_netted,
     zero_price,
 )
+from fluidkv.tokenpd.regret.certified import exact_rounds
+from fluidkv.tokenpd.regret.comparators import purse_optimum, round_optimum
+from fluidkv.tokenpd.regret.outcome import outcome_of
+from fluidkv.tokenpd.regret.schedules import best_fixed_set, clairvoyant
+from fluidkv.tokenpd.regret.search import separating
 
 ANY_STEP = [tied, alternating, zero_price, needle]
 STEPS = [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(5)]
