@@ -1,0 +1,17 @@
+from .presets import preset as preset
+from .presets import preset_names as preset_names
+from .read import LoadedTrace as LoadedTrace
+from .read import format_names as format_names
+from .read import read_run as read_run
+from .read import read_trace as read_trace
+from .report import LoadReport as LoadReport
+from .report import Reason as Reason
+from .samples.shipped import sample_names as sample_names
+from .samples.shipped import sample_path as sample_path
+from .times import LoadedRun as LoadedRun
+from .times import RequestTimes as RequestTimes
+from .times import RunFacts as RunFacts
+from .trace import Trace as Trace
+from .vllm_meta import bench_capacity as bench_capacity
+from .write import write_mooncake as write_mooncake
+from .write import write_vidur as write_vidur
