@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from fluidkv.answers.recommend.frontier import Choice, Setting, Slo, choose
 from fluidkv.answers.replay.account import Account, of_log, of_run
-from fluidkv.traces.vllm_log import VllmLog
+from fluidkv.logs.timed import TimedRun
 
 PARTS = 4
 """Parts of a log, one after the other, each compared by itself."""
@@ -67,7 +67,7 @@ class Bias:
         }
 
 
-def biases(run: xr.Dataset, log: VllmLog, metrics: tuple[str, ...]) -> Mapping[str, Bias]:
+def biases(run: xr.Dataset, log: TimedRun, metrics: tuple[str, ...]) -> Mapping[str, Bias]:
     """A simulated run of a log against the log itself.
 
     Args:
@@ -139,12 +139,12 @@ def _is_gain(
     return any(more for more, _ in beyond) and not any(less for _, less in beyond)
 
 
-def _first_tick(log: VllmLog) -> float:
+def _first_tick(log: TimedRun) -> float:
     return float(log.tick_ends_s[1] - log.tick_ends_s[0])
 
 
 def _of_output(
-    measured: Account, simulated: Account, log: VllmLog, durations: Float[np.ndarray, " tick"]
+    measured: Account, simulated: Account, log: TimedRun, durations: Float[np.ndarray, " tick"]
 ) -> Bias:
     """Tokens over the time from the first arrival to the last token; by parts, over their ticks."""
     tokens = float(log.decode_lengths.sum())
@@ -162,7 +162,7 @@ def _of_output(
 
 
 def _of_percentile(
-    measured: Account, simulated: Account, log: VllmLog, name: str, level: float
+    measured: Account, simulated: Account, log: TimedRun, name: str, level: float
 ) -> Bias:
     """By parts: requests in order of arrival, as many in each."""
     theirs, ours = measured.latencies(log)[name], simulated.latencies(log)[name]

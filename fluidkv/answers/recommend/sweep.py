@@ -25,6 +25,7 @@ from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Recommendation
 from fluidkv.answers.recommend.settings import BLOCK_SIZES, TIMED, limits_of
 from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
@@ -35,7 +36,6 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
-from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
 
 
@@ -49,7 +49,7 @@ def recommend_settings(
     now: Setting | None = None,
     candidates: Mapping[str, Sequence[Any]] | None = None,
     slos: Iterable[Slo] = (),
-    log: VllmLog | None = None,
+    log: TimedRun | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
@@ -215,7 +215,7 @@ def _serve_caching(
     return xr.Dataset(columns, attrs=found[0].attrs), statuses
 
 
-def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:
