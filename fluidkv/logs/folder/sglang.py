@@ -129,8 +129,13 @@ def read_retractions(path: Path) -> tuple[Retraction, ...]:
 
 
 def _retraction(record: Record) -> Retraction:
-    values = [
-        float(number(record, name)) if record.get(name) is not None else None
-        for name in ("after_decode_iter", "ratio_before", "ratio_after", "tokens_gained")
-    ]
-    return Retraction(float(seconds(record, "time_s")), *values)
+    def said(name: str) -> float | None:
+        return None if record.get(name) is None else float(number(record, name))
+
+    return Retraction(
+        time_s=float(seconds(record, "time_s")),
+        after_step=said("after_decode_iter"),
+        ratio_before=said("ratio_before"),
+        ratio_after=said("ratio_after"),
+        tokens_gained=said("tokens_gained"),
+    )

@@ -125,7 +125,9 @@ def laid(requests: LoggedRequests, ticks: LoggedTicks, source: str) -> Laid:
         InputError: two files that are not of one run.
     """
     first, prompts = np.asarray(requests.first_token_s), np.asarray(ticks.prompt_tokens)
-    low, high, unmatched = _offset(first, requests.input_lengths * 1.0, ticks.ends_s, prompts)
+    low, high, unmatched = _offset(
+        first, requests.input_lengths.astype(np.float64), ticks.ends_s, prompts
+    )
     dropped = 0 if requests.report is None else requests.report.dropped
     if unmatched > dropped:  # a dropped request leaves one tick unmatched at most
         allowed = f"{TICKS_FILE} with the prompt tokens of {REQUESTS_FILE} ({unmatched} ticks not)"

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fluidkv.answers.recommend.demand import Demand
-from fluidkv.answers.recommend.frontier import Setting
-from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+from fluidkv.answers.served.setting import Setting
 from fluidkv.logs import LoggedSettings, read_log
 from fluidkv.serving.clock import IterationClock
 from tests.answers.replay.logs import write_log
