@@ -12,7 +12,6 @@ from fluidkv.traces.presets import preset, preset_names
 from fluidkv.traces.read import LoadedTrace, format_names, read_trace
 from fluidkv.traces.report import LoadReport, Reason
 from fluidkv.traces.trace import Trace
-from fluidkv.traces.vllm_meta import bench_capacity
 from fluidkv.traces.write import write_mooncake, write_vidur
 
 __all__ = [
@@ -20,7 +19,6 @@ __all__ = [
     "LoadedTrace",
     "Reason",
     "Trace",
-    "bench_capacity",
     "format_names",
     "preset",
     "preset_names",
