@@ -8,8 +8,8 @@ from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.recommend import Demand
-    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces import LoadReport, Trace
     from fluidkv.workload import Workload
@@ -90,7 +90,7 @@ def demand_of(
     speed: Fraction,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
-    from fluidkv.answers.recommend import Demand
+    from fluidkv.answers.served.demand import Demand
     from fluidkv.traces import Trace
 
     given = [
@@ -126,7 +126,7 @@ def log_of(
     notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
     if report.format != "vllm-bench":
         return None, notes
-    from fluidkv.answers.recommend.logged import read_server
+    from fluidkv.answers.served.logged import read_server
 
     return read_server(source or ""), notes
 
