@@ -9,8 +9,8 @@ from fluidkv.cli import options as opt
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.recommend import Demand
-    from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.serving.clock import IterationClock
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
@@ -91,7 +91,7 @@ def demand_of(
     speed: Fraction,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
-    from fluidkv.answers.recommend import Demand
+    from fluidkv.answers.served.demand import Demand
     from fluidkv.traces import Trace
 
     given = [
@@ -132,7 +132,7 @@ def log_of(
     notes = [("read", first), *(("", reason.strip()) for reason in reasons), *notes]
     if report.format != "vllm-bench":
         return None, notes
-    from fluidkv.answers.recommend.logged import read_server
+    from fluidkv.answers.served.logged import read_server
 
     return replace(read_server(source or ""), scaled=bool(scaling)), notes
 

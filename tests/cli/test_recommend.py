@@ -25,7 +25,7 @@ QUICK = [*TWO, *FEW, "--requests", "104", "--runs", "2"]  # what a run of 20 ite
 @pytest.fixture(autouse=True)
 def _literal_engine(monkeypatch):
     """Small runs: compiling would take longer than they do. They are equal (tests/serving)."""
-    module = import_module("fluidkv.answers.recommend.sweep")
+    module = import_module("fluidkv.answers.served.cases")
     serve = module.serve
     monkeypatch.setattr(
         module, "serve", lambda *args, **options: serve(*args, **options | {"backend": "reference"})
@@ -272,7 +272,7 @@ def test_bad_input_is_one_line(argv, said, capsys):
 
 def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
     code = (
-        "import os, signal, sys; import fluidkv.answers.recommend.sweep as module\n"
+        "import os, signal, sys; import fluidkv.answers.served.cases as module\n"
         "module.serve = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
         "from fluidkv.cli import main\n"
         "sys.exit(main(sys.argv[1:]))"

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.answers.recommend.frontier import CONFIDENCE, MARGIN
+from fluidkv.answers.recommend.frontier import MARGIN
+from fluidkv.answers.served.paired import CONFIDENCE
 
 SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
 """Metrics whose differences are in parts of 1; others relative to the engine's own value."""

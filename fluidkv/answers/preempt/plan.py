@@ -10,7 +10,7 @@ from typing import TypeVar
 from fluidkv.answers.preempt.forecasts import Forecast, check_lists
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.rules import PERFECT, Combination
-from fluidkv.answers.recommend.demand import (
+from fluidkv.answers.served.demand import (
     MOST_REQUESTS,
     MOST_RUNS,
     Demand,
@@ -19,8 +19,8 @@ from fluidkv.answers.recommend.demand import (
     length_of,
     tables_of,
 )
-from fluidkv.answers.recommend.frontier import Setting
-from fluidkv.answers.recommend.settings import BLOCK_SIZES, check_memory, equilibrium_of
+from fluidkv.answers.served.memory import BLOCK_SIZES, check_memory, equilibrium_of
+from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.requests import Requests

@@ -11,9 +11,9 @@ from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import Against, Aim, Pick
 from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
-from fluidkv.answers.recommend import bias as of_log
-from fluidkv.answers.recommend.demand import Demand
-from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.preempt.slo import MeanTimes
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits

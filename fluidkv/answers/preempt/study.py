@@ -14,8 +14,8 @@ from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, biases
-from fluidkv.answers.recommend.demand import Demand
+from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 
 from fluidkv.answers.price.pick import Pick
 from fluidkv.answers.price.spread import Masses
-from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.tokenpd.attention.summary import AttentionSummary
 from fluidkv.tokenpd.eviction.policy import EvictionPolicy
 from fluidkv.tokenpd.pricing import Pricing

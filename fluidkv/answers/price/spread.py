@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.answers.served.paired import CONFIDENCE
 
 _ROUNDING = 1e-9  # of masses, which are summed in another order by another policy
 _DRAWS = 4000  # the end of an interval then moves by about 2 % of its width between seeds

@@ -5,9 +5,10 @@ with the frontier of throughput against preemptions and tails, and with one sett
 rule that `fluidkv.answers.recommend.frontier.RULE` states. Printing is the command line's.
 """
 
-from fluidkv.answers.recommend.demand import Demand
 from fluidkv.answers.recommend.result import Recommendation
-from fluidkv.answers.recommend.settings import BLOCK_SIZES, knobs
+from fluidkv.answers.recommend.settings import knobs
 from fluidkv.answers.recommend.sweep import recommend_settings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.memory import BLOCK_SIZES
 
 __all__ = ["BLOCK_SIZES", "Demand", "Recommendation", "knobs", "recommend_settings"]

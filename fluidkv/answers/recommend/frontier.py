@@ -4,45 +4,17 @@ Nothing here runs an engine. Results come as tables [setting, run]; the runs of 
 the same requests in the same order, so that differences are taken run by run.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from fractions import Fraction
+from dataclasses import dataclass, replace
 from itertools import product
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.errors import InputError
+from fluidkv.answers.served.setting import KNOBS, Setting
+from fluidkv.answers.served.slo import Slo
 
-CONFIDENCE = 0.95
-"""Of the two-sided interval for a difference; for each pair by itself, not for all at once."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What an operator can turn. None: no cap.
-
-    Args:
-        watermark: share of the blocks that admission leaves free.
-        max_num_seqs: most requests running at once.
-        admission_rate: most admissions an iteration.
-        clients: requests in the system at once, where clients wait for their answers.
-    """
-
-    watermark: float = 0.0
-    max_num_seqs: int | None = None
-    admission_rate: Fraction | None = None
-    clients: int | None = None
-
-    def changed(self, other: "Setting") -> tuple[str, ...]:
-        """The knobs in which two settings differ."""
-        return tuple(name for name in KNOBS if getattr(self, name) != getattr(other, name))
-
-
-KNOBS = tuple(field.name for field in fields(Setting))
 _IN_PAIRS = ("watermark", "max_num_seqs")  # caps of the engine itself, tried together
 
 
@@ -81,30 +53,6 @@ def pareto(
     return np.logical_not((as_good & better).any(axis=0))
 
 
-def difference(
-    first: Float[np.ndarray, " run"], second: Float[np.ndarray, " run"]
-) -> tuple[float, float]:
-    """Mean of first - second over runs of the same requests, and half the width of its interval.
-
-    Student's t at `CONFIDENCE`. One run says nothing about noise: the half width is then 0, so that
-    only equal numbers are a tie. NaN in either gives NaN.
-    """
-    from scipy.stats import t  # half a second; only who compares pays for it
-
-    gaps = np.asarray(first, float) - np.asarray(second, float)
-    mean = float(gaps.mean())
-    if gaps.size < 2:
-        return mean, 0.0 if math.isfinite(mean) else math.nan
-    error = float(gaps.std(ddof=1)) / math.sqrt(gaps.size)
-    return mean, float(t.ppf((1 + CONFIDENCE) / 2, gaps.size - 1)) * error
-
-
-def within_noise(first: Float[np.ndarray, " run"], second: Float[np.ndarray, " run"]) -> bool:
-    """Whether the runs do not tell the two apart."""
-    mean, half = difference(first, second)
-    return abs(mean) <= half
-
-
 def without_twins(
     values: Float[np.ndarray, "setting objective"], settings: Sequence[Setting]
 ) -> tuple[int, ...]:
@@ -115,67 +63,6 @@ def without_twins(
     for index in sorted(range(len(settings)), key=lambda i: len(settings[i].changed(settings[0]))):
         first.setdefault(values[index].tobytes(), index)
     return tuple(sorted(first.values()))
-
-
-# --- what is asked of a server ------------------------------------------------------------------
-
-_TIMES = tuple(
-    f"{metric}_{statistic}"
-    for metric in ("ttft", "latency", "tpot", "longest_gap")
-    for statistic in ("mean", "p50", "p95", "p99")
-)
-_THROUGHPUTS = (
-    "output_throughput",
-    "output_throughput_per_time",
-    "throughput",
-    "throughput_per_time",
-)
-SLO_METRICS: Mapping[str, bool] = MappingProxyType(
-    dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
-    | dict.fromkeys(_THROUGHPUTS, True)
-)
-"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most."""
-
-
-@dataclass(frozen=True)
-class Slo:
-    """A bound on a metric: at most so much, or at least so much of a throughput.
-
-    Args:
-        metric: one of `SLO_METRICS`.
-        bound: in the metric's unit; finite, at least 0.
-
-    Raises:
-        InputError: another metric or bound.
-    """
-
-    metric: str
-    bound: float
-
-    def __post_init__(self) -> None:
-        if self.metric not in SLO_METRICS:
-            raise InputError("slo", self.metric, f"one of {', '.join(SLO_METRICS)}")
-        if not math.isfinite(self.bound) or self.bound < 0:
-            raise InputError("slo", f"{self.metric}={self.bound}", "a finite bound of at least 0")
-
-    @property
-    def at_least(self) -> bool:
-        return SLO_METRICS[self.metric]
-
-    def met(self, values: Float[np.ndarray, "setting run"]) -> Bool[np.ndarray, " setting"]:
-        """Settings that meet it in every run; where a run has no value, it is not met."""
-        fine = values >= self.bound if self.at_least else values <= self.bound
-        return np.all(fine, axis=1)
-
-    def excess(self, values: Float[np.ndarray, "setting run"]) -> Float[np.ndarray, " setting"]:
-        """By how much the worst run misses it, relative to the bound; 0 where it is met.
-
-        To a bound of 0, relative to the largest value of all settings. Inf where a run has none.
-        """
-        over = self.bound - values if self.at_least else values - self.bound
-        worst = np.where(np.isnan(over), np.inf, over).max(axis=1)
-        scale = self.bound or float(np.nanmax(values, initial=0.0)) or 1.0
-        return np.maximum(worst, 0.0) / scale
 
 
 # --- which to take ------------------------------------------------------------------------------

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fluidkv.answers.recommend.demand import (
+from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
+from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
     check_pace,
@@ -13,14 +14,9 @@ from fluidkv.answers.recommend.demand import (
     requests_of_run,
     tables_of,
 )
-from fluidkv.answers.recommend.frontier import Setting, Slo
-from fluidkv.answers.recommend.settings import (
-    check_memory,
-    check_options,
-    equilibrium_of,
-    objectives_of,
-    settings_of,
-)
+from fluidkv.answers.served.memory import check_memory, equilibrium_of
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.requests import Requests

@@ -8,17 +8,12 @@ from typing import Any
 
 import xarray as xr
 
-from fluidkv.answers.recommend import bias as of_log
-from fluidkv.answers.recommend.demand import Demand, mostly_start
-from fluidkv.answers.recommend.frontier import (
-    KNOBS,
-    MARGIN,
-    Choice,
-    Setting,
-    Slo,
-    watermarks_alone,
-    within_noise,
-)
+from fluidkv.answers.recommend.frontier import MARGIN, Choice, watermarks_alone
+from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.served.demand import Demand, mostly_start
+from fluidkv.answers.served.paired import within_noise
+from fluidkv.answers.served.setting import KNOBS, Setting
+from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits

@@ -2,33 +2,20 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
-from types import MappingProxyType
 from typing import Any
 
-from fluidkv.answers.recommend.demand import Demand
-from fluidkv.answers.recommend.frontier import Setting, Slo, sweep
+from fluidkv.answers.recommend.frontier import sweep
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting, limits_of
+from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
-from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium
-from fluidkv.runs.requests import Requests
-from fluidkv.serving.checks import largest_request
+from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.workload import System, Workload
-
-BLOCK_SIZES: Mapping[str, int] = MappingProxyType(
-    {
-        "vllm": 16,
-        "vllm-0.11": 16,
-        "vidur-sarathi": 16,
-        "trtllm-max-utilization": 32,
-        "trtllm-no-evict": 32,
-    }
-)
-"""Tokens a block where nobody says otherwise: the engines' own defaults; 1 for the others."""
+from fluidkv.workload import Workload
 
 WATERMARKS = (0.0, 0.01, 0.02, 0.05, 0.10, 0.20)
 _SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium carries
@@ -95,30 +82,6 @@ def check_options(
             )
 
 
-def check_memory(rules: EngineRules, limits: Limits, workload: Workload) -> None:
-    """Of all classes, whether or not a run draws them: the answer must not turn on a seed."""
-    table = Requests(
-        [c.input_length for c in workload.classes], [c.decode_length for c in workload.classes]
-    )
-    worst, needed, there = largest_request(rules, limits, table)
-    if needed > there:
-        largest = workload.classes[worst]
-        raise InputError(
-            "capacity",
-            limits.capacity,
-            f"memory for the largest request, {largest.input_length} input + "
-            f"{largest.decode_length} output tokens: {needed} blocks of {limits.block_size} under "
-            f"{rules.label}; {there} are there",
-        )
-
-
-def equilibrium_of(workload: Workload, capacity: int) -> Equilibrium:
-    """Where memory just holds the largest request, an engine may serve what the theory refuses."""
-    return eviction_free_equilibrium(
-        System(workload, max(capacity, workload.largest_footprint + 1))
-    )
-
-
 def settings_of(
     rules: EngineRules,
     limits: Limits,
@@ -160,13 +123,3 @@ def _usual(
         "admission_rate": [rate for rate in rates if rate > 0],
     }
     return {name: values for name, values in usual.items() if name in knobs(rules, demand, caching)}
-
-
-def limits_of(limits: Limits, setting: Setting) -> Limits:
-    """Memory as given, with the caps of a setting."""
-    return replace(
-        limits,
-        watermark=setting.watermark,
-        max_num_seqs=setting.max_num_seqs,
-        admission_rate=setting.admission_rate,
-    )

@@ -9,13 +9,9 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias, biases
-from fluidkv.answers.recommend.demand import Demand, mostly_start
+from fluidkv.answers.recommend.beyond import beyond_bias
 from fluidkv.answers.recommend.frontier import (
-    KNOBS,
     Choice,
-    Setting,
-    Slo,
     choose,
     pareto,
     smallest_without_preemptions,
@@ -23,14 +19,17 @@ from fluidkv.answers.recommend.frontier import (
 )
 from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Recommendation
-from fluidkv.answers.recommend.settings import BLOCK_SIZES, TIMED, limits_of
+from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.served.demand import Demand, mostly_start
+from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.setting import KNOBS, Setting, limits_of
+from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.runs.dataset import RunStatus
-from fluidkv.runs.measuring import metrics
-from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import with_cache
+from fluidkv.serving.engines import CACHE, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
@@ -123,26 +122,20 @@ def _runs(
     on_progress: Callable[[int, int], None] | None,
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics [setting, run] of everything that is planned, and how each run ended."""
-    settings = [setting for setting in plan.settings for _ in plan.tables]
-    served = plan.tables * len(plan.settings)
-    limits = [limits_of(plan.limits, setting) for setting in settings]
-    clients = [setting.clients for setting in settings]
-    if plan.caching:
-        found, statuses = _serve_caching(plan, served, limits, clients, on_progress)
-    else:
-        run = serve(
-            served,
-            plan.rules,
-            limits,
-            clock=plan.clock,
-            clients=clients,
-            iterations=plan.horizon,
-            every=plan.every,
-            backend=backend,
-            on_progress=on_progress,
-        )
-        found, statuses = _metrics(run, plan.warm_up), run.status.values.tolist()
-    return _table(found, plan.settings, len(plan.tables)), statuses
+    engine = plan.rules.name + CACHE if plan.caching else plan.rules
+    found, statuses = measured_cases(
+        [
+            Case(engine, limits_of(plan.limits, each), plan.clock, each.clients)
+            for each in plan.settings
+        ],
+        plan.tables,
+        horizon=plan.horizon,
+        every=plan.every,
+        warm_up=plan.warm_up,
+        backend=backend,
+        on_progress=on_progress,
+    )
+    return _with_knobs(found.rename(case="setting"), plan.settings), statuses
 
 
 def _answer(
@@ -184,37 +177,6 @@ def _answer(
     )
 
 
-def _serve_caching(
-    plan: Plan,
-    tables: Sequence[Requests],
-    limits: Sequence[Limits],
-    clients: Sequence[int | None],
-    on_progress: Callable[[int, int], None] | None,
-) -> tuple[xr.Dataset, list[str]]:
-    """Metrics and ends of runs with a prefix cache, one by one: one at a time is in memory."""
-    found, statuses = [], []
-    given = zip(tables, limits, clients, strict=True)
-    for number, (requests, memory, population) in enumerate(given, 1):
-        run = serve_caching(
-            requests,
-            plan.rules,
-            memory,
-            plan.clock,
-            clients=population,
-            iterations=plan.horizon,
-            every=plan.every,
-        )
-        found.append(_metrics(run, plan.warm_up))
-        statuses += run.status.values.tolist()
-        if on_progress is not None:
-            on_progress(number, number * len(requests))
-    columns = {
-        name: ("run", np.concatenate([each[name].values for each in found]), column.attrs)
-        for name, column in found[0].data_vars.items()
-    }
-    return xr.Dataset(columns, attrs=found[0].attrs), statuses
-
-
 def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
@@ -240,26 +202,8 @@ def _frontier(
     return tuple(kept[pareto(means[kept], higher)].tolist())
 
 
-def _metrics(run: xr.Dataset, warm_up: int) -> xr.Dataset:
-    """Where all wait from the start, of requests from their first token."""
-    found = metrics(run)
-    if not warm_up:
-        return found
-    late = metrics(run, first=warm_up)
-    keep = [n for n in found if str(n).startswith(("tpot", "longest_gap"))]
-    drop = [n for n in late if str(n).startswith((*TIMED, "tpot", "longest_gap", "censored"))]
-    return late.drop_vars(drop).merge(found[keep])
-
-
-def _table(found: xr.Dataset, settings: Sequence[Setting], runs: int) -> xr.Dataset:
+def _with_knobs(table: xr.Dataset, settings: Sequence[Setting]) -> xr.Dataset:
     """Metrics [setting, run], with the knobs as coordinates."""
-    table = xr.Dataset(
-        {
-            name: (("setting", "run"), column.values.reshape(len(settings), runs), column.attrs)
-            for name, column in found.data_vars.items()
-        },
-        attrs=found.attrs,
-    )
     knob = {
         name: ("setting", [_float(getattr(setting, name)) for setting in settings])
         for name in KNOBS

@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.preempt.result import PreemptAnswer
-    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.rules import Restore
     from fluidkv.serving.swap import Swap
@@ -236,8 +236,8 @@ def _server(
     max_num_seqs: int | None,
 ) -> "ServerSettings":
     """The server as the options say."""
-    from fluidkv.answers.recommend.frontier import Setting
-    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.answers.served.logged import ServerSettings
+    from fluidkv.answers.served.setting import Setting
 
     tokens = None if capacity is None else int(capacity)
     ticks = None if clock is None else served.clock_of(clock)
@@ -268,7 +268,7 @@ def _limits(
     swapping: "Swap | None",
 ) -> "Limits":
     """Memory and caps, and what swapping costs."""
-    from fluidkv.answers.recommend.settings import BLOCK_SIZES
+    from fluidkv.answers.served.memory import BLOCK_SIZES
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.swap import Swap
 

@@ -14,12 +14,14 @@ from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands import recommend_values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
+from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.answers.recommend import Demand, Recommendation
-    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.answers.recommend import Recommendation
+    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.figures.figure import Figure
     from fluidkv.traces import Trace
     from fluidkv.workload import Workload
@@ -122,7 +124,7 @@ def recommend(
     # Everything that can be refused without reading a file, before a file is read.
     server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
-    bounds = [values.slo(text) for text in slo or []]
+    bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     if logged is not None:
@@ -136,7 +138,7 @@ def recommend(
         "block_size": server.block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "candidates": tried,
-        "slos": values.slos(bounds, server.clock),
+        "slos": slos_of(bounds, server.clock),
         "requests": requests,
         "runs": runs,
         "seed": seed,
@@ -169,7 +171,7 @@ def _server(
     now: list[str] | None,
 ) -> "ServerSettings":
     """The server as the options say."""
-    from fluidkv.answers.recommend.logged import ServerSettings
+    from fluidkv.answers.served.logged import ServerSettings
 
     tokens = None if capacity is None else int(capacity)
     ticks = None if clock is None else served.clock_of(clock)
@@ -192,8 +194,8 @@ def _run(
                 tokens,
                 engine=engine,
                 demand=demand,
-                on_progress=lambda _, served: line.show(
-                    f"running every setting, {served:,} requests served"
+                on_progress=lambda served, total: line.show(
+                    f"running every setting, {served:,} of {total:,} requests served"
                 ),
                 **options,
             )

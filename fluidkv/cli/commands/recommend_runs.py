@@ -1,7 +1,7 @@
 """What was run for a recommendation, and what is not in it, as a person reads it."""
 
 from fluidkv.answers.recommend import Recommendation
-from fluidkv.answers.recommend.frontier import CONFIDENCE
+from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
 from fluidkv.cli.served import clock_said

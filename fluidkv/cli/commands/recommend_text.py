@@ -4,7 +4,9 @@ import math
 from collections.abc import Iterable
 
 from fluidkv.answers.recommend import Recommendation, knobs
-from fluidkv.answers.recommend.frontier import KNOBS, MARGIN, RULE, Setting, difference
+from fluidkv.answers.recommend.frontier import MARGIN, RULE
+from fluidkv.answers.served.paired import difference
+from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.cli.commands.recommend_runs import simulated_rows
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page, Row

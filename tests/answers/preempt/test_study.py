@@ -14,7 +14,7 @@ from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.plan import planned
 from fluidkv.answers.preempt.rules import FACTORS, name_of, rule_of
 from fluidkv.answers.preempt.study import preempt_study
-from fluidkv.answers.recommend.demand import Demand
+from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.noise import LogNormalNoise
 from fluidkv.runs.arrivals import poisson, replayed

@@ -11,18 +11,16 @@ from hypothesis import strategies as st
 
 from fluidkv.answers.recommend.frontier import (
     MARGIN,
-    SLO_METRICS,
-    Setting,
-    Slo,
     choose,
-    difference,
     pareto,
     smallest_without_preemptions,
     sweep,
     watermarks_alone,
-    within_noise,
     without_twins,
 )
+from fluidkv.answers.served.paired import difference, within_noise
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import SLO_METRICS, Slo
 from fluidkv.errors import InputError
 
 NOW = Setting()

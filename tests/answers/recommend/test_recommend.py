@@ -7,8 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend import Demand, recommend_settings
-from fluidkv.answers.recommend.frontier import Setting, Slo
+from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import saturated
 from fluidkv.runs.measuring import metrics

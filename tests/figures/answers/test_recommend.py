@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from fluidkv.answers.recommend import Demand, Recommendation, recommend_settings
+from fluidkv.answers.recommend import Recommendation, recommend_settings
 from fluidkv.answers.recommend.frontier import Choice
+from fluidkv.answers.served.demand import Demand
 from fluidkv.figures import write_figures
 from fluidkv.figures.answers import recommend as recommend_frontier_module
 from fluidkv.figures.answers.recommend import recommend_frontier

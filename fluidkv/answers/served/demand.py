@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from fluidkv.answers.recommend.frontier import Setting
+from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.arrivals import poisson, replayed, saturated

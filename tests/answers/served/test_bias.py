@@ -7,9 +7,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from fluidkv.answers.recommend import Demand, recommend_settings
-from fluidkv.answers.recommend.bias import OUTPUT, Bias, beyond_bias
-from fluidkv.answers.recommend.frontier import Setting, Slo, choose
+from fluidkv.answers.recommend import recommend_settings
+from fluidkv.answers.recommend.beyond import beyond_bias
+from fluidkv.answers.recommend.frontier import choose
+from fluidkv.answers.served.bias import OUTPUT, Bias
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from fluidkv.answers.recommend.demand import Demand
-from fluidkv.answers.recommend.frontier import Setting
-from fluidkv.answers.recommend.logged import LoggedServer, ServerSettings
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+from fluidkv.answers.served.setting import Setting
 from fluidkv.serving.clock import IterationClock
 from fluidkv.traces.vllm_log import read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-from fluidkv.answers.recommend.demand import Demand
-from fluidkv.answers.recommend.frontier import Setting
 from fluidkv.answers.replay.replay import rules_of_server
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock

@@ -1,0 +1,123 @@
+"""The same requests through several servers: engines, memories, clocks, numbers of clients."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import xarray as xr
+
+from fluidkv.runs.measuring import metrics
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import with_cache
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
+
+TIMED = ("ttft", "latency")
+"""Metrics that need arrival times."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One server.
+
+    Args:
+        engine: as `serve` takes it: a name, "vllm+cache" with a prefix cache, or rules.
+        limits: memory and caps.
+        clock: duration of an iteration.
+        clients: a closed population; None: requests come at their times.
+    """
+
+    engine: str | EngineRules
+    limits: Limits
+    clock: IterationClock
+    clients: int | None = None
+
+
+def measured_cases(
+    cases: Sequence[Case],
+    tables: Sequence[Requests],
+    *,
+    horizon: int | None = None,
+    every: int = 1,
+    warm_up: int = 0,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> tuple[xr.Dataset, list[str]]:
+    """Metrics of every table of requests under every case.
+
+    Cases of one engine run in one batch; with a prefix cache runs go one after the other, and one
+    at a time is in memory.
+
+    Args:
+        cases: at least one.
+        tables: the requests of each run, the same for all cases.
+        horizon: iterations; None: until every request is done.
+        every: iterations of a record.
+        warm_up: records left out at the start, of what is not a time between tokens.
+        backend: of `serve`.
+        on_progress: told now and then how many requests are served, of how many in all runs.
+
+    Returns:
+        Metrics of `fluidkv.runs.measuring` (case, run); and how each run ended, names of
+        `RunStatus`, case by case.
+
+    Raises:
+        InputError: as `serve`.
+    """
+    how: dict[str, Any] = {"iterations": horizon, "every": every, "backend": backend}
+    total = len(cases) * sum(map(len, tables))
+    found: dict[int, xr.Dataset] = {}
+    statuses: dict[int, list[str]] = {}
+    for engine in dict.fromkeys(case.engine for case in cases):
+        places = [i for i, case in enumerate(cases) if case.engine == engine]
+        # With a cache runs go one by one in any case: let go of each when it is measured.
+        for batch in [[i] for i in places] if with_cache(engine)[1] else [places]:
+            before = len(found) * sum(map(len, tables))
+            run = _run([cases[i] for i in batch], tables, how, before, total, on_progress)
+            columns = _metrics(run, warm_up).reset_coords(drop=True)
+            for place, index in enumerate(batch):
+                part = slice(place * len(tables), (place + 1) * len(tables))
+                found[index] = columns.isel(run=part)
+                statuses[index] = run.status.values[part].tolist()
+    order = range(len(cases))
+    table = xr.concat([found[i] for i in order], "case", combine_attrs="override")
+    return table.transpose("case", "run"), [status for i in order for status in statuses[i]]
+
+
+def _run(
+    cases: Sequence[Case],
+    tables: Sequence[Requests],
+    how: dict[str, Any],
+    before: int,
+    total: int,
+    on_progress: Callable[[int, int], None] | None,
+) -> xr.Dataset:
+    """Every table under every case, of one engine."""
+    each = [case for case in cases for _ in tables]
+
+    def tell(_: int, served: int) -> None:
+        if on_progress is not None:
+            on_progress(before + served, total)
+
+    return serve(
+        [*tables] * len(cases),
+        cases[0].engine,
+        [case.limits for case in each],
+        clock=[case.clock for case in each],
+        clients=[case.clients for case in each],
+        on_progress=tell,
+        **how,
+    )
+
+
+def _metrics(run: xr.Dataset, warm_up: int) -> xr.Dataset:
+    """Where all wait from the start, of requests from their first token."""
+    found = metrics(run)
+    if not warm_up:
+        return found
+    late = metrics(run, first=warm_up)
+    keep = [n for n in found if str(n).startswith(("tpot", "longest_gap"))]
+    drop = [n for n in late if str(n).startswith((*TIMED, "tpot", "longest_gap", "censored"))]
+    return late.drop_vars(drop).merge(found[keep])

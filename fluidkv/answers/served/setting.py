@@ -1,0 +1,40 @@
+"""What an operator can turn on a server."""
+
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
+
+from fluidkv.serving.limits import Limits
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What an operator can turn. None: no cap.
+
+    Args:
+        watermark: share of the blocks that admission leaves free.
+        max_num_seqs: most requests running at once.
+        admission_rate: most admissions an iteration.
+        clients: requests in the system at once, where clients wait for their answers.
+    """
+
+    watermark: float = 0.0
+    max_num_seqs: int | None = None
+    admission_rate: Fraction | None = None
+    clients: int | None = None
+
+    def changed(self, other: "Setting") -> tuple[str, ...]:
+        """The knobs in which two settings differ."""
+        return tuple(name for name in KNOBS if getattr(self, name) != getattr(other, name))
+
+
+KNOBS = tuple(field.name for field in fields(Setting))
+
+
+def limits_of(limits: Limits, setting: Setting) -> Limits:
+    """Memory as given, with the caps of a setting."""
+    return replace(
+        limits,
+        watermark=setting.watermark,
+        max_num_seqs=setting.max_num_seqs,
+        admission_rate=setting.admission_rate,
+    )

@@ -1,0 +1,69 @@
+"""What is asked of a server: bounds on the metrics of its runs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from fluidkv.errors import InputError
+
+_TIMES = tuple(
+    f"{metric}_{statistic}"
+    for metric in ("ttft", "latency", "tpot", "longest_gap")
+    for statistic in ("mean", "p50", "p95", "p99")
+)
+_THROUGHPUTS = (
+    "output_throughput",
+    "output_throughput_per_time",
+    "throughput",
+    "throughput_per_time",
+)
+SLO_METRICS: Mapping[str, bool] = MappingProxyType(
+    dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
+    | dict.fromkeys(_THROUGHPUTS, True)
+)
+"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most."""
+
+
+@dataclass(frozen=True)
+class Slo:
+    """A bound on a metric: at most so much, or at least so much of a throughput.
+
+    Args:
+        metric: one of `SLO_METRICS`.
+        bound: in the metric's unit; finite, at least 0.
+
+    Raises:
+        InputError: another metric or bound.
+    """
+
+    metric: str
+    bound: float
+
+    def __post_init__(self) -> None:
+        if self.metric not in SLO_METRICS:
+            raise InputError("slo", self.metric, f"one of {', '.join(SLO_METRICS)}")
+        if not math.isfinite(self.bound) or self.bound < 0:
+            raise InputError("slo", f"{self.metric}={self.bound}", "a finite bound of at least 0")
+
+    @property
+    def at_least(self) -> bool:
+        return SLO_METRICS[self.metric]
+
+    def met(self, values: Float[np.ndarray, "setting run"]) -> Bool[np.ndarray, " setting"]:
+        """Settings that meet it in every run; where a run has no value, it is not met."""
+        fine = values >= self.bound if self.at_least else values <= self.bound
+        return np.all(fine, axis=1)
+
+    def excess(self, values: Float[np.ndarray, "setting run"]) -> Float[np.ndarray, " setting"]:
+        """By how much the worst run misses it, relative to the bound; 0 where it is met.
+
+        To a bound of 0, relative to the largest value of all settings. Inf where a run has none.
+        """
+        over = self.bound - values if self.at_least else values - self.bound
+        worst = np.where(np.isnan(over), np.inf, over).max(axis=1)
+        scale = self.bound or float(np.nanmax(values, initial=0.0)) or 1.0
+        return np.maximum(worst, 0.0) / scale

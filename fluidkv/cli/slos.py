@@ -1,0 +1,39 @@
+"""From the text of `--slo METRIC=BOUND` to bounds on metrics."""
+
+import difflib
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from fluidkv.cli import arguments
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers.served.slo import Slo
+    from fluidkv.serving.clock import IterationClock
+
+_UNITS = {"s": Fraction(1), "ms": Fraction(1, 1000)}
+_TIMES = ("ttft", "latency", "tpot", "longest_gap")  # metrics that seconds can be a bound of
+
+
+def read_slo(text: str) -> "tuple[str, Slo, str]":
+    """The text, the bound, and the unit in it; a bound in ms is in seconds then."""
+    from fluidkv.answers.served.slo import SLO_METRICS, Slo
+
+    needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
+    name = text.partition("=")[0].strip()
+    if name not in SLO_METRICS:
+        close = difflib.get_close_matches(name, SLO_METRICS, n=3, cutoff=0.5)
+        known = f"{needs}; METRIC one of {', '.join(SLO_METRICS)}"
+        raise InputError("--slo", text, f"{needs}; near: {', '.join(close)}" if close else known)
+    name, bound, unit = arguments.metric_bound("--slo", text, needs=needs)
+    if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
+        what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"
+        raise InputError("--slo", text, f"{what}, for {name}")
+    return text, Slo(name, float(bound * _UNITS.get(unit, 1))), unit
+
+
+def slos_of(bounds: "list[tuple[str, Slo, str]]", clock: "IterationClock | None") -> "list[Slo]":
+    for text, _, unit in bounds:
+        if unit and (clock is None or clock.unit != "s"):
+            raise InputError("--slo", text, "a number of iterations, or --clock for seconds")
+    return [slo for _, slo, _ in bounds]
