@@ -34,9 +34,9 @@ from .machines.gpus import gpu_named as gpu_named
 from .machines.gpus import known_gpus as known_gpus
 from .machines.kv_bytes import token_bytes as token_bytes
 from .machines.models import Model as Model
+from .machines.models import known_models as known_models
 from .machines.models import kv_bytes_per_token as kv_bytes_per_token
 from .machines.models import model_named as model_named
-from .machines.models import known_models as known_models
 from .metastability.cohorts import CohortState as CohortState
 from .metastability.cohorts import serve_cohorts as serve_cohorts
 from .metastability.collapse import CollapsedCycle as CollapsedCycle

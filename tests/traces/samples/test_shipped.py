@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from fluidkv.traces.vllm_meta import read_vllm_server
 
 from fluidkv.errors import InputError
 from fluidkv.traces import bench_capacity, read_trace, sample_names, sample_path
-from fluidkv.traces.vllm_meta import read_vllm_server
 
 SAMPLE = "sample:vllm-rtx4090"
 ORIGIN = "vllm_rtx4090_llama31_8b"
