@@ -8,10 +8,11 @@ from .report import LoadReport as LoadReport
 from .report import Reason as Reason
 from .samples.shipped import sample_names as sample_names
 from .samples.shipped import sample_path as sample_path
+from .scaling import Scaling as Scaling
+from .scaling import scale as scale
 from .times import LoadedRun as LoadedRun
 from .times import RequestTimes as RequestTimes
 from .times import RunFacts as RunFacts
 from .trace import Trace as Trace
-from .vllm_meta import bench_capacity as bench_capacity
 from .write import write_mooncake as write_mooncake
 from .write import write_vidur as write_vidur
