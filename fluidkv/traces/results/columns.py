@@ -42,7 +42,9 @@ def column_rows(run: Record, *, detailed: str) -> list[Row | BadRow]:
         dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)
     ]
     _check_totals(run, records)
-    return [_row(record) for record in records]
+    rows = [_row(record) for record in records]
+    _check_span(run, rows)
+    return rows
 
 
 def _row(record: Record) -> Row | BadRow:
@@ -87,12 +89,20 @@ def _check_totals(run: Record, records: list[Record]) -> None:
             f"outputs that add up (total_output_tokens is {total}, output_lens give {outputs})"
         )
         raise BadRun(allowed)
+
+
+def _check_span(run: Record, rows: list[Row | BadRow]) -> None:
+    """That no two requests were sent further apart than the run took."""
     duration = fact(run, "duration")
-    starts = [start for record in records if (start := fact(record, "start_times")) is not None]
-    if duration is not None and starts and max(starts) - min(starts) > duration + _SLACK_S:
-        took = max(starts) - min(starts)
-        allowed = f"start_times within the run (duration is {duration:.1f} s, they span {took:.1f})"
-        raise BadRun(allowed)
+    good = [(row.arrival_s, at) for at, row in enumerate(rows, start=1) if isinstance(row, Row)]
+    sent = [(arrival, at) for arrival, at in good if arrival is not None]
+    if duration is None or not sent:
+        return
+    (first, at_first), (last, at_last) = min(sent), max(sent)
+    span = float(last - first)
+    if span > duration + _SLACK_S:
+        allowed = f"start_times within the run: duration is {duration:.1f} s"
+        raise BadRun(f"{allowed}, request {at_last} came {span:.1f} s after request {at_first}")
 
 
 def of_clients(most: int | None) -> tuple[str, ...]:
