@@ -73,11 +73,11 @@ def read_run(
         InputError: as `read_trace`.
     """
     path, number = _place(source, format)
-    chosen = chosen_format(path, format, columns)
+    chosen, objects = chosen_format(path, format, columns)
     facts: RunFacts | None = None
     notes: tuple[str, ...] = ()
     if isinstance(chosen, RunFormat):
-        run = rows_of_run(path, chosen, number)
+        run = rows_of_run(path, chosen, number, objects)
         found: Iterable[tuple[int, Row | BadRow]] = enumerate(run.rows, start=1)
         facts, notes = run.facts, run.notes
     elif number is not None:
