@@ -25,6 +25,7 @@ class LoggedServer:
         clock: fitted; None where there is no time series to fit it to.
         fit: in words, how well.
         log: the run, where there are ticks; what is measured in it.
+        scaled: whether other lengths or times than the log's are asked about.
     """
 
     capacity: int | None
@@ -32,6 +33,7 @@ class LoggedServer:
     clock: IterationClock | None
     fit: str
     log: TimedRun | None = None
+    scaled: bool = False
 
     @property
     def engine(self) -> str:
@@ -48,6 +50,8 @@ class LoggedServer:
         """
         if self.log is None:
             return None, "the log has no ticks"
+        if self.scaled:
+            return None, "scaled requests"
         if demand.kind != "replay" or demand.speed != 1:
             return None, "other arrivals than the log's"
         if requests is not None and requests < len(self.log.input_lengths):

@@ -1,6 +1,7 @@
 """`fluidkv study`: one workload at one KV capacity, through every analysis."""
 
 import shlex
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,13 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import requests_of
+from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.measured import Measurement, Timeseries
-    from fluidkv.traces import LoadReport
+    from fluidkv.traces import LoadReport, Scaling, Trace
+    from fluidkv.workload import Workload
 
 _MEASURED = "The running engine"
 _WIDEST = 200  # columns of the command that is offered
@@ -41,7 +43,7 @@ def study(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    format_: opt.Format = None,
+    reading: Reading = AS_IT_IS,
     capacity: opt.LoggedCapacity = None,
     measured: _Measured = None,
     window: _Window = None,
@@ -59,15 +61,18 @@ def study(
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     read.only_with("--window", window, "--measured", measured)
-    read.only_with("--format", format_, "SOURCE", source)
-    load, report = requests_of(source, class_, preset, format_)
+    reading.check(source)
+    if reading.scale_rate != 1:
+        what = "none: the equilibrium is of a backlog, whatever the times of arrival"
+        raise InputError("--scale-rate", str(reading.scale_rate), what)
+    load, report = reading.requests(source, class_, preset)
     tokens = _capacity(capacity, source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
         from fluidkv.workload import System, Workload
 
-        workload = load if isinstance(load, Workload) else load.workload()
+        workload = load if isinstance(load, Workload) else _workload(load, reading.scaling)
         with read.as_options(_OPTIONS):
             result = study_system(
                 System(workload, tokens),
@@ -92,6 +97,12 @@ def study(
         name="study.json",
         beside=beside,
     )
+
+
+def _workload(trace: "Trace", scaling: "Scaling") -> "Workload":
+    """What the trace says of lengths, and how they were scaled."""
+    workload = trace.workload()
+    return replace(workload, note=f"{workload.note}; {scaling}") if scaling else workload
 
 
 def _to_run(
