@@ -1,7 +1,8 @@
 """A measured SGLang run as a folder: requests.jsonl, decode_log.csv, events.jsonl and meta.json.
 
 The decode log has a row for each `decode_log_interval` steps, with times in whole seconds, so that
-several rows may have one time. Tokens in use are those of the whole pool, cached ones included.
+several rows may have one time. Tokens in use are those of running requests: what the radix cache
+could evict is not among them.
 """
 
 from pathlib import Path
