@@ -124,7 +124,8 @@ def as_dataset(replay: Replay) -> xr.Dataset:
 def tables(replay: Replay) -> dict[str, str]:
     """`ticks.csv` and `requests.csv`: one row a tick or request, one column a quantity and account.
 
-    What is not logged is empty. Numbers are written with the shortest digits that read back as the same float.
+    What is not logged is empty. Numbers are written with the shortest digits that read back as the
+    same float.
     """
     data = as_dataset(replay)
     return {
