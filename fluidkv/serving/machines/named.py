@@ -98,9 +98,7 @@ CLOCKS = _named(
         Validity(68, (411, 87_505), 2048),
     ),
     NamedClock(
-        replace(
-            VIDUR_LLAMA3_8B_A100, per_prefill_token=6.57e-5, name="vidur-llama3-8b-a100-prefill"
-        ),
+        replace(_NO_PREFILL, per_prefill_token=6.57e-5, name=f"{_NO_PREFILL.name}-prefill"),
         "profiled",
         "llama-3-8b",
         "a100-80",
