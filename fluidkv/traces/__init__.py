@@ -11,6 +11,7 @@ written: mooncake, vidur.
 from fluidkv.traces.presets import preset, preset_names
 from fluidkv.traces.read import LoadedTrace, format_names, read_trace
 from fluidkv.traces.report import LoadReport, Reason
+from fluidkv.traces.samples.shipped import sample_names, sample_path
 from fluidkv.traces.scaling import Scaling, scale
 from fluidkv.traces.trace import Trace
 from fluidkv.traces.write import write_mooncake, write_vidur
@@ -25,6 +26,8 @@ __all__ = [
     "preset",
     "preset_names",
     "read_trace",
+    "sample_names",
+    "sample_path",
     "scale",
     "write_mooncake",
     "write_vidur",
