@@ -9,7 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
-from fluidkv.serving.engines import CACHE
+from fluidkv.serving.engines import CACHE, served_engine
 from fluidkv.traces import bench_capacity
 from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, log_folder, read_vllm_log
 from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
@@ -52,7 +52,7 @@ class LoggedServer:
             return None, "other arrivals than the log's"
         if requests is not None and requests < len(self.log.input_lengths):
             return None, "not all requests of the log"
-        if engine.removesuffix(CACHE) != self.engine.removesuffix(CACHE):
+        if not served_engine(engine).schedules_as(served_engine(self.engine)):
             return None, f"the rules of {engine}, and the log is of {self.engine}"
         alone = ServerSettings(None, None, None, None, Setting()).as_logged(self)[0]
         if replace(settings, clock=alone.clock) != alone:
