@@ -9,6 +9,7 @@ import xarray as xr
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
@@ -23,13 +24,13 @@ class Case:
     """One server.
 
     Args:
-        engine: as `serve` takes it: a name, "vllm+cache" with a prefix cache, or rules.
+        engine: as `serve` takes it: a text such as "sglang+cache:conservativeness=0.3", or rules.
         limits: memory and caps.
         clock: duration of an iteration.
         clients: a closed population; None: requests come at their times.
     """
 
-    engine: str | EngineRules
+    engine: str | EngineRules | ServedEngine
     limits: Limits
     clock: IterationClock
     clients: int | None = None
