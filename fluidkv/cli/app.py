@@ -30,6 +30,7 @@ from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
 from fluidkv.cli.commands.wait import wait
+from fluidkv.cli.groups import expanded
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
 from fluidkv.text import printable
@@ -51,7 +52,7 @@ _PANELS = {
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
+        app.command(rich_help_panel=_panel)(expanded(_command))
 
 
 def run(argv: Sequence[str] | None) -> int:

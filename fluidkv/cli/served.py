@@ -1,5 +1,6 @@
 """What commands about a server share: who asks, its memory and clock, what its log says."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
 LARGEST_COUNT = 10**6
@@ -117,18 +118,23 @@ def demand_of(
 
 
 def log_of(
-    source: str | None, report: "LoadReport | None"
+    source: str | None, report: "LoadReport | None", scaling: "Scaling | None" = None
 ) -> "tuple[LoggedServer | None, list[tuple[str, str]]]":
-    """The server of a log, if the source is one; and what to say of the reading."""
+    """The server of a log, if the source is one; and what to say of the reading.
+
+    Args:
+        scaling: of the requests since then; what was measured is not of those.
+    """
+    notes = [("scaled", str(scaling))] if scaling else []
     if report is None:
-        return None, []
+        return None, notes
     first, *reasons = report.summary().splitlines()
-    notes = [("read", first), *(("", reason.strip()) for reason in reasons)]
+    notes = [("read", first), *(("", reason.strip()) for reason in reasons), *notes]
     if report.format != "vllm-bench":
         return None, notes
     from fluidkv.answers.served.logged import read_server
 
-    return read_server(source or ""), notes
+    return replace(read_server(source or ""), scaled=bool(scaling)), notes
 
 
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:

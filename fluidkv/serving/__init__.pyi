@@ -30,6 +30,14 @@ from .engines import VLLM_PRIORITY as VLLM_PRIORITY
 from .engines import engine as engine
 from .engines import served_engine as served_engine
 from .limits import Limits as Limits
+from .machines.gpus import Gpu as Gpu
+from .machines.gpus import gpu_named as gpu_named
+from .machines.gpus import known_gpus as known_gpus
+from .machines.kv_bytes import token_bytes as token_bytes
+from .machines.models import Model as Model
+from .machines.models import known_models as known_models
+from .machines.models import kv_bytes_per_token as kv_bytes_per_token
+from .machines.models import model_named as model_named
 from .metastability.cohorts import CohortState as CohortState
 from .metastability.cohorts import serve_cohorts as serve_cohorts
 from .metastability.collapse import CollapsedCycle as CollapsedCycle

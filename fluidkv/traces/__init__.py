@@ -11,20 +11,24 @@ written: mooncake, vidur.
 from fluidkv.traces.presets import preset, preset_names
 from fluidkv.traces.read import LoadedTrace, format_names, read_trace
 from fluidkv.traces.report import LoadReport, Reason
+from fluidkv.traces.samples.shipped import sample_names, sample_path
+from fluidkv.traces.scaling import Scaling, scale
 from fluidkv.traces.trace import Trace
-from fluidkv.traces.vllm_meta import bench_capacity
 from fluidkv.traces.write import write_mooncake, write_vidur
 
 __all__ = [
     "LoadReport",
     "LoadedTrace",
     "Reason",
+    "Scaling",
     "Trace",
-    "bench_capacity",
     "format_names",
     "preset",
     "preset_names",
     "read_trace",
+    "sample_names",
+    "sample_path",
+    "scale",
     "write_mooncake",
     "write_vidur",
 ]

@@ -14,6 +14,7 @@ from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row, folded, listed
 from fluidkv.traces.mooncake import MOONCAKE
 from fluidkv.traces.report import LoadReport, Tally
+from fluidkv.traces.samples.shipped import sample_path
 from fluidkv.traces.segments import SEGMENTS
 from fluidkv.traces.source import (
     csv_header,
@@ -50,7 +51,8 @@ def read_trace(
     """Read the requests of a file or a log folder, in the order of the file.
 
     Args:
-        source: a text file, or the folder of a vLLM bench log.
+        source: a text file, the folder of a vLLM bench log, or a log that ships with the package
+            (`sample_names()`).
         format: one of `format_names()`; None finds it from the content (never from the name).
         columns: for format "csv" only: which column is `input_length`, `decode_length` and
             (optional, seconds or dates) `arrival_time`. Fields left out are found by usual names.
@@ -88,7 +90,7 @@ def read_trace(
     report = tally.report(source=shown.name, format=chosen.name)
     if not rows:
         raise _nothing_left(path, report)
-    return LoadedTrace(_trace(rows, chosen, shown.name if shown.is_dir() else shown.stem), report)
+    return LoadedTrace(_trace(rows, chosen, shown.stem if shown.is_file() else shown.name), report)
 
 
 def format_names() -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _log_file(source: Path | str, format: str | None) -> Path:
         raise InputError("source", source, "the path of a trace file or log folder")
     if format is not None and format not in format_names():
         raise InputError("format", format, f"one of {', '.join(format_names())}")
-    path = Path(source)
+    path = sample_path(source)
     try:
         if not path.is_dir():
             return path

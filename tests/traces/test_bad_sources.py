@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.traces import bench_capacity, read_trace
+from fluidkv.traces import read_trace
 from tests.traces.test_formats import AZURE, GENERIC, MOONCAKE, VIDUR, VLLM
 
 # The first bytes of any PNG file.
@@ -187,19 +187,3 @@ def test_columns_are_refused_for_other_formats(tmp_path: Path) -> None:
     path.write_text(AZURE)
     columns = {"input_length": "ContextTokens"}
     assert refusal(path, format="azure", columns=columns).argument == "columns"
-
-
-@pytest.mark.parametrize("meta", ["", "{", "[]", "\0", '{"kv_cache": {"num_kv_tokens": 4'])
-def test_broken_meta_is_refused(tmp_path: Path, meta: str) -> None:
-    (tmp_path / "meta.json").write_text(meta)
-    with pytest.raises(InputError) as error:
-        bench_capacity(tmp_path)
-    assert error.value.argument == "source"
-
-
-@pytest.mark.parametrize("tokens", ["0", "-5", "4.5", '"41408"', "true", "9" * 400])
-def test_capacity_that_is_no_number_of_tokens_is_refused(tmp_path: Path, tokens: str) -> None:
-    (tmp_path / "meta.json").write_text(f'{{"kv_cache": {{"num_kv_tokens": {tokens}}}}}')
-    with pytest.raises(InputError) as error:
-        bench_capacity(tmp_path)
-    assert error.value.argument == "kv_cache.num_kv_tokens"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.traces import LoadReport, Trace, bench_capacity, format_names, read_trace
+from fluidkv.traces import LoadReport, Trace, format_names, read_trace
 
 AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:17:03.9799600,4808,10
@@ -267,15 +267,6 @@ def test_quoted_prompts_over_several_lines_are_one_row(tmp_path: Path) -> None:
     trace, report = load(tmp_path, text)
     assert trace == Trace((3,), (4,))
     assert report.dropped_because[0].first_line == 4  # a line of the file, not a row
-
-
-def test_capacity_is_none_where_the_log_does_not_give_it(tmp_path: Path) -> None:
-    assert bench_capacity(tmp_path) is None
-    for meta in ("{}", '{"kv_cache": null}', '{"kv_cache": {"num_kv_tokens": null}}'):
-        (tmp_path / "meta.json").write_text(meta)
-        assert bench_capacity(tmp_path) is None
-    (tmp_path / "meta.json").write_text('{"kv_cache": {"num_kv_tokens": 7}}')
-    assert bench_capacity(tmp_path / "requests.jsonl") == 7
 
 
 def test_bench_folder_gives_its_name_to_the_trace(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import KNOBS, Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
@@ -35,7 +36,6 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
-from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
 
 
@@ -49,7 +49,7 @@ def recommend_settings(
     now: Setting | None = None,
     candidates: Mapping[str, Sequence[Any]] | None = None,
     slos: Iterable[Slo] = (),
-    log: VllmLog | None = None,
+    log: TimedRun | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
@@ -177,7 +177,7 @@ def _answer(
     )
 
 
-def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:

@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
-from fluidkv.traces.vllm_log import VllmLog
+from fluidkv.logs.timed import TimedRun
 
 SERIES: Mapping[str, tuple[str, str]] = {
     "running": ("requests running", "request"),
@@ -46,7 +46,7 @@ class Account:
     first_token_s: PerRequest
     last_token_s: PerRequest
 
-    def latencies(self, log: VllmLog) -> dict[str, PerRequest]:
+    def latencies(self, log: TimedRun) -> dict[str, PerRequest]:
         """Seconds, keyed as `LATENCIES`; tpot is NaN for a request of one output."""
         between = log.decode_lengths - 1.0
         gaps = (self.last_token_s - self.first_token_s) / np.where(between > 0, between, np.nan)
@@ -57,7 +57,7 @@ class Account:
         }
 
 
-def shares_after(log: VllmLog, since_s: float) -> dict[str, PerRequest]:
+def shares_after(log: TimedRun, since_s: float) -> dict[str, PerRequest]:
     """Of each measured latency, the part that lies after a moment: 1 all, 0 or less none of it.
 
     Keyed as `LATENCIES`; NaN for a time of 0.
@@ -73,7 +73,7 @@ def shares_after(log: VllmLog, since_s: float) -> dict[str, PerRequest]:
     }
 
 
-def of_log(log: VllmLog, durations_s: PerTick) -> Account:
+def of_log(log: TimedRun, durations_s: PerTick) -> Account:
     """What the log says."""
     return Account(
         running=log.running,
@@ -85,7 +85,7 @@ def of_log(log: VllmLog, durations_s: PerTick) -> Account:
     )
 
 
-def of_run(run: xr.Dataset, log: VllmLog, durations_s: PerTick) -> Account:
+def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
     """What one run of an engine says of the ticks of a log.
 
     A tick shows the state as the last iteration that ended by then left it: whoever completed in it
@@ -111,7 +111,7 @@ def of_run(run: xr.Dataset, log: VllmLog, durations_s: PerTick) -> Account:
 
 
 def of_constant_rates(
-    log: VllmLog, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray
+    log: TimedRun, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray
 ) -> Account:
     """A baseline: the means of one part of the log, held for all of it.
 

@@ -24,6 +24,10 @@ from fluidkv.answers.replay.account import (
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
 from fluidkv.errors import InputError
+from fluidkv.logs.folder.vllm import TICKS_FILE
+from fluidkv.logs.read import log_folder, read_log
+from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_caching
@@ -36,8 +40,6 @@ from fluidkv.serving.run import serve
 from fluidkv.traces.format import BadRow
 from fluidkv.traces.source import json_records
 from fluidkv.traces.vllm_bench import REQUESTS_FILE
-from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, read_vllm_log
-from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
 
 _OTHER: Mapping[Half, Half] = {"first": "second", "second": "first"}
 Errors = Mapping[str, SeriesError | RelativeError | None]
@@ -100,8 +102,8 @@ class Replay:
             None where it shows nothing.
     """
 
-    log: VllmLog
-    server: VllmServer
+    log: TimedRun
+    server: LoggedSettings
     limits: Limits
     fitted: Half
     fit: ClockFit
@@ -141,7 +143,7 @@ def replay_log(
     """Replay the folder of a measured vLLM run.
 
     Args:
-        source: a folder as `read_vllm_log` reads it.
+        source: a folder as `read_log` reads it.
         fit: the half of the run, by time, that the clock is fitted on.
         engine: None takes `vllm`, or `vllm-0.11` where meta.json says that admission looks at the
             first chunk only. With "+cache" there is a cache, whatever meta.json says.
@@ -155,7 +157,7 @@ def replay_log(
             meta.json; a given one of which blocks do not make up the capacity; a log whose half has
             no tick to fit a clock on; a run that gets stuck.
     """
-    log, server = _log(Path(source)), read_vllm_server(source)
+    log, server = _log(Path(source))
     limits = _limits(server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
     arrival = log.arrival_s - log.arrival_s[0]
     requests = Requests(log.input_lengths, log.decode_lengths, arrival=arrival)
@@ -207,10 +209,12 @@ def replay_log(
     )
 
 
-def _log(folder: Path) -> VllmLog:
+def _log(source: Path) -> tuple[TimedRun, LoggedSettings]:
     """The log, refused where it is cut off: a half of a part is no half of the run."""
+    folder = log_folder(source)
     try:
-        log = read_vllm_log(folder)
+        read = read_log(folder)
+        log = read.timed()
     except InputError as error:
         broken = _broken_line(folder / REQUESTS_FILE)
         if broken is None:
@@ -226,7 +230,7 @@ def _log(folder: Path) -> VllmLog:
             f"ticks to the end of the run: they stop at {end:.1f} s, {late} requests have their "
             f"last token later, at {last:.1f} s at the latest",
         )
-    return log
+    return log, read.settings
 
 
 def _broken_line(path: Path) -> str | None:
@@ -241,7 +245,7 @@ def _broken_line(path: Path) -> str | None:
 
 
 def _limits(
-    server: VllmServer,
+    server: LoggedSettings,
     capacity: int | None,
     block_size: int | None,
     max_num_seqs: int | None,
@@ -272,14 +276,14 @@ def _limits(
     )
 
 
-def rules_of_server(server: VllmServer) -> tuple[EngineRules, bool]:
+def rules_of_server(server: LoggedSettings) -> tuple[EngineRules, bool]:
     """The rules that the settings of a logged server ask for, and whether there is a cache."""
     rules = VLLM_0_11 if server.reserves_full_input is False else VLLM
     return rules, server.prefix_caching is not False
 
 
 def _ways(
-    engine: str | EngineRules | None, server: VllmServer
+    engine: str | EngineRules | None, server: LoggedSettings
 ) -> tuple[tuple[EngineRules, bool], ...]:
     """Rules, and whether there is a cache: as the server was set; without; by the other version."""
     logged, caching = rules_of_server(server)
@@ -301,7 +305,7 @@ class _Part:
     since_s: float
 
 
-def _part(log: VllmLog, points: TickPoints, half: Half) -> _Part:
+def _part(log: TimedRun, points: TickPoints, half: Half) -> _Part:
     ticks, requests = (x <= points.middle_s for x in (log.tick_ends_s, log.last_token_s))
     if half == "first":
         found = _Part(ticks, requests, -np.inf)
@@ -328,7 +332,7 @@ def _run(
     return run
 
 
-def _errors(account: Account, measured: Account, log: VllmLog, part: _Part) -> Errors:
+def _errors(account: Account, measured: Account, log: TimedRun, part: _Part) -> Errors:
     ours, theirs = account.latencies(log), measured.latencies(log)
     shares = shares_after(log, part.since_s)
     return {
