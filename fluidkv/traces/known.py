@@ -13,6 +13,7 @@ from fluidkv.traces.formats.azure import AZURE
 from fluidkv.traces.formats.burstgpt import BURSTGPT
 from fluidkv.traces.formats.mooncake import MOONCAKE
 from fluidkv.traces.formats.segments import SEGMENTS
+from fluidkv.traces.formats.sglang_log import SGLANG_LOG
 from fluidkv.traces.formats.vidur import VIDUR
 from fluidkv.traces.results.documents import whole_object
 from fluidkv.traces.results.genai_perf import GENAI_PERF
@@ -25,8 +26,12 @@ from fluidkv.traces.vllm_bench import VLLM_BENCH
 
 # Searched in this order; no file has the columns of two of them unless it was made to.
 _FORMATS = {
-    form.name: form for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH, AIPERF)
+    form.name: form
+    for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH, SGLANG_LOG, AIPERF)
 }
+
+LOG_FORMATS = (VLLM_BENCH.name, SGLANG_LOG.name)
+"""Formats of the requests.jsonl of a log folder."""
 
 # SGLang's first: vLLM's takes any object with lists of lengths.
 _RUN_FORMATS = {form.name: form for form in (SGLANG_SERVING, VLLM_SERVE, GUIDELLM, GENAI_PERF)}
@@ -47,6 +52,11 @@ class Chosen(NamedTuple):
 
     form: Format | RunFormat
     objects: Sequence[Record | BadRow] | None = None
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a benchmark's client wrote it, request by request."""
+        return isinstance(self.form, RunFormat) or self.form is AIPERF
 
 
 def format_names() -> tuple[str, ...]:
