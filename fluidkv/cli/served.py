@@ -144,7 +144,7 @@ def log_of(
         return None, notes
     first, *reasons = report.summary().splitlines()
     notes = [("read", first), *(("", reason.strip()) for reason in reasons), *notes]
-    if report.format != "vllm-bench":
+    if not report.of_log:
         return None, notes
     from fluidkv.answers.served.logged import read_server
 

@@ -8,11 +8,12 @@ from typing import NamedTuple
 from fluidkv.errors import InputError
 from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
-from fluidkv.traces.known import chosen_format, format_names
+from fluidkv.traces.known import LOG_FORMATS, chosen_format, format_names
 from fluidkv.traces.place import place_of
 from fluidkv.traces.report import LoadReport, Tally
 from fluidkv.traces.results.documents import rows_of_run
 from fluidkv.traces.results.run import RunFormat
+from fluidkv.traces.samples.shipped import sample_path
 from fluidkv.traces.source import csv_records, json_records
 from fluidkv.traces.times import LoadedRun, RunFacts, times_of
 from fluidkv.traces.trace import Trace
@@ -89,7 +90,8 @@ def read_run(
         found = _parsed(path, chosen)
     rows, tally, notes = _account(found, chosen, notes)
     shown = Path(source).resolve()
-    report = tally.report(source=shown.name, format=chosen.name, notes=notes)
+    of_log = chosen.name in LOG_FORMATS or sample_path(source).is_dir()
+    report = tally.report(source=shown.name, format=chosen.name, notes=notes, of_log=of_log)
     if not rows:
         raise _nothing_left(path, report)
     block_size = None if isinstance(chosen, RunFormat) else chosen.block_size
