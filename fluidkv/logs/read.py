@@ -8,12 +8,13 @@ from fluidkv.logs.folder import sglang, vllm
 from fluidkv.logs.log import ServerLog
 from fluidkv.logs.meta import META_FILE, read_settings
 from fluidkv.logs.missing import missing_of
+from fluidkv.traces.samples.shipped import sample_path
 from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 
 def log_folder(source: Path | str) -> Path:
-    """The folder of a measured run; of a file in it, that folder."""
-    path = Path(source)
+    """The folder of a measured run; of a file in it, that folder; of a sample, its own."""
+    path = sample_path(source)
     return path.parent if path.is_file() else path
 
 
