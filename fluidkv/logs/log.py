@@ -124,6 +124,23 @@ class Retraction:
 
 
 @dataclass(frozen=True)
+class PrefillPass:
+    """SGLang computes prompts, a pass by itself and one line of its log. None: it does not say.
+
+    Args:
+        time_s: on the clock of the ticks.
+        tokens: that it computes; what the cache has is not among them.
+        requests: of how many prompts, the middle of a long one counted too.
+        after_step: the last step of decoding that a tick showed before it.
+    """
+
+    time_s: float
+    tokens: float
+    requests: int = 1
+    after_step: float | None = None
+
+
+@dataclass(frozen=True)
 class Missing:
     """What no file says.
 
@@ -151,6 +168,7 @@ class ServerLog:
         requests, ticks: None where no file has any. Times of both are on one clock exactly if
             `offset_s` is given.
         retractions: of SGLang, as far as it logs them; () where nothing is known.
+        prefills: its passes from the first one on that is logged; () where none is.
         settings: how the server was set; its version is among them.
         clock_zero_s: seconds since 1970 of moment 0 on the clock of the ticks; None where no file
             says.
@@ -167,6 +185,7 @@ class ServerLog:
     requests: LoggedRequests | None = None
     ticks: LoggedTicks | None = None
     retractions: tuple[Retraction, ...] = ()
+    prefills: tuple[PrefillPass, ...] = ()
     settings: LoggedSettings = field(default_factory=LoggedSettings)
     clock_zero_s: float | None = None
     offset_s: tuple[float, float] | None = None

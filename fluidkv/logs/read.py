@@ -58,5 +58,6 @@ def _of_sglang(folder: Path) -> ServerLog:
     if (folder / REQUESTS_FILE).is_file():
         log = replace(log, requests=sglang.read_requests(folder / REQUESTS_FILE))
     if (folder / sglang.EVENTS_FILE).is_file():
-        log = replace(log, retractions=sglang.read_retractions(folder / sglang.EVENTS_FILE))
+        retractions, prefills = sglang.read_events(folder / sglang.EVENTS_FILE)
+        log = replace(log, retractions=retractions, prefills=prefills)
     return log
