@@ -5,7 +5,6 @@ from .caching.run import serve_caching as serve_caching
 from .caching.run import serve_sglang as serve_sglang
 from .caching.sglang.fast import FastSglang as FastSglang
 from .caching.sglang.reference import SglangEngine as SglangEngine
-from .caching.sglang.settings import SglangSettings as SglangSettings
 from .caching.vllm import VllmEngine as VllmEngine
 from .caching.worker import Worker as Worker
 from .checks import NO_HORIZON as NO_HORIZON
@@ -21,6 +20,7 @@ from .clock_fit.fit import fit_clock as fit_clock
 from .clock_fit.fit import hidden_recompute as hidden_recompute
 from .clock_fit.points import TickPoints as TickPoints
 from .clock_fit.points import tick_points as tick_points
+from .engine_text import ServedEngine as ServedEngine
 from .engines import FCFS_NEW_FIRST as FCFS_NEW_FIRST
 from .engines import FCFS_RUNNING_FIRST as FCFS_RUNNING_FIRST
 from .engines import RESTART as RESTART
@@ -29,6 +29,7 @@ from .engines import VLLM_0_11 as VLLM_0_11
 from .engines import VLLM_LCF as VLLM_LCF
 from .engines import VLLM_PRIORITY as VLLM_PRIORITY
 from .engines import engine as engine
+from .engines import served_engine as served_engine
 from .limits import Limits as Limits
 from .machines.against import Comparison as Comparison
 from .machines.against import compared as compared
@@ -76,4 +77,5 @@ from .rules import EngineRules as EngineRules
 from .rules import Restore as Restore
 from .rules import Victim as Victim
 from .run import serve as serve
+from .sglang_settings import SglangSettings as SglangSettings
 from .swap import Swap as Swap

@@ -12,7 +12,7 @@ from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
-from fluidkv.serving.engines import CACHE
+from fluidkv.serving.engines import CACHE, served_engine
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LoggedServer:
             return None, "other arrivals than the log's"
         if requests is not None and requests < len(self.log.input_lengths):
             return None, "not all requests of the log"
-        if engine.removesuffix(CACHE) != self.engine.removesuffix(CACHE):
+        if not served_engine(engine).schedules_as(served_engine(self.engine)):
             return None, f"the rules of {engine}, and the log is of {self.engine}"
         alone = ServerSettings(None, None, None, None, Setting()).as_logged(self)[0]
         if replace(settings, clock=alone.clock) != alone:
