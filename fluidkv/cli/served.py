@@ -11,7 +11,9 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.cli.page.page import Row
     from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.limits import Limits
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
@@ -170,6 +172,28 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
             f"{capacity // block_size:,} blocks of {block_size:,} and "
             f"{capacity % block_size:,} tokens",
         )
+
+
+def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
+    """The clock of a run, how far off a modelled one may be, and where the run leaves its range."""
+    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.serving.machines.named import known, outside
+
+    rows: list[Row] = [("clock", clock_said(clock))]
+    named = known(clock)
+    if named is None:
+        return rows
+    if named.kind == "modelled":
+        rows.append(("", modelled_caveat()))
+    beyond = outside(
+        named.validity,
+        running=limits.max_num_seqs,
+        kv_tokens=limits.capacity,
+        prefill_tokens=limits.max_num_batched_tokens,
+    )
+    return rows + [
+        ("CAUTION", f"outside of what {clock.name} was taken from: {said}") for said in beyond
+    ]
 
 
 def clock_said(clock: "IterationClock") -> str:

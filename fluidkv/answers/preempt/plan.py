@@ -24,7 +24,7 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import CACHE, engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
@@ -139,6 +139,8 @@ def _check_demand(demand: Demand, clock: IterationClock, objectives: Objectives 
     if demand.kind == "saturated" and objectives is not None and objectives.ttft is not None:
         allowed = "tbt or a scale where all requests wait at first"
         raise InputError("slo", f"ttft={objectives.ttft:g}", allowed)
+    if objectives is not None and objectives.ttft is not None and clock.unit == "s":
+        require_prefill(clock, "slo", f"ttft={objectives.ttft:g}")
 
 
 def _grid(

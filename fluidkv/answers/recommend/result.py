@@ -102,7 +102,7 @@ class Recommendation:
     @property
     def free_prefill(self) -> bool:
         """Whether computing a lost prompt again costs no time, only a place in the batch."""
-        return not self.clock.per_prefill_token
+        return not self.clock.prefills
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""

@@ -4,7 +4,7 @@ from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import clock_rows
 from fluidkv.serving.rules import Restore, Victim
 
 
@@ -24,7 +24,7 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
     return [
         ("arrivals", arrivals),
         ("runs", f"{counted(answer.runs, one)}, {each}"),
-        ("clock", clock_said(answer.clock)),
+        *clock_rows(answer.clock, answer.limits),
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),
         *_objectives(answer),

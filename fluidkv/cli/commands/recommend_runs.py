@@ -4,7 +4,7 @@ from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import clock_rows
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:
@@ -21,7 +21,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
         ("arrivals", arrivals),
         ("runs", _runs(found)),
         ("horizon", _horizon(found)),
-        ("clock", clock_said(found.clock)),
+        *clock_rows(found.clock, found.limits),
         ("memory", _memory(found)),
         ("noise", _noise(found)),
     ]
