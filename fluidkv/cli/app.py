@@ -15,6 +15,7 @@ from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
+from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.mix import mix
@@ -30,6 +31,7 @@ from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
 from fluidkv.cli.commands.wait import wait
+from fluidkv.cli.groups import expanded
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
 from fluidkv.text import printable
@@ -45,13 +47,13 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price),
+    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price, clocks),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:
-        app.command(rich_help_panel=_panel)(_command)
+        app.command(rich_help_panel=_panel)(expanded(_command))
 
 
 def run(argv: Sequence[str] | None) -> int:

@@ -166,6 +166,22 @@ def as_options(names: Mapping[str, str]) -> Iterator[None]:
         raise InputError(name, error.value, error.allowed) from None
 
 
+COLUMNS = {"input": "input_length", "output": "decode_length", "arrival": "arrival_time"}
+
+
+def columns(argument: str, text: str) -> dict[str, str]:
+    """`input=COL,output=COL,arrival=COL`, some of them, as `read_trace` takes it."""
+    allowed = "input=COL,output=COL,arrival=COL, each at most once, COL a column of the file"
+    found: dict[str, str] = {}
+    for part in text.split(","):
+        what, _, column = (word.strip() for word in part.partition("="))
+        name = COLUMNS.get(what)
+        if name is None or not column or name in found:
+            raise InputError(argument, text, allowed)
+        found[name] = column
+    return found
+
+
 # --- files --------------------------------------------------------------------------------------
 
 

@@ -73,6 +73,24 @@ _FORMATS = (
     "vidur, vllm-bench."
 )
 Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
+_COLUMNS = (
+    "Which columns of a CSV file hold lengths and times: input=COL,output=COL,arrival=COL, each "
+    r"where it has no usual name."
+)
+Columns = Annotated[dict | None, option("--columns WHAT=COL,...", read.columns, _COLUMNS, WHO)]
+
+
+def _scale(name: str, help: str) -> Any:
+    return option(f"{name} X", read.positive_number, help, WHO, allowed=_FACTOR)
+
+
+_FACTOR = "a number above 0, such as 2 or 1/2"
+_INPUTS = "What if prompts were X times as long? Rounded up to whole tokens."
+_OUTPUTS = "What if answers were X times as long? Rounded up to whole tokens."
+_TIMES = "What if SOURCE came X times as fast? Its times of arrival are divided by X."
+ScaleInput = Annotated[Fraction, _scale("--scale-input", _INPUTS)]
+ScaleOutput = Annotated[Fraction, _scale("--scale-output", _OUTPUTS)]
+ScaleRate = Annotated[Fraction, _scale("--scale-rate", _TIMES)]
 Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.")]
 LOGGED = "KV capacity. It may be left out for a log folder that names it."
 LoggedCapacity = Annotated[

@@ -2,15 +2,18 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.options import WHO, argument, option
 from fluidkv.cli.progress import progress
+from fluidkv.cli.source import SCALES
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.prompted import Prompted
+    from fluidkv.traces import Scaling
 
 _TRACE = "Trace whose prompts say what they share: Mooncake with hash_ids, or segments."
 Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
@@ -32,9 +35,16 @@ def prompted_of(
     order: str | None,
     format_: str | None,
     seed: int,
+    scaling: "Scaling | None" = None,
 ) -> "Prompted":
-    """Of a trace or of a generator; exactly one is given."""
+    """Of a trace or of a generator; exactly one is given.
+
+    Args:
+        scaling: of the lengths and times of a trace; a generator has parameters for that.
+    """
     read.exactly_one(source=source, generator=generator)
+    scales = "--scale-input, --scale-output, --scale-rate"
+    read.only_with(scales, str(scaling or "") or None, "SOURCE", source)
     read.only_with("--set", " ".join(given) if given else None, "--generator", generator)
     read.only_with("--order", order, "--generator", generator)
     read.only_with("--format", format_, "SOURCE", source)
@@ -49,9 +59,13 @@ def prompted_of(
 
         if generator is not None:
             return prompted_generator(generator, seed=seed, parameters=parameters)
-        from fluidkv.traces import read_trace
+        from fluidkv.traces import read_trace, scale
 
-        return prompted_trace(*read_trace(source or "", format=format_))
+        trace, report = read_trace(source or "", format=format_)
+        with read.as_options(SCALES):
+            trace = scale(trace, scaling) if scaling else trace
+        found = prompted_trace(trace, report)
+        return replace(found, read=f"{found.read}; {scaling}") if scaling else found
 
 
 def parameters_said(parameters: Mapping[str, Any], hidden: Sequence[str] = ()) -> str:

@@ -1,19 +1,108 @@
 """The requests that a command is about: of a trace, a preset, or as they stand in the options."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv.cli import arguments
+from fluidkv.cli import options as opt
 from fluidkv.cli.progress import progress
+from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
-    from fluidkv.traces import LoadReport, Trace
+    from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
+
+SCALES = {f"scale_{name}": f"--scale-{name}" for name in ("input", "output", "rate")}
+
+
+@dataclass(frozen=True)
+class Scales:
+    """Options that make requests longer, shorter or faster; a factor of 1 changes nothing."""
+
+    scale_input: opt.ScaleInput = Fraction(1)
+    scale_output: opt.ScaleOutput = Fraction(1)
+    scale_rate: opt.ScaleRate = Fraction(1)
+
+    @property
+    def scaling(self) -> "Scaling":
+        from fluidkv.traces import Scaling
+
+        return Scaling(self.scale_input, self.scale_output, self.scale_rate)
+
+    def check(self, source: str | None, **arrivals: object) -> None:
+        """Refuse, before anything is read, a rate of what has none.
+
+        Args:
+            source: a trace or log, whose times alone can be scaled.
+            arrivals: other options that say when requests come, by their names; None: not given.
+        """
+        if self.scale_rate == 1:
+            return
+        rate = str(self.scale_rate)
+        arguments.only_with("--scale-rate", rate, "a SOURCE with times of arrival", source)
+        for name, value in arrivals.items():
+            if value:
+                allowed = f"no --{name} beside it, which says when requests come"
+                raise InputError("--scale-rate", rate, allowed)
+
+
+@dataclass(frozen=True)
+class Reading(Scales):
+    """Options on how SOURCE is read and what is done to its requests."""
+
+    format_: opt.Format = None
+    columns: opt.Columns = None
+
+    def check(self, source: str | None, **arrivals: object) -> None:
+        arguments.only_with("--format", self.format_, "SOURCE", source)
+        arguments.only_with("--columns", _said(self.columns), "SOURCE", source)
+        super().check(source, **arrivals)
+
+    def requests(
+        self, source: str | None, classes: list[str] | None, preset: str | None
+    ) -> "tuple[Workload | Trace, LoadReport | None]":
+        """Classes, a preset, or a trace with the report of its reader; exactly one is given."""
+        return requests_of(
+            source, classes, preset, self.format_, columns=self.columns, scaling=self.scaling
+        )
+
+
+UNSCALED, AS_IT_IS = Scales(), Reading()
 
 
 def requests_of(
-    source: str | None, classes: list[str] | None, preset: str | None, format_: str | None
+    source: str | None,
+    classes: list[str] | None,
+    preset: str | None,
+    format_: str | None,
+    *,
+    columns: Mapping[str, str] | None = None,
+    scaling: "Scaling | None" = None,
 ) -> "tuple[Workload | Trace, LoadReport | None]":
-    """Classes, a preset, or a trace with the report of its reader; exactly one is given."""
+    """As `Reading.requests`, of options one by one.
+
+    Args:
+        columns: of a CSV file, as `read_trace` takes them.
+        scaling: of lengths and times, done to what was read.
+    """
+    load, report = _read(source, classes, preset, format_, columns)
+    if scaling:
+        from fluidkv.traces import scale
+
+        with arguments.as_options(SCALES):
+            load = scale(load, scaling)
+    return load, report
+
+
+def _read(
+    source: str | None,
+    classes: list[str] | None,
+    preset: str | None,
+    format_: str | None,
+    columns: Mapping[str, str] | None,
+) -> "tuple[Workload | Trace, LoadReport | None]":
     if classes:
         return arguments.request_classes(classes), None
     names = {"source": "SOURCE", "format": "--format", "preset": "--preset"}
@@ -24,4 +113,15 @@ def requests_of(
             return preset_workload(preset), None
         from fluidkv.traces import read_trace
 
-        return read_trace(source or "", format=format_)
+        try:
+            return read_trace(source or "", format=format_, columns=columns)
+        except InputError as error:
+            if error.argument != "columns":
+                raise
+            raise InputError("--columns", _said(columns), error.allowed) from None
+
+
+def _said(columns: Mapping[str, str] | None) -> str | None:
+    """As it was written."""
+    words = {name: word for word, name in arguments.COLUMNS.items()}
+    return ",".join(f"{words[name]}={column}" for name, column in (columns or {}).items()) or None

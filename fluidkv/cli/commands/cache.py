@@ -9,6 +9,7 @@ from fluidkv.cli.options import RUN, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted_of
+from fluidkv.cli.source import UNSCALED, Scales
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def cache(
     set_: Set = None,
     order: Order = None,
     format_: Format = None,
+    scales: Scales = UNSCALED,
     capacity: _Capacity = None,
     policy: _Policy = None,
     granularity: _Granularity = None,
@@ -68,8 +70,9 @@ def cache(
     [bold]fluidkv cache trace.jsonl --capacity 2000000 --capacity 10000000[/bold]
     [bold]fluidkv cache --generator gsp --order round-robin --set groups=64[/bold]
     """
+    scales.check(source)
     policies = None if not policy else [_policy(name) for name in policy]
-    prompted = prompted_of(source, generator, set_, order, format_, seed)
+    prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
     from fluidkv.cli.commands.cache_text import say_cache
 

@@ -13,7 +13,7 @@ from fluidkv.cli import served
 from fluidkv.cli.commands import preempt_values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import requests_of
+from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def preempt(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    format_: opt.Format = None,
+    reading: Reading = AS_IT_IS,
     capacity: served.Capacity = None,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -164,7 +164,7 @@ def preempt(
     [bold]fluidkv preempt trace.csv --capacity 200000 --clock 0.02:1e-7:1e-4[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    read.only_with("--format", format_, "SOURCE", source)
+    reading.check(source, rate=rate, clients=clients)
     # Everything that can be refused without reading a file, before a file is read.
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
@@ -173,8 +173,8 @@ def preempt(
     )
     prices.check()
     server = _server(capacity, clock, block_size, max_num_batched_tokens, max_num_seqs)
-    load, report = requests_of(source, class_, preset, format_)
-    logged, notes = served.log_of(source, report)
+    load, report = reading.requests(source, class_, preset)
+    logged, notes = served.log_of(source, report, reading.scaling)
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken

@@ -15,7 +15,7 @@ from fluidkv.cli.commands import recommend_values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import requests_of
+from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def recommend(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    format_: opt.Format = None,
+    reading: Reading = AS_IT_IS,
     capacity: served.Capacity = None,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -119,14 +119,14 @@ def recommend(
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    read.only_with("--format", format_, "SOURCE", source)
+    reading.check(source, rate=rate, clients=clients)
     read.only_with("--client-cap", client_cap, "--clients", clients)
     # Everything that can be refused without reading a file, before a file is read.
     server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [read_slo(text) for text in slo or []]
-    load, report = requests_of(source, class_, preset, format_)
-    logged, notes = served.log_of(source, report)
+    load, report = reading.requests(source, class_, preset)
+    logged, notes = served.log_of(source, report, reading.scaling)
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken

@@ -9,6 +9,7 @@ from fluidkv.cli.options import RUN, SERVER, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted_of
+from fluidkv.cli.source import UNSCALED, Scales
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
 
@@ -105,6 +106,7 @@ def route(
     set_: Set = None,
     order: Order = None,
     format_: Format = None,
+    scales: Scales = UNSCALED,
     engine: _Engine = "plain",
     policy: _Policy = None,
     block_size: _Block = None,
@@ -131,6 +133,7 @@ def route(
     [bold]fluidkv route --generator gsp --workers 4 --capacity 200000[/bold]
     [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000[/bold]
     """
+    scales.check(source, rate=rate)
     plain = engine == "plain" or None
     for name, value in (
         ("--cached-ms", cached_ms),
@@ -143,7 +146,7 @@ def route(
         routers = _routers(router)
         service = _service(engine, prefill_ms, cached_ms, output_ms, at_once, block_size)
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
-    prompted = prompted_of(source, generator, set_, order, format_, seed)
+    prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.route.study import route_study
     from fluidkv.cli.commands.route_text import say_route
     from fluidkv.routing.affinity import WEIGHTS

@@ -1,6 +1,7 @@
 """`fluidkv study`: one workload at one KV capacity, through every analysis."""
 
 import shlex
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,12 +10,13 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import requests_of
+from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.measured import Measurement, Timeseries
-    from fluidkv.traces import LoadReport
+    from fluidkv.traces import LoadReport, Scaling, Trace
+    from fluidkv.workload import Workload
 
 _MEASURED = "The running engine"
 _WIDEST = 200  # columns of the command that is offered
@@ -41,7 +43,7 @@ def study(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    format_: opt.Format = None,
+    reading: Reading = AS_IT_IS,
     capacity: opt.LoggedCapacity = None,
     measured: _Measured = None,
     window: _Window = None,
@@ -59,15 +61,18 @@ def study(
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     read.only_with("--window", window, "--measured", measured)
-    read.only_with("--format", format_, "SOURCE", source)
-    load, report = requests_of(source, class_, preset, format_)
+    reading.check(source)
+    if reading.scale_rate != 1:
+        what = "none: the equilibrium is of a backlog, whatever the times of arrival"
+        raise InputError("--scale-rate", str(reading.scale_rate), what)
+    load, report = reading.requests(source, class_, preset)
     tokens = _capacity(capacity, source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
         from fluidkv.workload import System, Workload
 
-        workload = load if isinstance(load, Workload) else load.workload()
+        workload = load if isinstance(load, Workload) else _workload(load, reading.scaling)
         with read.as_options(_OPTIONS):
             result = study_system(
                 System(workload, tokens),
@@ -94,6 +99,12 @@ def study(
     )
 
 
+def _workload(trace: "Trace", scaling: "Scaling") -> "Workload":
+    """What the trace says of lengths, and how they were scaled."""
+    workload = trace.workload()
+    return replace(workload, note=f"{workload.note}; {scaling}") if scaling else workload
+
+
 def _to_run(
     source: str | None,
     class_: list[str] | None,
@@ -115,9 +126,9 @@ def _to_run(
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
     if given is None and report is not None and report.format == "vllm-bench":
-        from fluidkv.traces import bench_capacity
+        from fluidkv.logs.meta import read_settings
 
-        logged = bench_capacity(source or "")
+        logged = read_settings(source or "").capacity
         given = None if logged is None else Fraction(logged)
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")

@@ -10,7 +10,7 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import requests_of
+from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def wait(
     preset: opt.Preset = None,
     rate: _Rate = None,
     bins: _Bins = None,
-    format_: opt.Format = None,
+    reading: Reading = AS_IT_IS,
     capacity: _Capacity = None,
     d0: _D0 = None,
     d1: _D1 = None,
@@ -153,13 +153,16 @@ def wait(
     read.exactly_one(source=source, type=type_, preset=preset)
     read.only_with("--rate", rate, "SOURCE or --preset", not type_)
     read.only_with("--bins", bins, "SOURCE or --preset", not type_)
-    read.only_with("--format", format_, "SOURCE", source)
+    reading.check(source, rate=rate, type=type_)
+    scales = "--scale-input, --scale-output"
+    read.only_with(scales, str(reading.scaling) or None, "SOURCE or --preset", not type_)
     base, per_kv_token, unit = _clock(d0, d1, clock)
     if type_:
         load = _of_types(type_, base, per_kv_token, unit)
     else:
-        requests, report = requests_of(source, None, preset, format_)
+        requests, report = reading.requests(source, None, preset)
         first = "" if report is None else report.summary().splitlines()[0]
+        first = "; ".join(filter(None, (first, str(reading.scaling))))
         how = {"rate": rate, "bins": bins, "common_input": unknown_lengths, "read": first}
         load = _binned(requests, base, per_kv_token, how)
     options: dict[str, Any] = {

@@ -1,0 +1,37 @@
+"""Options that go together: a record in the signature of a command, single options to a reader."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import Any
+
+
+def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with a parameter for each field of a parameter that is a dataclass.
+
+    A field is declared as a parameter would be: name, annotation and default. The command gets the
+    record that they make.
+    """
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, type] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if is_dataclass(parameter.annotation) and isinstance(parameter.annotation, type):
+            groups[parameter.name] = parameter.annotation
+            own = inspect.signature(parameter.annotation, eval_str=True).parameters.values()
+            parameters += own
+        else:
+            parameters.append(parameter)
+    if not groups:
+        return command
+
+    @wraps(command)
+    def run(**given: Any) -> Any:
+        for name, group in groups.items():
+            given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
+        return command(**given)
+
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {each.name: each.annotation for each in parameters}
+    return run

@@ -1,0 +1,120 @@
+"""From SOURCE to requests: columns by name, lengths and times scaled, in every command alike."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fluidkv.cli import main
+from tests.cli.test_study import refusal
+
+_ODD = "when,asked,told\n0,30,8\n1,40,12\n2,30,9\n"
+_COLUMNS = ["--columns", "input=asked,output=told,arrival=when"]
+_SERVED = "--capacity 3200 --requests 3 --clock 0.01:0:1e-4 "
+_COMMANDS = {  # each with cheap settings
+    "study": "--capacity 20000 --iterations 20",
+    "recommend": _SERVED + "--runs 1 --watermark 0 --max-num-seqs 4",
+    "preempt": _SERVED + "--seeds 1 --victim random",
+    "wait": "--capacity 20000 --d0 1 --d1 1e-4 --no-simulate --bins 2",
+}
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> str:
+    """A CSV file whose columns have no usual names."""
+    path = tmp_path / "odd.csv"
+    path.write_text(_ODD)
+    return str(path)
+
+
+def _said(capsys: pytest.CaptureFixture[str], *argv: str) -> str:
+    assert main(list(argv)) in (0, 1)
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    return " ".join(captured.out.split())
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_every_command_takes_columns_and_scales(capsys, odd, command):
+    # "bins" needs as many outputs as bins; all three differ.
+    scales = ["--scale-input", "2", "--scale-output", "3/2"]
+    text = _said(capsys, command, odd, *_COLUMNS, *scales, *_COMMANDS[command].split())
+    assert "inputs x 2 and outputs x 1.5, rounded up to whole tokens" in text
+
+
+def test_a_study_of_scaled_requests_is_one_of_longer_requests(capsys, odd, tmp_path):
+    longer = tmp_path / "longer.csv"
+    longer.write_text("input_length,decode_length\n60,12\n80,18\n60,14\n")
+    given = ["--capacity", "20000", "--iterations", "20", "--json"]
+    assert main(["study", str(longer), *given]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert (
+        main(["study", odd, *_COLUMNS, "--scale-input", "2", "--scale-output", "1.5", *given]) == 0
+    )
+    scaled = json.loads(capsys.readouterr().out)
+    for part in ("equilibrium", "stability", "boundary", "simulation"):
+        assert scaled[part] == plain[part]
+
+
+def test_faster_arrivals_are_a_higher_rate(capsys, odd):
+    """Three prompts in two seconds; two in each of them, as `wait` counts, and then four."""
+    rates = []
+    for scale in ("1", "2"):
+        argv = ["wait", odd, *_COLUMNS, "--scale-rate", scale, *_COMMANDS["wait"].split(), "--json"]
+        assert main(argv) == 0
+        rates.append(json.loads(capsys.readouterr().out)["binning"]["rate"])
+    assert rates[1] == pytest.approx(2 * rates[0])
+
+
+def test_what_was_measured_is_not_of_scaled_requests(capsys, traces_dir):
+    log = str(traces_dir / "vllm_rtx4090_llama31_8b")
+    few = ["--runs", "1", "--requests", "300", "--watermark", "0.05", "--max-num-seqs", "256"]
+    text = _said(capsys, "recommend", log, "--scale-rate", "0.5", *few)
+    assert "not held against the log: scaled requests" in text
+    assert "arrivals x 0.5 as fast" in text
+
+
+@pytest.mark.parametrize(
+    ("argv", "named"),
+    [
+        (["study", "--class", "5:9", "--scale-rate", "2"], "--scale-rate"),
+        (["study", "no-file", "--scale-rate", "2"], "--scale-rate"),
+        (["study", "--class", "5:9", "--scale-input", "0"], "--scale-input"),
+        (["study", "--class", "5:9", "--scale-output", "nan"], "--scale-output"),
+        (["study", "--class", "5:9", *_COLUMNS], "--columns"),
+        (["study", "no-file", "--columns", "input=a,input=b"], "--columns"),
+        (["study", "no-file", "--columns", "inputs=a"], "--columns"),
+        (["recommend", "no-file", "--scale-rate", "2", "--rate", "3"], "--scale-rate"),
+        (["preempt", "no-file", "--scale-rate", "2", "--clients", "3"], "--scale-rate"),
+        (["route", "no-file", "--scale-rate", "2", "--rate", "3"], "--scale-rate"),
+        (["wait", "--type", "1:1:1", "--scale-input", "2", "--d0", "1", "--d1", "1"], "--scale-in"),
+        (["cache", "--generator", "gsp", "--scale-input", "2"], "--scale-input"),
+    ],
+    ids=lambda value: None if isinstance(value, list) else value,
+)
+def test_what_cannot_be_scaled_is_refused_before_a_file_is_read(capsys, argv, named):
+    given = {"route": ["--workers", "2"], "cache": []}.get(argv[0], [])
+    room = [] if argv[0] == "cache" else ["--capacity", "1000"]
+    assert named in refusal(capsys, *argv, *given, *room)
+
+
+def test_a_column_that_is_not_there_is_named(capsys, odd):
+    columns = ["--columns", "input=asked,output=nothing"]
+    line = refusal(capsys, "study", odd, *columns, "--capacity", "1000")
+    assert "--columns: got 'input=asked,output=nothing'" in line
+    assert "columns of the file: when, asked, told" in line
+
+
+def test_prompts_in_blocks_are_scaled_in_whole_blocks(capsys, tmp_path):
+    path = tmp_path / "blocks.jsonl"
+    rows = [
+        {"timestamp": t, "input_length": 1000, "output_length": 5, "hash_ids": [0, t + 1]}
+        for t in range(3)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    few = ["--capacity", "9000", "--policy", "lru"]
+    text = _said(capsys, "cache", str(path), "--scale-input", "2", *few)
+    assert "prompts 6,000 tokens" in text
+    assert "inputs x 2, rounded up to whole tokens" in text
+    line = refusal(capsys, "cache", str(path), "--scale-input", "1/3", *few)
+    assert "a multiple of 1/512" in line
