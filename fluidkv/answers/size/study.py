@@ -24,12 +24,12 @@ from fluidkv.answers.size.search import (
 )
 from fluidkv.answers.size.sizes import AXES, Size
 from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
-from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
 
 
@@ -45,7 +45,7 @@ def size_server(
     setting: Setting | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
-    log: VllmLog | None = None,
+    log: TimedRun | None = None,
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -156,7 +156,7 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     return Against(bar, again.edge(), in_order(plan, again.along))
 
 
-def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses: its requests, at their own times.
 
     Raises:
