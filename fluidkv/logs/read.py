@@ -8,12 +8,13 @@ from fluidkv.logs.folder import sglang, vllm
 from fluidkv.logs.log import ServerLog
 from fluidkv.logs.meta import META_FILE, read_settings
 from fluidkv.logs.missing import missing_of
+from fluidkv.traces.samples.shipped import sample_path
 from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 
 def log_folder(source: Path | str) -> Path:
-    """The folder of a measured run; of a file in it, that folder."""
-    path = Path(source)
+    """The folder of a measured run; of a file in it, that folder; of a sample, its own."""
+    path = sample_path(source)
     return path.parent if path.is_file() else path
 
 
@@ -57,5 +58,6 @@ def _of_sglang(folder: Path) -> ServerLog:
     if (folder / REQUESTS_FILE).is_file():
         log = replace(log, requests=sglang.read_requests(folder / REQUESTS_FILE))
     if (folder / sglang.EVENTS_FILE).is_file():
-        log = replace(log, retractions=sglang.read_retractions(folder / sglang.EVENTS_FILE))
+        retractions, prefills = sglang.read_events(folder / sglang.EVENTS_FILE)
+        log = replace(log, retractions=retractions, prefills=prefills)
     return log

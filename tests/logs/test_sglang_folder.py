@@ -77,6 +77,15 @@ def test_a_bad_row_of_the_decode_log_names_its_line(copy, line, row, said) -> No
 
 
 def test_a_bad_retraction_names_its_line(copy) -> None:
-    (copy / "events.jsonl").write_text('{"kind": "prefill"}\n{"kind": "retract"}\n')
+    (copy / "events.jsonl").write_text('{"kind": "decode"}\n{"kind": "retract"}\n')
     with pytest.raises(InputError, match="line 2: time_s: missing"):
+        read_log(copy)
+
+
+def test_prefill_passes_are_read_from_the_first_that_is_logged(sglang_dir, copy) -> None:
+    passes = read_log(sglang_dir).prefills
+    assert (len(passes), passes[0].time_s, passes[0].after_step) == (31, 65, 3360)
+    assert sum(each.tokens for each in passes) == 36_552
+    (copy / "events.jsonl").write_text('{"kind": "prefill", "time_s": 1, "new_tokens": -1}')
+    with pytest.raises(InputError, match="line 1: new_seqs: missing"):
         read_log(copy)
