@@ -9,12 +9,12 @@ from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import serve_caching, serve_sglang
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import CACHE, SGLANG, VLLM, VLLM_0_11, with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
+from fluidkv.serving.sglang_settings import SglangSettings
 
 
 @dataclass(frozen=True)

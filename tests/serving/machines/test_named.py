@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fluidkv.traces.vllm_log import read_vllm_log
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock, require_prefill
@@ -18,7 +19,6 @@ from fluidkv.serving.machines.models import model_named
 from fluidkv.serving.machines.named import CLOCKS, Validity, named_clock, outside
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
-from fluidkv.traces.vllm_log import read_vllm_log
 
 LLAMA, RTX = model_named("llama-3.1-8b"), gpu_named("rtx-4090")
 
