@@ -11,7 +11,7 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
-    from fluidkv.runs.max_tokens import MaxTokens as _MaxTokens
+    from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.rules import EngineRules
     from fluidkv.traces import LoadReport, Scaling, Trace
@@ -36,13 +36,6 @@ _SPEED = "Replay the trace X times as fast."
 Speed = Annotated[
     Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
 ]
-_ASKED = (
-    "What clients ask for at most: exact (just what they get, as a benchmark's clients do), a "
-    "number, a multiple such as 2x, uniform:LOW:HIGH, context:TOKENS (what the input leaves of "
-    "it, as chats do where nothing is said), or column:NAME of a CSV trace. Engines that set room "
-    r"aside for outputs to come look at it. \[default: exact]"
-)
-MaxTokens = Annotated[str | None, opt.option("--max-tokens N", str, _ASKED, opt.WHO)]
 _WHOLE = "a whole number of tokens"
 Capacity = Annotated[
     Fraction | None,
@@ -112,7 +105,7 @@ def demand_of(
     clients: int | None,
     replay: bool,
     speed: Fraction,
-    max_tokens: "_MaxTokens | None" = None,
+    max_tokens: "MaxTokens | None" = None,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
     from fluidkv.answers.served.demand import Demand
@@ -143,16 +136,6 @@ def demand_of(
     return demand, why
 
 
-def asked_for(text: str | None) -> "_MaxTokens | None":
-    """What `--max-tokens` says; None: nothing was said."""
-    from fluidkv.runs.max_tokens import max_tokens_of
-
-    if text is None:
-        return None
-    with read.as_options({"max_tokens": "--max-tokens"}):
-        return max_tokens_of(text)
-
-
 def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:
     """What an engine takes outputs to be at most, where its admission looks at that."""
     from fluidkv.serving.rules import Gate
@@ -160,9 +143,9 @@ def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:
     if rules.gate not in (Gate.PEAK, Gate.RATIO):
         return []
     if demand.max_tokens is None:
-        said = "for the true output length of each request; --max-tokens says what clients ask for"
-        return [("CAUTION", f"{rules.name} reserves {said}")]
-    return [("max tokens", f"{demand.max_tokens}, of which {rules.name} reserves")]
+        said = "as it sees all outputs to come exactly; --max-tokens says what clients ask for"
+        return [("CAUTION", f"{rules.name} sets room aside {said}")]
+    return [("max tokens", f"{demand.max_tokens}: {rules.name} sets room aside by it")]
 
 
 def log_of(

@@ -66,7 +66,8 @@ class Demand:
         if self.speed != 1 and not self.replay:
             raise InputError("speed", self.speed, "only with replay")
         if self.asks.rule == "column" and not self.replay:
-            raise InputError("max_tokens", str(self.max_tokens), "only with replay")
+            allowed = "another rule, or a trace replayed at its own times on a clock in seconds"
+            raise InputError("max_tokens", str(self.max_tokens), allowed)
 
     @property
     def asks(self) -> MaxTokens:
