@@ -53,11 +53,13 @@ def compiled_code_is_let_go() -> Iterator[None]:
 
 # What tests read of the real traces. One that is missing skips them all: a test that picked what
 # it needs would pass over a misspelt name in silence.
+_SGLANG = ("decode_log.csv", "events.jsonl", "meta.json", "requests.jsonl")
 REAL_TRACES = (
     "azure_llm_2023_code.csv",
     "azure_llm_2023_conv.csv",
     "mooncake_conversation.jsonl",
     "mooncake_synthetic.jsonl",
+    *(f"sglang_rtx4090_qwen3_4b/{name}" for name in _SGLANG),
     "vllm_rtx4090_llama31_8b/meta.json",
     "vllm_rtx4090_llama31_8b/requests.jsonl",
     "vllm_rtx4090_llama31_8b/timeseries.csv",
@@ -73,3 +75,9 @@ def traces_dir() -> Path:
         several = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         pytest.skip(f"no real traces: FLUIDKV_TRACES names no folder with {missing[0]}{several}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def sglang_dir(traces_dir: Path) -> Path:
+    """The measured SGLang run among the real traces."""
+    return traces_dir / "sglang_rtx4090_qwen3_4b"

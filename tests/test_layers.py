@@ -26,9 +26,10 @@ PUBLIC = {
 
 GROUND = {"plain", "text", "errors", "reading", "files", "processes", "verdict", "workload"}
 READERS = {"traces", "measured"}
+FILES = READERS | {"logs"}
 SIBLINGS = {"exact", "fluid"}
 SUBJECTS = {"wait", "routing", "preempt", "tokenpd"}
-LABORATORY = GROUND | READERS | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"}
+LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"}
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -44,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "exact": GROUND,
     "fluid": GROUND | {"runs"},
     **dict.fromkeys(READERS, GROUND),
+    "logs": GROUND | READERS,
     # What a cache keeps is a matter of prompts alone; engines and routers have caches.
     "prefix": GROUND | {"runs"},
     "serving": GROUND | SIBLINGS | {"runs", "prefix"},
@@ -59,7 +61,7 @@ MAY_IMPORT["__main__"] = {"cli"}
 MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {"cli", "__main__"}  # the lazy list of public names
 
 # library -> rooms that may import it; a library that is not named here is free.
-WITHOUT_JAX = GROUND | READERS | {"exact", "ledger", "__init__", "__main__"}
+WITHOUT_JAX = GROUND | FILES | {"exact", "ledger", "__init__", "__main__"}
 MAY_USE: dict[str, set[str]] = {
     **dict.fromkeys(("jax", "jaxlib", "equinox"), set(MAY_IMPORT) - WITHOUT_JAX),
     "matplotlib": {"figures", "papers"},
@@ -196,6 +198,9 @@ def test_imports_point_one_way(module: str) -> None:
         ("fluid/new.py", "from fluidkv.exact import survival", "fluid imports exact"),
         ("traces/new.py", "import fluidkv.exact.mass", "traces imports exact"),
         ("traces/new.py", "from fluidkv.measured import measure", "traces imports measured"),
+        ("traces/new.py", "from fluidkv.logs import read_log", "traces imports logs"),
+        ("logs/new.py", "from fluidkv.serving import serve", "logs imports serving"),
+        ("logs/new.py", "import jax", "logs imports jax"),
         ("measured.py", "import equinox", "measured imports equinox"),
         ("workload.py", "from fluidkv.verdict import Verdict", "workload imports verdict"),
         ("serving/new.py", "from fluidkv.traces import Trace", "serving imports traces"),

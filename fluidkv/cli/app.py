@@ -15,6 +15,7 @@ from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
+from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.mix import mix
@@ -46,7 +47,7 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price),
+    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price, clocks),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

@@ -42,7 +42,7 @@ Capacity = Annotated[
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
     "more for each pair of such a token and one that is not behind it; "
-    "or a name, such as vidur-llama3-8b-a100. "
+    "or a name of those that fluidkv clocks lists, or MODEL@GPU (llama-3.1-8b@h100, modelled). "
     r"\[default: fitted to a log folder, else time in iterations]"
 )
 Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2[:D3]]]", str, _CLOCK, opt.SERVER)]
@@ -64,22 +64,36 @@ Budget = Annotated[
 ]
 
 
-def clock_of(text: str) -> "IterationClock":
-    from fluidkv.serving.clock import CLOCKS, IterationClock
+_NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 0; or a name"
 
-    if text in CLOCKS:
-        return CLOCKS[text]
-    named = ", ".join(CLOCKS)
-    allowed = f"D0[:D1[:D2[:D3]]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {named}"
+
+def clock_of(text: str) -> "IterationClock":
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+
+    Raises:
+        InputError: neither; for a name with those near it.
+    """
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.machines.named import named_clock
+
     parts = text.split(":")
+    try:
+        numbers = [float(read.exact_number("--clock", part, "")) for part in parts]
+    except InputError:
+        if text[:1].isdigit() and ":" in text:
+            raise InputError("--clock", text, _NUMBERS) from None
+        try:
+            return named_clock(text).clock
+        except InputError as error:
+            more = "" if "@" in text else f"; or numbers, {_NUMBERS.removesuffix('; or a name')}"
+            raise InputError("--clock", text, error.allowed + more) from None
     if len(parts) > 4:
-        raise InputError("--clock", text, allowed)
-    numbers = [float(read.exact_number("--clock", part, allowed)) for part in parts]
+        raise InputError("--clock", text, _NUMBERS)
     base, per_kv, per_prefill, per_pair = (*numbers, 0.0, 0.0, 0.0)[:4]
     try:
         return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
     except InputError:
-        raise InputError("--clock", text, allowed) from None
+        raise InputError("--clock", text, _NUMBERS) from None
 
 
 def demand_of(
@@ -170,4 +184,5 @@ def clock_said(clock: "IterationClock") -> str:
     ):
         if value:
             parts.append(f"{value:g} s per {of}")
-    return " + ".join(parts)
+    said = " + ".join(parts)
+    return f"{said} ({clock.name})" if clock.name else said

@@ -57,7 +57,6 @@ from .restoring.profile import LatencyProfile as LatencyProfile
 from .restoring.profile import profile_from as profile_from
 from .restoring.roofline import LLAMA_3_8B as LLAMA_3_8B
 from .restoring.roofline import OPT_13B as OPT_13B
-from .restoring.roofline import Transformer as Transformer
 from .restoring.roofline import copies_of as copies_of
 from .restoring.roofline import recompute_of as recompute_of
 from .restoring.spots import SweetSpot as SweetSpot

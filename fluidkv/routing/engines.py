@@ -19,11 +19,11 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.fast import FastSglang
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.worker import Served, Worker
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100, IterationClock
 from fluidkv.serving.engines import engine
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.sglang_settings import SglangSettings
 
 ENGINES: dict[str, tuple[Policy, ...]] = {"vllm": (Policy.RELEASED,), "sglang": POLICIES}
 """Engine -> the policies that its cache has, its own default first."""

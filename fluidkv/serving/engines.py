@@ -9,6 +9,13 @@ rule in `tests/serving/test_rules.py`.
 from dataclasses import replace
 
 from fluidkv.errors import InputError
+from fluidkv.serving.engine_text import CACHE as CACHE
+from fluidkv.serving.engine_text import (
+    ServedEngine,
+    nearest,
+    parts_of,
+    with_settings,
+)
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
@@ -20,6 +27,7 @@ from fluidkv.serving.rules import (
     Restore,
     Victim,
 )
+from fluidkv.serving.versions import of_version
 
 RESTART = EngineRules(
     name="restart",
@@ -180,40 +188,58 @@ ENGINES: dict[str, EngineRules] = {
 }
 
 
-CACHE = "+cache"
-"""After the name of an engine: with its prefix cache."""
-
-_CACHED = tuple(
-    f"{rules.name}{CACHE}" for rules in (VLLM, VLLM_0_11, VLLM_PRIORITY, VLLM_LCF, SGLANG)
-)
-WITH_CACHE = f"{', '.join(_CACHED[:-1])} or {_CACHED[-1]}"
+_CACHED = (VLLM, VLLM_0_11, VLLM_PRIORITY, VLLM_LCF, SGLANG)
+_WITH_CACHE = tuple(f"{rules.name}{CACHE}" for rules in _CACHED)
+WITH_CACHE = f"{', '.join(_WITH_CACHE[:-1])} or {_WITH_CACHE[-1]}"
 """The engines that have one, as an error lists them."""
+
+
+def served_engine(engine: str | EngineRules | ServedEngine) -> ServedEngine:
+    """The engine of a text: "vllm", "vllm+cache", "sglang+cache:conservativeness=0.3", "vllm-0.19".
+
+    Rules stand for themselves, without a cache; a `ServedEngine` is returned as it is.
+
+    Raises:
+        InputError: an unknown name or version, and what is near it; a cache for an engine other
+            than vLLM and SGLang; a setting that the engine does not have.
+    """
+    if isinstance(engine, ServedEngine):
+        return engine
+    if isinstance(engine, EngineRules):
+        return ServedEngine(engine)
+    if not isinstance(engine, str):
+        raise InputError("engine", engine, f"one of {', '.join(ENGINES)}")
+    name, caching, settings = parts_of("engine", engine)
+    found = of_version(name, VLLM, VLLM_0_11, SGLANG)
+    if found is None and name not in ENGINES:
+        raise InputError("engine", engine, WITH_CACHE if caching else nearest(name, ENGINES))
+    rules, note = found or (ENGINES[name], "")
+    if caching and rules.name not in [each.name for each in _CACHED]:
+        raise InputError("engine", engine, WITH_CACHE)
+    bare = ServedEngine(rules, caching, text=engine.replace(" ", ""), note=note)
+    return with_settings(bare, settings)
 
 
 def engine(name: str | EngineRules) -> EngineRules:
     """The rules of a named engine; rules are returned as they are.
 
     Raises:
-        InputError: a name that is not in `ENGINES`.
+        InputError: what `served_engine` refuses; an engine with its cache.
     """
-    if isinstance(name, EngineRules):
-        return name
-    if name in _CACHED:
-        rules = name.removesuffix(CACHE)
+    served = served_engine(name)
+    if served.caching:
+        rules = served.rules.name
         raise InputError("engine", name, f"{rules}, its rules alone; `serve` takes {name}")
-    if not isinstance(name, str) or name not in ENGINES:
-        raise InputError("engine", name, f"one of {', '.join(ENGINES)}")
-    return ENGINES[name]
+    return served.rules
 
 
-def with_cache(name: str | EngineRules) -> tuple[EngineRules, bool]:
+def with_cache(name: str | EngineRules | ServedEngine) -> tuple[EngineRules, bool]:
     """The rules of an engine, and whether it has a prefix cache.
 
+    The settings of SGLang's own scheduler are in neither: who runs it passes `name` on.
+
     Raises:
-        InputError: an unknown name; a cache for an engine other than vLLM and SGLang.
+        InputError: as `served_engine`.
     """
-    if not isinstance(name, str) or not name.endswith(CACHE):
-        return engine(name), False
-    if name not in _CACHED:
-        raise InputError("engine", name, WITH_CACHE)
-    return ENGINES[name.removesuffix(CACHE)], True
+    served = served_engine(name)
+    return served.rules, served.caching

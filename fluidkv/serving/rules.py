@@ -11,9 +11,29 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeVar
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import above_0, count
+
+Rule = TypeVar("Rule", bound=Enum)
+
+
+def name_of(rule: Enum) -> str:
+    """As users write it: "least-computed"."""
+    return rule.name.lower().replace("_", "-")
+
+
+def rule_of(kind: type[Rule], text: str) -> Rule:
+    """The rule of a name.
+
+    Raises:
+        InputError: an unknown one.
+    """
+    for rule in kind:
+        if name_of(rule) == text:
+            return rule
+    raise InputError(kind.__name__.lower(), text, f"one of {', '.join(map(name_of, kind))}")
 
 
 class Victim(Enum):

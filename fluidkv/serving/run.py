@@ -18,7 +18,8 @@ from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.decisions.granting import given_at_start
-from fluidkv.serving.engines import WITH_CACHE, with_cache
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.engines import WITH_CACHE, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
@@ -35,7 +36,7 @@ rules), which then computes some 14 million a second in one run and 26 million i
 
 def serve(
     requests: Requests | Sequence[Requests],
-    engine: str | EngineRules,
+    engine: str | EngineRules | ServedEngine,
     limits: Limits | Sequence[Limits],
     *,
     prompts: Prompts | Sequence[Prompts | None] | None = None,
@@ -58,7 +59,8 @@ def serve(
         requests: who comes when; see `fluidkv.runs.arrivals`.
         engine: a name out of `ENGINES`, or rules. "vllm+cache", or "+cache" behind another name of
             vLLM's, has its prefix cache (`serve_caching` takes rules with one); "sglang+cache" is
-            SGLang's own scheduler and tree, of which "sglang" is a short form.
+            SGLang's own scheduler and tree, of which "sglang" is a short form. Settings stand
+            behind a colon, "sglang+cache:conservativeness=0.3"; see `served_engine`.
         limits: memory and caps.
         prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
             another, so that a request finds only itself, after a preemption.
@@ -96,7 +98,7 @@ def serve(
             those of the requests, or for an engine without a cache; a cache under rules that are
             not vLLM's or SGLang's, or with an admission rate or requests that run at the start.
     """
-    rules, caching = with_cache(engine)
+    served = served_engine(engine)
     how: dict[str, Any] = {
         "clients": clients,
         "iterations": iterations,
@@ -105,13 +107,13 @@ def serve(
         "backend": backend,
         "on_progress": on_progress,
     }
-    if caching and len(start):
+    if served.caching and len(start):
         raise InputError("start", f"{len(start)} requests", "none, with a cache")
-    if caching:
-        return serve_caching(requests, rules, limits, clock, prompts, **how)
+    if served.caching:
+        return serve_caching(requests, served, limits, clock, prompts, **how)
     if prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
-    return _serve(requests, rules, limits, clock, start, **how)
+    return _serve(requests, served.rules, limits, clock, start, **how)
 
 
 def _serve(

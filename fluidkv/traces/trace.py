@@ -84,6 +84,14 @@ class Trace:
         object.__setattr__(self, "prompt_segments", prompts)
         object.__setattr__(self, "output_segments", outputs)
 
+    @property
+    def shares_prefixes(self) -> bool:
+        """Whether it says what prompts share, by blocks or by segments.
+
+        Only an answer about prefix caches uses it; a workload, and a run of engines, has lengths.
+        """
+        return bool(self.prompt_segments) or any(self.prefix_blocks or ())
+
     def __len__(self) -> int:
         """Number of requests."""
         return len(self.input_lengths)

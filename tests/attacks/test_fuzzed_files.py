@@ -10,6 +10,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.figures import write_figures
+from fluidkv.logs import read_log
 from fluidkv.measured import measure, read_timeseries
 from fluidkv.serving.records.replay import (
     SglangRecord,
@@ -18,13 +19,11 @@ from fluidkv.serving.records.replay import (
     read_records,
     replay,
 )
-from fluidkv.traces import bench_capacity, format_names, read_trace, write_mooncake, write_vidur
-from fluidkv.traces.vllm_log import read_vllm_log
-from fluidkv.traces.vllm_meta import read_vllm_server
+from fluidkv.traces import format_names, read_trace, write_mooncake, write_vidur
 from tests.attacks.mutations import mutated
+from tests.logs.test_vllm_folder import HEADER, ROWS, TICKS, row_of
 from tests.serving.records.record_copies import CALLS, COUNTS, STEPS, content
 from tests.traces.test_formats import AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM
-from tests.traces.test_vllm_log import HEADER, ROWS, TICKS, row_of
 
 _REQUESTS = "\n".join(row_of(row) for row in ROWS) + "\n"
 _TICKS = "\n".join([HEADER, *TICKS]) + "\n"
@@ -65,13 +64,12 @@ def _a_log(folder: Path, chance: Random) -> None:
     bad = chance.choice(list(parts))
     for name, text in parts.items():
         (folder / name).write_bytes(mutated(text, chance) if name == bad else text.encode())
-    log = read_vllm_log(folder)
-    json.dumps(log.report.as_dict(), allow_nan=False)
-    if log.capacity is not None:
-        log.clock_arrays()
-    server, tokens = read_vllm_server(folder), bench_capacity(folder)
-    assert all((text or "").isprintable() for text in (server.version, server.device))
-    assert tokens is None or tokens > 0
+    log = read_log(folder)
+    json.dumps([report.as_dict() for report in log.reports], allow_nan=False)
+    if not log.missing or log.missing[0].what == "preemptions":
+        log.timed().clock_arrays()
+    assert all((text or "").isprintable() for text in (log.version, log.settings.device))
+    assert log.capacity is None or log.capacity > 0
 
 
 def _a_series(folder: Path, chance: Random) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.traces import bench_capacity, read_trace, write_mooncake, write_vidur
+from fluidkv.traces import read_trace, write_mooncake, write_vidur
 
 BENCH = "vllm_rtx4090_llama31_8b"
 
@@ -73,12 +73,6 @@ def test_vllm_bench_log_reads_from_folder_and_file(traces_dir: Path, source: str
     for row, time in zip(rows, trace.arrival_times_s, strict=True):
         # A double of 1.8e9 is good to 2.4e-7; this parse subtracts two of them.
         assert time == pytest.approx(row["arrival_time"] - start, rel=0, abs=5e-7)
-
-
-def test_vllm_bench_capacity(traces_dir: Path) -> None:
-    # 2588 blocks of 16 tokens, the other numbers of the same record.
-    assert bench_capacity(traces_dir / BENCH) == 41_408 == 2588 * 16
-    assert bench_capacity(traces_dir / BENCH / "requests.jsonl") == 41_408
 
 
 def test_azure_trace_survives_vidur(traces_dir: Path, tmp_path: Path) -> None:

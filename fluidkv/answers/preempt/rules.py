@@ -4,12 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
-from typing import TypeVar
 
-from fluidkv.errors import InputError
-from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
-
-Rule = TypeVar("Rule", bound=Enum)
+from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim, name_of
 
 PERFECT = "perfect"
 """The forecast that is the truth."""
@@ -87,20 +83,3 @@ class Combination:
 
 
 FACTORS = ("victim", "restore", "allocation", "predictor")
-
-
-def name_of(rule: Enum) -> str:
-    """As users write it: "least-computed"."""
-    return rule.name.lower().replace("_", "-")
-
-
-def rule_of(kind: type[Rule], text: str) -> Rule:
-    """The rule of a name.
-
-    Raises:
-        InputError: an unknown one.
-    """
-    for rule in kind:
-        if name_of(rule) == text:
-            return rule
-    raise InputError(kind.__name__.lower(), text, f"one of {', '.join(map(name_of, kind))}")

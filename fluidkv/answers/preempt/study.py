@@ -17,6 +17,7 @@ from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.served.bias import OUTPUT, Bias, biases
 from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
 from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
 from fluidkv.runs.arrivals import replayed
@@ -28,7 +29,6 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
-from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
 
 _OF_A_RUN = ("recompute_tax", "preemptions", "throughput", "throughput_per_time")
@@ -54,7 +54,7 @@ def preempt_study(
     allocations: Iterable[Allocation] | None = None,
     predictors: Mapping[str, Forecast] | None = None,
     objectives: Objectives | None = None,
-    log: VllmLog | None = None,
+    log: TimedRun | None = None,
     requests: int | None = None,
     seeds: int = SEEDS,
     seed: int = 0,
@@ -254,7 +254,7 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     return throughput, *first, Aim("longest_gap_p99", -1)
 
 
-def _held_against(plan: Plan, source: Workload | Trace, log: VllmLog) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, source: Workload | Trace, log: TimedRun) -> Mapping[str, Bias]:
     """What the simulation of the engine's own rules misses on the log, all of it in one run.
 
     Raises:

@@ -21,7 +21,8 @@ from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import with_cache
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
@@ -42,6 +43,7 @@ class Draws:
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Fields:
+    engine: as it is passed on.
     rules, caching, limits, demand, clock, equilibrium, slos: as in `Recommendation`.
     settings: what is tried; the first is how the server is set now.
     tables: the requests of each run, the same in every setting.
@@ -50,6 +52,7 @@ class Plan:
     objectives: metrics that the frontier is about.
     """
 
+    engine: ServedEngine
     rules: EngineRules
     caching: bool
     limits: Limits
@@ -73,7 +76,7 @@ class Plan:
 def planned(
     source: Workload | Trace,
     limits: Limits,
-    engine: str | EngineRules,
+    engine: str | EngineRules | ServedEngine,
     demand: Demand,
     clock: IterationClock,
     now: Setting,
@@ -86,7 +89,8 @@ def planned(
     Raises:
         InputError: as `recommend_settings`.
     """
-    rules, caching = with_cache(engine)
+    served = served_engine(engine)
+    rules, caching = served.rules, served.caching
     now = replace(now, clients=demand.clients)
     workload = source.workload() if isinstance(source, Trace) else source
     check_options(rules, demand, caching, clock, slos, now, candidates)
@@ -106,6 +110,7 @@ def planned(
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // _WINDOWS)
     return Plan(
+        engine=served,
         rules=rules,
         caching=caching,
         limits=limits,

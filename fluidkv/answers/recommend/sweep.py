@@ -26,15 +26,16 @@ from fluidkv.answers.served.memory import BLOCK_SIZES
 from fluidkv.answers.served.setting import KNOBS, Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import CACHE, with_cache
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
-from fluidkv.traces.vllm_log import VllmLog
 from fluidkv.workload import Workload
 
 
@@ -42,13 +43,13 @@ def recommend_settings(
     source: Workload | Trace,
     capacity: int,
     *,
-    engine: str | EngineRules = "vllm",
+    engine: str | EngineRules | ServedEngine = "vllm",
     demand: Demand | None = None,
     clock: IterationClock | None = None,
     now: Setting | None = None,
     candidates: Mapping[str, Sequence[Any]] | None = None,
     slos: Iterable[Slo] = (),
-    log: VllmLog | None = None,
+    log: TimedRun | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
@@ -122,10 +123,9 @@ def _runs(
     on_progress: Callable[[int, int], None] | None,
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics [setting, run] of everything that is planned, and how each run ended."""
-    engine = plan.rules.name + CACHE if plan.caching else plan.rules
     found, statuses = measured_cases(
         [
-            Case(engine, limits_of(plan.limits, each), plan.clock, each.clients)
+            Case(plan.engine, limits_of(plan.limits, each), plan.clock, each.clients)
             for each in plan.settings
         ],
         plan.tables,
@@ -177,7 +177,7 @@ def _answer(
     )
 
 
-def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:
@@ -187,7 +187,7 @@ def _held_against(plan: Plan, log: VllmLog) -> Mapping[str, Bias]:
     if len(requests) != len(log.input_lengths):
         raise InputError("log", f"{len(log.input_lengths)} requests", f"the {len(requests)} run")
     if plan.caching:
-        run = serve_caching(requests, plan.rules, limits, plan.clock)
+        run = serve_caching(requests, plan.engine, limits, plan.clock)
     else:
         run = serve(requests, plan.rules, limits, clock=plan.clock, backend="reference")
     wanted = (OUTPUT, *plan.objectives, *(slo.metric for slo in plan.slos))

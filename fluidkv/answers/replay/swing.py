@@ -6,8 +6,8 @@ import numpy as np
 from jaxtyping import Bool
 
 from fluidkv.answers.replay.account import Account
+from fluidkv.logs.timed import TimedRun
 from fluidkv.measured import Measurement, Timeseries, measure
-from fluidkv.traces.vllm_log import VllmLog
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,17 @@ class Swing:
     p_value: float | None
 
 
-def backlog_of(log: VllmLog, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, float]:
+def backlog_of(log: TimedRun, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, float]:
     """From the first to the last of the ticks that show requests waiting; of all if none does."""
     waiting = ticks & (log.waiting > 0)
     ends = log.tick_ends_s[waiting if waiting.any() else ticks]
     return float(ends[0]), float(ends[-1])
 
 
-def swing_of(account: Account, log: VllmLog, window: tuple[float, float] | None) -> Swing:
+def swing_of(account: Account, log: TimedRun, window: tuple[float, float] | None) -> Swing:
     """None takes the window of `measure`."""
-    series = Timeseries(log.tick_ends_s, account.running, account.waiting, account.generated)
+    tokens = np.nan_to_num(account.generated)  # of no part in what is taken from it here
+    series = Timeseries(log.tick_ends_s, account.running, account.waiting, tokens)
     found: Measurement = measure(series, window=window)
     first, last = found.window_s
     inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)

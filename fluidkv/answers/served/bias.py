@@ -10,7 +10,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.answers.replay.account import Account, of_log, of_run
-from fluidkv.traces.vllm_log import VllmLog
+from fluidkv.logs.timed import TimedRun
 
 PARTS = 4
 """Parts of a log, one after the other, each compared by itself."""
@@ -66,7 +66,7 @@ class Bias:
         }
 
 
-def biases(run: xr.Dataset, log: VllmLog, metrics: tuple[str, ...]) -> Mapping[str, Bias]:
+def biases(run: xr.Dataset, log: TimedRun, metrics: tuple[str, ...]) -> Mapping[str, Bias]:
     """A simulated run of a log against the log itself.
 
     Args:
@@ -91,12 +91,12 @@ def biases(run: xr.Dataset, log: VllmLog, metrics: tuple[str, ...]) -> Mapping[s
     return {name: bias for name, bias in found.items() if math.isfinite(bias.error_bar)}
 
 
-def _first_tick(log: VllmLog) -> float:
+def _first_tick(log: TimedRun) -> float:
     return float(log.tick_ends_s[1] - log.tick_ends_s[0])
 
 
 def _of_output(
-    measured: Account, simulated: Account, log: VllmLog, durations: Float[np.ndarray, " tick"]
+    measured: Account, simulated: Account, log: TimedRun, durations: Float[np.ndarray, " tick"]
 ) -> Bias:
     """Tokens over the time from the first arrival to the last token; by parts, over their ticks."""
     tokens = float(log.decode_lengths.sum())
@@ -114,7 +114,7 @@ def _of_output(
 
 
 def _of_percentile(
-    measured: Account, simulated: Account, log: VllmLog, name: str, level: float
+    measured: Account, simulated: Account, log: TimedRun, name: str, level: float
 ) -> Bias:
     """By parts: requests in order of arrival, as many in each."""
     theirs, ours = measured.latencies(log)[name], simulated.latencies(log)[name]

@@ -9,6 +9,7 @@ import xarray as xr
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
@@ -23,13 +24,13 @@ class Case:
     """One server.
 
     Args:
-        engine: as `serve` takes it: a name, "vllm+cache" with a prefix cache, or rules.
+        engine: as `serve` takes it: a text such as "sglang+cache:conservativeness=0.3", or rules.
         limits: memory and caps.
         clock: duration of an iteration.
         clients: a closed population; None: requests come at their times.
     """
 
-    engine: str | EngineRules
+    engine: str | EngineRules | ServedEngine
     limits: Limits
     clock: IterationClock
     clients: int | None = None
@@ -43,6 +44,7 @@ def measured_cases(
     every: int = 1,
     warm_up: int = 0,
     backend: Literal["auto", "jax", "reference"] = "auto",
+    also: Callable[[xr.Dataset], xr.Dataset] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics of every table of requests under every case.
@@ -57,6 +59,7 @@ def measured_cases(
         every: iterations of a record.
         warm_up: records left out at the start, of what is not a time between tokens.
         backend: of `serve`.
+        also: what else to measure of some runs: columns with a dimension run, and maybe more.
         on_progress: told now and then how many requests are served, of how many in all runs.
 
     Returns:
@@ -77,13 +80,15 @@ def measured_cases(
             before = len(found) * sum(map(len, tables))
             run = _run([cases[i] for i in batch], tables, how, before, total, on_progress)
             columns = _metrics(run, warm_up).reset_coords(drop=True)
+            if also is not None:
+                columns = columns.merge(also(run).reset_coords(drop=True))
             for place, index in enumerate(batch):
                 part = slice(place * len(tables), (place + 1) * len(tables))
                 found[index] = columns.isel(run=part)
                 statuses[index] = run.status.values[part].tolist()
     order = range(len(cases))
     table = xr.concat([found[i] for i in order], "case", combine_attrs="override")
-    return table.transpose("case", "run"), [status for i in order for status in statuses[i]]
+    return table.transpose("case", "run", ...), [status for i in order for status in statuses[i]]
 
 
 def _run(

@@ -6,13 +6,13 @@ from fluidkv.answers.replay.replay import rules_of_server
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
+from fluidkv.logs.read import read_log
+from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
-from fluidkv.serving.engines import CACHE
-from fluidkv.traces import bench_capacity
-from fluidkv.traces.vllm_log import TICKS_FILE, VllmLog, log_folder, read_vllm_log
-from fluidkv.traces.vllm_meta import VllmServer, read_vllm_server
+from fluidkv.serving.engines import CACHE, served_engine
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class LoggedServer:
     """
 
     capacity: int | None
-    settings: VllmServer
+    settings: LoggedSettings
     clock: IterationClock | None
     fit: str
-    log: VllmLog | None = None
+    log: TimedRun | None = None
     scaled: bool = False
 
     @property
@@ -43,7 +43,7 @@ class LoggedServer:
 
     def measured(
         self, settings: "ServerSettings", engine: str, demand: Demand, requests: int | None
-    ) -> tuple[VllmLog | None, str]:
+    ) -> tuple[TimedRun | None, str]:
         """The log, if a run is of this very server and all its requests; else why it is not.
 
         Rules without the server's prefix cache are a poorer simulation of it, and no other server.
@@ -56,7 +56,7 @@ class LoggedServer:
             return None, "other arrivals than the log's"
         if requests is not None and requests < len(self.log.input_lengths):
             return None, "not all requests of the log"
-        if engine.removesuffix(CACHE) != self.engine.removesuffix(CACHE):
+        if not served_engine(engine).schedules_as(served_engine(self.engine)):
             return None, f"the rules of {engine}, and the log is of {self.engine}"
         alone = ServerSettings(None, None, None, None, Setting()).as_logged(self)[0]
         if replace(settings, clock=alone.clock) != alone:
@@ -70,14 +70,11 @@ def read_server(source: str) -> LoggedServer:
     Raises:
         InputError: a file of it that cannot be read.
     """
-    settings = read_vllm_server(source)
-    capacity = bench_capacity(source)
-    if settings.blocks is not None and settings.block_size is not None:
-        capacity = settings.blocks * settings.block_size
-    folder = log_folder(source)
-    if not (folder / TICKS_FILE).is_file():
+    read = read_log(source)
+    settings, capacity = read.settings, read.settings.usable_capacity
+    if read.ticks is None:
         return LoggedServer(capacity, settings, None, "")
-    log = read_vllm_log(folder)
+    log = read.timed()
     try:
         found = fit_clock(tick_points(**log.clock_arrays()))
     except InputError as error:

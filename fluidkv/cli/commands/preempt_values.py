@@ -23,7 +23,7 @@ _GIGA = 10**9
 
 def rules(option: str, kind: "type[Enum]", texts: list[str] | None) -> "list[Enum] | None":
     """Rules by name; None: nothing was said."""
-    from fluidkv.answers.preempt.rules import rule_of
+    from fluidkv.serving.rules import rule_of
 
     if texts is None:
         return None

@@ -126,9 +126,9 @@ def _to_run(
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
     if given is None and report is not None and report.format == "vllm-bench":
-        from fluidkv.traces import bench_capacity
+        from fluidkv.logs.meta import read_settings
 
-        logged = bench_capacity(source or "")
+        logged = read_settings(source or "").capacity
         given = None if logged is None else Fraction(logged)
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")

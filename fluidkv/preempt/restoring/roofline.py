@@ -9,55 +9,24 @@ The squares overtake the rest at S = P / (h L) tokens or so: tens of thousands f
 Source: the operations of a transformer, as counted by Kaplan and others (2020, section 2.1).
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.latency import LatencyFit
 from fluidkv.runs.checks import above_0
+from fluidkv.serving.machines.gpus import gpu_named
+from fluidkv.serving.machines.models import Model, model_named
 from fluidkv.serving.swap import Swap
 
+OPT_13B, LLAMA_3_8B = model_named("opt-13b"), model_named("llama-3-8b")
 
-@dataclass(frozen=True)
-class Transformer:
-    """A model, as far as the times here depend on it.
-
-    Args:
-        name: as shown.
-        parameters: P, weights.
-        layers, width: L and h: attention goes over h numbers a token and layer.
-        kv_bytes: of a token's keys and values, all layers.
-        longest: tokens that it was made for; None: not known.
-    """
-
-    name: str
-    parameters: float
-    layers: int
-    width: int
-    kv_bytes: int
-    longest: int | None = None
-
-    @property
-    def even(self) -> float:
-        """The length at which attention costs as much as the weights, tokens."""
-        return self.parameters / (self.layers * self.width)
-
-
-OPT_13B = Transformer("OPT-13B", 12.85e9, 40, 5120, 2 * 40 * 5120 * 2, 2048)
-"""Zhang and others, 2022: 40 layers, 5,120 wide, 16 bits; 2,048 learned positions."""
-LLAMA_3_8B = Transformer("Llama-3-8B", 8.03e9, 32, 4096, 2 * 32 * 8 * 128 * 2, 8192)
-"""Its model card: 32 layers, 4,096 wide, 8 of 32 heads have keys and values of their own."""
-
-A100_FLOPS = 312e12
+A100_FLOPS = gpu_named("a100-40").flops_16
 """16-bit operations a second of an A100, dense (its data sheet)."""
 PCIE4_BYTES = 25e9
 """Bytes a second one way over PCIe 4.0 x16: 31.5e9 by the standard, some 25e9 seen by copies."""
 
 
-def recompute_of(
-    model: Transformer, *, flops: float = A100_FLOPS, share: float = 0.5
-) -> LatencyFit:
+def recompute_of(model: Model, *, flops: float = A100_FLOPS, share: float = 0.5) -> LatencyFit:
     """L_r of a model: alpha S^2 + kappa S, seconds, exact for the operations counted.
 
     Args:
@@ -65,13 +34,13 @@ def recompute_of(
         share: of them, that a prefill gets, in (0, 1].
     """
     speed = above_0("flops", flops) * _share(share)
-    pair = 4 * model.width * model.layers / speed  # seconds for a pair of tokens
+    pair = 4 * model.attended * model.layers / speed  # seconds for a pair of tokens
     alpha, kappa = pair / 2, 2 * model.parameters / speed + pair / 2
     return LatencyFit((alpha, 2.0, kappa, 0.0), np.zeros((4, 4)), 0.0, 0, float("inf"))
 
 
 def copies_of(
-    model: Transformer,
+    model: Model,
     *,
     bandwidth: float = PCIE4_BYTES,
     per_copy: float = 0.0,

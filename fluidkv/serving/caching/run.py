@@ -14,20 +14,21 @@ from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.recorded import recorded
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.table import checked_table
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
 from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
 from fluidkv.serving.checks import check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import SGLANG, with_cache
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.engines import SGLANG, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.sglang_settings import SglangSettings
 
 
 def serve_caching(
     requests: Requests | Sequence[Requests],
-    engine: str | EngineRules,
+    engine: str | EngineRules | ServedEngine,
     limits: Limits | Sequence[Limits],
     clock: IterationClock | Sequence[IterationClock] | None = None,
     prompts: Prompts | Sequence[Prompts | None] | None = None,
@@ -43,17 +44,18 @@ def serve_caching(
 
     As `serve`, for rules, or a name with "+cache" or without. "auto" takes the fast engine,
     "reference" the literal one; they agree. SGLang's rules stand for its own scheduler here, with
-    the options that `SglangSettings` has by default; `serve_sglang` takes others.
+    the settings that stand in the engine's text, and else those of `SglangSettings`.
 
     Raises:
         InputError: as `serve`.
     """
-    rules, _ = with_cache(engine)
-    if rules == SGLANG:
+    served = served_engine(engine)
+    rules = served.rules
+    if served.own_scheduler or rules == SGLANG:
         several = one_each({"limits": limits})["limits"]
         return serve_sglang(
             requests,
-            [SglangSettings.of(each) for each in several],
+            [served.settings_of(each) for each in several],
             clock,
             prompts,
             clients=clients,

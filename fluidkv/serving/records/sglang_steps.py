@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from fluidkv.errors import InputError
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.sglang.table import needed_alone
 from fluidkv.serving.clock import IterationClock
@@ -21,6 +20,7 @@ from fluidkv.serving.records.arrivals import Arrivals, read_arrivals
 from fluidkv.serving.records.comparison import Progress, Replay, step_by_step
 from fluidkv.serving.records.fields import Fields, version_notes
 from fluidkv.serving.records.table import COUNT, COUNTS, NUMBER, WORD, lists_of, read_steps
+from fluidkv.serving.sglang_settings import SglangSettings
 
 RATIO, DIGITS = "new_token_ratio", 10
 """The column that is no whole number, and the digits behind its point that are recorded."""

@@ -12,7 +12,7 @@ from fluidkv.answers.preempt import study as module
 from fluidkv.answers.preempt.forecasts import Forecast, forecast_of
 from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.plan import planned
-from fluidkv.answers.preempt.rules import FACTORS, name_of, rule_of
+from fluidkv.answers.preempt.rules import FACTORS
 from fluidkv.answers.preempt.study import preempt_study
 from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
@@ -22,7 +22,7 @@ from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import SGLANG, VLLM
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import Allocation, Restore, Victim
+from fluidkv.serving.rules import Allocation, Restore, Victim, name_of, rule_of
 from fluidkv.serving.run import serve
 from fluidkv.serving.swap import Swap
 from fluidkv.traces import Trace

@@ -15,10 +15,10 @@ from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
+from fluidkv.logs import read_log
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace, preset, read_trace
-from fluidkv.traces.vllm_log import read_vllm_log
 from tests.answers.replay.logs import CLOCK, LIMITS, write_log
 
 NOW = Setting(max_num_seqs=LIMITS.max_num_seqs)
@@ -38,7 +38,7 @@ def _overloaded() -> Requests:
 
 def _advice(folder: Path, engine: str, **changes):
     trace, _ = read_trace(folder)
-    log = changes.pop("log", None) or read_vllm_log(folder)
+    log = changes.pop("log", None) or read_log(folder).timed()
     options = {
         "demand": Demand(replay=True),
         "clock": CLOCK,
@@ -73,7 +73,7 @@ def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
 def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
     few = replace(LIMITS, max_num_seqs=4)
     write_log(tmp_path, table=_overloaded(), limits=few)
-    log = read_vllm_log(tmp_path)
+    log = read_log(tmp_path).timed()
     options = {
         "now": Setting(max_num_seqs=4),
         "candidates": {"watermark": [], "max_num_seqs": [5], "admission_rate": []},
@@ -144,7 +144,7 @@ def test_the_measured_server_is_left_as_it_is(traces_dir, engine):
         candidates={"watermark": [0.05], "max_num_seqs": [34], "admission_rate": []},
         block_size=16,
         max_num_batched_tokens=2048,
-        log=read_vllm_log(folder),
+        log=read_log(folder).timed(),
     )
     assert found.bias[OUTPUT].measured == pytest.approx(1066, abs=1)
     assert found.bias["ttft_p99"].measured == pytest.approx(137.4, abs=0.1)
@@ -217,7 +217,7 @@ def test_a_run_with_a_cache_that_gets_stuck_is_counted():
 
 def test_a_log_of_other_requests_is_refused(tmp_path):
     write_log(tmp_path)
-    log = read_vllm_log(tmp_path)
+    log = read_log(tmp_path).timed()
     rng = np.random.default_rng(0)
     other = replace(log, input_lengths=rng.integers(20, 200, 50))
     with pytest.raises(InputError, match=r"^log: got '50 requests'"):

@@ -7,14 +7,13 @@ import pytest
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.logged import LoggedServer, ServerSettings
 from fluidkv.answers.served.setting import Setting
+from fluidkv.logs import LoggedSettings, read_log
 from fluidkv.serving.clock import IterationClock
-from fluidkv.traces.vllm_log import read_vllm_log
-from fluidkv.traces.vllm_meta import VllmServer
 from tests.answers.replay.logs import write_log
 
 NOTHING = ServerSettings(None, None, None, None, Setting())
 CLOCK = IterationClock(0.02)
-META = VllmServer(
+META = LoggedSettings(
     version="0.19.0",
     device="a GPU",
     blocks=100,
@@ -61,7 +60,7 @@ def test_a_log_that_says_nothing_changes_nothing():
 )
 def test_a_log_is_held_against_the_rules_of_its_own_engine_only(tmp_path, engine, why):
     write_log(tmp_path)
-    log = read_vllm_log(tmp_path)
+    log = read_log(tmp_path).timed()
     server = LoggedServer(1600, META, CLOCK, "", log)
     settings, _ = NOTHING.as_logged(server)
     found, said = server.measured(settings, engine, Demand(replay=True), None)

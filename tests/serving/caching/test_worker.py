@@ -9,12 +9,12 @@ from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.caching.worker import Worker
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.cases import drawn
 from tests.serving.caching.test_fast import OF_REQUESTS
 

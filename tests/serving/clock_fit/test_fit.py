@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.logs import read_log
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import (
@@ -24,7 +25,6 @@ from fluidkv.serving.clock_fit.line import least_squares
 from fluidkv.serving.clock_fit.points import FEW, FIRST, IDLE, RECOMPUTE, TickPoints, tick_points
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
-from fluidkv.traces.vllm_log import read_vllm_log
 
 PAGE = Path(__file__).parents[3] / "docs" / "clock.md"
 
@@ -261,14 +261,14 @@ def test_too_few_points_are_refused_with_the_reasons():
 
 @pytest.fixture(scope="module")
 def measured(traces_dir) -> TickPoints:
-    log = read_vllm_log(traces_dir / "vllm_rtx4090_llama31_8b")
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
     return tick_points(**log.clock_arrays())
 
 
 def test_nobody_gets_more_tokens_than_there_were_iterations(traces_dir, measured):
     """A second count: a request without preemptions makes outputs - 1 iterations from its first
     token to its last, and no request makes more. So the least ratio is 1 but for errors: 2 %."""
-    log = read_vllm_log(traces_dir / "vllm_rtx4090_llama31_8b")
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
     ends = np.concatenate(([0.0], measured.tick_ends_s))
     so_far = np.concatenate(([0.0], np.nancumsum(measured.iterations)))
     passed = np.interp(log.last_token_s, ends, so_far) - np.interp(log.first_token_s, ends, so_far)
@@ -308,7 +308,7 @@ def test_the_prefix_cache_halved_what_was_computed_again(traces_dir, measured):
 
     Sampled: one simulated run, whose own total is read to 5 %.
     """
-    log = read_vllm_log(traces_dir / "vllm_rtx4090_llama31_8b")
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
     clock = fit_clock(measured).clock
     requests = Requests(
         log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]

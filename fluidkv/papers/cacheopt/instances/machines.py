@@ -6,7 +6,7 @@ from typing import NamedTuple
 from fluidkv.preempt.restoring.roofline import A100_FLOPS, OPT_13B, PCIE4_BYTES
 
 WEIGHTS = int(OPT_13B.parameters)
-PAIR = 4 * OPT_13B.layers * OPT_13B.width
+PAIR = 4 * OPT_13B.layers * OPT_13B.attended
 """Operations for a pair of tokens, all layers: twice 2 h."""
 PEAK, BUS = int(A100_FLOPS), int(PCIE4_BYTES)
 SPOT = 4000

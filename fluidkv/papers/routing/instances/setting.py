@@ -172,7 +172,7 @@ def servers_of(
     """SGLang's servers with trees that evict by the policy, LRU or RLT."""
     from fluidkv.routing.engines import EngineWorker
     from fluidkv.serving.caching.sglang.reference import SglangEngine
-    from fluidkv.serving.caching.sglang.settings import SglangSettings
+    from fluidkv.serving.sglang_settings import SglangSettings
 
     limits = serving.Limits(setting.capacity, 1, setting.server or SERVER_REQUESTS)
     options = SglangSettings.of(limits, chunked_prefill_size=CHUNK)

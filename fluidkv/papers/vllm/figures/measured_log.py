@@ -6,8 +6,9 @@ from pathlib import Path
 from fluidkv import exact
 from fluidkv.figures.answers.measured_series import describe_measured, draw_measured, measured_data
 from fluidkv.figures.figure import Canvas, Data, Figure, MissingInput
+from fluidkv.logs.meta import read_settings
 from fluidkv.measured import SURROGATE_SEED, compare_with_prediction, measure, read_timeseries
-from fluidkv.traces import bench_capacity, read_trace
+from fluidkv.traces import read_trace
 from fluidkv.workload import System
 
 LOG = "vllm_rtx4090_llama31_8b"
@@ -21,7 +22,7 @@ def data() -> Data:
     """
     folder = log_folder()
     series = read_timeseries(folder / "timeseries.csv")
-    capacity = bench_capacity(folder)
+    capacity = read_settings(folder).capacity
     if capacity is None:
         raise MissingInput(f"{LOG}/meta.json does not give the KV capacity")
     predicted = exact.stability(System(read_trace(folder).trace.workload(), capacity))

@@ -11,8 +11,8 @@ from enum import Enum
 
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.reserved import Reserved
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.sglang_settings import SglangSettings
 
 _KEPT = 1  # tokens for each request that runs on, where all ignore the end of text
 

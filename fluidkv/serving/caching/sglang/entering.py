@@ -6,8 +6,8 @@ from itertools import islice
 from fluidkv.prefix.policies import Policy
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.seen import Happened
-from fluidkv.serving.caching.sglang.settings import TOUCH_EVERY, TOUCHED
 from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.sglang_settings import TOUCH_EVERY, TOUCHED
 
 
 class Touches:

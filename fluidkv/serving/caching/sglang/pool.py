@@ -2,8 +2,8 @@
 
 from fluidkv.prefix.pieces import cut
 from fluidkv.prefix.radix.values import Tree
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.sglang_settings import SglangSettings
 
 
 class Pool:

@@ -6,13 +6,13 @@ In floats, in the order of the source: whether somebody is admitted may hang on 
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from fluidkv.serving.caching.sglang.settings import (
+from fluidkv.serving.caching.sglang.state import Request
+from fluidkv.serving.sglang_settings import (
     DECAY_STEPS,
     FIRST_RATIO,
     LEAST_SHARE,
     RETRACT_STEPS,
 )
-from fluidkv.serving.caching.sglang.state import Request
 
 
 @dataclass

@@ -24,11 +24,11 @@ from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
-from fluidkv.serving.caching.sglang.settings import RETRACT_STEPS, SglangSettings
 from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
 from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import RETRACT_STEPS, SglangSettings
 
 
 class SglangEngine:

@@ -6,9 +6,9 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
 
 
 class SglangRun:

@@ -6,9 +6,9 @@ from typing import NamedTuple, Protocol
 
 from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Mode, Request
 from fluidkv.serving.counts import WITHOUT_COPIES
+from fluidkv.serving.sglang_settings import SglangSettings
 
 COUNTS = (
     *WITHOUT_COPIES,

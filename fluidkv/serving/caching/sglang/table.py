@@ -3,10 +3,10 @@
 from fluidkv.errors import InputError
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.caching.table import checked_prompts
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
 
 
 def checked_table(

@@ -8,8 +8,8 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.reference import SglangEngine
 from fluidkv.serving.caching.sglang.seen import Row
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
 
 Asked = tuple[float, list[list[int]], int, int]
 """Arrival step, prompt as [segment, length] pairs, outputs, outputs that are asked for."""

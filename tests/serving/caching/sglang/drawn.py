@@ -8,9 +8,9 @@ from fluidkv.prefix.pieces import Content, content, cut, joined, length
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.caching.sglang.state import Request
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
 
 SEEN_OF_REQUESTS = (
     *("outputs", "evictions", "hit_tokens", "first_hit_tokens", "highest", "slots", "shared"),

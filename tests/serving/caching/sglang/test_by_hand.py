@@ -3,8 +3,8 @@
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.sglang.by_hand import Asked, alone, column, engine, rows
 
 # ---------------------------------------------------------------------------- 1: prefill goes first

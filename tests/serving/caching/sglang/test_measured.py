@@ -16,8 +16,8 @@ from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.run import SglangRun
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.sglang_settings import SglangSettings
 
 FOLDER = "sglang_rtx4090_qwen3_4b"
 PREFILL_S = 1e-4  # a token; the log does not show it, and less than a tenth of the run is prefill

@@ -10,10 +10,10 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.run import serve_sglang
 from fluidkv.serving.caching.sglang.reference import SglangEngine
 from fluidkv.serving.caching.sglang.seen import COUNTS
-from fluidkv.serving.caching.sglang.settings import SglangSettings
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.serving.sglang_settings import SglangSettings
 from tests.serving.caching.sglang.by_hand import alone, engine, rows
 from tests.serving.caching.sglang.drawn import drawn
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.traces.vllm_log import read_vllm_log
+from fluidkv.logs import read_log
 
 LOG = "vllm_rtx4090_llama31_8b"
 HEADER = "t,prompt_throughput,gen_throughput,running,waiting,kv_cache_pct"
@@ -39,12 +39,14 @@ def write(folder, rows=None, ticks=None, header=HEADER):
 
 def test_both_files_are_laid_on_one_clock(tmp_path):
     """Prompts of 7, 11, 13 tokens at 0.5, 1.5 and 2.9 s: ticks of 1 s fit for 0.9 to 1.4 s."""
-    log = read_vllm_log(write(tmp_path))
+    log = read_log(write(tmp_path))
+    assert log.offset_s is not None
     low, high = log.offset_s
     # first tokens at 0.5, 1.5, 2.9 have to stay within (0, 1], (1, 2] and (2, 3]
     assert (low, high) == pytest.approx((ORIGIN - 0.1, ORIGIN + 0.5), abs=1e-9)
     assert log.unmatched_ticks == 0
     shift = ORIGIN - (low + high) / 2
+    log = log.timed()
     assert log.first_token_s == pytest.approx(np.array([0.5, 1.5, 2.9]) + shift)
     # the wall clock's 5e8 s are known to 6e-8 s in a double
     assert log.arrival_s == pytest.approx(log.queued_s, rel=0, abs=2e-7)
@@ -55,9 +57,11 @@ def test_both_files_are_laid_on_one_clock(tmp_path):
 
 def test_a_request_that_is_dropped_leaves_one_tick_unmatched(tmp_path):
     rows = [row_of(ROWS[0]), row_of(ROWS[1], output_toks=0), row_of(ROWS[2])]
-    log = read_vllm_log(write(tmp_path, rows))
-    assert (log.report.dropped, log.unmatched_ticks, len(log.input_lengths)) == (1, 1, 2)
-    assert log.report.dropped_because[0].what == "output_toks: zero or negative"
+    log = read_log(write(tmp_path, rows))
+    (report,) = log.reports
+    assert log.requests is not None
+    assert (report.dropped, log.unmatched_ticks, len(log.requests)) == (1, 1, 2)
+    assert report.dropped_because[0].what == "output_toks: zero or negative"
 
 
 @pytest.mark.parametrize(
@@ -72,8 +76,8 @@ def test_a_request_that_is_dropped_leaves_one_tick_unmatched(tmp_path):
 )
 def test_bad_requests_are_dropped_with_their_reason(tmp_path, changed, why):
     rows = [row_of(ROWS[0]), row_of(ROWS[1]), row_of(ROWS[2], **changed)]
-    report = read_vllm_log(write(tmp_path, rows)).report
-    assert [(r.what, r.rows, r.first_line) for r in report.dropped_because] == [(why, 1, 3)]
+    (report,) = read_log(write(tmp_path, rows)).reports
+    assert [(r.what, r.rows, r.first) for r in report.dropped_because] == [(why, 1, 3)]
 
 
 @pytest.mark.parametrize(
@@ -91,37 +95,39 @@ def test_bad_requests_are_dropped_with_their_reason(tmp_path, changed, why):
 )
 def test_bad_ticks_get_one_line(tmp_path, ticks, message):
     with pytest.raises(InputError) as caught:
-        read_vllm_log(write(tmp_path, ticks=ticks))
+        read_log(write(tmp_path, ticks=ticks))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_missing_files_and_columns_get_one_line(tmp_path):
     with pytest.raises(InputError, match="no such file"):
-        read_vllm_log(tmp_path)
+        read_log(tmp_path)
     write(tmp_path, header="t,running")
     with pytest.raises(InputError, match="prompt_throughput"):
-        read_vllm_log(tmp_path)
+        read_log(tmp_path)
     write(tmp_path, rows=["{}"])
     with pytest.raises(InputError, match="at least one request with all times"):
-        read_vllm_log(tmp_path)
+        read_log(tmp_path)
 
 
 def test_without_a_capacity_there_are_no_tokens_in_the_cache(tmp_path):
-    log = read_vllm_log(write(tmp_path))
+    log = read_log(write(tmp_path))
     assert log.capacity is None
     with pytest.raises(InputError, match="capacity: got None"):
-        log.clock_arrays()
+        log.timed().clock_arrays()
     (tmp_path / "meta.json").write_text('{"kv_cache": {"num_kv_tokens": 200}}', encoding="utf-8")
-    arrays = read_vllm_log(tmp_path).clock_arrays()
+    arrays = read_log(tmp_path).timed().clock_arrays()
     assert arrays["kv_tokens"].tolist() == [100, 200, 0]
 
 
 def test_the_measured_log_counts_each_prompt_at_its_first_token_and_each_output_once(traces_dir):
     """Every tick's prompt tokens are those of the first tokens in it, to the token."""
-    log = read_vllm_log(traces_dir / LOG)
+    log = read_log(traces_dir / LOG)
     assert log.unmatched_ticks == 0
+    assert log.offset_s is not None
     assert 0 < log.offset_s[1] - log.offset_s[0] < 0.1
+    log = log.timed()
     tick = np.searchsorted(log.tick_ends_s, log.first_token_s)
     prompts = np.bincount(tick, log.input_lengths, minlength=len(log.tick_ends_s))
     assert prompts.tolist() == log.prompt_tokens.tolist()
@@ -130,7 +136,7 @@ def test_the_measured_log_counts_each_prompt_at_its_first_token_and_each_output_
 
 
 def test_arrays_cannot_be_written(traces_dir):
-    log = read_vllm_log(traces_dir / LOG)
+    log = read_log(traces_dir / LOG).timed()
     with pytest.raises(ValueError, match="read-only"):
         log.running[0] = 1
 
@@ -139,4 +145,4 @@ def test_arrays_cannot_be_written(traces_dir):
 def test_a_counter_that_is_no_number_names_its_line(tmp_path, cell) -> None:
     ticks = [TICKS[0], f"2,11,{cell},2,1,100", TICKS[2]]
     with pytest.raises(InputError, match="line 3"):
-        read_vllm_log(write(tmp_path, ticks=ticks))
+        read_log(write(tmp_path, ticks=ticks))

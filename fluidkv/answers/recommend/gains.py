@@ -1,0 +1,141 @@
+"""What a setting gains on the server as it is, and from where on a gain counts.
+
+Two things can pretend a gain: chance, which differences between pairs of the same requests show,
+and the model, which the log of a run shows. A gain counts if it is beyond both.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.answers.recommend.choosing import MARGIN, Choice, Felt, Table, choose
+from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.paired import difference
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import Slo
+
+
+@dataclass(frozen=True)
+class Gain:
+    """One setting in one metric against the server as it is; above 0 is better.
+
+    Fields:
+        relative: by the means over runs; where a log is given, the lesser of what is gained on the
+            simulated and on the measured server.
+        paired: mean over pairs: runs, or parts of the one run.
+        half: half of its interval; NaN where there are no two pairs.
+        bar: what the simulation misses on the log; None without a log.
+    """
+
+    relative: float
+    paired: float
+    half: float
+    bar: float | None
+
+    @property
+    def needed(self) -> float:
+        """What the gain has to exceed."""
+        return max(MARGIN, self.bar or 0.0)
+
+    @property
+    def counts(self) -> bool:
+        """Whether it is beyond chance and beyond what the simulation misses."""
+        return self.relative > self.needed and self.paired > self.half
+
+    @property
+    def loses(self) -> bool:
+        """Whether it is a loss that is beyond what the simulation misses."""
+        return self.relative < -self.needed
+
+    def as_dict(self) -> dict[str, float | None]:
+        """Plain values for JSON."""
+        numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
+        plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
+        return {**plain, "error_bar": self.bar, "counts": self.counts}
+
+
+@dataclass(frozen=True, eq=False)
+class Gains:
+    """Against the first setting.
+
+    Fields:
+        table: metrics [setting, run].
+        segments: metrics [setting, run, segment] where there is one run; else None.
+        bias: of the first setting, on its log; empty without a log.
+        felt: what is to be had.
+    """
+
+    table: xr.Dataset
+    segments: xr.Dataset | None
+    bias: Mapping[str, Bias]
+    felt: Felt
+
+    def of(self, index: int, metric: str) -> Gain:
+        """What a setting gains in a metric."""
+        sign = 1 if self.felt.more_is_better(metric) else -1
+        values = self.table[metric].values
+        pairs = values
+        if self.segments is not None and metric in self.segments:
+            pairs = self.segments[metric].values.reshape(len(values), -1)
+        there = np.isfinite(pairs[[0, index]]).all(axis=0)
+        now, then = pairs[0][there], pairs[index][there]
+        paired, half = math.nan, math.nan
+        if there.sum() > 1 and now.mean():
+            mean, width = difference(then, now)
+            paired, half = sign * mean / now.mean(), width / abs(now.mean())
+        found = self.bias.get(metric)
+        value, base = float(values[index].mean()), float(values[0].mean())
+        if found is None:
+            relative = sign * (value / base - 1) if base else math.nan
+            return Gain(relative, paired, half, None)
+        gain = found.gain(value, more_is_better=sign > 0)
+        return Gain(gain, paired, half, found.error_bar)
+
+    def real(self, index: int) -> bool:
+        """Whether a setting gains in something that users feel, and loses in nothing of it."""
+        found = [self.of(index, metric) for metric in self.felt.order]
+        return any(one.counts for one in found) and not any(one.loses for one in found)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """What to take of some settings.
+
+    Fields:
+        choice: of those that gain; the first setting, as it is now, where none does.
+        candidate: what would be taken if every simulated difference were one of the server.
+    """
+
+    choice: Choice
+    candidate: int | None
+
+    @property
+    def index(self) -> int | None:
+        return self.choice.index
+
+
+def picked(
+    settings: Sequence[Setting],
+    table: Table,
+    slos: Sequence[Slo],
+    gains: Gains,
+    among: Sequence[int] | None = None,
+) -> Pick:
+    """The choice among settings that gain; without such, the server is left as it is.
+
+    Where it does not meet what is asked as it is, what meets it is taken, and what else it gains or
+    loses is no matter.
+
+    Args:
+        settings, table, slos, among: as in `choose`.
+        gains: of the same settings.
+    """
+    choice = choose(settings, table, slos, felt=gains.felt, among=among)
+    if choice.index in (None, 0) or 0 not in choice.allowed:
+        return Pick(choice, choice.index)
+    real = [i for i in choice.allowed if i and gains.real(i)]
+    taken = choose(settings, table, slos, felt=gains.felt, among=real or [0])
+    return Pick(replace(choice, index=taken.index), choice.index)

@@ -1,0 +1,85 @@
+"""A run in consecutive parts, so that what a setting gains can be measured in each of them.
+
+A server carries its queue from one part over to the next, and so do the parts: none starts empty.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, times
+
+SEGMENTS = 4
+"""Consecutive parts of a run."""
+
+_PACES = {  # metric -> what it is counted in
+    "output_throughput": "iteration",
+    "output_throughput_per_time": "time",
+}
+_ALL = Span(-np.inf, np.inf)
+
+
+def by_segment(run: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
+    """Metrics of each part of each run, under their own names.
+
+    Percentiles of times are those of consecutive requests by arrival, as many in each part, with
+    all that they waited, also for work that came before. Output throughputs are the paces at which
+    consecutive parts of the output tokens were made: every part is the same work in every setting,
+    however long it takes there.
+
+    Args:
+        run: from `serve`, with requests kept.
+        metrics: names of `fluidkv.runs.measuring`; others than these kinds are left out.
+
+    Returns:
+        (run, segment); NaN where a part has no value.
+    """
+    found = {}
+    for metric in metrics:
+        name, _, level = metric.rpartition("_p")
+        if metric in _PACES:
+            values = [_paces(run.isel(run=r), _PACES[metric]) for r in range(run.sizes["run"])]
+        elif name in TITLES_OF_REQUESTS and level.isdigit():
+            each = times(run, name, _ALL).transpose("run", "request").values
+            values = [percentiles(row, int(level) / 100) for row in each]
+        else:
+            continue
+        found[metric] = (("run", "segment"), np.array(values))
+    return xr.Dataset(found)
+
+
+def percentiles(
+    values: Float[np.ndarray, " request"], level: float
+) -> Float[np.ndarray, " segment"]:
+    """Of each part of a column that is in order of arrival; NaN in it counts for nothing."""
+    return np.array([_percentile(part, level) for part in np.array_split(values, SEGMENTS)])
+
+
+def paces(
+    made: Float[np.ndarray, " tick"], at: Float[np.ndarray, " tick"]
+) -> Float[np.ndarray, " segment"]:
+    """Tokens over the time in which each consecutive part of them was made.
+
+    Args:
+        made: in each tick.
+        at: ends of ticks, from the moment 0 at which work begins; even within a tick.
+    """
+    so_far = np.concatenate(([0.0], np.cumsum(made)))
+    marks = np.linspace(0, so_far[-1], SEGMENTS + 1)
+    moments = np.interp(marks, so_far, np.concatenate(([0.0], at)))
+    moments[0] = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.diff(marks) / np.diff(moments)
+
+
+def _paces(run: xr.Dataset, counted_in: str) -> Float[np.ndarray, " segment"]:
+    there = ~np.isnan(run.time.values)
+    ends = run.time if counted_in == "time" else np.minimum(run.iteration, run.iterations)
+    return paces(run.new_outputs.values[there], np.asarray(ends, float)[there])
+
+
+def _percentile(values: Float[np.ndarray, " request"], level: float) -> float:
+    there = values[np.isfinite(values)]
+    return float(np.quantile(there, level)) if there.size else np.nan

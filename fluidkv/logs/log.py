@@ -1,0 +1,242 @@
+"""A measured run as people have it: what its files say of requests, ticks and settings.
+
+What no file says is None, and `ServerLog.missing` names it with the command that would record it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fluidkv.errors import InputError
+from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.timed import TimedRun
+from fluidkv.traces.report import LoadReport
+
+Array = NDArray[np.float64]
+Engine = Literal["vllm", "sglang"]
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedRequests:
+    """What requests asked for and when; shapes (request,), in the order of the file.
+
+    Args:
+        input_lengths, decode_lengths: tokens.
+        arrival_s: when each came.
+        queued_s, scheduled_s, first_token_s, last_token_s: scheduled is the first time only.
+        cached_prefix: tokens at the beginning of each prompt that the cache held already.
+        report: what became of each row of the file.
+    """
+
+    input_lengths: NDArray[np.int64]
+    decode_lengths: NDArray[np.int64]
+    arrival_s: Array | None = None
+    queued_s: Array | None = None
+    scheduled_s: Array | None = None
+    first_token_s: Array | None = None
+    last_token_s: Array | None = None
+    cached_prefix: NDArray[np.int64] | None = None
+    report: LoadReport | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        """Number of requests."""
+        return len(self.input_lengths)
+
+
+@dataclass(frozen=True, eq=False)
+class LoggedTicks:
+    """Counters of the engine; shapes (tick,).
+
+    Args:
+        ends_s: when each tick ends, never falling. Whole steps of `resolution_s`, if that is given:
+            then several may be equal.
+        running, waiting: requests, as seen at the end of each tick.
+        kv_used: part of the KV tokens in use there, 0 to 1.
+        generated_tokens: output tokens made during each tick.
+        generation_rate: the same a second, where the file has a rate and says not over which time.
+        prompt_tokens: during each tick. vLLM counts a prompt, whole, in the tick of its first
+            token, with what a prefix cache served, and without what is computed again. SGLang
+            counts what is computed, again too, and nothing that its cache served.
+        preemptions: requests preempted (vLLM) or retracted (SGLang) so far.
+        decode_steps: steps of decoding so far.
+        resolution_s: in which times are written; None where they are exact.
+        report: what became of each row of the file; None where each became a tick.
+    """
+
+    ends_s: Array
+    running: Array | None = None
+    waiting: Array | None = None
+    kv_used: Array | None = None
+    generated_tokens: Array | None = None
+    prompt_tokens: Array | None = None
+    generation_rate: Array | None = None
+    preemptions: Array | None = None
+    decode_steps: Array | None = None
+    resolution_s: float | None = None
+    report: LoadReport | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _freeze(self)
+
+    def __len__(self) -> int:
+        """Number of ticks."""
+        return len(self.ends_s)
+
+    def spread_s(self) -> Array:
+        """Ends that increase: those of one time lie evenly in the unit that it is written in.
+
+        Raises:
+            InputError: equal times without a resolution.
+        """
+        _, first, count = np.unique(self.ends_s, return_index=True, return_counts=True)
+        if count.max() > 1 and self.resolution_s is None:
+            raise InputError("ends_s", "equal times", "times that increase, or a resolution")
+        place = np.arange(len(self)) - np.repeat(first, count)
+        part = (place + 0.5) / np.repeat(count, count)
+        return self.ends_s + np.where(np.repeat(count, count) > 1, part, 0.5) * (
+            self.resolution_s or 0.0
+        )
+
+
+@dataclass(frozen=True)
+class Retraction:
+    """SGLang takes requests out of its batch, one line of its log. None: the log does not say.
+
+    Args:
+        time_s: on the clock of the ticks.
+        after_step: the last step of decoding that a tick showed before it.
+        ratio_before, ratio_after: of the new tokens that it reserves for.
+        tokens_gained: by the requests that it took out.
+        requests: how many it took out.
+    """
+
+    time_s: float
+    after_step: float | None = None
+    ratio_before: float | None = None
+    ratio_after: float | None = None
+    tokens_gained: float | None = None
+    requests: int = 1
+
+
+@dataclass(frozen=True)
+class PrefillPass:
+    """SGLang computes prompts, a pass by itself and one line of its log. None: it does not say.
+
+    Args:
+        time_s: on the clock of the ticks.
+        tokens: that it computes; what the cache has is not among them.
+        requests: of how many prompts, the middle of a long one counted too.
+        after_step: the last step of decoding that a tick showed before it.
+    """
+
+    time_s: float
+    tokens: float
+    requests: int = 1
+    after_step: float | None = None
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What no file says.
+
+    Args:
+        what: such as "per-request times".
+        needed_for: the answers that need it.
+        command: what would record it.
+    """
+
+    what: str
+    needed_for: str
+    command: str
+
+    def __str__(self) -> str:
+        return f"{self.what}, for {self.needed_for}: {self.command}"
+
+
+@dataclass(frozen=True, eq=False)
+class ServerLog:
+    """One run of one server.
+
+    Args:
+        source: the folder or file, as its reader was told.
+        engine: None where no file says.
+        requests, ticks: None where no file has any. Times of both are on one clock exactly if
+            `offset_s` is given.
+        retractions: of SGLang, as far as it logs them; () where nothing is known.
+        prefills: its passes from the first one on that is logged; () where none is.
+        settings: how the server was set; its version is among them.
+        clock_zero_s: seconds since 1970 of moment 0 on the clock of the ticks; None where no file
+            says.
+        offset_s: (low, high): adding any number between to the ticks' clock gives the requests'
+            own; the middle was taken, and all times here are on the ticks' clock.
+        unmatched_ticks: ticks whose prompt tokens are not those of the requests; 0 unless requests
+            were dropped.
+        missing: what no file says.
+        notes: what else a reader ought to know, a sentence each.
+    """
+
+    source: str
+    engine: Engine | None
+    requests: LoggedRequests | None = None
+    ticks: LoggedTicks | None = None
+    retractions: tuple[Retraction, ...] = ()
+    prefills: tuple[PrefillPass, ...] = ()
+    settings: LoggedSettings = field(default_factory=LoggedSettings)
+    clock_zero_s: float | None = None
+    offset_s: tuple[float, float] | None = None
+    unmatched_ticks: int = 0
+    missing: tuple[Missing, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def version(self) -> str | None:
+        """Of the engine."""
+        return self.settings.version
+
+    @property
+    def capacity(self) -> int | None:
+        """KV tokens in the pool, as the engine counts them."""
+        return self.settings.capacity
+
+    @property
+    def reports(self) -> tuple[LoadReport, ...]:
+        """What became of the rows of each file of which some may have been left out."""
+        found = [part.report for part in (self.requests, self.ticks) if part is not None]
+        return tuple(report for report in found if report is not None)
+
+    def timed(self) -> TimedRun:
+        """The run with every time known, for fitting a clock and for a replay.
+
+        Raises:
+            InputError: something of it is in no file; the message says what would record it.
+        """
+        of_requests = {} if self.requests is None else vars(self.requests)
+        of_ticks = {} if self.ticks is None else vars(self.ticks)
+        fields: dict[str, Any] = {
+            **{name: of_requests.get(name) for name in _OF_REQUESTS},
+            **{name: of_ticks.get(name) for name in _OF_TICKS},
+            "tick_ends_s": of_ticks.get("ends_s"),
+        }
+        absent = any(values is None for values in fields.values())
+        if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
+            said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"
+            raise InputError("source", self.source, f"a log with every time in it ({said})")
+        return TimedRun(**fields, capacity=self.capacity)
+
+
+_OF_REQUESTS = (
+    *("report", "input_lengths", "decode_lengths", "arrival_s"),
+    *("queued_s", "scheduled_s", "first_token_s", "last_token_s"),
+)
+_OF_TICKS = ("running", "waiting", "kv_used", "prompt_tokens", "generated_tokens")
+
+
+def _freeze(record: LoggedRequests | LoggedTicks) -> None:
+    for values in vars(record).values():
+        if isinstance(values, np.ndarray):
+            values.flags.writeable = False

@@ -1,0 +1,73 @@
+"""What a log does not say, for which answers it is needed, and the command that would record it."""
+
+from dataclasses import dataclass
+
+from fluidkv.logs.log import Missing, ServerLog
+
+_CLIENT = {
+    "vllm": "vllm bench serve --save-result --save-detailed",
+    "sglang": "python -m sglang.bench_serving --output-file run.jsonl --output-details",
+}
+_SERVER = {
+    "vllm": "the server's stdout from its start: vllm serve ... 2>&1 | tee server.log",
+    "sglang": "the server's stdout from its start: python -m sglang.launch_server ... 2>&1 | tee "
+    "server.log",
+}
+_POLLED = {
+    "vllm": "curl -s localhost:8000/metrics every second",
+    "sglang": "curl -s localhost:30000/metrics every second (--enable-metrics)",
+}
+_SCHEDULED = {
+    "vllm": "RequestOutput.metrics of vllm.LLM(..., disable_log_stats=False), as requests.jsonl",
+    "sglang": "no flag of SGLang's own",
+}
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One thing that a log may lack; a command for each engine."""
+
+    what: str
+    needed_for: str
+    commands: dict[str, str]
+
+    def of(self, engine: str | None) -> Missing:
+        command = self.commands[engine or "vllm"]
+        if engine is None and self.commands["sglang"] != command:
+            command = f"{command} (vLLM), or {self.commands['sglang']} (SGLang)"
+        return Missing(self.what, self.needed_for, command)
+
+
+_REQUESTS = _Part("requests (lengths and arrivals)", "every answer about settings", _CLIENT)
+_TIMES = _Part("per-request times", "measured latencies", _CLIENT)
+_STARTS = _Part("when requests were scheduled", "a fitted clock and replay", _SCHEDULED)
+_TICKS = _Part(
+    "ticks (running, waiting, KV in use)",
+    "a fitted clock and replay",
+    {name: f"{_POLLED[name]}, or {_SERVER[name]}" for name in _POLLED},
+)
+_PREEMPTIONS = _Part(
+    "preemptions",
+    "measured preemptions",
+    {"vllm": f"vllm:num_preemptions_total of {_POLLED['vllm']}", "sglang": _SERVER["sglang"]},
+)
+_CAPACITY = _Part("the KV capacity", "every answer, unless --capacity says it", _SERVER)
+
+
+def missing_of(log: ServerLog) -> tuple[Missing, ...]:
+    """What no file of the log says, the most needed first."""
+    requests, ticks = log.requests, log.ticks
+    lacks = []
+    if requests is None:
+        lacks.append(_REQUESTS)
+    elif requests.first_token_s is None or requests.last_token_s is None:
+        lacks.append(_TIMES)
+    if log.capacity is None:
+        lacks.append(_CAPACITY)
+    if ticks is None:
+        lacks.append(_TICKS)
+    elif ticks.preemptions is None:
+        lacks.append(_PREEMPTIONS)
+    if requests is not None and requests.scheduled_s is None:
+        lacks.append(_STARTS)
+    return tuple(part.of(log.engine) for part in lacks)

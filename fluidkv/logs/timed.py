@@ -1,0 +1,63 @@
+"""A run of which every time is known, on one clock: what fitting a clock and a replay need."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fluidkv.errors import InputError
+from fluidkv.traces.report import LoadReport
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class TimedRun:
+    """One run. All times are seconds on the clock of the ticks.
+
+    Fields, of shape (request,) to `last_token_s` and of shape (tick,) from `tick_ends_s` on:
+        input_lengths, decode_lengths: tokens, in the order of the file.
+        arrival_s: when each came.
+        queued_s, scheduled_s, first_token_s, last_token_s: scheduled is the first time only.
+        tick_ends_s: strictly increasing.
+        running, waiting: requests, as seen at the end of each tick.
+        kv_used: part of the KV blocks in use there, 0 to 1.
+        prompt_tokens, generated_tokens: during each tick, as `LoggedTicks` counts them.
+        capacity: KV tokens in the pool; None where no file says.
+        report: what became of the rows of requests.
+    """
+
+    input_lengths: NDArray[np.int64]
+    decode_lengths: NDArray[np.int64]
+    arrival_s: Array
+    queued_s: Array
+    scheduled_s: Array
+    first_token_s: Array
+    last_token_s: Array
+    tick_ends_s: Array
+    running: Array
+    waiting: Array
+    kv_used: Array
+    prompt_tokens: Array
+    generated_tokens: Array
+    capacity: int | None
+    report: LoadReport = field(repr=False)
+
+    def clock_arrays(self) -> dict[str, NDArray[np.generic]]:
+        """The arguments of `fluidkv.serving.clock_fit.points.tick_points`.
+
+        Raises:
+            InputError: a log without a capacity.
+        """
+        if self.capacity is None:
+            raise InputError("capacity", None, "a meta.json with kv_cache.num_kv_tokens")
+        return {
+            "tick_ends_s": self.tick_ends_s,
+            "running": self.running,
+            "kv_tokens": self.kv_used * self.capacity,
+            "generated_tokens": self.generated_tokens,
+            "input_lengths": self.input_lengths,
+            "scheduled_s": self.scheduled_s,
+            "first_token_s": self.first_token_s,
+            "last_token_s": self.last_token_s,
+        }

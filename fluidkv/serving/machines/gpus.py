@@ -1,0 +1,70 @@
+"""GPUs that people run: what their data sheets promise, dense, with sums in 32 bits.
+
+Data sheets often print the double, for matrices of which half is zero; those are halved here.
+"GB" of memory is 2^30 bytes on all of them; what a driver reports is up to 2 % less.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from fluidkv.errors import InputError
+from fluidkv.serving.machines.nearby import nearest
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU.
+
+    Args:
+        name: as commands take it.
+        source: of the numbers.
+        flops_16: 16-bit operations a second, dense.
+        flops_8: 8-bit floating-point operations a second, dense; None: it has none.
+        memory: bytes.
+        bandwidth: of the memory, bytes a second.
+    """
+
+    name: str
+    source: str
+    flops_16: float
+    flops_8: float | None
+    memory: float
+    bandwidth: float
+
+
+@cache
+def known_gpus() -> Mapping[str, Gpu]:
+    """All that have a name here: `gpus.csv`."""
+    text = files("fluidkv.serving.machines").joinpath("gpus.csv").read_text(encoding="utf-8")
+    return MappingProxyType({row["name"]: _gpu(row) for row in csv.DictReader(text.splitlines())})
+
+
+def gpu_named(name: str) -> Gpu:
+    """A GPU by name: "rtx-4090", "RTX 4090" and "NVIDIA GeForce RTX 4090" are the same.
+
+    Raises:
+        InputError: another name, with those near it; "a100", of which there are two.
+    """
+    plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
+    for brand in ("nvidia-", "geforce-", "amd-", "instinct-", "tesla-"):
+        plain = plain.removeprefix(brand)
+    plain = plain.replace("-sxm", "").removesuffix("gb")
+    plain = f"{plain[:3]}-{plain[3:]}" if plain.startswith("rtx") and plain[3:4] != "-" else plain
+    if plain not in known_gpus():
+        raise InputError("gpu", name, nearest(plain, known_gpus()))
+    return known_gpus()[plain]
+
+
+def _gpu(row: Mapping[str, str]) -> Gpu:
+    return Gpu(
+        row["name"],
+        row["source"],
+        float(row["flops_16"]),
+        float(row["flops_8"]) if row["flops_8"] else None,
+        float(row["memory_gib"]) * 2**30,
+        float(row["bandwidth"]),
+    )

@@ -1,0 +1,187 @@
+"""Models that people run: the shape that their published configuration states, and what follows.
+
+Bytes of a token, weights that a step reads and operations of a prefill token are sums over the
+matrices; norms and biases are left out of them, a thousandth or less. The count of parameters is
+the published one, to four digits, and `tests/serving/machines` holds the sums against it.
+
+Source: the `config.json` and model card that each model is published with, by the name given.
+"""
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
+from types import MappingProxyType
+
+from fluidkv.errors import InputError
+from fluidkv.serving.machines.kv_bytes import token_bytes
+from fluidkv.serving.machines.nearby import nearest
+
+
+@dataclass(frozen=True)
+class Model:
+    """A decoder, as far as its memory and its times depend on it.
+
+    Args:
+        name: as commands take it.
+        source: where it is published.
+        parameters: P, all weights, as published, to four digits.
+        layers, width, heads: L, the hidden size, heads that ask.
+        kv_heads: heads with keys and values of their own.
+        head_size: values of a key; heads times this is what attention goes over.
+        inner: width of the feed-forward part, of one expert where there are several.
+        words: of the vocabulary.
+        tied: whether input and output share one embedding.
+        matrices: of the feed-forward part: 3 where it is gated, else 2.
+        experts, active: of each layer, and those that a token goes through.
+        window, windowed: layers that keep only the last `window` tokens, and how many are so.
+        weight_bytes: of a weight: 2 at 16 bits, 1 at 8.
+        value_bytes: of a cached value.
+        longest: positions that it was made for; None: not stated here.
+    """
+
+    name: str
+    source: str
+    parameters: float
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_size: int
+    inner: int
+    words: int
+    tied: bool = False
+    matrices: int = 3
+    experts: int = 1
+    active: int = 1
+    window: int | None = None
+    windowed: int = 0
+    weight_bytes: float = 2.0
+    value_bytes: int = 2
+    longest: int | None = None
+
+    @property
+    def kv_bytes(self) -> int:
+        """Of a token's keys and values, all layers, those that forget included."""
+        return token_bytes(
+            self.layers, self.kv_heads, self.head_size, bytes_per_value=self.value_bytes
+        )
+
+    @property
+    def attended(self) -> int:
+        """Numbers that attention goes over for each token and layer: h."""
+        return self.heads * self.head_size
+
+    @property
+    def even(self) -> float:
+        """The length at which attention costs as much as the weights, tokens."""
+        return self.parameters / (self.layers * self.attended)
+
+    @property
+    def embedding(self) -> int:
+        """Weights of one embedding."""
+        return self.words * self.width
+
+    @property
+    def per_expert(self) -> int:
+        """Weights of one expert in one layer; of the whole feed-forward part where it is one."""
+        return self.matrices * self.width * self.inner
+
+    @property
+    def attention(self) -> int:
+        """Weights of one layer around attention: queries, keys, values, output."""
+        return 2 * self.width * self.attended + 2 * self.width * self.kv_heads * self.head_size
+
+    @property
+    def router(self) -> int:
+        """Weights of one layer that choose experts."""
+        return self.width * self.experts if self.experts > 1 else 0
+
+    @property
+    def computed(self) -> int:
+        """Weights in the layers that one token is multiplied with; of experts the active ones."""
+        each = self.attention + self.router + self.active * self.per_expert
+        return self.layers * each
+
+    @property
+    def in_layers(self) -> int:
+        """Weights in the layers."""
+        return self.layers * (self.attention + self.router + self.experts * self.per_expert)
+
+    def read(self, tokens: float) -> float:
+        """Weights that a step with so many tokens reads: layers and the output's embedding.
+
+        Of E experts of which a token goes through A, B tokens that choose at random leave
+        (1 - A/E)^B unread. Of the input's embedding a few rows are read: nothing.
+        """
+        unread = (1 - self.active / self.experts) ** tokens if self.experts > 1 else 0.0
+        each = self.attention + self.router + (1 - unread) * self.experts * self.per_expert
+        return self.layers * each + self.embedding
+
+    @property
+    def summed(self) -> int:
+        """All matrices and embeddings: `parameters` less norms, biases and positions."""
+        return self.in_layers + (1 if self.tied else 2) * self.embedding
+
+
+@cache
+def known_models() -> Mapping[str, Model]:
+    """All that have a name here: `models.csv`, whose columns are the fields of `Model`."""
+    text = files("fluidkv.serving.machines").joinpath("models.csv").read_text(encoding="utf-8")
+    return MappingProxyType({row["name"]: _model(row) for row in csv.DictReader(text.splitlines())})
+
+
+def model_named(name: str) -> Model:
+    """A model by name, whether as here or as its hub has it: "Qwen/Qwen3-4B", "qwen3-4b".
+
+    What only says how it was trained or stored ("-Instruct", "-2507", "-hf") does not count; `-fp8`
+    at the end halves the bytes of its weights.
+
+    Raises:
+        InputError: another name, with those near it.
+    """
+    plain = name.strip().lower().rsplit("/", 1)[-1] if isinstance(name, str) else ""
+    eight = plain.endswith("-fp8")
+    plain = plain.removesuffix("-fp8")
+    for end in _ENDINGS:
+        plain = plain.removesuffix(end)
+    plain = plain.removeprefix("meta-")
+    if plain not in known_models():
+        raise InputError("model", name, nearest(plain, known_models()))
+    model = known_models()[plain]
+    return replace(model, name=f"{plain}-fp8", weight_bytes=1.0) if eight else model
+
+
+def kv_bytes_per_token(model: Model | str) -> int:
+    """Bytes that a token more takes in the cache, all layers: 2 L n_kv d_head values.
+
+    Raises:
+        InputError: an unknown name; a model of which some layers keep a window only, where how
+            much fits is no number of tokens times a constant.
+    """
+    found = model_named(model) if isinstance(model, str) else model
+    if found.windowed:
+        allowed = (
+            f"a model whose layers all keep every token: {found.windowed} of the {found.layers} "
+            f"layers of {found.name} keep the last {found.window} only; give tokens"
+        )
+        raise InputError("model", found.name, allowed)
+    return found.kv_bytes
+
+
+_ENDINGS = ("-2507", "-instruct", "-chat", "-base", "-hf", "-v0.1", "-v0.3", "-it")
+
+
+def _model(row: Mapping[str, str]) -> Model:
+    whole = ("layers", "width", "heads", "kv_heads", "head_size", "inner", "words")
+    whole = (*whole, "matrices", "experts", "active", "windowed")
+    return Model(
+        name=row["name"],
+        source=row["source"],
+        parameters=float(row["parameters"]),
+        tied=row["tied"] == "yes",
+        window=int(row["window"]) if row["window"] else None,
+        longest=int(row["longest"]),
+        **{field: int(row[field]) for field in whole},
+    )

@@ -1,0 +1,1 @@
+"""Measured logs that ship with the package, each in a folder with its licence and its origin."""

@@ -1,0 +1,96 @@
+"""Shapes of models against the counts that they are published with, and names as people write."""
+
+from collections.abc import Callable
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.serving.machines.gpus import gpu_named, known_gpus
+from fluidkv.serving.machines.models import known_models, kv_bytes_per_token, model_named
+
+
+@pytest.mark.parametrize("name", known_models())
+def test_matrices_sum_to_the_published_parameters(name: str) -> None:
+    model = known_models()[name]
+    # Norms, biases and positions are left out: a thousandth at most, and four digits are given.
+    assert model.summed == pytest.approx(model.parameters, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("name", "bytes_"),
+    [("llama-3.1-8b", 131_072), ("llama-2-7b", 2**19), ("qwen3-4b", 147_456)],
+)
+def test_bytes_of_a_token(name: str, bytes_: int) -> None:
+    assert kv_bytes_per_token(name) == kv_bytes_per_token(model_named(name)) == bytes_
+
+
+@pytest.mark.parametrize(
+    ("gib", "gpus", "tokens"),
+    [(5.01, 1, 93_872), (24.83, 1, 464_848), (11.03, 2, 412_944), (12.02, 2, 450_192)],
+)
+def test_gib_of_measured_servers_are_their_tokens(gib: float, gpus: int, tokens: int) -> None:
+    """Qwen2-7B on vLLM 0.10.1.1 (`one_class_engines.json`): GiB a GPU, printed to two digits."""
+    per_gpu = kv_bytes_per_token("Qwen2-7B-Instruct") // gpus  # two GPUs have half the heads each
+    low, high = ((gib + off) * 2**30 / per_gpu for off in (-0.005, 0.005))
+    assert low <= tokens <= high
+
+
+def test_a_model_that_forgets_has_no_bytes_a_token() -> None:
+    with pytest.raises(InputError, match="12 of the 24 layers of gpt-oss-20b keep the last 128"):
+        kv_bytes_per_token("gpt-oss-20b")
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("meta-llama/Meta-Llama-3-8B", "llama-3-8b"),
+        ("Qwen/Qwen3-30B-A3B-Instruct-2507", "qwen3-30b-a3b"),
+        ("meta-llama/Llama-2-7b-hf", "llama-2-7b"),
+        ("llama-3.1-70b-fp8", "llama-3.1-70b-fp8"),
+    ],
+)
+def test_models_are_known_as_their_hub_has_them(written: str, name: str) -> None:
+    assert model_named(written).name == name
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("rtx4090", "rtx-4090"),
+        ("A100-SXM-80GB", "a100-80"),
+        ("H100", "h100"),
+    ],
+)
+def test_gpus_are_known_as_drivers_have_them(written: str, name: str) -> None:
+    assert gpu_named(written).name == name
+
+
+@pytest.mark.parametrize(
+    ("look_up", "near"),
+    [
+        (lambda: model_named("lama-3.1-8b"), "llama-3.1-8b or"),
+        (lambda: model_named("nonsense"), "one of llama-2-7b, "),
+        (lambda: gpu_named("a100"), "a100-40 or a100-80 or a100-80-pcie?"),
+        (lambda: gpu_named("h-100"), "h100"),
+    ],
+)
+def test_an_unknown_name_gets_those_near_it(look_up: Callable[[], object], near: str) -> None:
+    with pytest.raises(InputError) as refused:
+        look_up()
+    assert near in refused.value.allowed
+
+
+def test_experts_are_read_as_tokens_choose_them() -> None:
+    model = model_named("qwen3-30b-a3b")
+    one = model.computed + model.embedding
+    assert model.read(1) == pytest.approx(one)  # the active ones
+    assert model.read(1e6) == pytest.approx(model.in_layers + model.embedding)  # all
+    dense = model_named("qwen3-8b")
+    assert dense.read(1) == dense.read(1e6) == dense.in_layers + dense.embedding
+
+
+@pytest.mark.parametrize("name", known_gpus())
+def test_eight_bits_are_twice_as_fast_as_sixteen(name: str) -> None:
+    gpu = known_gpus()[name]
+    assert gpu.flops_8 is None or gpu.flops_8 == pytest.approx(2 * gpu.flops_16, rel=0.02)

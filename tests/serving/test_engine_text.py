@@ -1,0 +1,130 @@
+"""Engines as users write them: names, caches, versions, settings."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.caching.run import serve_caching, serve_sglang
+from fluidkv.serving.engines import (
+    ENGINES,
+    SGLANG,
+    VLLM,
+    VLLM_0_11,
+    VLLM_PRIORITY,
+    engine,
+    served_engine,
+    with_cache,
+)
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import Gate, NewTokenRatio, RatioReset, Victim
+from fluidkv.serving.run import serve
+from fluidkv.serving.sglang_settings import SglangSettings
+
+CROWD = Requests([20] * 120, [20] * 120)
+
+
+def test_a_name_is_its_preset_and_rules_stand_for_themselves() -> None:
+    for name, rules in ENGINES.items():
+        assert served_engine(name).rules is rules
+        assert not served_engine(name).caching
+        assert served_engine(rules).rules is rules
+    cached = served_engine("vllm-priority+cache")
+    assert (cached.rules, cached.caching) == (VLLM_PRIORITY, True)
+    assert served_engine(cached) is cached
+    assert with_cache("sglang+cache") == (SGLANG, True)
+
+
+def test_settings_of_sglangs_scheduler_reach_it() -> None:
+    text = "sglang+cache:conservativeness=0.3,mixed-chunk=true,overlap=false"
+    settings = served_engine(text).settings_of(Limits(700, max_num_batched_tokens=64))
+    wanted = SglangSettings(
+        700, chunked_prefill_size=64, conservativeness=0.3, mixed_chunk=True, overlap=False
+    )
+    assert settings == wanted
+    limits = Limits(700, max_num_batched_tokens=64)
+    by_text = serve(CROWD, text, limits)
+    assert by_text.identical(serve_caching(CROWD, text, limits))
+    own = serve_sglang(CROWD, wanted)
+    assert by_text.drop_attrs().identical(own.drop_attrs())
+    usual = serve(CROWD, "sglang+cache", limits)
+    assert not np.array_equal(by_text.preempt.sum(), usual.preempt.sum())
+
+
+def test_what_the_server_has_anyway_is_no_other_engine() -> None:
+    assert served_engine("sglang+cache:conservativeness=1,overlap=true") == served_engine(
+        "sglang+cache"
+    )
+    assert served_engine("sglang+cache:schedule-conservativeness=0.5") == served_engine(
+        "sglang+cache:conservativeness=0.5"
+    )
+    assert served_engine("sglang:conservativeness=1.0").rules == SGLANG
+
+
+@pytest.mark.parametrize(("said", "start"), [("0.5", "0.35"), ("1.3", "0.91"), ("7", "1")])
+def test_conservativeness_scales_the_ratio_of_the_short_form(said: str, start: str) -> None:
+    ratio = served_engine(f"sglang:conservativeness={said}").rules.ratio
+    assert ratio == NewTokenRatio(Fraction(start), Fraction(start) * Fraction(14, 100))
+
+
+def test_settings_of_rules_are_rules() -> None:
+    assert served_engine("vllm:reserve_full_isl=false").rules.gate is Gate.FIRST_CHUNK
+    assert served_engine("vllm+cache:victim=most-blocks").rules.victim is Victim.MOST_BLOCKS
+    short = served_engine("sglang:reset=estimate,clip=100").rules.ratio
+    assert (short.reset, short.clip) == (RatioReset.ESTIMATE, 100)
+    assert engine("vllm:reserve_full_isl=false").gate is Gate.FIRST_CHUNK
+
+
+def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> None:
+    assert served_engine("vllm-0.33.0").rules is VLLM
+    assert served_engine("vllm-0.11.2").rules is VLLM_0_11
+    old = served_engine("vllm-0.19+cache")
+    assert old.schedules_as(served_engine("vllm"))
+    assert not old.schedules_as(served_engine("vllm-0.11"))
+    assert old.label == "vllm-0.19+cache 0.19"
+    assert "watermark" not in dict(old.rules.flags)
+    assert "not compared" in old.note
+    assert served_engine("sglang-0.5.18+cache").own_scheduler
+    assert served_engine("sglang-0.5.18").note
+    assert not served_engine("sglang-0.5.23").note
+    now = serve(CROWD, "vllm-0.19", Limits(700))
+    assert now.drop_attrs().identical(serve(CROWD, "vllm", Limits(700)).drop_attrs())
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("vlm", "near: vllm"),
+        ("quite another", "one of restart, vllm,"),
+        ("vllm-0.15", "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19"),
+        ("vllm-0.9", "vllm-0.11, the oldest that was compared"),
+        ("vllm-0.40.1", "vllm, which is 0.33.0, the newest compared"),
+        ("sglang-0.4.6", "sglang-0.5.18 to sglang-0.5.23"),
+        ("trtllm-no-evict+cache", "vllm+cache, vllm-0.11+cache"),
+        ("vllm:watermark=0.1", "without watermark; vllm has reserve_full_isl, victim"),
+        ("trtllm-no-evict:chunks=1", "without chunks; trtllm-no-evict has no settings"),
+        ("sglang+cache:mem_fraction_static=0.8", "without mem_fraction: it is memory"),
+        ("sglang+cache:max-running-requests=8", "without max_running: it is max_num_seqs"),
+        ("sglang+cache:conservativeness=0", "conservativeness: a finite number above 0"),
+        ("sglang+cache:overlap=1", "overlap: true or false"),
+        ("sglang+cache:clip=1.5", "clip: a whole number"),
+        ("sglang+cache:conservativeness=much", "conservativeness: a number"),
+        ("sglang:conservativeness=1e-6", "conservativeness: at least 0.002"),
+        ("vllm:victim=fastest", "victim: one of last-admitted,"),
+        ("vllm:", "NAME:SETTING=VALUE"),
+        ("vllm:victim", "NAME:SETTING=VALUE"),
+        ("vllm:victim=random,victim=random", "NAME:SETTING=VALUE"),
+    ],
+)
+def test_another_text_is_refused_with_what_is_near(text: str, allowed: str) -> None:
+    with pytest.raises(InputError) as caught:
+        served_engine(text)
+    assert caught.value.argument == "engine"
+    assert caught.value.allowed.startswith(allowed)
+
+
+def test_rules_alone_have_no_cache() -> None:
+    with pytest.raises(InputError, match="its rules alone"):
+        engine("sglang+cache:conservativeness=0.3")
