@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments
 from fluidkv.cli import options as opt
+from fluidkv.cli.asked import note_read
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 
@@ -152,7 +153,9 @@ def _read(
         from fluidkv.traces import read_trace
 
         try:
-            return read_trace(source or "", format=format_, columns=columns)
+            found = read_trace(source or "", format=format_, columns=columns)
+            note_read(found.report)
+            return found
         except InputError as error:
             if error.argument != "columns":
                 raise

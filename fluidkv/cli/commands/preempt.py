@@ -166,7 +166,6 @@ def preempt(
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=rate, clients=clients)
-    # Everything that can be refused without reading a file, before a file is read.
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
     prices = values.Prices(
@@ -199,6 +198,7 @@ def preempt(
         as_json=json_,
         out=out,
         name="preempt.json",
+        time=answer.clock.unit,
         beside=lambda: _beside(answer),
     )
 

@@ -159,6 +159,7 @@ def recommend(
         as_json=json_,
         out=out,
         name="recommend.json",
+        time=found.clock.unit,
         beside=lambda: _beside(found),
     )
     return NO_PICK if found.choice.index is None else 0
