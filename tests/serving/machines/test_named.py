@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fluidkv.traces.vllm_log import read_vllm_log
 
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
