@@ -74,7 +74,13 @@ def read_server(source: str) -> LoggedServer:
     settings, capacity = read.settings, read.settings.usable_capacity
     if read.ticks is None:
         return LoggedServer(capacity, settings, None, "")
-    log = read.timed()
+    try:
+        log = read.timed()
+    except InputError:
+        if read.engine == "sglang":  # its settings are no vLLM server's
+            raise
+        absent = ", ".join(each.what for each in read.missing)
+        return LoggedServer(capacity, settings, None, f"none fitted, the log lacks {absent}")
     try:
         found = fit_clock(tick_points(**log.clock_arrays()))
     except InputError as error:
