@@ -176,6 +176,7 @@ def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
     if start is not None:
         times = tuple(elapsed(start, row.arrival_s) for row in rows if row.arrival_s is not None)
     has_blocks = any(row.prefix_blocks is not None for row in rows)
+    asked = tuple(row.max_tokens for row in rows if row.max_tokens is not None)
     segments = tuple(row.prompt_segments for row in rows if row.prompt_segments is not None)
     return Trace(
         input_lengths=tuple(row.input_length for row in rows),
@@ -185,6 +186,7 @@ def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
         prefix_block_size=block_size if has_blocks else None,
         prompt_segments=segments or None,
         output_segments=tuple(row.output_segment for row in rows) if segments else None,
+        max_tokens=asked or None,
         name=name,
     )
 
