@@ -184,7 +184,7 @@ def replay_log(
     )
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
-    measured = of_log(log, seen.durations_s)
+    measured = of_log(log, seen.durations_s, read.preempted_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
 
