@@ -177,7 +177,7 @@ def replay_log(
             meta.json; a given one of which blocks do not make up the capacity; a log whose half has
             no tick to fit a clock on; a run that gets stuck.
     """
-    read = read_source(Path(source))
+    read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
     limits = limits_of_source(
         server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark
@@ -224,7 +224,7 @@ def replay_log(
         predictions=tuple(predict(way) for way in ways_of(engine, server, read.log.engine)),
         baseline=baseline,
         baseline_errors=_errors(baseline, measured, log, other),
-        repeats=read_repeats(source),
+        repeats=repeats,
         **seen.counted,
     )
 
