@@ -98,8 +98,11 @@ def replay(
 
 def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
     from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.papers.measured.figures.sglang_run import steps_figure
     from fluidkv.papers.vllm.figures.replay_measured import replay_figure
+    from fluidkv.serving.clock_fit.steps import StepFit
 
     files = {name: table.encode() for name, table in tables(found).items()}
     files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
-    return files, [replay_figure(found)]
+    picture = steps_figure if isinstance(found.fit, StepFit) else replay_figure
+    return files, [picture(found)]
