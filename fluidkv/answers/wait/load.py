@@ -48,6 +48,7 @@ def binned_load(
     requests: Trace | Workload,
     base: Exact,
     per_kv_token: Exact,
+    per_prefill_token: Exact = 0,
     *,
     rate: Fraction | None = None,
     bins: int | None = None,
@@ -58,7 +59,7 @@ def binned_load(
 
     Args:
         requests: of a trace the times count, too, where no rate is given.
-        base, per_kv_token: d0 and d1, seconds.
+        base, per_kv_token, per_prefill_token: d0, d1 and d2, seconds.
         rate: prompts per second.
         bins: of the outputs, cut by width as in the paper; None: of 10, 20, 40, 80, 160 the first
             that adds less than 10% output, cut by width or else by share; or else the best.
@@ -72,8 +73,10 @@ def binned_load(
     rate, rate_from = (rate, "given") if rate is not None else _rate(requests)
     workload = requests if isinstance(requests, Workload) else requests.workload()
     binned, number, cut = _binned(workload, rate, bins, common_input=common_input)
-    system = binned.system(base, per_kv_token)
-    itself = system.load / (1 + binned.token_rate_error)
+    system = binned.system(base, per_kv_token, per_prefill_token)
+    decoding = system.per_kv_token * system.token_rate / (1 + binned.token_rate_error)
+    prefill = system.load - system.per_kv_token * system.token_rate
+    itself = decoding + prefill / (1 + binned.input_error)
     if itself < 1 <= system.load:
         allowed = f"more: with these the load is {float(system.load):.4g}, of the trace itself "
         raise InputError("bins", number, f"{allowed}{float(itself):.4g}; it must be below 1")

@@ -76,11 +76,11 @@ def sensitivity_values(row: Sensitivity) -> dict[str, Any]:
     }
 
 
-def bound_values(bound: Theorem1Gap) -> dict[str, Any]:
+def bound_values(bound: Theorem1Gap, *, first_tokens: bool) -> dict[str, Any]:
     return {
         "throughput_gap": _finite(bound.throughput_gap),
         "latency": [_finite(each.latency) for each in bound.types],
-        "ttft": [_finite(each.first_token) for each in bound.types],
+        "ttft": [_finite(each.first_token) if first_tokens else None for each in bound.types],
         "queue": [_finite(each.queue) for each in bound.types],
     }
 
@@ -122,7 +122,13 @@ def _plan(plan: SegmentPlan) -> dict[str, Any]:
     }
 
 
-def run_values(runs: Comparison) -> dict[str, Any]:
+def run_values(runs: Comparison, *, first_tokens: bool) -> dict[str, Any]:
+    def said(name: str, values: Any) -> Any:
+        if name == "name":
+            return values
+        kept = first_tokens or not name.startswith("ttft")
+        return [_finite(x) if kept else None for x in values]
+
     return {
         "duration": runs.duration,
         "seeds": len(runs.prompts),
@@ -130,10 +136,7 @@ def run_values(runs: Comparison) -> dict[str, Any]:
         "short": runs.short,
         "short_for_all": runs.short_for_all,
         "policies": [
-            {
-                name: value if name == "name" else [_finite(x) for x in value]
-                for name, value in vars(each).items()
-            }
+            {name: said(name, value) for name, value in vars(each).items()}
             for each in runs.policies
         ],
     }
