@@ -43,6 +43,15 @@ class Load:
     rate_from: str = ""
     read: str = ""
 
+    @property
+    def load_error(self) -> Fraction | None:
+        """What binning does to the load: (types - requests) / requests; None for types."""
+        if self.binned is None:
+            return None
+        decoding, prefill = _parts(self.system)
+        itself = _itself(self.system, self.binned)
+        return (decoding + prefill) / itself - 1 if itself else self.binned.token_rate_error
+
 
 def binned_load(
     requests: Trace | Workload,
@@ -74,13 +83,25 @@ def binned_load(
     workload = requests if isinstance(requests, Workload) else requests.workload()
     binned, number, cut = _binned(workload, rate, bins, common_input=common_input)
     system = binned.system(base, per_kv_token, per_prefill_token)
-    decoding = system.per_kv_token * system.token_rate / (1 + binned.token_rate_error)
-    prefill = system.load - system.per_kv_token * system.token_rate
-    itself = decoding + prefill / (1 + binned.input_error)
+    itself = _itself(system, binned)
     if itself < 1 <= system.load:
         allowed = f"more: with these the load is {float(system.load):.4g}, of the trace itself "
         raise InputError("bins", number, f"{allowed}{float(itself):.4g}; it must be below 1")
     return Load(system, "s", workload.name, binned, number, cut, rate, rate_from, read)
+
+
+def _parts(system: WaitSystem) -> tuple[Fraction, Fraction]:
+    """Of the load: what is held, and prefill."""
+    return (
+        system.per_kv_token * system.token_rate,
+        system.per_prefill_token * system.prefill_rate,
+    )
+
+
+def _itself(system: WaitSystem, binned: BinnedPrompts) -> Fraction:
+    """The load of the requests, before they are binned."""
+    decoding, prefill = _parts(system)
+    return decoding / (1 + binned.token_rate_error) + prefill / (1 + binned.input_error)
 
 
 def _rate(requests: Trace | Workload) -> tuple[Fraction, str]:

@@ -39,7 +39,7 @@ def fluid_values(fluid: FluidEquilibrium, fits: bool) -> dict[str, Any]:
 def binning_values(load: Load) -> dict[str, Any] | None:
     """What binning did; None for types."""
     binned = load.binned
-    if binned is None or load.rate is None:
+    if binned is None or load.rate is None or load.load_error is None:
         return None
     return {
         "source": load.name,
@@ -47,7 +47,7 @@ def binning_values(load: Load) -> dict[str, Any] | None:
         "rate_from": load.rate_from,
         "bins": load.bins,
         "cut": load.cut,
-        "load_error": number(binned.token_rate_error),
+        "load_error": number(load.load_error),
         "output_error": number(binned.output_error),
         "input_error": number(binned.input_error),
         "longer_inputs": number(binned.longer_inputs),

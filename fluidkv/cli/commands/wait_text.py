@@ -61,7 +61,7 @@ def say_wait(page: Page, answer: WaitAnswer, load: Load, notes: Iterable[Row] = 
 
 
 def _source(load: Load) -> list[Row]:
-    if load.binned is None or load.rate is None:
+    if load.binned is None or load.rate is None or load.load_error is None:
         return []
     found = load.binned
     rows = [("read", load.read)] if load.read else []
@@ -71,7 +71,7 @@ def _source(load: Load) -> list[Row]:
         empty = f", {number - len(found.types)} bins empty" if load.cut == "width" else ""
         bins = f"{bins} ({len(found.types)} types{empty})"
     errors = (
-        f"outputs in {bins}: load {signed(found.token_rate_error)}, "
+        f"outputs in {bins}: load {signed(load.load_error)}, "
         f"mean output {signed(found.output_error)}, "
         f"mean input {signed(found.input_error)} against the workload itself; "
         f"{float(found.dearer):.0%} of prompts cost more than their type"
