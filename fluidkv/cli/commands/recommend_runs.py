@@ -4,7 +4,7 @@ from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
-from fluidkv.cli.served import clock_rows
+from fluidkv.cli.served import asked_rows, clock_rows
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:
@@ -38,8 +38,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
-    if found.knows_outputs:
-        rows.append(("", "the engine reserves for the true output length of each request"))
+    rows += asked_rows(found.engine, found.demand)
     if len({setting.clients for setting in found.settings}) > 1:
         rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
     return rows

@@ -91,6 +91,7 @@ def replay(
         as_json=json_,
         out=out,
         name="replay.json",
+        time="s",
         beside=lambda: _beside(found),
     )
 

@@ -1,4 +1,4 @@
-"""Prefill on WAIT's clock: what d2 adds to a batch, and whether runs keep up where the load says."""
+"""Prefill on WAIT's clock: what d2 adds to a batch, and who keeps up where the load says so."""
 
 from fractions import Fraction
 
