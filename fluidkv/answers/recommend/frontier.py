@@ -6,7 +6,7 @@ the same requests in the same order, so that differences are taken run by run.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -14,11 +14,12 @@ from jaxtyping import Bool, Float
 
 from fluidkv.answers.served.setting import KNOBS, Setting
 
-_IN_PAIRS = ("watermark", "max_num_seqs")  # caps of the engine itself, tried together
+IN_PAIRS = ("watermark", "max_num_seqs", "conservativeness")
+"""Knobs of the engine itself, tried together, two at a time."""
 
 
 def sweep(now: Setting, candidates: Mapping[str, Iterable[Any]]) -> tuple[Setting, ...]:
-    """What to try: as it is now, first; each knob alone; watermark and max_num_seqs in pairs.
+    """What to try: as it is now, first; each knob alone; the engine's own in pairs.
 
     Args:
         now: as the server is set.
@@ -31,8 +32,9 @@ def sweep(now: Setting, candidates: Mapping[str, Iterable[Any]]) -> tuple[Settin
     found = [now]
     for name, tried in values.items():
         found += [replace(now, **{name: value}) for value in tried]
-    pairs = product(*(values[name] for name in _IN_PAIRS))
-    found += [replace(now, **dict(zip(_IN_PAIRS, pair, strict=True))) for pair in pairs]
+    for one, other in combinations(IN_PAIRS, 2):
+        both = product(values[one], values[other])
+        found += [replace(now, **{one: a, other: b}) for a, b in both]
     return tuple(dict.fromkeys(found))
 
 
