@@ -15,6 +15,7 @@ from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
+from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.mix import mix
@@ -25,6 +26,7 @@ from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend import recommend
 from fluidkv.cli.commands.replay import replay
 from fluidkv.cli.commands.route import route
+from fluidkv.cli.commands.size import size
 from fluidkv.cli.commands.study import study
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
@@ -46,7 +48,19 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price),
+    "Your server": (
+        study,
+        recommend,
+        size,
+        replay,
+        mix,
+        wait,
+        cache,
+        route,
+        preempt,
+        price,
+        clocks,
+    ),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

@@ -11,7 +11,11 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.cli.page.page import Row
+    from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.rules import EngineRules
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
@@ -42,7 +46,7 @@ Capacity = Annotated[
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
     "more for each pair of such a token and one that is not behind it; "
-    "or a name, such as vidur-llama3-8b-a100. "
+    "or a name of those that fluidkv clocks lists, or MODEL@GPU (llama-3.1-8b@h100, modelled). "
     r"\[default: fitted to a log folder, else time in iterations]"
 )
 Clock = Annotated[str | None, opt.option("--clock D0[:D1[:D2[:D3]]]", str, _CLOCK, opt.SERVER)]
@@ -64,22 +68,36 @@ Budget = Annotated[
 ]
 
 
-def clock_of(text: str) -> "IterationClock":
-    from fluidkv.serving.clock import CLOCKS, IterationClock
+_NUMBERS = "D0[:D1[:D2[:D3]]] in seconds, such as 0.015:2.6e-7:8.7e-5, D0 above 0; or a name"
 
-    if text in CLOCKS:
-        return CLOCKS[text]
-    named = ", ".join(CLOCKS)
-    allowed = f"D0[:D1[:D2[:D3]]] in seconds, such as 0.01:1.7e-7, D0 above 0; or {named}"
+
+def clock_of(text: str) -> "IterationClock":
+    """Numbers, or a name: of `CLOCKS`, or MODEL@GPU.
+
+    Raises:
+        InputError: neither; for a name with those near it.
+    """
+    from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.machines.named import named_clock
+
     parts = text.split(":")
+    try:
+        numbers = [float(read.exact_number("--clock", part, "")) for part in parts]
+    except InputError:
+        if text[:1].isdigit() and ":" in text:
+            raise InputError("--clock", text, _NUMBERS) from None
+        try:
+            return named_clock(text).clock
+        except InputError as error:
+            more = "" if "@" in text else f"; or numbers, {_NUMBERS.removesuffix('; or a name')}"
+            raise InputError("--clock", text, error.allowed + more) from None
     if len(parts) > 4:
-        raise InputError("--clock", text, allowed)
-    numbers = [float(read.exact_number("--clock", part, allowed)) for part in parts]
+        raise InputError("--clock", text, _NUMBERS)
     base, per_kv, per_prefill, per_pair = (*numbers, 0.0, 0.0, 0.0)[:4]
     try:
         return IterationClock(base, per_kv, per_prefill, per_prefill_pair=per_pair)
     except InputError:
-        raise InputError("--clock", text, allowed) from None
+        raise InputError("--clock", text, _NUMBERS) from None
 
 
 def demand_of(
@@ -89,6 +107,7 @@ def demand_of(
     clients: int | None,
     replay: bool,
     speed: Fraction,
+    max_tokens: "MaxTokens | None" = None,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
     from fluidkv.answers.served.demand import Demand
@@ -114,7 +133,21 @@ def demand_of(
     if speed != 1 and not replay:
         raise InputError("--speed", str(speed), "only where a trace is replayed")
     arrivals = None if rate is None else float(rate)
-    return Demand(rate=arrivals, clients=clients, replay=replay, speed=float(speed)), why
+    with read.as_options({"max_tokens": "--max-tokens"}):
+        demand = Demand(arrivals, clients, replay, float(speed), max_tokens)
+    return demand, why
+
+
+def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:
+    """What an engine takes outputs to be at most, where its admission looks at that."""
+    from fluidkv.serving.rules import Gate
+
+    if rules.gate not in (Gate.PEAK, Gate.RATIO):
+        return []
+    if demand.max_tokens is None:
+        said = "as it sees all outputs to come exactly; --max-tokens says what clients ask for"
+        return [("CAUTION", f"{rules.name} sets room aside {said}")]
+    return [("max tokens", f"{demand.max_tokens}: {rules.name} sets room aside by it")]
 
 
 def log_of(
@@ -130,7 +163,7 @@ def log_of(
         return None, notes
     first, *reasons = report.summary().splitlines()
     notes = [("read", first), *(("", reason.strip()) for reason in reasons), *notes]
-    if report.format != "vllm-bench":
+    if not report.of_log:
         return None, notes
     from fluidkv.answers.served.logged import read_server
 
@@ -165,6 +198,28 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
         )
 
 
+def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
+    """The clock of a run, how far off a modelled one may be, and where the run leaves its range."""
+    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.serving.machines.named import known, outside
+
+    rows: list[Row] = [("clock", clock_said(clock))]
+    named = known(clock)
+    if named is None:
+        return rows
+    if named.kind == "modelled":
+        rows.append(("", modelled_caveat()))
+    beyond = outside(
+        named.validity,
+        running=limits.max_num_seqs,
+        kv_tokens=limits.capacity,
+        prefill_tokens=limits.max_num_batched_tokens,
+    )
+    return rows + [
+        ("CAUTION", f"outside of what {clock.name} was taken from: {said}") for said in beyond
+    ]
+
+
 def clock_said(clock: "IterationClock") -> str:
     """A clock as a page says it."""
     if clock.unit == "iteration":
@@ -177,4 +232,5 @@ def clock_said(clock: "IterationClock") -> str:
     ):
         if value:
             parts.append(f"{value:g} s per {of}")
-    return " + ".join(parts)
+    said = " + ".join(parts)
+    return f"{said} ({clock.name})" if clock.name else said

@@ -3,7 +3,7 @@
 What no file says is None, and `ServerLog.missing` names it with the command that would record it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -47,6 +47,11 @@ class LoggedRequests:
         """Number of requests."""
         return len(self.input_lengths)
 
+    def moved(self, origin: float) -> "LoggedRequests":
+        """The same on a clock that begins at `origin` of this one."""
+        times = {name: getattr(self, name) for name in _TIMES}
+        return replace(self, **{n: None if t is None else t - origin for n, t in times.items()})
+
 
 @dataclass(frozen=True, eq=False)
 class LoggedTicks:
@@ -58,8 +63,10 @@ class LoggedTicks:
         running, waiting: requests, as seen at the end of each tick.
         kv_used: part of the KV tokens in use there, 0 to 1.
         generated_tokens: output tokens made during each tick.
+        generation_rate: the same a second, where the file has a rate and says not over which time.
         prompt_tokens: during each tick. vLLM counts a prompt, whole, in the tick of its first
-            token, with what a prefix cache served, and without what is computed again.
+            token, with what a prefix cache served, and without what is computed again. SGLang
+            counts what is computed, again too, and nothing that its cache served.
         preemptions: requests preempted (vLLM) or retracted (SGLang) so far.
         decode_steps: steps of decoding so far.
         resolution_s: in which times are written; None where they are exact.
@@ -72,6 +79,7 @@ class LoggedTicks:
     kv_used: Array | None = None
     generated_tokens: Array | None = None
     prompt_tokens: Array | None = None
+    generation_rate: Array | None = None
     preemptions: Array | None = None
     decode_steps: Array | None = None
     resolution_s: float | None = None
@@ -83,6 +91,21 @@ class LoggedTicks:
     def __len__(self) -> int:
         """Number of ticks."""
         return len(self.ends_s)
+
+    def spread_s(self) -> Array:
+        """Ends that increase: those of one time lie evenly in the unit that it is written in.
+
+        Raises:
+            InputError: equal times without a resolution.
+        """
+        _, first, count = np.unique(self.ends_s, return_index=True, return_counts=True)
+        if count.max() > 1 and self.resolution_s is None:
+            raise InputError("ends_s", "equal times", "times that increase, or a resolution")
+        place = np.arange(len(self)) - np.repeat(first, count)
+        part = (place + 0.5) / np.repeat(count, count)
+        return self.ends_s + np.where(np.repeat(count, count) > 1, part, 0.5) * (
+            self.resolution_s or 0.0
+        )
 
 
 @dataclass(frozen=True)
@@ -103,6 +126,38 @@ class Retraction:
     ratio_after: float | None = None
     tokens_gained: float | None = None
     requests: int = 1
+
+
+@dataclass(frozen=True)
+class PrefillPass:
+    """SGLang computes prompts, a pass by itself and one line of its log. None: it does not say.
+
+    Args:
+        time_s: on the clock of the ticks.
+        tokens: that it computes; what the cache has is not among them.
+        requests: of how many prompts, the middle of a long one counted too.
+        after_step: the last step of decoding that a tick showed before it.
+    """
+
+    time_s: float
+    tokens: float
+    requests: int = 1
+    after_step: float | None = None
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """One file of a log.
+
+    Args:
+        name: of the file.
+        kind: what it is, in words.
+        gave: what it said, in words.
+    """
+
+    name: str
+    kind: str
+    gave: str
 
 
 @dataclass(frozen=True)
@@ -133,11 +188,15 @@ class ServerLog:
         requests, ticks: None where no file has any. Times of both are on one clock exactly if
             `offset_s` is given.
         retractions: of SGLang, as far as it logs them; () where nothing is known.
+        prefills: its passes from the first one on that is logged; () where none is.
         settings: how the server was set; its version is among them.
+        clock_zero_s: seconds since 1970 of moment 0 on the clock of the ticks; None where no file
+            says.
         offset_s: (low, high): adding any number between to the ticks' clock gives the requests'
             own; the middle was taken, and all times here are on the ticks' clock.
         unmatched_ticks: ticks whose prompt tokens are not those of the requests; 0 unless requests
             were dropped.
+        files: there are, with what each said.
         missing: what no file says.
         notes: what else a reader ought to know, a sentence each.
     """
@@ -147,9 +206,12 @@ class ServerLog:
     requests: LoggedRequests | None = None
     ticks: LoggedTicks | None = None
     retractions: tuple[Retraction, ...] = ()
+    prefills: tuple[PrefillPass, ...] = ()
     settings: LoggedSettings = field(default_factory=LoggedSettings)
+    clock_zero_s: float | None = None
     offset_s: tuple[float, float] | None = None
     unmatched_ticks: int = 0
+    files: tuple[LogFile, ...] = ()
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -183,16 +245,14 @@ class ServerLog:
             "tick_ends_s": of_ticks.get("ends_s"),
         }
         absent = any(values is None for values in fields.values())
-        if absent or self.offset_s is None or of_ticks["resolution_s"] is not None:
+        if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
             said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"
             raise InputError("source", self.source, f"a log with every time in it ({said})")
         return TimedRun(**fields, capacity=self.capacity)
 
 
-_OF_REQUESTS = (
-    *("report", "input_lengths", "decode_lengths", "arrival_s"),
-    *("queued_s", "scheduled_s", "first_token_s", "last_token_s"),
-)
+_TIMES = ("arrival_s", "queued_s", "scheduled_s", "first_token_s", "last_token_s")
+_OF_REQUESTS = ("report", "input_lengths", "decode_lengths", *_TIMES)
 _OF_TICKS = ("running", "waiting", "kv_used", "prompt_tokens", "generated_tokens")
 
 

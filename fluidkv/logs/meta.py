@@ -8,6 +8,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.reading import json_object
 from fluidkv.text import printable
+from fluidkv.traces.samples.shipped import sample_path
 
 META_FILE = "meta.json"
 _MOST = 10**15  # no server has so much of anything; below it float64 holds every integer
@@ -32,7 +33,7 @@ def read_settings(source: Path | str) -> LoggedSettings:
 
 def meta_of(source: Path | str) -> dict[str, Any]:
     """What meta.json holds; nothing where there is none."""
-    log = Path(source)
+    log = sample_path(source)
     path = (log if os.path.isdir(log) else log.parent) / META_FILE
     if not os.path.lexists(path):
         return {}

@@ -9,9 +9,10 @@ from .caching.vllm import VllmEngine as VllmEngine
 from .caching.worker import Worker as Worker
 from .checks import NO_HORIZON as NO_HORIZON
 from .checks import largest_request as largest_request
-from .clock import CLOCKS as CLOCKS
+from .clock import FREE_PREFILL as FREE_PREFILL
 from .clock import VIDUR_LLAMA3_8B_A100 as VIDUR_LLAMA3_8B_A100
 from .clock import IterationClock as IterationClock
+from .clock import require_prefill as require_prefill
 from .clock_fit.fit import ClockFit as ClockFit
 from .clock_fit.fit import Half as Half
 from .clock_fit.fit import Recompute as Recompute
@@ -30,6 +31,10 @@ from .engines import VLLM_PRIORITY as VLLM_PRIORITY
 from .engines import engine as engine
 from .engines import served_engine as served_engine
 from .limits import Limits as Limits
+from .machines.against import Comparison as Comparison
+from .machines.against import compared as compared
+from .machines.against import error_range as error_range
+from .machines.against import modelled_caveat as modelled_caveat
 from .machines.gpus import Gpu as Gpu
 from .machines.gpus import gpu_named as gpu_named
 from .machines.gpus import known_gpus as known_gpus
@@ -38,6 +43,14 @@ from .machines.models import Model as Model
 from .machines.models import known_models as known_models
 from .machines.models import kv_bytes_per_token as kv_bytes_per_token
 from .machines.models import model_named as model_named
+from .machines.named import CLOCKS as CLOCKS
+from .machines.named import NamedClock as NamedClock
+from .machines.named import Validity as Validity
+from .machines.named import named_clock as named_clock
+from .machines.named import outside as outside
+from .machines.pool import kv_tokens_left as kv_tokens_left
+from .machines.roofline import batch_limit as batch_limit
+from .machines.roofline import modelled_clock as modelled_clock
 from .metastability.cohorts import CohortState as CohortState
 from .metastability.cohorts import serve_cohorts as serve_cohorts
 from .metastability.collapse import CollapsedCycle as CollapsedCycle

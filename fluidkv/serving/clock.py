@@ -6,9 +6,7 @@ the recomputation of CacheOPT, section 2.5.
 """
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Literal
 
 from fluidkv.errors import InputError
@@ -26,6 +24,7 @@ class IterationClock:
         unit: of all of them, "s" or "iteration".
         per_prefill_pair: d3, at least 0: for each pair of such a token and a token of its request
             that does not come after it: itself, and those before it, computed now or earlier.
+        name: what it is known as, which does not count where clocks are compared; "": no name.
 
     Raises:
         InputError: a number outside of what is said here.
@@ -36,6 +35,7 @@ class IterationClock:
     per_prefill_token: float = 0.0
     unit: Literal["iteration", "s"] = "s"
     per_prefill_pair: float = 0.0
+    name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for name in ("base", "per_kv_token", "per_prefill_token", "per_prefill_pair"):
@@ -68,6 +68,11 @@ class IterationClock:
         """An idle engine waits for the next request; on the theory's clock, an iteration passes."""
         return self.unit == "s"
 
+    @property
+    def prefills(self) -> bool:
+        """Whether a token of prefill takes time. If not, no time to first token can be said."""
+        return self.per_prefill_token > 0 or self.per_prefill_pair > 0
+
 
 def pairs(computed: int, tokens: int) -> int:
     """Of the next `tokens` of a request, each with itself and with all before it.
@@ -77,25 +82,26 @@ def pairs(computed: int, tokens: int) -> int:
     return tokens * (2 * computed + tokens + 1) // 2
 
 
-VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, unit="s")
-"""A line through Vidur's profiled decode batches of up to 512 requests (R^2 0.982): Llama-3-8B on
-one A100. It says nothing of prefill, which is free here, and nothing of larger batches."""
-
-CLOCKS: Mapping[str, IterationClock] = MappingProxyType(
-    {
-        "iteration": IterationClock.iterations(),
-        "vidur-llama3-8b-a100": VIDUR_LLAMA3_8B_A100,
-    }
+FREE_PREFILL = (
+    "prefill takes no time on this clock, so that it says no time to first token: give --clock "
+    "D0:D1:D2, or a clock with prefill (fluidkv clocks lists them)"
 )
-"""Clocks with a name."""
+"""What every command says of a clock on which prefill is free."""
 
 
-def named_clock(name: str) -> IterationClock:
-    """One of `CLOCKS`.
+def require_prefill(clock: IterationClock, argument: str, asked: object) -> None:
+    """Refuse to speak of first tokens on a clock that cannot say when they come.
+
+    Args:
+        argument, asked: what the user gave that needs it, such as "--slo" and "ttft_p99=2s".
 
     Raises:
-        InputError: another name.
+        InputError: prefill is free on this clock.
     """
-    if name not in CLOCKS:
-        raise InputError("clock", name, f"one of {', '.join(CLOCKS)}")
-    return CLOCKS[name]
+    if not clock.prefills:
+        raise InputError(argument, asked, f"another metric; {FREE_PREFILL}")
+
+
+VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, name="vidur-llama3-8b-a100")
+"""A line through Vidur's profiled decode batches of up to 512 requests (R^2 0.982): Llama-3-8B on
+one A100. It says nothing of prefill, which is free here, and nothing of larger batches."""

@@ -23,6 +23,20 @@ class BadRow(Exception):  # noqa: N818 (a fact about a row, not a fault of the p
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """What a benchmark's client saw of one request, in seconds; None where the file does not say.
+
+    Fields:
+        ttft_s, latency_s: from sending it to its first and to its last token.
+        gaps_s: between its pieces as they came; a piece may be several tokens, or none.
+    """
+
+    ttft_s: float | None = None
+    latency_s: float | None = None
+    gaps_s: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One request as a format wrote it.
 
@@ -34,6 +48,8 @@ class Row:
         output_segment: what segment the output is; None where it is nobody else's.
         changed: what was read as another value than written.
         flagged: what looks wrong and was kept as written.
+        seen: what a benchmark's client measured of it; None in formats without.
+        max_tokens: what it asked for at most; None if nobody says.
     """
 
     input_length: int
@@ -44,6 +60,8 @@ class Row:
     output_segment: int | None = None
     changed: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()
+    seen: Seen | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +76,8 @@ class Format:
             of the optional ones that the header names.
         optional: further columns that `parse` looks at.
         block_size: tokens of a prefix block, where the format has prefix blocks.
+        by_arrival: whether the tool that writes it puts requests down as they end, so that they are
+            read in order of arrival.
     """
 
     name: str
@@ -66,6 +86,7 @@ class Format:
     parse: Callable[[Record], Row]
     optional: tuple[str, ...] = ()
     block_size: int | None = None
+    by_arrival: bool = False
 
 
 def folded(name: str) -> str:

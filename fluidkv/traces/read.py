@@ -1,38 +1,22 @@
-"""Read a trace of any known format, with an account of every row."""
+"""Read a trace or a benchmark result of any known format, with an account of every row."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
-from fluidkv.traces import generic
-from fluidkv.traces.azure import AZURE
-from fluidkv.traces.burstgpt import BURSTGPT
 from fluidkv.traces.cells import elapsed
-from fluidkv.traces.format import BadRow, Format, Layout, Record, Row, folded, listed
-from fluidkv.traces.mooncake import MOONCAKE
+from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
+from fluidkv.traces.known import LOG_FORMATS, chosen_format, format_names
+from fluidkv.traces.place import place_of
 from fluidkv.traces.report import LoadReport, Tally
+from fluidkv.traces.results.documents import rows_of_run
+from fluidkv.traces.results.run import RunFormat
 from fluidkv.traces.samples.shipped import sample_path
-from fluidkv.traces.segments import SEGMENTS
-from fluidkv.traces.source import (
-    csv_header,
-    csv_records,
-    first_line,
-    is_json,
-    json_records,
-    wrong_columns,
-)
+from fluidkv.traces.source import csv_records, json_records
+from fluidkv.traces.times import LoadedRun, RunFacts, times_of
 from fluidkv.traces.trace import Trace
-from fluidkv.traces.vidur import VIDUR
-from fluidkv.traces.vllm_bench import REQUESTS_FILE, VLLM_BENCH
-
-# Searched in this order; no file has the columns of two of them unless it was made to.
-_FORMATS = {form.name: form for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH)}
-
-# Lines looked at to recognise JSON lines: enough to pass over a few broken ones.
-_LINES_TO_RECOGNISE = 20
 
 
 class LoadedTrace(NamedTuple):
@@ -51,8 +35,9 @@ def read_trace(
     """Read the requests of a file or a log folder, in the order of the file.
 
     Args:
-        source: a text file, the folder of a vLLM bench log, or a log that ships with the package
-            (`sample_names()`).
+        source: a text file, a log folder with requests.jsonl or one benchmark result, or a log that
+            ships with the package (`sample_names()`). Of a benchmark result with several runs,
+            `FILE#N` is the N-th.
         format: one of `format_names()`; None finds it from the content (never from the name).
         columns: for format "csv" only: which column is `input_length`, `decode_length` and
             (optional, seconds or dates) `arrival_time`. Fields left out are found by usual names.
@@ -60,109 +45,109 @@ def read_trace(
     Returns:
         The trace, named after the source, and a report of the rows kept, changed, flagged and
         dropped. A row is dropped for a length that is not a whole number from 1 to 10**8, for an
-        arrival that is not a time, and for broken text; the last line is no exception, except
-        that a CSV file cut off inside its last number cannot be told from a complete one.
-        Arrivals are seconds after the first row kept.
+        arrival that is not a time, for times that contradict each other, and for broken text; the
+        last line is no exception, except that a CSV file cut off inside its last number cannot be
+        told from a complete one. Arrivals are seconds after the first row kept. Benchmark results
+        with times of arrival are read in their order.
 
     Raises:
         InputError: a source that cannot be read as text or has no usable row; a format that is
-            unknown, or not the one of the source; `columns` that do not fit.
+            unknown, or not the one of the source; `columns` that do not fit; a benchmark result
+            with totals alone, or that contradicts itself as a whole.
     """
-    path = _log_file(source, format)
-    chosen = _choose(path, format, columns)
-    tally = Tally()
-    rows, lines = [], []
-    for line, record in _records(path, chosen):
+    return LoadedTrace(*read_run(source, format=format, columns=columns)[:2])
+
+
+def read_run(
+    source: Path | str,
+    *,
+    format: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> LoadedRun:
+    """As `read_trace`, with what a benchmark's client measured beside the lengths.
+
+    Returns:
+        The trace and the report of `read_trace`; the times of each request of the trace, None where
+        the format has none; and what the file says of the run, None where it is no result.
+
+    Raises:
+        InputError: as `read_trace`.
+    """
+    if format is not None and format not in format_names():
+        raise InputError("format", format, f"one of {', '.join(format_names())}")
+    path, number = place_of(source, format)
+    chosen, objects = chosen_format(path, format, columns)
+    facts: RunFacts | None = None
+    notes: tuple[str, ...] = ()
+    if isinstance(chosen, RunFormat):
+        run = rows_of_run(path, chosen, number, objects)
+        found: Iterable[tuple[int, Row | BadRow]] = enumerate(run.rows, start=1)
+        facts, notes = run.facts, run.notes
+    elif number is not None:
+        allowed = f"a benchmark result where a run is named (this is {chosen.name})"
+        raise InputError("source", str(source), allowed)
+    else:
+        found = _parsed(path, chosen)
+    rows, tally, notes = _account(found, chosen, notes)
+    shown = Path(source).resolve()
+    of_log = chosen.name in LOG_FORMATS or sample_path(source).is_dir()
+    report = tally.report(source=shown.name, format=chosen.name, notes=notes, of_log=of_log)
+    if not rows:
+        raise _nothing_left(path, report)
+    block_size = None if isinstance(chosen, RunFormat) else chosen.block_size
+    trace = _trace(rows, block_size, shown.stem if shown.is_file() else shown.name)
+    return LoadedRun(trace, report, times_of(rows, trace.arrival_times_s), facts)
+
+
+def _parsed(path: Path, form: Format) -> Iterator[tuple[int, Row | BadRow]]:
+    for line, record in _records(path, form):
         try:
             if isinstance(record, BadRow):
                 raise record
-            row = chosen.parse(record)
+            row: Row | BadRow = form.parse(record)
         except BadRow as bad:
-            tally.drop(bad.what, line)
-            continue
-        rows.append(row)
-        lines.append(line)
-    changed = _fill_missing_blocks(rows)
-    late = _out_of_order(rows)
-    for line, row, more_changed, more_flagged in zip(lines, rows, changed, late, strict=True):
-        tally.keep(line, changed=row.changed + more_changed, flagged=row.flagged + more_flagged)
-    shown = Path(source).resolve()
-    report = tally.report(source=shown.name, format=chosen.name)
-    if not rows:
-        raise _nothing_left(path, report)
-    return LoadedTrace(_trace(rows, chosen, shown.stem if shown.is_file() else shown.name), report)
-
-
-def format_names() -> tuple[str, ...]:
-    """What `format=` takes, in alphabetical order."""
-    return tuple(sorted((*_FORMATS, generic.NAME)))
-
-
-def _log_file(source: Path | str, format: str | None) -> Path:
-    if not isinstance(source, Path | str):
-        raise InputError("source", source, "the path of a trace file or log folder")
-    if format is not None and format not in format_names():
-        raise InputError("format", format, f"one of {', '.join(format_names())}")
-    path = sample_path(source)
-    try:
-        if not path.is_dir():
-            return path
-    except OSError as error:  # a folder on the way that must not be entered, a name too long
-        raise InputError("source", str(source), f"a readable path ({error.strerror})") from None
-    if format not in (None, VLLM_BENCH.name):
-        raise InputError("format", format, f"{VLLM_BENCH.name} where the source is a folder")
-    log = path / REQUESTS_FILE
-    if not log.is_file():
-        raise InputError("source", str(source), f"a file, or a log folder with {REQUESTS_FILE}")
-    return log
-
-
-def _choose(path: Path, format: str | None, columns: Mapping[str, str] | None) -> Format:
-    if columns is not None and format not in (None, generic.NAME):
-        raise InputError("columns", columns, f"none, unless the format is {generic.NAME}")
-    first_line(path)  # an empty file, or one that is no text, gets a message of its own
-    if format in _FORMATS:
-        return _FORMATS[format]
-    if format is None and columns is None and is_json(path):
-        return _recognise_json(path)
-    header = csv_header(path)
-    if format is None and columns is None:
-        for form in _FORMATS.values():
-            if form.layout is Layout.CSV and _has(header, form.required):
-                return form
-    found = generic.csv_format(header, columns)
-    if found is None:
-        wanted = ("input_length", "decode_length")
-        what = f"columns of {_names(Layout.CSV)}, or with usual names for"
-        raise wrong_columns(path, header, what, wanted)
-    return found
-
-
-def _recognise_json(path: Path) -> Format:
-    keys: tuple[str, ...] = ()
-    for _, record in islice(json_records(path), _LINES_TO_RECOGNISE):
-        if isinstance(record, BadRow):
-            continue
-        keys = keys or tuple(record)
-        for form in _FORMATS.values():
-            if form.layout is Layout.JSON_LINES and all(key in record for key in form.required):
-                return form
-    raise InputError(
-        "source", str(path), f"JSON lines of {_names(Layout.JSON_LINES)} (found: {listed(keys)})"
-    )
-
-
-def _names(layout: Layout) -> str:
-    return " or ".join(form.name for form in _FORMATS.values() if form.layout is layout)
-
-
-def _has(header: tuple[str, ...], required: tuple[str, ...]) -> bool:
-    names = {folded(name) for name in header}
-    return all(folded(name) in names for name in required)
+            row = bad
+        yield line, row
 
 
 def _records(path: Path, form: Format) -> Iterator[tuple[int, Record | BadRow]]:
     return csv_records(path, form) if form.layout is Layout.CSV else json_records(path)
+
+
+def _account(
+    found: Iterable[tuple[int, Row | BadRow]], chosen: Format | RunFormat, notes: tuple[str, ...]
+) -> tuple[list[Row], Tally, tuple[str, ...]]:
+    """The rows that are requests, in the order of the trace, and what became of each row."""
+    by_arrival = isinstance(chosen, RunFormat) or chosen.by_arrival
+    tally = Tally(place="request" if isinstance(chosen, RunFormat) else "line")
+    rows, places = [], []
+    for at, row in found:
+        if isinstance(row, BadRow):
+            tally.drop(row.what, at)
+            continue
+        rows.append(row)
+        places.append(at)
+    changed = _fill_missing_blocks(rows)
+    late = [()] * len(rows) if by_arrival else _out_of_order(rows)
+    for at, row, more_changed, more_flagged in zip(places, rows, changed, late, strict=True):
+        tally.keep(at, changed=row.changed + more_changed, flagged=row.flagged + more_flagged)
+    if by_arrival:
+        ordered = sorted(rows, key=lambda row: row.arrival_s or 0)
+        if any(a is not b for a, b in zip(ordered, rows, strict=True)):
+            notes = (*notes, "read in order of arrival; the file has another order")
+        rows = ordered
+    return rows, tally, (*notes, *_prefix_note(rows))
+
+
+def _prefix_note(rows: list[Row]) -> tuple[str, ...]:
+    """What is done with prompts that say what they share."""
+    if any(row.prefix_blocks for row in rows):
+        said = "hash_ids"
+    elif any(row.prompt_segments for row in rows):
+        said = "segments"
+    else:
+        return ()
+    return (f"prompts say what they share ({said}): used by cache and route, by nothing else",)
 
 
 def _fill_missing_blocks(rows: list[Row]) -> list[tuple[str, ...]]:
@@ -185,21 +170,23 @@ def _out_of_order(rows: list[Row]) -> list[tuple[str, ...]]:
     return flags
 
 
-def _trace(rows: list[Row], form: Format, name: str) -> Trace:
+def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
     start = rows[0].arrival_s
     times = None
     if start is not None:
         times = tuple(elapsed(start, row.arrival_s) for row in rows if row.arrival_s is not None)
     has_blocks = any(row.prefix_blocks is not None for row in rows)
+    asked = tuple(row.max_tokens for row in rows if row.max_tokens is not None)
     segments = tuple(row.prompt_segments for row in rows if row.prompt_segments is not None)
     return Trace(
         input_lengths=tuple(row.input_length for row in rows),
         decode_lengths=tuple(row.decode_length for row in rows),
         arrival_times_s=times,
         prefix_blocks=tuple(row.prefix_blocks or () for row in rows) if has_blocks else None,
-        prefix_block_size=form.block_size if has_blocks else None,
+        prefix_block_size=block_size if has_blocks else None,
         prompt_segments=segments or None,
         output_segments=tuple(row.output_segment for row in rows) if segments else None,
+        max_tokens=asked or None,
         name=name,
     )
 

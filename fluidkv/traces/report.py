@@ -13,18 +13,26 @@ class Reason:
     Fields:
         what: the column and what is wrong with it.
         rows: how many rows this applies to, at least 1.
-        first_line: line of the file where the first of them begins, counted from 1.
+        first: the first of them, counted from 1: the line of the file where it begins, or its place
+            among the requests of a file that has no line for each.
+        place: what `first` counts, "line" or "request".
     """
 
     what: str
     rows: int
-    first_line: int
+    first: int
+    place: str = "line"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "what", printable(self.what))
 
     def __str__(self) -> str:
-        return f"{self.rows:,} × {self.what} (first in line {self.first_line})"
+        where = "in line" if self.place == "line" else "at request"
+        return f"{self.rows:,} × {self.what} (first {where} {self.first})"
+
+    def as_dict(self) -> dict[str, object]:
+        """As plain values, `first` under the name of what it counts."""
+        return {"what": self.what, "rows": self.rows, f"first_{self.place}": self.first}
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,8 @@ class LoadReport:
         dropped_because: each dropped row has exactly one reason, the first that was found.
         changed_because: a changed row has one reason or more.
         flagged_because: rows kept exactly as written, though something in them looks wrong.
+        notes: what holds of the file as a whole: what it does not say, and what is not used.
+        of_log: whether it is of a measured run, of which there may be more files beside it.
 
     Raises:
         InputError: counts that do not add up.
@@ -55,9 +65,12 @@ class LoadReport:
     dropped_because: tuple[Reason, ...] = ()
     changed_because: tuple[Reason, ...] = ()
     flagged_because: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
+    of_log: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", printable(self.source))
+        object.__setattr__(self, "notes", tuple(printable(note) for note in self.notes))
         if self.read != self.kept + self.dropped:
             raise InputError("read", self.read, f"kept + dropped = {self.kept + self.dropped}")
         if not 0 <= self.changed <= self.kept:
@@ -67,7 +80,7 @@ class LoadReport:
             raise InputError("dropped_because", explained, f"{self.dropped} rows, all the dropped")
 
     def summary(self) -> str:
-        """One line of counts, then one line a reason."""
+        """One line of counts, then one line a reason, then one line a note."""
         lines = [
             f"{self.source} ({self.format}): {self.read:,} rows read, {self.kept:,} kept, "
             f"{self.changed:,} changed, {self.dropped:,} dropped"
@@ -75,6 +88,7 @@ class LoadReport:
         lines += [f"  dropped: {reason}" for reason in self.dropped_because]
         lines += [f"  changed: {reason}" for reason in self.changed_because]
         lines += [f"  flagged: {reason}" for reason in self.flagged_because]
+        lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
     def as_dict(self) -> dict[str, object]:
@@ -88,35 +102,36 @@ class LoadReport:
             "dropped": self.dropped,
         }
         for key in ("dropped_because", "changed_because", "flagged_because"):
-            counts[key] = [
-                {"what": r.what, "rows": r.rows, "first_line": r.first_line}
-                for r in getattr(self, key)
-            ]
+            counts[key] = [reason.as_dict() for reason in getattr(self, key)]
+        counts["notes"] = list(self.notes)
         return counts
 
 
 @dataclass
 class Tally:
-    """Counts while a file is being read; `report` closes it."""
+    """Counts while a file is being read, places as `Reason` has them; `report` closes it."""
 
+    place: str = "line"
     kept: int = 0
     changed: int = 0
     _reasons: dict[str, dict[str, list[int]]] = field(
         default_factory=lambda: {"dropped": {}, "changed": {}, "flagged": {}}
     )
 
-    def drop(self, what: str, line: int) -> None:
-        self._count("dropped", what, line)
+    def drop(self, what: str, at: int) -> None:
+        self._count("dropped", what, at)
 
-    def keep(self, line: int, *, changed: tuple[str, ...], flagged: tuple[str, ...]) -> None:
+    def keep(self, at: int, *, changed: tuple[str, ...], flagged: tuple[str, ...]) -> None:
         self.kept += 1
         self.changed += bool(changed)
         for what in changed:
-            self._count("changed", what, line)
+            self._count("changed", what, at)
         for what in flagged:
-            self._count("flagged", what, line)
+            self._count("flagged", what, at)
 
-    def report(self, *, source: str, format: str) -> LoadReport:
+    def report(
+        self, *, source: str, format: str, notes: tuple[str, ...] = (), of_log: bool = False
+    ) -> LoadReport:
         dropped = self._listed("dropped")
         rows_dropped = sum(reason.rows for reason in dropped)
         return LoadReport(
@@ -129,13 +144,15 @@ class Tally:
             dropped_because=dropped,
             changed_because=self._listed("changed"),
             flagged_because=self._listed("flagged"),
+            notes=notes,
+            of_log=of_log,
         )
 
-    def _count(self, kind: str, what: str, line: int) -> None:
-        self._reasons[kind].setdefault(what, [0, line])[0] += 1
+    def _count(self, kind: str, what: str, at: int) -> None:
+        self._reasons[kind].setdefault(what, [0, at])[0] += 1
 
     def _listed(self, kind: str) -> tuple[Reason, ...]:
         """Most frequent first; among equals, in order of appearance."""
         found = self._reasons[kind].items()
-        reasons = [Reason(what, rows, line) for what, (rows, line) in found]
-        return tuple(sorted(reasons, key=lambda reason: (-reason.rows, reason.first_line)))
+        reasons = [Reason(what, rows, first, self.place) for what, (rows, first) in found]
+        return tuple(sorted(reasons, key=lambda reason: (-reason.rows, reason.first)))

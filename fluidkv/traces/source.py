@@ -81,7 +81,7 @@ def json_records(path: Path) -> Iterator[tuple[int, Record | BadRow]]:
                 allowed = "JSON lines, one object a line (this is a JSON array)"
                 raise InputError("source", str(path), allowed)
             first = False
-            yield number, _json_object(line)
+            yield number, json_object(line)
 
 
 def _column_indices(path: Path, header: list[str], form: Format) -> dict[str, int]:
@@ -104,7 +104,8 @@ def wrong_columns(path: Path, found: Iterable[str], what: str, wanted: Iterable[
     return InputError("source", str(path), allowed)
 
 
-def _json_object(line: str) -> Record | BadRow:
+def json_object(line: str) -> Record | BadRow:
+    """The JSON object that a text is, its numbers exact; or why it is none."""
     try:
         record = json.loads(
             line, parse_float=Decimal, parse_constant=Decimal, object_pairs_hook=_object

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import write_whole
-from fluidkv.traces.mooncake import BLOCK_SIZE, MILLI
+from fluidkv.traces.formats.mooncake import BLOCK_SIZE, MILLI
 from fluidkv.traces.trace import Trace
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.logs import read_log
+from tests.logs.columns import column, ticks_of
 
 
 @pytest.fixture
@@ -25,14 +26,14 @@ def test_the_measured_run_is_a_log(sglang_dir) -> None:
     assert len(log.requests) == 120
     assert log.requests.decode_lengths.sum() == 337_433
     assert np.array(log.requests.cached_prefix).tolist() == [36] * 120
-    assert np.array(log.ticks.decode_steps).tolist() == list(range(40, 8281, 40))
-    assert np.max(np.array(log.ticks.running)) == 68
-    assert np.max(np.array(log.ticks.preemptions)) == len(log.retractions) == 20
+    assert column(log, "decode_steps") == list(range(40, 8281, 40))
+    assert np.max(column(log, "running")) == 68
+    assert np.max(column(log, "preemptions")) == len(log.retractions) == 20
     # The file's own share has four digits; ours is tokens over the capacity.
     rows = [line.split(",") for line in (sglang_dir / "decode_log.csv").read_text().split()[1:]]
     usage = np.array([float(row[5]) for row in rows])
-    assert np.abs(np.array(log.ticks.kv_used) - usage).max() <= 0.5e-4
-    assert log.ticks.resolution_s == 1
+    assert np.abs(np.array(column(log, "kv_used")) - usage).max() <= 0.5e-4
+    assert ticks_of(log).resolution_s == 1
     assert [report.dropped for report in log.reports] == [0]
     assert [each.what for each in log.missing] == [
         "per-request times",
@@ -77,6 +78,15 @@ def test_a_bad_row_of_the_decode_log_names_its_line(copy, line, row, said) -> No
 
 
 def test_a_bad_retraction_names_its_line(copy) -> None:
-    (copy / "events.jsonl").write_text('{"kind": "prefill"}\n{"kind": "retract"}\n')
+    (copy / "events.jsonl").write_text('{"kind": "decode"}\n{"kind": "retract"}\n')
     with pytest.raises(InputError, match="line 2: time_s: missing"):
+        read_log(copy)
+
+
+def test_prefill_passes_are_read_from_the_first_that_is_logged(sglang_dir, copy) -> None:
+    passes = read_log(sglang_dir).prefills
+    assert (len(passes), passes[0].time_s, passes[0].after_step) == (31, 65, 3360)
+    assert sum(each.tokens for each in passes) == 36_552
+    (copy / "events.jsonl").write_text('{"kind": "prefill", "time_s": 1, "new_tokens": -1}')
+    with pytest.raises(InputError, match="line 1: new_seqs: missing"):
         read_log(copy)

@@ -77,7 +77,7 @@ def test_a_request_that_is_dropped_leaves_one_tick_unmatched(tmp_path):
 def test_bad_requests_are_dropped_with_their_reason(tmp_path, changed, why):
     rows = [row_of(ROWS[0]), row_of(ROWS[1]), row_of(ROWS[2], **changed)]
     (report,) = read_log(write(tmp_path, rows)).reports
-    assert [(r.what, r.rows, r.first_line) for r in report.dropped_because] == [(why, 1, 3)]
+    assert [(r.what, r.rows, r.first) for r in report.dropped_because] == [(why, 1, 3)]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_bad_ticks_get_one_line(tmp_path, ticks, message):
 def test_missing_files_and_columns_get_one_line(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_log(tmp_path)
-    write(tmp_path, header="t,running")
+    write(tmp_path, header="t,walking")
     with pytest.raises(InputError, match="prompt_throughput"):
         read_log(tmp_path)
     write(tmp_path, rows=["{}"])

@@ -11,10 +11,8 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import (
-    CLOCKS,
     VIDUR_LLAMA3_8B_A100,
     IterationClock,
-    named_clock,
     pairs,
 )
 from fluidkv.serving.limits import Limits
@@ -61,13 +59,6 @@ def test_the_named_line_is_that_of_the_vidur_record():
     ours = [VIDUR_LLAMA3_8B_A100.base, VIDUR_LLAMA3_8B_A100.per_kv_token]
     assert ours == pytest.approx(printed, rel=1e-12, abs=0)  # rounding of the division by 1000
     assert VIDUR_LLAMA3_8B_A100.per_prefill_token == 0
-
-
-def test_clocks_go_by_name():
-    for name, clock in CLOCKS.items():
-        assert named_clock(name) is clock
-    with pytest.raises(InputError, match=r"clock: got 'h100'; allowed: one of iteration, vidur"):
-        named_clock("h100")
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def test_bad_length_in_csv_is_dropped(tmp_path: Path, column: str, cell: str, re
     assert trace == GOOD
     assert (report.read, report.kept, report.dropped, report.changed) == (3, 2, 1, 0)
     (found,) = report.dropped_because
-    assert (found.what, found.rows, found.first_line) == (f"{column}: {reason}", 1, 3)
+    assert (found.what, found.rows, found.first) == (f"{column}: {reason}", 1, 3)
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,7 @@ def test_bad_length_in_json_is_dropped(tmp_path: Path, value: str, reason: str) 
     trace, report = load_json(tmp_path, row)
     assert (trace.input_lengths, trace.decode_lengths) == ((5, 6), (7, 8))
     assert (report.read, report.dropped, report.changed) == (3, 1, 0)
-    assert [(r.what, r.first_line) for r in report.dropped_because] == [
-        (f"input_length: {reason}", 2)
-    ]
+    assert [(r.what, r.first) for r in report.dropped_because] == [(f"input_length: {reason}", 2)]
 
 
 @pytest.mark.parametrize(
@@ -122,7 +120,7 @@ def test_bad_length_in_json_is_dropped(tmp_path: Path, value: str, reason: str) 
 def test_bad_json_row_is_dropped(tmp_path: Path, row: str, reason: str) -> None:
     trace, report = load_json(tmp_path, row)
     assert trace.input_lengths == (5, 6)
-    assert [(r.what, r.rows, r.first_line) for r in report.dropped_because] == [(reason, 1, 2)]
+    assert [(r.what, r.rows, r.first) for r in report.dropped_because] == [(reason, 1, 2)]
 
 
 @pytest.mark.parametrize(
@@ -143,7 +141,7 @@ def test_bad_csv_row_is_dropped(tmp_path: Path, row: str, reason: str) -> None:
     path.write_text(f"input_length,output_length\n5,7\n6,8\n{row}")
     trace, report = read_trace(path)
     assert trace == GOOD
-    assert [(r.what, r.first_line) for r in report.dropped_because] == [(reason, 4)]
+    assert [(r.what, r.first) for r in report.dropped_because] == [(reason, 4)]
 
 
 def test_quote_that_swallows_rows_is_refused(tmp_path: Path) -> None:
@@ -179,7 +177,7 @@ def test_whole_number_written_as_decimal_is_kept_as_changed(tmp_path: Path, cell
     assert trace.input_lengths == (5, 12, 6)
     assert (report.kept, report.changed, report.dropped) == (3, 1, 0)
     (reason,) = report.changed_because
-    assert (reason.rows, reason.first_line) == (1, 3)
+    assert (reason.rows, reason.first) == (1, 3)
     assert reason.what.startswith("input_length: ")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.traces import LoadReport, Trace, format_names, read_trace
+from tests.traces.results.written import WRITTEN
 
 AZURE = """TIMESTAMP,ContextTokens,GeneratedTokens
 2023-11-16 18:17:03.9799600,4808,10
@@ -30,6 +31,9 @@ VIDUR = """arrived_at,num_prefill_tokens,num_decode_tokens
 VLLM = """{"request_id": "0", "input_toks": 7, "output_toks": 5, "arrival_time": 1787267980.0827403}
 {"request_id": "1", "input_toks": 8, "output_toks": 6, "arrival_time": 1787267980.3478317}
 """
+SGLANG_LOG = """{"id": 0, "arrival_s": 0.5, "input": 387, "cached_prefix": 36, "output": 1568}
+{"id": 1, "arrival_s": 1.5, "input": 386, "cached_prefix": 36, "output": 1546}
+"""
 GENERIC = """id,prompt_tokens,completion_tokens,timestamp
 a,12,3,100.5
 b,13,4,101
@@ -44,7 +48,10 @@ EXAMPLES = {
     "vidur": (VIDUR, (374, 396), (44, 109), (0.0, 5.8926549999999995)),
     "vllm-bench": (VLLM, (7, 8), (5, 6), (0.0, 0.2650914)),
     "segments": (SEGMENTS, (1056, 1068), (4, 5), (0.0, 1.5)),
+    "sglang-log": (SGLANG_LOG, (387, 386), (1568, 1546), (0.0, 1.0)),
     "csv": (GENERIC, (12, 13), (3, 4), (0.0, 0.5)),
+    **{name: (text, (12, 13), (3, 4), (0.0, 0.5)) for name, text in WRITTEN.items()},
+    "sglang-bench-serving": (WRITTEN["sglang-bench-serving"], (12, 13), (3, 4), None),
 }
 
 
@@ -162,7 +169,7 @@ def test_json_dress_does_not_matter(tmp_path: Path, name: str) -> None:
 
 def test_broken_first_json_line_does_not_hide_the_format(tmp_path: Path) -> None:
     trace, report = load(tmp_path, '{"timestamp": 0, "inp\n' + MOONCAKE)
-    assert (report.format, report.dropped, report.dropped_because[0].first_line) == (
+    assert (report.format, report.dropped, report.dropped_because[0].first) == (
         *("mooncake", 1),
         1,
     )
@@ -184,7 +191,7 @@ def test_failed_burstgpt_requests_are_dropped_under_their_own_reason(tmp_path: P
     trace, report = load(tmp_path, BURSTGPT + "50,GPT-4,300,0,300,API log\n")
     assert len(trace) == 2
     (reason,) = report.dropped_because
-    assert (reason.what, reason.rows, reason.first_line) == (
+    assert (reason.what, reason.rows, reason.first) == (
         "Response tokens: 0, a failed request",
         *(1, 4),
     )
@@ -195,7 +202,7 @@ def test_burstgpt_total_that_disagrees_is_flagged_and_kept(tmp_path: Path, total
     trace, report = load(tmp_path, BURSTGPT.replace(",490,", f",{total},"))
     assert trace == load(tmp_path, BURSTGPT)[0]
     assert (report.kept, report.changed) == (2, 0)
-    assert [(r.rows, r.first_line) for r in report.flagged_because] == [(1, 2)]
+    assert [(r.rows, r.first) for r in report.flagged_because] == [(1, 2)]
     assert report.flagged_because[0].what.startswith("Total tokens: ")
 
 
@@ -213,19 +220,19 @@ def test_mooncake_with_hash_ids_in_some_rows_reports_the_others_as_changed(tmp_p
     extra = '{"timestamp": 2000, "input_length": 5, "output_length": 6}\n'
     trace, report = load(tmp_path, MOONCAKE + extra)
     assert trace.prefix_blocks == ((0, 1), (0,), ())
-    assert (report.changed, report.changed_because[0].first_line) == (1, 3)
+    assert (report.changed, report.changed_because[0].first) == (1, 3)
 
 
 def test_mooncake_with_too_few_hash_ids_is_flagged(tmp_path: Path) -> None:
     trace, report = load(tmp_path, MOONCAKE.replace("[0, 1]", "[0]"))
     assert trace.prefix_blocks == ((0,), (0,))
-    assert (report.changed, report.flagged_because[0].first_line) == (0, 1)
+    assert (report.changed, report.flagged_because[0].first) == (0, 1)
 
 
 def test_arrivals_out_of_order_keep_their_order_and_are_flagged(tmp_path: Path) -> None:
     trace, report = load(tmp_path, VIDUR + "-1.5,7,8\n2,7,8\n1,7,8\n")
     assert trace.arrival_times_s == (0.0, 5.8926549999999995, -1.5, 2.0, 1.0)
-    assert [(r.rows, r.first_line) for r in report.flagged_because] == [(2, 4)]
+    assert [(r.rows, r.first) for r in report.flagged_because] == [(2, 4)]
 
 
 def test_equal_arrivals_are_in_order(tmp_path: Path) -> None:
@@ -266,7 +273,7 @@ def test_quoted_prompts_over_several_lines_are_one_row(tmp_path: Path) -> None:
     text = 'prompt,input_tokens,output_tokens\n"a, ""b""\nc",3,4\n"d\n\ne",5,x\n'
     trace, report = load(tmp_path, text)
     assert trace == Trace((3,), (4,))
-    assert report.dropped_because[0].first_line == 4  # a line of the file, not a row
+    assert report.dropped_because[0].first == 4  # a line of the file, not a row
 
 
 def test_bench_folder_gives_its_name_to_the_trace(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate
+from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,7 @@ class Recommendation:
     @property
     def free_prefill(self) -> bool:
         """Whether computing a lost prompt again costs no time, only a place in the batch."""
-        return not self.clock.per_prefill_token
+        return not self.clock.prefills
 
     @property
     def left(self) -> bool:
@@ -203,11 +203,6 @@ class Recommendation:
     def to_take(self) -> bool:
         """Whether there is a setting to take, be it with a rate limiter in front."""
         return self.choice.index is not None or self.in_front is not None
-
-    @property
-    def knows_outputs(self) -> bool:
-        """Whether admission looks at how long an answer may become; here: at how long it is."""
-        return self.engine.gate in (Gate.PEAK, Gate.RATIO)
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""
@@ -248,7 +243,7 @@ class Recommendation:
         picks, index = self.picks, self.choice.index
         return {
             **of_plan(self.plan),
-            "version": self.version,
+            "logged_version": self.version,
             "simulated": {
                 "evidence": "sampled",
                 "settings": len(self.settings),

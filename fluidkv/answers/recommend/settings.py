@@ -13,7 +13,7 @@ from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
@@ -35,7 +35,7 @@ def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
     throughput = "output_throughput_per_time" if clock.unit == "s" else "output_throughput"
     if demand.kind == "saturated":
         return (throughput, "preemptions", "longest_gap_p99")
-    first = ("ttft_p99",) if clock.per_prefill_token else ()
+    first = ("ttft_p99",) if clock.prefills else ()
     return (throughput, "preemptions", *first, "latency_p99")
 
 
@@ -90,13 +90,8 @@ def _check_time(argument: str, metric: str, demand: Demand, clock: IterationCloc
     if demand.kind == "saturated" and metric.startswith(TIMED):
         allowed = "tpot, longest_gap and rates where all requests wait at first"
         raise InputError(argument, metric, allowed)
-    if metric.startswith("ttft") and not clock.per_prefill_token:
-        raise InputError(
-            argument,
-            metric,
-            "another metric, or a clock with the seconds of a prefill token: on this one "
-            "prefill costs nothing",
-        )
+    if metric.startswith("ttft"):
+        require_prefill(clock, argument, metric)
 
 
 def settings_of(

@@ -104,13 +104,10 @@ def recommend_settings(
     """
     if log is not None:
         requests = _all_of(log, source) if requests is None else requests
+    block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
     plan = planned(
         source,
-        Limits(
-            capacity,
-            block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1),
-            max_num_batched_tokens=max_num_batched_tokens,
-        ),
+        Limits(capacity, block, max_num_batched_tokens=max_num_batched_tokens),
         engine,
         demand or Demand(),
         clock or IterationClock.iterations(),

@@ -110,22 +110,60 @@ def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
     )
 
 
-def of_constant_rates(
-    log: TimedRun, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray
-) -> Account:
+@dataclass(frozen=True)
+class Rates:
+    """Means of one part of a log.
+
+    Args:
+        output_per_s: output tokens a second.
+        stay_s, prefill_s: of a request in the batch, and from there to its first token.
+        kv_used: while anybody runs.
+    """
+
+    output_per_s: float
+    stay_s: float
+    prefill_s: float
+    kv_used: float
+
+
+def rates_of(log: TimedRun, durations_s: PerTick, ticks: np.ndarray, requests: np.ndarray) -> Rates:
+    """Of the ticks and requests of two masks."""
+    busy = ticks & (log.running > 0)
+    return Rates(
+        output_per_s=log.generated_tokens[busy].sum() / durations_s[busy].sum(),
+        stay_s=float((log.last_token_s - log.scheduled_s)[requests].mean()),
+        prefill_s=float((log.first_token_s - log.scheduled_s)[requests].mean()),
+        kv_used=float(log.kv_used[busy].mean()),
+    )
+
+
+def rates_of_steps(log: TimedRun, steps: PerTick, durations_s: PerTick, ticks: np.ndarray) -> Rates:
+    """Of the rows of a mask, where no request has times: by Little's law on those who run.
+
+    Args:
+        steps: of decoding, during each row: each request that runs gets a token in each.
+    """
+    busy = ticks & (log.running > 0)
+    ends = log.tick_ends_s[busy]
+    came = np.searchsorted(np.sort(log.arrival_s), ends[[0, -1]], side="right")
+    left = came - (log.running + log.waiting)[busy][[0, -1]]  # who has come, and is not there
+    done = max(float(left[1] - left[0]), 1.0)
+    return Rates(
+        output_per_s=float((log.running * steps)[busy].sum() / durations_s[busy].sum()),
+        stay_s=float((log.running * durations_s)[busy].sum()) / done,
+        prefill_s=0.0,
+        kv_used=float(log.kv_used[busy].mean()),
+    )
+
+
+def of_constant_rates(log: TimedRun, rates: Rates) -> Account:
     """A baseline: the means of one part of the log, held for all of it.
 
     Requests finish in order of arrival at the part's output tokens a second; each stays in the
     batch for the mean time that those of the part stayed, and gets its first token after their mean
     wait for it. Batch, queue and tokens follow by counting; memory is at its mean.
-
-    Args:
-        ticks, requests: which of them are in the part, masks.
     """
-    busy = ticks & (log.running > 0)
-    rate = log.generated_tokens[busy].sum() / durations_s[busy].sum()
-    stays = float((log.last_token_s - log.scheduled_s)[requests].mean())
-    prefill = float((log.first_token_s - log.scheduled_s)[requests].mean())
+    rate, stays = rates.output_per_s, rates.stay_s
     outputs = log.decode_lengths.astype(float)
     done_at = log.arrival_s[0] + stays / 2 + np.cumsum(outputs) / rate  # a request's middle token
     admitted = np.maximum(done_at - stays, log.arrival_s)
@@ -139,8 +177,8 @@ def of_constant_rates(
     return Account(
         running=running,
         waiting=so_far(log.arrival_s) - so_far(admitted),
-        kv_used=np.where(running > 0, log.kv_used[busy].mean(), 0.0),
+        kv_used=np.where(running > 0, rates.kv_used, 0.0),
         generated=np.where(running > 0, rate, 0.0),
-        first_token_s=admitted + prefill,
+        first_token_s=admitted + rates.prefill_s,
         last_token_s=done_at,
     )

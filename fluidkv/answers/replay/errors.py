@@ -66,8 +66,10 @@ class RelativeError:
 
 def series_error(
     predicted: Values, measured: Values, inside: Bool[np.ndarray, " n"]
-) -> SeriesError:
-    """Over the ticks of a mask, at least one."""
+) -> SeriesError | None:
+    """Over the ticks of a mask, at least one; None where the series is not logged."""
+    if np.isnan(measured).all():
+        return None
     ours, theirs = predicted[inside], measured[inside]
     off = ours - theirs
     return SeriesError(

@@ -8,6 +8,8 @@ import xarray as xr
 
 from fluidkv.answers.replay.account import LATENCIES, SERIES, Account
 from fluidkv.answers.replay.replay import Errors, Prediction, Replay
+from fluidkv.serving.clock_fit.fit import ClockFit
+from fluidkv.serving.clock_fit.steps import StepFit
 
 
 def as_dict(replay: Replay) -> dict[str, Any]:
@@ -15,6 +17,7 @@ def as_dict(replay: Replay) -> dict[str, Any]:
     log, fit, limits = replay.log, replay.fit, replay.limits
     seen = replay.recompute_seen
     return {
+        "engine": replay.engine,
         "server": asdict(replay.server),
         "limits": {
             "capacity": limits.capacity,
@@ -36,20 +39,28 @@ def as_dict(replay: Replay) -> dict[str, Any]:
             "per_prefill_token": fit.clock.per_prefill_token,
             "standard_error": list(fit.standard_error),
             "unseen": list(fit.unseen),
-            "ticks": len(fit.residuals),
-            "residual_rms": fit.residuals.rms,
+            **_left_over(fit),
             "dropped": [{"what": what, "ticks": ticks} for what, ticks in fit.dropped],
         },
         "measured": {
             "swing": asdict(replay.swing),
             "swing_predicted_half": asdict(replay.swing_predicted),
-            "duration_s": float(log.last_token_s.max() - log.arrival_s[0]),
+            "duration_s": replay.duration_s,
             "preemptions_at_least": replay.preemptions_seen,
-            "recomputed_tokens": None if seen is None else seen.tokens,
+            "preemptions_counted": replay.preemptions_counted,
+            "recomputed_tokens": replay.recomputed_logged if seen is None else seen.tokens,
+            "repeats": None if replay.repeats is None else asdict(replay.repeats),
         },
         "predictions": [_prediction(p) for p in replay.predictions],
         "baseline": {"errors": _errors(replay.baseline_errors)},
     }
+
+
+def _left_over(fit: ClockFit | StepFit) -> dict[str, Any]:
+    """How many ticks, and what a clock leaves over of them: a share, or of their times, seconds."""
+    if isinstance(fit, StepFit):
+        return {"ticks": len(fit), "residual_rms": None, "residual_s": fit.rms_s}
+    return {"ticks": len(fit.residuals), "residual_rms": fit.residuals.rms, "residual_s": None}
 
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:
@@ -113,7 +124,8 @@ def as_dataset(replay: Replay) -> xr.Dataset:
 def tables(replay: Replay) -> dict[str, str]:
     """`ticks.csv` and `requests.csv`: one row a tick or request, one column a quantity and account.
 
-    Numbers are written with the shortest digits that read back as the same float.
+    What is not logged is empty. Numbers are written with the shortest digits that read back as the
+    same float.
     """
     data = as_dataset(replay)
     return {
@@ -132,4 +144,9 @@ def _table(data: xr.Dataset, columns: dict[str, np.ndarray], names: tuple[str, .
             column = f"{name} {account}".replace(" ", "_")
             columns[column] = data[name].sel(account=account).values
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
-    return "\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n"
+    return "\n".join([",".join(columns), *(",".join(map(_cell, row)) for row in rows)]) + "\n"
+
+
+def _cell(value: float) -> str:
+    """Empty where it is not logged."""
+    return "" if value != value else repr(value)

@@ -37,7 +37,8 @@ def backlog_of(log: TimedRun, ticks: Bool[np.ndarray, " tick"]) -> tuple[float, 
 
 def swing_of(account: Account, log: TimedRun, window: tuple[float, float] | None) -> Swing:
     """None takes the window of `measure`."""
-    series = Timeseries(log.tick_ends_s, account.running, account.waiting, account.generated)
+    tokens = np.nan_to_num(account.generated)  # of no part in what is taken from it here
+    series = Timeseries(log.tick_ends_s, account.running, account.waiting, tokens)
     found: Measurement = measure(series, window=window)
     first, last = found.window_s
     inside = (log.tick_ends_s >= first) & (log.tick_ends_s <= last)

@@ -98,6 +98,7 @@ def cache(
         as_json=json_,
         out=out,
         name="cache.json",
+        time=None,
         beside=beside,
     )
 

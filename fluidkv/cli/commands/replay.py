@@ -27,13 +27,13 @@ _LARGEST = 2**30 - 1  # of a capacity in tokens, as the limits of an engine have
 
 
 _LOG = (
-    "Log folder of a vLLM run: requests.jsonl, timeseries.csv and, for the server's settings, "
-    "meta.json."
+    "Log folder of a run: of vLLM requests.jsonl and timeseries.csv, of SGLang requests.jsonl and "
+    "decode_log.csv; and, for the server's settings, meta.json."
 )
 _Log = Annotated[str, argument("SOURCE", str, _LOG)]
 _FIT = "Half of the run that the clock is fitted to: first or second."
 _Fit = Annotated[str, option("--fit HALF", str, _FIT, RUN)]
-_ENGINE = r"Engine whose rules are replayed. \[default: vllm, or as meta.json says]"
+_ENGINE = r"Engine whose rules are replayed. \[default: that of the log]"
 _Engine = Annotated[str | None, option("--engine NAME", str, _ENGINE, SERVER)]
 
 
@@ -91,6 +91,7 @@ def replay(
         as_json=json_,
         out=out,
         name="replay.json",
+        time="s",
         beside=lambda: _beside(found),
     )
 

@@ -9,12 +9,13 @@ from fluidkv.cli.page.page import Page, Row, Said
 from fluidkv.serving.engines import SGLANG
 
 if TYPE_CHECKING:
-    from fluidkv.answers.replay import RelativeError, Replay, SeriesError
+    from fluidkv.answers.replay import Prediction, RelativeError, Replay, SeriesError
     from fluidkv.answers.replay.replay import Errors
 
 _NAME, _MEASURED, _COLUMN = 17, 11, 16
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
 _TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))
+_ENGINES = {"vllm": "vLLM", "sglang": "SGLang"}
 _SHOWN = 2  # predictions beside the baseline: what fits into 80 columns
 
 
@@ -29,14 +30,25 @@ def say_replay(page: Page, found: "Replay") -> None:
 
 def _title(found: "Replay") -> str:
     server, log = found.server, found.log
-    made = f"vLLM {server.version or ''}".rstrip() + (f" on {server.device}" * bool(server.device))
+    made = f"{_ENGINES[found.engine]} {server.version or ''}".rstrip()
+    made += f" on {server.device}" * bool(server.device)
     dropped = f", {log.report.dropped:,} more dropped" if log.report.dropped else ""
-    return f"{made[:50]}: {log.report.kept:,} requests{dropped}, {log.tick_ends_s[-1]:,.0f} s"
+    length = f"{log.tick_ends_s[-1]:,.0f} s" + " logged" * _counts_steps(found)
+    return f"{made[:50]}: {log.report.kept:,} requests{dropped}, {length}"
+
+
+def _counts_steps(found: "Replay") -> bool:
+    """Whether the log counts decode steps, and has no times of single requests."""
+    from fluidkv.serving.clock_fit.steps import StepFit
+
+    return isinstance(found.fit, StepFit)
 
 
 def _server(found: "Replay") -> list[Row]:
     limits = found.limits
     caps = [f"{limits.blocks:,} blocks of {limits.block_size}"]
+    if limits.block_size == 1:
+        caps = [f"{limits.capacity:,} KV tokens"]
     if limits.max_num_seqs:
         caps.append(f"max_num_seqs {limits.max_num_seqs:,}")
     if limits.max_num_batched_tokens:
@@ -45,8 +57,15 @@ def _server(found: "Replay") -> list[Row]:
     return [
         ("server", ", ".join(caps)),
         ("", f"prefix caching {caching}"),
-        ("rules", f"{found.main.rules.label}, watermark {limits.watermark:g}"),
+        ("rules", f"{found.main.rules.label}, {_of_rules(found)}"),
     ]
+
+
+def _of_rules(found: "Replay") -> str:
+    said = found.server.conservativeness
+    if found.main.rules == SGLANG and said is not None:
+        return f"schedule conservativeness {said:g}"
+    return f"watermark {found.limits.watermark:g}"
 
 
 def _clock(found: "Replay") -> list[Row]:
@@ -61,17 +80,23 @@ def _clock(found: "Replay") -> list[Row]:
             f"{1e3 * clock.base:.1f} ms, {1e9 * clock.per_kv_token:.0f} ns more for each KV "
             f"token, {prefill} for each of prefill",
         ),
-        (
-            "",
-            f"from {len(fit.residuals)} ticks of the {found.fitted} half, {span}; "
-            f"off by {fit.residuals.rms:.1%} rms",
-        ),
+        ("", _left_over(found, span)),
     ]
     if "per_kv_token" in fit.unseen:
         rows.append(("", "they do not tell what KV tokens cost: it is in the constant"))
     if "per_prefill_token" in fit.unseen:
         rows.append(("", "they do not tell what prefill costs: to compute again is free here"))
     return rows
+
+
+def _left_over(found: "Replay", span: str) -> str:
+    """What the clock was fitted to, and what it leaves over."""
+    from fluidkv.serving.clock_fit.steps import StepFit
+
+    fit, half = found.fit, f"{found.fitted} half, {span}"
+    if isinstance(fit, StepFit):
+        return f"from {len(fit)} rows of the {half}; their times off by {fit.rms_s:.2f} s rms"
+    return f"from {len(fit.residuals)} ticks of the {half}; off by {fit.residuals.rms:.1%} rms"
 
 
 def _span(found: "Replay", half: str) -> str:
@@ -99,7 +124,9 @@ def _errors(found: "Replay") -> Sequence[Said]:
         ("kv_used", "KV in use, %", 100, 1),
         ("generated", "tokens/s", 1, 0),
     ):
-        measured: SeriesError = columns[0][name]  # pyright: ignore[reportAssignmentType]
+        measured: SeriesError | None = columns[0][name]  # pyright: ignore[reportAssignmentType]
+        if measured is None:
+            continue
         cells = [_series(errors[name], scale, digits) for errors in columns]  # pyright: ignore[reportArgumentType]
         lines.append(_row(label, f"{scale * measured.measured_mean:,.{digits}f}", cells))
     return [*lines, *_of_requests(found, columns)]
@@ -112,6 +139,8 @@ def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
         for name, label in _TIMES
         if columns[0][name] is not None
     ]
+    if not times:
+        return []
     whole = [
         _row(label, _seconds(row[0].measured_mean), [_relative(error) for error in row])
         for _, label, row in times
@@ -140,23 +169,53 @@ def _relative(error: "RelativeError") -> str:
 
 def _run(found: "Replay") -> Sequence[Said]:
     shown = found.predictions[:_SHOWN]
-    seen = found.recompute_seen
-    measured_s = float(found.log.last_token_s.max() - found.log.arrival_s[0])
-
-    return [
-        "",
-        Text("Whole run", "bold"),
-        _row(
-            "preemptions", f">= {found.preemptions_seen:,}", [f"{p.preemptions:,}" for p in shown]
+    least = "" if found.preemptions_counted else ">= "
+    again, lasted = _computed_again(found), found.duration_s
+    rows = [
+        (
+            "preemptions",
+            f"{least}{found.preemptions_seen:,}",
+            [f"{p.preemptions:,}" for p in shown],
         ),
-        _row(
-            "computed again",
-            "-" if seen is None else f"~{seen.tokens:,.0f}",
-            [f"{p.recomputed_tokens:,}" for p in shown],
-        ),
-        _row("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
-        _row("duration", f"{measured_s:.1f} s", [f"{p.duration_s:.1f} s" for p in shown]),
+        ("computed again", again, [f"{p.recomputed_tokens:,}" for p in shown]),
+        ("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
+        ("duration", "-" if lasted is None else f"{lasted:.1f} s", _durations(shown)),
     ]
+    if _counts_steps(found):
+        most = [f"{p.account.running.max():.0f}" for p in shown]
+        rows.insert(0, ("most running", f"{found.measured.running.max():.0f}", most))
+    lines = ["", Text("Whole run", "bold"), *(_row(*row) for row in rows)]
+    return [*lines, *_repeats(found)]
+
+
+def _computed_again(found: "Replay") -> str:
+    logged, seen = found.recomputed_logged, found.recompute_seen
+    if logged is not None:
+        return f"{logged:,.0f}"
+    return "-" if seen is None else f"~{seen.tokens:,.0f}"
+
+
+def _durations(shown: "Sequence[Prediction]") -> list[str]:
+    return [f"{p.duration_s:.1f} s" for p in shown]
+
+
+def _repeats(found: "Replay") -> list[str]:
+    """Between repeats of the same run counts differ: no prediction can be nearer than that."""
+    if found.repeats is None:
+        return []
+    of, parts = found.repeats, []
+    for values, form, unit in (
+        (of.preemptions, ",.0f", "preemptions"),
+        (of.recomputed_tokens, ",.0f", "computed again"),
+        (of.duration_s, ".1f", "s"),
+        (of.output_per_s, ",.0f", "tokens/s"),
+    ):
+        if values:
+            low, high = format(min(values), form), format(max(values), form)
+            parts.append(f"{low} {unit}" if low == high else f"{low} to {high} {unit}")
+    runs = max(map(len, (of.preemptions, of.recomputed_tokens, of.duration_s, of.output_per_s)))
+    half = -(-len(parts) // 2)
+    return [f"{runs} such runs: {'; '.join(parts[:half])};", f"{'; '.join(parts[half:])}."]
 
 
 def _swings(found: "Replay") -> Sequence[Said]:
@@ -204,8 +263,8 @@ def _words(found: "Replay") -> Sequence[Said]:
     lines = [""]
     if found.main.rules == SGLANG and found.main.caching:
         lines += [
-            f"{found.main.name}: SGLang's own scheduler with its prefix tree, where nobody begins",
-            f"like another; {SGLANG.name} is a short form of it.",
+            f"{found.main.name}: SGLang's own scheduler with its prefix tree; {SGLANG.name} is a",
+            "short form of it, without the tree.",
         ]
     elif any(p.caching for p in found.predictions):
         lines += [

@@ -175,6 +175,7 @@ def route(
         as_json=json_,
         out=out,
         name="route.json",
+        time="s",
         beside=beside,
     )
 

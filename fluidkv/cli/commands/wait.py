@@ -189,6 +189,7 @@ def wait(
         as_json=json_,
         out=out,
         name="wait.json",
+        time=load.unit or "unit of --d0",
         beside=beside,
     )
 
@@ -231,11 +232,11 @@ def _clock(
         return d0, d1, ""
     if d0 is not None or d1 is not None:
         raise InputError("--clock", clock, "either --clock, or --d0 and --d1")
-    from fluidkv.serving.clock import CLOCKS
+    from fluidkv.serving.machines.named import CLOCKS
 
     if clock not in CLOCKS:
         raise InputError("--clock", clock, f"one of {', '.join(CLOCKS)}")
-    found = CLOCKS[clock]
+    found = CLOCKS[clock].clock
     # The decimals that the clock was written with, not the doubles beside them.
     base, per_kv_token = Fraction(repr(found.base)), Fraction(repr(found.per_kv_token))
     return base, per_kv_token, "s" if found.unit == "s" else ""

@@ -1,7 +1,8 @@
 """A measured SGLang run as a folder: requests.jsonl, decode_log.csv, events.jsonl and meta.json.
 
 The decode log has a row for each `decode_log_interval` steps, with times in whole seconds, so that
-several rows may have one time. Tokens in use are those of the whole pool, cached ones included.
+several rows may have one time. Tokens in use are those of running requests: what the radix cache
+could evict is not among them.
 """
 
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.logs.log import LoggedRequests, LoggedTicks, Retraction
+from fluidkv.logs.log import LoggedRequests, LoggedTicks, PrefillPass, Retraction
 from fluidkv.traces.cells import MAX_TIME_S, length, number, seconds
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
 from fluidkv.traces.report import Tally
@@ -17,7 +18,15 @@ from fluidkv.traces.source import csv_records, json_records
 
 DECODE_FILE = "decode_log.csv"
 EVENTS_FILE = "events.jsonl"
-_COLUMNS = ("time_s", "decode_iter", "running", "waiting", "tokens", "kv_usage", "preemptions")
+DECODE_COLUMNS = (
+    "time_s",
+    "decode_iter",
+    "running",
+    "waiting",
+    "tokens",
+    "kv_usage",
+    "preemptions",
+)
 _RESOLUTION_S = 1.0
 
 
@@ -70,17 +79,17 @@ def read_ticks(path: Path, capacity: int | None) -> LoggedTicks:
         InputError: a file that is unreadable; a row that is not of finite numbers of at least 0; a
             time, or a count so far, that falls; fewer than two rows.
     """
-    form = Format("sglang-log", Layout.CSV, _COLUMNS, parse=_no_row)
+    form = Format("sglang-log", Layout.CSV, DECODE_COLUMNS, parse=_no_row)
     rows: list[list[float]] = []
     for line, record in csv_records(path, form):
         try:
             if isinstance(record, BadRow):
                 raise record
-            row = [float(number(record, name)) for name in _COLUMNS]
+            row = [float(number(record, name)) for name in DECODE_COLUMNS]
         except BadRow as bad:
             allowed = f"rows without gaps (line {line}: {bad.what})"
             raise InputError("source", str(path), allowed) from None
-        for place, (name, value) in enumerate(zip(_COLUMNS, row, strict=True)):
+        for place, (name, value) in enumerate(zip(DECODE_COLUMNS, row, strict=True)):
             before = rows[-1][place] if rows and name in _NEVER_FALLS else 0.0
             if not before <= value <= MAX_TIME_S:
                 said = f"{name} is {value:g} after {before:g}" if before else f"{name} is {value:g}"
@@ -109,33 +118,48 @@ def _no_row(record: Record) -> Row:
     raise NotImplementedError("a row of the decode log is not a request")
 
 
-def read_retractions(path: Path) -> tuple[Retraction, ...]:
-    """Retractions in the order of the file; other events are passed over.
+def read_events(path: Path) -> tuple[tuple[Retraction, ...], tuple[PrefillPass, ...]]:
+    """Retractions and prefill passes, in the order of the file; other events are passed over.
 
     Raises:
-        InputError: a file that is unreadable, or a retraction of it.
+        InputError: a file that is unreadable, or a retraction or prefill of it.
     """
-    found = []
+    retractions, prefills = [], []
     for line, record in json_records(path):
         try:
             if isinstance(record, BadRow):
                 raise record
             if record.get("kind") == "retract":
-                found.append(_retraction(record))
+                retractions.append(_retraction(record))
+            elif record.get("kind") == "prefill":
+                prefills.append(_prefill(record))
         except BadRow as bad:
-            allowed = f"retractions without gaps (line {line}: {bad.what})"
+            allowed = f"retractions and prefills without gaps (line {line}: {bad.what})"
             raise InputError("source", str(path), allowed) from None
-    return tuple(found)
+    return tuple(retractions), tuple(prefills)
 
 
 def _retraction(record: Record) -> Retraction:
-    def said(name: str) -> float | None:
-        return None if record.get(name) is None else float(number(record, name))
-
     return Retraction(
         time_s=float(seconds(record, "time_s")),
-        after_step=said("after_decode_iter"),
-        ratio_before=said("ratio_before"),
-        ratio_after=said("ratio_after"),
-        tokens_gained=said("tokens_gained"),
+        after_step=_said(record, "after_decode_iter"),
+        ratio_before=_said(record, "ratio_before"),
+        ratio_after=_said(record, "ratio_after"),
+        tokens_gained=_said(record, "tokens_gained"),
     )
+
+
+def _prefill(record: Record) -> PrefillPass:
+    tokens, requests = (float(number(record, name)) for name in ("new_tokens", "new_seqs"))
+    if not (0 <= tokens <= MAX_TIME_S and requests >= 1 and requests == int(requests)):
+        raise BadRow("prefill: no count of tokens and requests")
+    return PrefillPass(
+        time_s=float(seconds(record, "time_s")),
+        tokens=tokens,
+        requests=int(requests),
+        after_step=_said(record, "after_decode_iter"),
+    )
+
+
+def _said(record: Record, name: str) -> float | None:
+    return None if record.get(name) is None else float(number(record, name))

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from fluidkv.traces.vllm_meta import read_vllm_server
 
 from fluidkv.errors import InputError
-from fluidkv.traces import bench_capacity, read_trace, sample_names, sample_path
+from fluidkv.logs.meta import read_settings
+from fluidkv.traces import read_trace, sample_names, sample_path
 
 SAMPLE = "sample:vllm-rtx4090"
 ORIGIN = "vllm_rtx4090_llama31_8b"
@@ -20,7 +20,7 @@ def test_a_sample_is_read_as_a_log_folder() -> None:
         "vllm-bench",
         *[SAMPLE] * 2,
     )
-    assert bench_capacity(sample_path(SAMPLE)) == 41_408
+    assert read_settings(sample_path(SAMPLE)).capacity == 41_408
 
 
 @pytest.mark.parametrize("name", sample_names())
@@ -36,7 +36,7 @@ def test_the_sample_is_the_log_that_it_was_taken_from(traces_dir: Path) -> None:
     folder, origin = sample_path(SAMPLE), traces_dir / ORIGIN
     for name in ("requests.jsonl", "timeseries.csv"):
         assert (folder / name).read_bytes() == (origin / name).read_bytes()
-    assert read_vllm_server(folder) == read_vllm_server(origin)
+    assert read_settings(folder) == read_settings(origin)
     kept, whole = (json.loads((place / "meta.json").read_text()) for place in (folder, origin))
     assert _is_part(
         kept | {"source": None, "license": None}, whole | {"source": None, "license": None}

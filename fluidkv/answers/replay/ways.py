@@ -1,0 +1,89 @@
+"""The ways to serve the requests of a log: as its server was set, and otherwise, for comparison."""
+
+from dataclasses import dataclass
+
+import xarray as xr
+
+from fluidkv.answers.replay.source import Source
+from fluidkv.errors import InputError
+from fluidkv.logs.settings import LoggedSettings
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.serving.caching.run import serve_caching, serve_sglang
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import CACHE, SGLANG, VLLM, VLLM_0_11, with_cache
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
+from fluidkv.serving.sglang_settings import SglangSettings
+
+
+@dataclass(frozen=True)
+class Way:
+    """Rules, and whether there is a cache; SGLang's own scheduler, where they are SGLang's."""
+
+    rules: EngineRules
+    caching: bool
+
+    @property
+    def name(self) -> str:
+        """As `serve` takes it."""
+        return self.rules.name + CACHE * self.caching
+
+
+def rules_of_server(server: LoggedSettings, engine: str | None = None) -> tuple[EngineRules, bool]:
+    """The rules that the settings of a logged server ask for, and whether there is a cache.
+
+    Args:
+        engine: that was logged; None is vLLM.
+    """
+    if engine == "sglang":
+        return SGLANG, True  # its own scheduler; `settings_of` says whether there is a tree
+    rules = VLLM_0_11 if server.reserves_full_input is False else VLLM
+    return rules, server.prefix_caching is not False
+
+
+def ways_of(
+    engine: str | EngineRules | None, server: LoggedSettings, logged: str | None = None
+) -> tuple[Way, ...]:
+    """As the server was set; without a cache; by the other version of vLLM.
+
+    Args:
+        engine: that is asked for; None: as the server was set.
+        logged: the engine of the log.
+    """
+    of_server, caching = rules_of_server(server, logged)
+    rules, asked = (of_server, of_server is SGLANG) if engine is None else with_cache(engine)
+    of_vllm = rules in (VLLM, VLLM_0_11)
+    caching = asked or (caching and of_vllm)
+    ways = (Way(rules, True), Way(rules, False)) if caching else (Way(rules, False),)
+    if not of_vllm:
+        return ways
+    return (*ways, Way(VLLM_0_11 if rules is VLLM else VLLM, caching))
+
+
+def settings_of(server: LoggedSettings, limits: Limits) -> SglangSettings:
+    """The options of a logged SGLang server; what it does not say is as SGLang has it."""
+    said = {
+        "conservativeness": server.conservativeness,
+        "clip": server.clip_max_new_tokens,
+        "radix": server.prefix_caching,
+    }
+    return SglangSettings.of(limits, **{k: v for k, v in said.items() if v is not None})
+
+
+def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> xr.Dataset:
+    """The run; refused where it gets stuck, since requests without an end have no times."""
+    requests = source.requests
+    if way.caching and way.rules == SGLANG:
+        settings = settings_of(source.settings, limits)
+        run = serve_sglang(requests, settings, clock, source.prompts)
+    elif way.caching:
+        run = serve_caching(requests, way.rules, limits, clock, source.prompts)
+    else:
+        # One run of some thousand iterations is over before a compiled engine would have compiled.
+        run = serve(requests, way.rules, limits, clock=clock, backend="reference")
+    if run.status.item() != RunStatus.DONE.name:
+        done = f"{int(run.served.item())} of {len(requests)} requests"
+        said = f"memory in which {run.attrs['engine']} serves all: it gets stuck after {done}"
+        raise InputError("capacity", limits.capacity, said)
+    return run

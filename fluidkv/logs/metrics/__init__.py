@@ -1,0 +1,1 @@
+"""Polled metrics under their usual names: CSV, Prometheus, and pages of /metrics as they are."""

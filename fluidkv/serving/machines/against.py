@@ -1,0 +1,100 @@
+"""The modelled clock against servers that were measured: how far off it is, and where.
+
+`measured.csv` records steps and prefill tokens of measured servers, each with where it is from. The
+three round numbers of `modelled_clock` were chosen with these in sight, all but those that are
+`held_out`: the range is of servers that were seen, and another one may be farther off.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+from fluidkv.serving.machines.gpus import gpu_named
+from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One measured duration beside the modelled one.
+
+    Fields:
+        server, model, gpu, engine, source: whose, and from where.
+        what: "step", decoding alone, or "prefill", a token of it.
+        running, kv_tokens: of the step; running None: not known.
+        prefill_tokens: tokens in a row, of a prefill.
+        measured_s, modelled_s: seconds.
+        held_out: not looked at before the shares were chosen.
+        inside: the batch is one that the modelled clock holds for.
+    """
+
+    server: str
+    model: str
+    gpu: str
+    engine: str
+    source: str
+    what: Literal["step", "prefill"]
+    running: int | None
+    kv_tokens: int
+    prefill_tokens: int
+    measured_s: float
+    modelled_s: float
+    held_out: bool
+    inside: bool
+
+    @property
+    def error(self) -> float:
+        """Modelled over measured, less 1: above 0, the model is too slow."""
+        return self.modelled_s / self.measured_s - 1
+
+
+@cache
+def compared() -> tuple[Comparison, ...]:
+    """All rows of `measured.csv`."""
+    text = files("fluidkv.serving.machines").joinpath("measured.csv").read_text(encoding="utf-8")
+    return tuple(map(_comparison, csv.DictReader(text.splitlines())))
+
+
+def error_range(what: Literal["step", "prefill"]) -> tuple[float, float, int]:
+    """Least and greatest error of steps or prefills, where the clock holds; and of how many
+    servers."""
+    rows = [row for row in compared() if row.what == what and row.inside]
+    errors = [row.error for row in rows]
+    return min(errors), max(errors), len({row.server for row in rows})
+
+
+def modelled_caveat() -> str:
+    """What to say beside an answer on a modelled clock."""
+    low, high, servers = error_range("step")
+    first, last, prefills = error_range("prefill")
+    return (
+        f"modelled, not measured: on {servers} measured servers its steps were {low:+.0%} to "
+        f"{high:+.0%} off, on {prefills} its prefill {first:+.0%} to {last:+.0%}"
+    )
+
+
+def _comparison(row: dict[str, str]) -> Comparison:
+    model, gpu = model_named(row["model"]), gpu_named(row["gpu"])
+    clock = modelled_clock(model, gpu)
+    running = int(row["running"]) if row["running"] else None
+    kv, tokens = (int(row[name] or 0) for name in ("kv_tokens", "prefill_tokens"))
+    prefill = row["what"] == "prefill"
+    # A token of a row of S is in (S + 1) / 2 pairs on average.
+    of_token = clock.per_prefill_token + clock.per_prefill_pair * (tokens + 1) / 2
+    return Comparison(
+        server=row["server"],
+        model=model.name,
+        gpu=gpu.name,
+        engine=row["engine"],
+        source=row["source"],
+        what="prefill" if prefill else "step",
+        running=running,
+        kv_tokens=kv,
+        prefill_tokens=tokens,
+        measured_s=float(row["seconds"]),
+        modelled_s=of_token if prefill else clock.duration(kv, 0),
+        held_out=row["held_out"] == "yes",
+        inside=(running or 0) <= batch_limit(model, gpu),
+    )

@@ -1,0 +1,200 @@
+"""Clocks with a name: whose server, how the numbers came about, and where they hold.
+
+A clock is *measured* (fitted to the log of a server), *profiled* (from single kernels) or
+*modelled* (from data sheets, `MODEL@GPU`); the theory's is none of them. Outside of what it was
+taken from it extrapolates, and `outside` says so.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Literal
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100 as _NO_PREFILL
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.machines.gpus import gpu_named
+from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.nearby import nearest
+from fluidkv.serving.machines.pool import kv_tokens_left
+from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
+
+Kind = Literal["measured", "modelled", "profiled", "theory"]
+
+
+@dataclass(frozen=True)
+class Validity:
+    """Where a clock was taken from; None: not said.
+
+    Args:
+        running: most requests in a batch.
+        kv_tokens: least and most in the cache.
+        prefill_tokens: most of one iteration.
+    """
+
+    running: int | None = None
+    kv_tokens: tuple[int, int] | None = None
+    prefill_tokens: int | None = None
+
+
+@dataclass(frozen=True)
+class NamedClock:
+    """A clock, and what to know of it.
+
+    Fields:
+        clock: its numbers; `clock.name` is its name.
+        kind: how they came about.
+        model, gpu, engine: of the server; "" where there is none.
+        source: where the numbers are from.
+        validity: where they hold.
+    """
+
+    clock: IterationClock
+    kind: Kind
+    model: str
+    gpu: str
+    engine: str
+    source: str
+    validity: Validity = Validity()
+
+    @property
+    def name(self) -> str:
+        """As commands take it."""
+        return self.clock.name
+
+
+def _named(*clocks: NamedClock) -> Mapping[str, NamedClock]:
+    return MappingProxyType({each.name: each for each in clocks})
+
+
+_VIDUR = "Vidur's profiles (microsoft/vidur, data/profiling): decode batches of up to 512"
+
+CLOCKS = _named(
+    NamedClock(
+        replace(IterationClock.iterations(), name="iteration"),
+        "theory",
+        "",
+        "",
+        "",
+        "the papers' clock: every iteration lasts 1",
+    ),
+    NamedClock(
+        IterationClock(1.489e-2, 2.600e-7, 8.68e-5, name="vllm-llama3.1-8b-rtx4090"),
+        "measured",
+        "llama-3.1-8b",
+        "rtx-4090",
+        "vLLM 0.19.0",
+        "fitted to 87 ticks of a log of 300 requests (LLMServingSim's examples, MIT)",
+        Validity(49, (11_110, 41_352), 2048),
+    ),
+    NamedClock(
+        IterationClock(9.89e-3, 1.769e-7, 1.177e-4, name="sglang-qwen3-4b-rtx4090"),
+        "measured",
+        "qwen3-4b",
+        "rtx-4090",
+        "SGLang 0.5.18",
+        "fitted to the first 104 rows of a decode log (sglang-peak-kv-admission by "
+        "HwaminJung00, CC BY 4.0)",
+        Validity(68, (411, 87_505), 2048),
+    ),
+    NamedClock(
+        replace(_NO_PREFILL, per_prefill_token=6.57e-5, name=f"{_NO_PREFILL.name}-prefill"),
+        "profiled",
+        "llama-3-8b",
+        "a100-80",
+        "Vidur",
+        f"{_VIDUR}; d2 of its matrices at 648 and 32,768 tokens, attention left out",
+        Validity(512, None, 32_768),
+    ),
+    NamedClock(
+        _NO_PREFILL,
+        "profiled",
+        "llama-3-8b",
+        "a100-80",
+        "Vidur",
+        f"{_VIDUR} (R^2 0.982); no prefill",
+        Validity(512),
+    ),
+)
+"""Clocks with a name of their own, by it."""
+
+
+def named_clock(name: str) -> NamedClock:
+    """One of `CLOCKS`, or MODEL@GPU: the clock that `modelled_clock` gives them.
+
+    Raises:
+        InputError: another name, with those near it; a model or GPU that is not known, or that do
+            not go together; several GPUs.
+    """
+    plain = name.strip().lower() if isinstance(name, str) else ""
+    if plain in CLOCKS:
+        return CLOCKS[plain]
+    if "@" not in plain:
+        raise InputError(
+            "clock", name, f"{nearest(plain, CLOCKS)}, or MODEL@GPU".replace("?,", ",")
+        )
+    model_name, _, gpu_name = plain.removeprefix("modelled:").partition("@")
+    count, times, rest = gpu_name.partition("x")
+    if times and count.isdigit() and rest:
+        if int(count) != 1:
+            allowed = (
+                "one GPU: what several say to each other is not modelled; fit a clock to a log of "
+                "yours, or give D0:D1:D2"
+            )
+            raise InputError("clock", name, allowed)
+        gpu_name = rest
+    try:
+        model, gpu = model_named(model_name), gpu_named(gpu_name)
+        clock = modelled_clock(model, gpu)
+    except InputError as error:
+        raise InputError("clock", name, f"{error.argument}: {error.allowed}") from None
+    most = kv_tokens_left(model, gpu)
+    return NamedClock(
+        replace(clock, name=f"{model.name}@{gpu.name}"),
+        "modelled",
+        model.name,
+        gpu.name,
+        "",
+        f"{model.source}; {gpu.source}",
+        Validity(batch_limit(model, gpu), (0, most), None),
+    )
+
+
+def known(clock: IterationClock) -> NamedClock | None:
+    """What is known of a clock that has its name from here; None: it has none."""
+    try:
+        found = named_clock(clock.name) if clock.name else None
+    except InputError:
+        return None
+    return found if found is not None and found.clock == clock else None
+
+
+def outside(
+    validity: Validity,
+    *,
+    running: float | None = None,
+    kv_tokens: float | None = None,
+    prefill_tokens: float | None = None,
+) -> tuple[str, ...]:
+    """What of a run lies outside of where its clock holds, one sentence each.
+
+    Args:
+        running: requests in the largest batch of the run.
+        kv_tokens: most tokens in its cache.
+        prefill_tokens: most of one iteration.
+    """
+    found = []
+    if validity.running is not None and running is not None and running > validity.running:
+        found.append(
+            f"{running:,.0f} requests run at once, and the clock holds up to {validity.running:,}"
+        )
+    most = None if validity.kv_tokens is None else validity.kv_tokens[1]
+    if most is not None and kv_tokens is not None and kv_tokens > most:
+        found.append(f"{kv_tokens:,.0f} KV tokens, and the clock holds up to {most:,}")
+    limit = validity.prefill_tokens
+    if limit is not None and prefill_tokens is not None and prefill_tokens > limit:
+        found.append(
+            f"{prefill_tokens:,.0f} prefill tokens in an iteration, and the clock holds up to "
+            f"{limit:,}"
+        )
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Trace formats with a request in each line or row, a file each."""

@@ -1,0 +1,1 @@
+"""Results of benchmark clients that write a whole run as one JSON object, a file each."""

@@ -1,0 +1,205 @@
+"""Clocks by name: what they say of themselves, what is modelled, and what is refused."""
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.logs.read import read_log
+from fluidkv.serving.clock import IterationClock, require_prefill
+from fluidkv.serving.clock_fit.fit import fit_clock
+from fluidkv.serving.clock_fit.points import tick_points
+from fluidkv.serving.machines.against import compared, error_range, modelled_caveat
+from fluidkv.serving.machines.gpus import gpu_named
+from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.named import CLOCKS, Validity, known, named_clock, outside
+from fluidkv.serving.machines.pool import kv_tokens_left
+from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
+
+LLAMA, RTX = model_named("llama-3.1-8b"), gpu_named("rtx-4090")
+
+
+def test_every_named_clock_says_whose_it_is():
+    for name, named in CLOCKS.items():
+        assert named_clock(name.upper()) is named
+        assert named.name == name == named.clock.name
+        assert named.source
+        if named.clock.unit == "s":
+            assert model_named(named.model).name == named.model
+            assert gpu_named(named.gpu).name == named.gpu
+
+
+def test_a_name_does_not_count_where_clocks_are_compared():
+    clock = CLOCKS["iteration"].clock
+    assert clock == IterationClock.iterations()
+    assert hash(clock) == hash(IterationClock.iterations())
+
+
+def test_the_modelled_clock_counts_bytes_and_operations():
+    """By hand: Llama-3.1-8B on an RTX 4090, 1,008 GB/s and 165.2 TFLOP/s."""
+    clock = modelled_clock(LLAMA, RTX, bandwidth_share=1, flops_share=1, step_s=0)
+    assert clock.base == pytest.approx(2 * (6_979_321_856 + 128_256 * 4096) / 1008e9)
+    assert clock.per_kv_token == pytest.approx(131_072 / 1008e9)
+    assert clock.per_prefill_token == pytest.approx(2 * 6_979_321_856 / 165.2e12)
+    assert clock.per_prefill_pair == pytest.approx(4 * 4096 * 32 / 165.2e12)
+    assert named_clock("llama-3.1-8b@rtx-4090").clock == modelled_clock(LLAMA, RTX)
+    assert named_clock("modelled:meta-llama/Llama-3.1-8B@RTX 4090").name == "llama-3.1-8b@rtx-4090"
+
+
+def test_eight_bits_halve_the_weights_and_double_the_operations():
+    full, half = (named_clock(f"llama-3.1-8b{end}@l40s").clock for end in ("", "-fp8"))
+    assert half.per_kv_token == full.per_kv_token
+    assert half.per_prefill_token == pytest.approx(full.per_prefill_token / 2, rel=0.02)
+    assert 0.5 < half.base / full.base < 0.6  # the output's embedding stays at 16 bits
+
+
+def test_experts_are_computed_in_part_and_read_nearly_whole():
+    experts, dense = (
+        modelled_clock(model_named(n), gpu_named("h100")) for n in ("qwen3-30b-a3b", "qwen2.5-32b")
+    )
+    assert 0.8 < experts.base / dense.base < 1
+    assert experts.per_prefill_token < dense.per_prefill_token / 10
+
+
+def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
+    clock = modelled_clock(LLAMA, RTX, step_s=0)
+    limit = batch_limit(LLAMA, RTX)
+    each = clock.per_prefill_token
+    assert limit * each <= clock.base < (limit + 1) * each
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("llama-3.1-70b@h100", "141 GB of them, h100 85.9 GB"),
+        ("llama-3.1-8b@2xh100", "what several say to each other is not modelled"),
+        ("gpt-oss-20b@h100", "keep the last 128 only"),
+        ("lama-3.1-8b@h100", "model: llama-3.1-8b or"),
+        ("llama-3.1-8b@h1000", "gpu: h100 or"),
+        ("vidur-llama3-8b", "vidur-llama3-8b-a100-prefill or vidur-llama3-8b-a100, or MODEL@GPU"),
+        ("sundial", "one of iteration, vllm"),
+    ],
+)
+def test_what_is_not_known_or_not_modelled_is_refused(name, said):
+    with pytest.raises(InputError) as caught:
+        named_clock(name)
+    assert caught.value.argument == "clock"
+    assert said in caught.value.allowed
+
+
+def test_one_gpu_may_be_counted():
+    assert named_clock("llama-3.1-8b@1xh100").name == "llama-3.1-8b@h100"
+
+
+def test_a_clock_without_prefill_says_no_first_token():
+    free = CLOCKS["vidur-llama3-8b-a100"].clock
+    with pytest.raises(InputError, match=r"--slo: got 'ttft_p99=2s'; .*D0:D1:D2"):
+        require_prefill(free, "--slo", "ttft_p99=2s")
+    require_prefill(replace(free, per_prefill_token=1e-4), "--slo", "ttft_p99=2s")
+    require_prefill(replace(free, per_prefill_pair=1e-9), "--slo", "ttft_p99=2s")
+
+
+def test_a_clock_is_known_by_its_name_and_its_numbers():
+    for named in (CLOCKS["vllm-llama3.1-8b-rtx4090"], named_clock("qwen3-8b@h100")):
+        assert known(named.clock) == named
+        assert known(replace(named.clock, per_kv_token=0.0)) is None
+    assert known(IterationClock(1.0)) is None
+    assert known(IterationClock(1.0, name="mine")) is None
+
+
+def test_what_lies_outside_is_said():
+    holds = Validity(128, (1000, 40_000), 2048)
+    assert outside(holds, running=128, kv_tokens=40_000, prefill_tokens=2048) == ()
+    assert outside(holds, kv_tokens=10) == ()  # a run begins empty
+    said = outside(holds, running=300, kv_tokens=50_000, prefill_tokens=8192)
+    assert said[0] == "300 requests run at once, and the clock holds up to 128"
+    assert ["40,000" in said[1], "2,048" in said[2]] == [True, True]
+    assert outside(Validity(), running=1e9, kv_tokens=1e9, prefill_tokens=1e9) == ()
+
+
+def test_the_recorded_steps_are_those_of_their_clocks():
+    """The rows of servers that have a named clock."""
+    for row in compared():
+        named = [
+            each
+            for each in CLOCKS.values()
+            if each.gpu == row.gpu and each.clock.prefills and each.model == row.model
+        ]
+        for each in named:
+            prefill = row.what == "prefill"
+            own = each.clock.per_prefill_token if prefill else each.clock.duration(row.kv_tokens, 0)
+            assert row.measured_s == pytest.approx(own, rel=1e-3)
+    assert {row.server for row in compared() if row.held_out} == {"vllm-rtxpro6000"}
+
+
+def test_the_caveat_says_the_range_of_the_table():
+    low, high, servers = error_range("step")
+    inside = [row.error for row in compared() if row.what == "step" and row.inside]
+    assert (low, high) == (min(inside), max(inside))
+    assert f"on {servers} measured servers" in modelled_caveat()
+    outside_it = [row for row in compared() if not row.inside]
+    assert [(row.running, row.error < low) for row in outside_it] == [(256, True)]
+
+
+def test_the_clock_named_after_the_vllm_log_is_its_fit(traces_dir):
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
+    fit = fit_clock(tick_points(**log.clock_arrays()))
+    named = CLOCKS["vllm-llama3.1-8b-rtx4090"]
+    # Four digits are named, three of d2.
+    assert named.clock.durations == pytest.approx(fit.clock.durations, rel=1e-3)
+    assert named.validity.kv_tokens == pytest.approx(fit.kv_tokens, abs=1)
+
+
+@pytest.fixture(scope="module")
+def sglang(traces_dir) -> Path:
+    folder = traces_dir / "sglang_rtx4090_qwen3_4b"
+    if not (folder / "decode_log.csv").is_file():
+        pytest.skip(f"no real traces: FLUIDKV_TRACES names no folder with {folder.name}")
+    return folder
+
+
+def test_the_clock_named_after_the_sglang_log_is_its_fit(sglang):
+    """Times have whole seconds, so that sums from the start are fitted, over the first half."""
+    rows = list(csv.DictReader((sglang / "decode_log.csv").read_text().splitlines()))
+    names = ("time_s", "tokens", "waiting", "preemptions")
+    time, tokens, waiting, retracted = (
+        np.array([float(row[name]) for row in rows]) for name in names
+    )
+    found = [json.loads(line) for line in (sglang / "requests.jsonl").read_text().splitlines()]
+    arrivals = np.array([row["arrival_s"] for row in found])
+    arrived = (arrivals - arrivals[0] <= time[:, None] + 0.5).sum(axis=1)
+    admitted = np.maximum.accumulate(arrived + retracted - waiting)
+    before = admitted[time <= 40][-1]  # the first retraction is at 40 s; they come back first
+    back = np.minimum(retracted, np.maximum(0, admitted - before))
+    steps = 40 * np.arange(1, len(rows) + 1)
+    kv = 40 * np.cumsum(np.r_[tokens[0], (tokens[1:] + tokens[:-1]) / 2])
+    # 351 tokens of a new request are not cached; 21,452 were computed again in 20 retractions.
+    prefill = 351 * (admitted - back) + 21_452 / 20 * back
+    sums = np.stack([steps, kv, prefill, np.ones(len(rows))], axis=1)
+    fit = np.linalg.lstsq(sums[:104], time[:104], rcond=None)[0]
+    named = CLOCKS["sglang-qwen3-4b-rtx4090"].clock
+    assert named.durations[:3] == pytest.approx(fit[:3], rel=2e-3)
+    assert (sums @ fit)[-1] == pytest.approx(time[-1], rel=0.01)  # the half not fitted
+
+
+@pytest.mark.parametrize(
+    ("model", "gpu", "utilisation", "measured", "error"),
+    [
+        ("llama-3.1-8b", "rtx-4090", 0.9, 41_408, 0.02),
+        ("qwen2-7b", "a100-80", 0.5, 464_848, -0.03),
+        ("qwen2-7b", "a100-80", 0.25, 93_872, -0.14),  # little is left, so the overhead counts
+    ],
+)
+def test_tokens_left_beside_the_weights(model, gpu, utilisation, measured, error):
+    """Servers whose share of the memory is stated: the vLLM log, and `one_class_engines.json`."""
+    found = kv_tokens_left(model_named(model), gpu_named(gpu), utilisation=utilisation)
+    assert min(error, 0) - 0.005 < found / measured - 1 < max(error, 0) + 0.005
+
+
+def test_no_room_for_a_cache_is_refused():
+    with pytest.raises(InputError, match="a GPU with room for a cache"):
+        kv_tokens_left(LLAMA, gpu_named("l4"), utilisation=0.6)
