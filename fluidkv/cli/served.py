@@ -169,6 +169,13 @@ def log_of(
     return replace(read_server(source or ""), scaled=bool(scaling)), notes
 
 
+def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:
+    """The engine where nobody names one: that of the log, as far as its arrivals are kept."""
+    if logged is None or demand.kind not in ("replay", "rate"):
+        return "vllm"
+    return logged.engine
+
+
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:
     """The capacity, which a given block size has to divide."""
     if server.capacity is None:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.answers.recommend.frontier import MARGIN
+from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.paired import CONFIDENCE
 
 SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
