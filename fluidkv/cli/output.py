@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli.arguments import as_options
-from fluidkv.cli.page.page import Page
+from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 
@@ -25,6 +25,7 @@ def give(
     out: Path | None = None,
     name: str = "",
     beside: Beside | None = None,
+    notes: Iterable[Row] = (),
 ) -> None:
     """Print an answer as text or as JSON, and write its files.
 
@@ -35,6 +36,7 @@ def give(
         out: where to write files; None: nowhere.
         name: of the file that gets the JSON.
         beside: makes other files, by name, and figures; called only where they are written.
+        notes: rows about how options were read, below all else.
 
     Raises:
         InputError: the files cannot be written.
@@ -50,6 +52,7 @@ def give(
         return
     page = Page()
     say(page)
+    page.rows(notes)
     if out is not None:
         say_written(page, out, names)
 
