@@ -24,7 +24,7 @@ PUBLIC = {
 }
 """Name at the top level -> the module where it lives."""
 
-GROUND = {"text", "errors", "reading", "files", "processes", "verdict", "workload"}
+GROUND = {"plain", "text", "errors", "reading", "files", "processes", "verdict", "workload"}
 READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
 SIBLINGS = {"exact", "fluid"}
@@ -33,6 +33,7 @@ LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"
 
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
+    "plain": set(),
     "text": set(),
     "errors": {"text"},
     "reading": {"text", "errors"},

@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidkv.exact.routing.mixing import Routing, segregated
 from fluidkv.exact.routing.partition import BestPartition, best_partition
+from fluidkv.plain import with_exact
 from fluidkv.workload import Workload
 
 
@@ -24,7 +25,7 @@ class MixAnswer:
     max_imbalance: Fraction | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: fractions as text, None for what is not known or was not asked."""
+        """Plain values for JSON: None for what is not known or was not asked."""
         found, apart = self.found, self.apart
         workload, capacity = found.mixed.workload, found.mixed.capacity
         best = None
@@ -35,13 +36,13 @@ class MixAnswer:
                 {
                     "input_length": c.input_length,
                     "decode_length": c.decode_length,
-                    "share": str(c.share),
+                    **with_exact("share", c.share),
                 }
                 for c in workload.classes
             ],
             "nodes": len(found.mixed.nodes),
-            "capacity": None if capacity is None else str(capacity),
-            "max_imbalance": None if self.max_imbalance is None else str(self.max_imbalance),
+            **with_exact("capacity", capacity),
+            **with_exact("max_imbalance", self.max_imbalance),
             "best": best,
             "segregated": apart and apart.as_dict(),
             "mixed": found.mixed.as_dict(),

@@ -10,6 +10,7 @@ from fluidkv.exact.mixed.cycles.pulse_stability import PulseStability, pulse_sta
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import UnitCircleCount, count_unstable
 from fluidkv.exact.survival import eviction_free_equilibrium
+from fluidkv.plain import with_exact, with_exact_list
 from fluidkv.workload import System
 
 _MOST_VERIFIED = 100_000  # period times decode length: the literal model takes up to 2 seconds
@@ -34,22 +35,22 @@ class PulseAnswer:
     verified: bool | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: fractions as text, beside them floats."""
+        """Plain values for JSON: numbers, and exact ones beside them."""
         cycle, classes = self.cycle, self.cycle.system.workload.classes
         return {
             "decode_lengths": [c.decode_length for c in classes],
-            "shares": [str(c.share) for c in classes],
+            **with_exact_list("shares", (c.share for c in classes)),
             "input_length": classes[0].input_length,
-            **_number("capacity", cycle.system.capacity),
+            **with_exact("capacity", cycle.system.capacity),
             "common_divisor": cycle.divisor,
             "period": cycle.period,
-            **_number("throughput", cycle.throughput),
-            **_number("eviction_free_throughput", self.best),
-            **_number("ratio_to_eviction_free", cycle.share_of_best),
+            **with_exact("throughput", cycle.throughput),
+            **with_exact("eviction_free_throughput", self.best),
+            **with_exact("ratio_to_eviction_free", cycle.share_of_best),
             "evicting_iterations_per_period": cycle.period - cycle.pulses,
-            **_number("evicted_per_period", cycle.evicted),
-            "leading_masses": [str(y) for y in cycle.leading_masses],
-            **_number("settled_mass", cycle.settled_mass),
+            **with_exact("evicted_per_period", cycle.evicted),
+            **with_exact_list("leading_masses", cycle.leading_masses),
+            **with_exact("settled_mass", cycle.settled_mass),
             "verified": self.verified,
             "local_stability": self.stability.verdict,
             "stability": self.stability.as_dict(),
@@ -80,7 +81,3 @@ def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) ->
         eviction_free_equilibrium(system).rate,
         verified,
     )
-
-
-def _number(name: str, value: Fraction) -> dict[str, str | float]:
-    return {name: str(value), f"{name}_float": float(value)}

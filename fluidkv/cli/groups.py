@@ -6,12 +6,14 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
 
+from fluidkv.cli.asked import begin
+
 
 def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     """The command with a parameter for each field of a parameter that is a dataclass.
 
     A field is declared as a parameter would be: name, annotation and default. The command gets the
-    record that they make.
+    record that they make. What was asked is remembered, single options in their order.
     """
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, type] = {}
@@ -23,11 +25,10 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
             parameters += own
         else:
             parameters.append(parameter)
-    if not groups:
-        return command
 
     @wraps(command)
     def run(**given: Any) -> Any:
+        begin(command.__name__, dict(given))
         for name, group in groups.items():
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         return command(**given)

@@ -39,6 +39,11 @@ class Amount:
     number: Fraction
     unit: Literal["tokens", "blocks", "bytes"]
 
+    @property
+    def as_number(self) -> Fraction | str:
+        """Tokens where it is tokens, else what was written."""
+        return self.number if self.unit == "tokens" else self.text
+
 
 def amount(argument: str, text: str) -> Amount:
     """A number with its unit.

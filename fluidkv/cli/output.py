@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli.arguments import as_options
+from fluidkv.cli.asked import envelope
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.plain import finite
 
 if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure
@@ -18,30 +20,33 @@ Beside = Callable[[], "tuple[Mapping[str, bytes], Sequence[Figure]]"]
 
 
 def give(
-    answer: Callable[[], Any],
+    answer: Callable[[], Mapping[str, Any]],
     say: Callable[[Page], None],
     *,
     as_json: bool,
     out: Path | None = None,
     name: str = "",
     beside: Beside | None = None,
+    time: str | None = "iteration",
     notes: Iterable[Row] = (),
 ) -> None:
     """Print an answer as text or as JSON, and write its files.
 
     Args:
-        answer: makes the JSON values; called only where they are asked for.
+        answer: makes the JSON values, which stand behind what was asked; called only where they
+            are asked for.
         say: writes it for a person.
         as_json: whether standard output gets only JSON.
         out: where to write files; None: nowhere.
         name: of the file that gets the JSON.
         beside: makes other files, by name, and figures; called only where they are written.
+        time: unit of its durations; None where there are none.
         notes: rows about how options were read, below all else.
 
     Raises:
         InputError: the files cannot be written.
     """
-    text = json.dumps(answer(), indent=2, allow_nan=False) if as_json or out is not None else ""
+    text = json_text(answer(), time=time) if as_json or out is not None else ""
     names: list[str] = []
     if out is not None:
         with progress(f"drawing into {out}"):
@@ -55,6 +60,17 @@ def give(
     page.rows(notes)
     if out is not None:
         say_written(page, out, names)
+
+
+def json_text(answer: Mapping[str, Any], *, time: str | None = None) -> str:
+    """The one form of JSON: what was asked, then the answer; null for what is not finite.
+
+    Args:
+        time: unit of its durations; None where there are none.
+    """
+    head = envelope(time)
+    assert not head.keys() & answer.keys()  # an answer would hide what was asked
+    return json.dumps(finite(head | dict(answer)), indent=2, allow_nan=False)
 
 
 def say_written(page: Page, folder: Path, names: Iterable[str]) -> None:

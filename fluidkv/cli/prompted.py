@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.asked import note_read
 from fluidkv.cli.options import WHO, argument, option
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import SCALES
@@ -62,6 +63,7 @@ def prompted_of(
         from fluidkv.traces import read_trace, scale
 
         trace, report = read_trace(source or "", format=format_)
+        note_read(report)
         with read.as_options(SCALES):
             trace = scale(trace, scaling) if scaling else trace
         found = prompted_trace(trace, report)

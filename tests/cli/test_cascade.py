@@ -1,12 +1,12 @@
 """`fluidkv cascade`: stable keys, both arithmetics, one line for bad input."""
 
-import json
 import re
 from fractions import Fraction
 
 import pytest
 
 from fluidkv.cli import main
+from tests.cli.answered import answer_in
 
 EXAMPLE_3 = ["--class", "2:3", "--capacity", "24", "--start", "5/2,2,17/10"]
 X = Fraction(2000, 232)
@@ -20,7 +20,7 @@ def run_json(capsys, *argv: str) -> dict:
     assert main(["cascade", *argv, "--json"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    return json.loads(captured.out)
+    return answer_in(captured.out)
 
 
 @pytest.mark.parametrize("arithmetic", [["--exact"], ["--iterations", "200"]])

@@ -29,7 +29,7 @@ def test_verify_prints_every_claim_asked_for(capsys):
 
 def test_verify_json_is_json(capsys):
     assert main(["verify", "congestion.equation-4", "--json"]) == 0
-    (only,) = json.loads(capsys.readouterr().out)
+    (only,) = json.loads(capsys.readouterr().out)["claims"]
     assert only["verdict"] == "holds"
     assert only["as_expected"] is True
 
@@ -131,7 +131,7 @@ def test_verify_in_processes_has_the_order_of_the_ledger():
         text=True,
         check=True,
     )
-    answered = [each["id"] for each in json.loads(done.stdout)]
+    answered = [each["id"] for each in json.loads(done.stdout)["claims"]]
     fronts = tuple(f"{front}." for front in ids)
     asked = [claim.id for claim in ledger() if f"{claim.id}.".startswith(fronts)]
     assert answered == asked

@@ -18,7 +18,7 @@ def test_json_of_one_gap_vector(capsys):
     (cycle,) = shown(capsys, "--gaps", "4,1,3,1")["cycles"]
     assert cycle["gaps"] == [4, 1, 3, 1]
     assert cycle["period"] == 9
-    assert (cycle["throughput"], cycle["throughput_float"]) == ("1000/99", 1000 / 99)
+    assert (cycle["throughput"], cycle["throughput_exact"]) == (1000 / 99, "1000/99")
     assert cycle["name"] == "balanced cycle (4,1,3,1)"
 
 

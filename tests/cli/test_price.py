@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 from fluidkv.answers import generated_attention, price_tokens, usual_pricing
 from fluidkv.cli import main
 from fluidkv.tokenpd import Attention, write_attention
+from tests.cli.answered import answer_in
 from tests.cli.test_study import refusal
 
 SMALL = ["--generator", "mixed", "--requests", "7", "--length", "12", "--prompt", "3"]
@@ -36,7 +36,7 @@ def answer(capsys, *argv: str) -> dict:
     assert main(["price", *argv, "--json"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    return json.loads(captured.out)
+    return answer_in(captured.out)
 
 
 def shown(capsys, *argv: str) -> str:
@@ -265,15 +265,3 @@ def test_names_in_the_help_are_those_that_there_are():
         assert name in price._PREDICTOR
     for each in Objective:
         assert each.value in price._OBJECTIVE
-
-
-def test_the_page_names_every_key_of_the_json(capsys):
-    """Both ways, but for what has names of its own: parameters, policies, sentences in numbers."""
-    found = answer(capsys, *SMALL, *FEW)
-    text = (Path(__file__).parents[2] / "docs" / "price.md").read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("| `")]
-    said = set(re.findall(r"`([a-z_0-9]+)`", "\n".join(rows))) - {"sampled"}
-    (first, *_) = found["policies"]
-    keys = {*found, *found["pricing"], *found["pick"], *found["pick"]["brings"][0], *first}
-    keys |= {*first["mass"], *first["used"], *first["violation"]}
-    assert said == keys

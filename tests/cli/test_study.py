@@ -210,7 +210,7 @@ def test_one_iteration_requests_have_no_period(capsys):
 
 def test_a_fractional_capacity_stays_exact(capsys):
     answer = run_json(capsys, "--class", "2:3", "--capacity", "49/2", *SHORT)
-    assert answer["capacity"] == "49/2"
+    assert (answer["capacity"], answer["capacity_exact"]) == (24.5, "49/2")
     assert answer["equilibrium"]["rate_exact"] == "49/24"
 
 
@@ -254,7 +254,8 @@ def test_dropped_rows_are_counted_and_shown(capsys, tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("input_length,output_length\n10,5\n10,0\nx,5\n12,7\n", encoding="utf-8")
     answer = run_json(capsys, str(trace), "--capacity", "100", *SHORT)
-    assert (answer["load"]["read"], answer["load"]["kept"], answer["load"]["dropped"]) == (4, 2, 2)
+    rows = answer["inputs"]["read"]
+    assert (rows["read"], rows["kept"], rows["dropped"]) == (4, 2, 2)
     assert main(["study", str(trace), "--capacity", "100", *SHORT]) == 0
     shown = capsys.readouterr().out
     assert "4 rows read, 2 kept" in shown

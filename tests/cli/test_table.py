@@ -10,6 +10,7 @@ from fluidkv.cli.page.page import Page
 from fluidkv.ledger.table import Column, Row, Table
 from fluidkv.papers.ledger import select
 from fluidkv.papers.tables import tables
+from tests.cli.answered import answer_in
 
 
 def test_without_a_number_the_tables_are_listed(capsys):
@@ -19,7 +20,8 @@ def test_without_a_number_the_tables_are_listed(capsys):
     assert max(map(len, lines)) <= 80
     assert main(["table", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
-    assert listed["7"] == tables()["7"].title
+    titles = {each["table"]: each["title"] for each in listed["tables"]}
+    assert titles == {name: each.title for name, each in tables().items()}
 
 
 def test_text_and_json_have_the_same_numbers_in_80_columns(capsys):
@@ -27,7 +29,7 @@ def test_text_and_json_have_the_same_numbers_in_80_columns(capsys):
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
     assert main(["table", "6", "--json"]) == 0
-    answer = json.loads(capsys.readouterr().out)
+    answer = answer_in(capsys.readouterr().out)
     assert set(answer) == {"table", "title", "source", "columns", "rows", "notes"}
     (pool,) = (row for row in answer["rows"] if row["label"] == "mixed")
     line = next(line for line in text.splitlines() if line.startswith("mixed "))

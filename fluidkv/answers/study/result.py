@@ -9,6 +9,7 @@ from fluidkv.exact.mixed.thresholds.tiers import tier_lengths, tier_sentence
 from fluidkv.exact.modes import GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
+from fluidkv.plain import with_exact
 from fluidkv.traces import LoadReport
 from fluidkv.workload import System
 
@@ -53,22 +54,20 @@ class StudyResult:
         threshold = self.tier_threshold
         scale, modes = self.input_scale, self.growing_modes
         answer: dict[str, object] = {
-            "capacity": _plain(self.system.capacity),
+            **with_exact("capacity", self.system.capacity),
             "gcd": found.decode_gcd,
             "workload": {
                 "name": workload.name,
                 "note": workload.note,
                 "classes": len(workload.classes),
                 "requests": workload.requests,
-                "mean_input_length": float(workload.mean_input_length),
-                "mean_decode_length": float(workload.mean_decode_length),
+                **with_exact("mean_input_length", workload.mean_input_length),
+                **with_exact("mean_decode_length", workload.mean_decode_length),
                 "longest_decode_length": workload.longest_decode,
             },
             "equilibrium": {
-                "rate": float(found.equilibrium.rate),
-                "rate_exact": str(found.equilibrium.rate),
-                "in_flight": float(found.equilibrium.in_flight),
-                "in_flight_exact": str(found.equilibrium.in_flight),
+                **with_exact("rate", found.equilibrium.rate),
+                **with_exact("in_flight", found.equilibrium.in_flight),
             },
             "stability": {
                 "verdict": str(found.verdict),
@@ -97,8 +96,8 @@ class StudyResult:
                 ],
             },
             "boundary": {
-                "stable_input_scale": _float(scale.stable),
-                "unstable_input_scale": _float(scale.unstable),
+                **with_exact("stable_input_scale", scale.stable),
+                **with_exact("unstable_input_scale", scale.unstable),
                 "complete": scale.complete,
             },
             "simulation": {
@@ -119,16 +118,6 @@ class StudyResult:
         if self.homogeneous is not None:
             starts = [vars(collapse) for collapse in self.collapses]
             answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
-        if self.load_report is not None:
-            answer["load"] = self.load_report.as_dict()
         if self.comparison is not None:
             answer |= self.comparison.as_dict()
         return answer
-
-
-def _plain(value) -> int | str:
-    return value.numerator if value.denominator == 1 else str(value)
-
-
-def _float(value) -> float | None:
-    return None if value is None else float(value)

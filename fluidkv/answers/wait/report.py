@@ -1,12 +1,12 @@
 """Parts of an answer about WAIT as plain JSON values; docs/wait.md lists the keys."""
 
 import math
-from fractions import Fraction
 from typing import Any
 
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
 from fluidkv.answers.wait.runs import Comparison
+from fluidkv.plain import number, with_exact, with_exact_list
 from fluidkv.wait.theory.boundary_queue import ends
 from fluidkv.wait.theory.bounds import Theorem1Gap
 from fluidkv.wait.theory.fluid import FluidEquilibrium
@@ -14,25 +14,14 @@ from fluidkv.wait.theory.sensitivity import Sensitivity
 from fluidkv.wait.theory.thresholds import Thresholds
 
 
-def number(value: Fraction | int) -> int | float:
-    """An int where it is whole, else the nearest double."""
-    return value.numerator if value.denominator == 1 else float(value)
-
-
 def fluid_values(fluid: FluidEquilibrium, fits: bool) -> dict[str, Any]:
     """The balanced state, as numbers and exactly, and whether the capacity holds it."""
     return {
-        "iteration_time": number(fluid.iteration_time),
-        "memory": number(fluid.memory),
-        "per_stage": [number(n) for n in fluid.per_stage],
-        "throughput": number(fluid.throughput),
+        **with_exact("iteration_time", fluid.iteration_time),
+        **with_exact("memory", fluid.memory),
+        **with_exact_list("per_stage", fluid.per_stage),
+        **with_exact("throughput", fluid.throughput),
         "fits": fits,
-        "exact": {
-            "iteration_time": str(fluid.iteration_time),
-            "memory": str(fluid.memory),
-            "per_stage": [str(n) for n in fluid.per_stage],
-            "throughput": str(fluid.throughput),
-        },
     }
 
 
@@ -43,7 +32,7 @@ def binning_values(load: Load) -> dict[str, Any] | None:
         return None
     return {
         "source": load.name,
-        "rate": number(load.rate),
+        **with_exact("rate", load.rate),
         "rate_from": load.rate_from,
         "bins": load.bins,
         "cut": load.cut,
@@ -58,9 +47,9 @@ def binning_values(load: Load) -> dict[str, Any] | None:
 def threshold_values(found: Thresholds) -> dict[str, Any]:
     return {
         "thresholds": [number(n) for n in found.thresholds],
-        "iteration_time": number(found.iteration_time),
-        "memory": number(found.memory),
-        "slack": [number(slack) for slack in found.slack],
+        **with_exact("iteration_time", found.iteration_time),
+        **with_exact("memory", found.memory),
+        **with_exact_list("slack", found.slack),
     }
 
 
@@ -88,7 +77,7 @@ def bound_values(bound: Theorem1Gap) -> dict[str, Any]:
 def nested_values(found: NestedAnswer) -> dict[str, Any]:
     return {
         **_plan(found.plan),
-        "delta": number(found.delta),
+        **with_exact("delta", found.delta),
         "fits": found.capacity >= found.plan.bound.capacity,
         "delta_at_capacity": found.delta_at_capacity,
         "lower_rates": None if found.lower_rates is None else number(found.lower_rates),

@@ -16,9 +16,9 @@ from typing import Any
 from fluidkv.answers.wait import report
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, nested_answer
-from fluidkv.answers.wait.report import number
 from fluidkv.answers.wait.runs import Comparison, played_policies, require_work
 from fluidkv.errors import InputError
+from fluidkv.plain import with_exact, with_exact_list
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.theory.bounds import Theorem1Gap, theorem_1_gap
@@ -146,7 +146,7 @@ class WaitAnswer:
         return "" if self.load is None else self.load.unit
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: exact ones as text beside them, None for what there is none of."""
+        """Plain values for JSON: exact ones beside them, None for what there is none of."""
         system, fluid = self.system, report.fluid_values(self.equilibrium, self.fluid_fits)
         stable = {
             "stable": system.load < 1,
@@ -156,38 +156,37 @@ class WaitAnswer:
         return {
             "types": [
                 {
-                    "arrival_rate": number(each.arrival_rate),
-                    "arrival_rate_exact": str(each.arrival_rate),
+                    **with_exact("arrival_rate", each.arrival_rate),
                     "input_length": each.input_length,
                     "output_length": each.output_length,
-                    "lifetime_cost": number(each.lifetime_cost),
+                    **with_exact("lifetime_cost", each.lifetime_cost),
                 }
                 for each in system.types
             ],
-            "d0": number(system.base),
-            "d1": number(system.per_kv_token),
+            **with_exact("d0", system.base),
+            **with_exact("d1", system.per_kv_token),
             "unit": self.unit or None,
-            "capacity": number(self.capacity),
-            "load": number(system.load),
-            "rate_limit": None if self.most_rate is None else number(self.most_rate),
+            **with_exact("capacity", self.capacity),
+            **with_exact("load", system.load),
+            **with_exact("rate_limit", self.most_rate),
             "binning": None if self.load is None else report.binning_values(self.load),
             "fluid": stable | fluid,
-            "thresholds": fluid["per_stage"],
+            **with_exact_list("thresholds", self.equilibrium.per_stage),
             "thresholds_integer": [int(n) for n in self.least.thresholds],
-            "memory_needed": number(self.least.memory),
-            "thresholds_slack": [number(slack) for slack in self.least.slack],
+            **with_exact("memory_needed", self.least.memory),
+            **with_exact_list("thresholds_slack", self.least.slack),
             "with_slack": report.threshold_values(self.with_slack),
             "given": None if self.given is None else report.threshold_values(self.given),
             "fits": self.fits,
             "reason": self.reason,
-            "come_in_an_iteration": number(self.come_in_an_iteration),
+            **with_exact("come_in_an_iteration", self.come_in_an_iteration),
             "not_for_wait": self.not_for_wait,
-            "rate_factor": None if self.rate_factor is None else number(self.rate_factor),
-            "time_inside": [number(time) for time in self.latency_at_least],
+            **with_exact("rate_factor", self.rate_factor),
+            **with_exact_list("time_inside", self.latency_at_least),
             "sensitivity": [
                 report.sensitivity_values(row) for row in self.sensitivities.by_elasticity("memory")
             ],
-            "horizon": number(self.horizon),
+            **with_exact("horizon", self.horizon),
             "theorem_1": None if bound is None else report.bound_values(bound),
             "nested": None if nested is None else report.nested_values(nested),
             "simulated": None if runs is None else report.run_values(runs),

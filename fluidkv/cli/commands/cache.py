@@ -95,6 +95,7 @@ def cache(
         as_json=json_,
         out=out,
         name="cache.json",
+        time=None,
         beside=beside,
         notes=memory.notes(),
     )

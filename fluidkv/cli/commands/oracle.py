@@ -10,6 +10,7 @@ import typer
 
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import Json
+from fluidkv.cli.output import json_text
 from fluidkv.cli.page.numbers import counted
 from fluidkv.cli.page.page import WIDTH, Page
 from fluidkv.cli.progress import progress
@@ -51,7 +52,7 @@ def oracle(
                 with line.aside():
                     _say(page, name, answer)
     if json_:
-        print(json.dumps([each.as_dict() for each in answers], indent=2, allow_nan=False))
+        print(json_text({"records": [each.as_dict() for each in answers]}))
     return 0 if all(each.result.equal for each in answers) else DIFFERS
 
 

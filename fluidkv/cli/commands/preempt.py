@@ -14,7 +14,7 @@ from fluidkv.cli.commands import preempt_values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ _OPTIONS = {  # of the functions -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "max_tokens": "--max-tokens",
     "predictions": "--predictor",
     "rate": "--rate",
     "replay": "--replay",
@@ -125,7 +126,7 @@ def preempt(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    reading: Reading = AS_IT_IS,
+    reading: Asking = AS_ASKED,
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -161,7 +162,6 @@ def preempt(
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=rate, clients=clients)
-    # Everything that can be refused without reading a file, before a file is read.
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
     token = memory.per_token()
@@ -181,7 +181,7 @@ def preempt(
         values.check_seconds(slo, server.clock)
     swapping, fitted = _swapping(prices, server, chosen["restores"])
     limits = _limits(server, engine, block_size, swapping)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:
@@ -197,6 +197,7 @@ def preempt(
         as_json=json_,
         out=out,
         name="preempt.json",
+        time=answer.clock.unit,
         beside=lambda: _beside(answer),
     )
 

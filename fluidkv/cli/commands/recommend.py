@@ -16,7 +16,7 @@ from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ _OPTIONS = {  # of the function -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "max_tokens": "--max-tokens",
     "rate": "--rate",
     "replay": "--replay",
     "requests": "--requests",
@@ -92,7 +93,7 @@ def recommend(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    reading: Reading = AS_IT_IS,
+    reading: Asking = AS_ASKED,
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -136,7 +137,7 @@ def recommend(
     server, converted = served.with_capacity(server, memory, asked)
     notes += converted
     tokens = served.tokens_of(server, block_size)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     options: dict[str, Any] = {
         "clock": server.clock,
         "now": server.now,
@@ -163,6 +164,7 @@ def recommend(
         as_json=json_,
         out=out,
         name="recommend.json",
+        time=found.clock.unit,
         beside=lambda: _beside(found),
     )
     return NO_PICK if found.choice.index is None else 0

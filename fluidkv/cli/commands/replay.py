@@ -91,6 +91,7 @@ def replay(
         out=out,
         name="replay.json",
         notes=memory.notes(block_size),
+        time="s",
         beside=lambda: _beside(found),
     )
 

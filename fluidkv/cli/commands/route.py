@@ -176,6 +176,7 @@ def route(
         as_json=json_,
         out=out,
         name="route.json",
+        time="s",
         beside=beside,
         notes=memory.notes(blocks),
     )

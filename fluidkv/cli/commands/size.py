@@ -197,4 +197,4 @@ def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":
     from fluidkv.answers.size.table import table_of
     from fluidkv.figures.answers.size import size_figure
 
-    return {"size.csv": table_of(answer).encode()}, [size_figure(answer)]
+    return {"sizes.csv": table_of(answer).encode()}, [size_figure(answer)]

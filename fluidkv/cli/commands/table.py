@@ -33,14 +33,15 @@ def table(
     if name is None:
         known = tables.tables()
         give(
-            lambda: {n: each.title for n, each in known.items()},
+            lambda: {"tables": [{"table": n, "title": each.title} for n, each in known.items()]},
             lambda page: page.rows([(n, each.title) for n, each in known.items()], width=11),
             as_json=json_,
+            time=None,
         )
         return
     chosen = tables.table(name)
     with progress(f"running table {chosen.name}"):
-        give(chosen.as_dict, lambda page: say_table(page, chosen), as_json=json_)
+        give(chosen.as_dict, lambda page: say_table(page, chosen), as_json=json_, time=None)
 
 
 def say_table(page: Page, table: "Table") -> None:

@@ -1,6 +1,5 @@
 """`fluidkv verify`: the ledger checked, and what came out beside what is on record."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +10,7 @@ from rich.text import Text
 from fluidkv.cli import arguments as read
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import RUN, Json, option
+from fluidkv.cli.output import json_text
 from fluidkv.cli.page.numbers import counted
 from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
@@ -79,7 +79,7 @@ def verify(
 
         ledger.verify(ids or None, jobs=jobs or cores(), on_result=show)
     if json_:
-        print(json.dumps([r.as_dict() for r in results], indent=2, allow_nan=False))
+        print(json_text({"claims": [r.as_dict() for r in results]}))
     else:
         page.line()
         for said in tally(results):

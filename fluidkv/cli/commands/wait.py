@@ -187,6 +187,7 @@ def wait(
         as_json=json_,
         out=out,
         name="wait.json",
+        time=load.unit or "unit of --d0",
         beside=beside,
         notes=memory.notes(),
     )

@@ -25,6 +25,7 @@ from fluidkv.exact.one_class.cycles import (
 from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.exact.one_class.gaps import checked_gaps, count_gap_vectors, gap_vectors, whole_number
 from fluidkv.exact.one_class.return_map import CycleStability, cycle_stability
+from fluidkv.plain import with_exact
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -129,20 +130,20 @@ class Equilibria:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: fractions as text, beside them floats."""
+        """Plain values for JSON: numbers, and exact ones beside them."""
         only = only_class(self.system)
         return {
             "class": {"input_length": only.input_length, "decode_length": only.decode_length},
-            **_number("capacity", self.system.capacity),
-            **_number("fixed_point_throughput", self.best),
-            **_number("worst_case_throughput", self.worst),
-            **_number("worst_case_ratio", self.worst_case_ratio),
+            **with_exact("capacity", self.system.capacity),
+            **with_exact("fixed_point_throughput", self.best),
+            **with_exact("worst_case_throughput", self.worst),
+            **with_exact("worst_case_ratio", self.worst_case_ratio),
             "envelope": [
                 {
                     "level": point.level,
                     "live": point.live,
-                    **_number("lowest", point.lowest),
-                    **_number("highest", point.highest),
+                    **with_exact("lowest", point.lowest),
+                    **with_exact("highest", point.highest),
                 }
                 for point in self.envelope
             ],
@@ -241,17 +242,13 @@ def _shown(count: int) -> str:
     return f"{count:,}" if count < 10**12 else f"some 10^{len(str(count)) - 1}"
 
 
-def _number(name: str, value: Fraction) -> dict[str, str | float]:
-    return {name: str(value), f"{name}_float": float(value)}
-
-
 def _cycle_dict(cycle: Cycle, found: CycleStability) -> dict[str, Any]:
     return {
         "gaps": list(cycle.gaps),
         "name": cycle.name,
         "level": cycle.level,
         "period": cycle.period,
-        **_number("throughput", cycle.throughput),
+        **with_exact("throughput", cycle.throughput),
         "share_of_best": float(cycle.share_of_best),
         "verified": verify_cycle(cycle.system, cycle),
         "stability": str(found.verdict),

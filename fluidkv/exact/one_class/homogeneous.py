@@ -12,6 +12,7 @@ from fractions import Fraction
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import cycle_name, throughput
 from fluidkv.exact.one_class.gaps import count_gap_vectors
+from fluidkv.plain import with_exact
 from fluidkv.workload import RequestClass, System, Workload
 
 # Up to here the number of equilibria, below 2^l1 / l1 + l1, is an integer that float64 holds.
@@ -63,12 +64,9 @@ class Homogeneous:
             "decode_length": self.decode_length,
             "attractor": self.attractor,
             "equilibria": self.equilibria,
-            "fixed_point_throughput": float(self.fixed_point),
-            "fixed_point_throughput_exact": str(self.fixed_point),
-            "worst_case_throughput": float(self.worst_case),
-            "worst_case_throughput_exact": str(self.worst_case),
-            "worst_case_ratio": float(self.worst_case_ratio),
-            "worst_case_ratio_exact": str(self.worst_case_ratio),
+            **with_exact("fixed_point_throughput", self.fixed_point),
+            **with_exact("worst_case_throughput", self.worst_case),
+            **with_exact("worst_case_ratio", self.worst_case_ratio),
         }
 
 

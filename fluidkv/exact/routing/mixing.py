@@ -16,6 +16,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
+from fluidkv.plain import with_exact, with_exact_list
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -68,18 +69,18 @@ class RoutedNode:
         return None if self.rate is None else self.load_share / self.rate
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: fractions as text."""
+        """Plain values for JSON."""
         return {
             "classes": list(self.classes),
-            "shares": [str(c.share) for c in self.workload.classes],
-            "load_share": str(self.load_share),
+            **with_exact_list("shares", (c.share for c in self.workload.classes)),
+            **with_exact("load_share", self.load_share),
             "common_divisor": self.decode_gcd,
             "stability": self.stability,
             "growing_modes": self.certificate.outside,
             "neutral_modes": self.certificate.on_circle,
             "spectral_radius": list(self.certificate.radius),
-            "rate": _float(self.rate),
-            "utilisation": _float(self.utilisation),
+            **with_exact("rate", self.rate),
+            **with_exact("utilisation", self.utilisation),
         }
 
 
@@ -158,8 +159,8 @@ class Routing:
             "growing_modes": self.unstable_modes,
             "spectral_radius": list(self.spectral_radius),
             "evidence": self.evidence,
-            "imbalance": float(self.imbalance),
-            "rate": _float(self.rate),
+            **with_exact("imbalance", self.imbalance),
+            **with_exact("rate", self.rate),
             "on_nodes": [node.as_dict() for node in self.nodes],
         }
 
@@ -261,7 +262,3 @@ def node_workload(workload: Workload, row: Sequence[Fraction | int]) -> Workload
     return Workload(
         tuple(RequestClass(c.input_length, c.decode_length, part / total) for c, part in parts)
     )
-
-
-def _float(value: Fraction | None) -> float | None:
-    return None if value is None else float(value)

@@ -97,16 +97,16 @@ def test_starts_run_in_the_engine_once_round():
     np.testing.assert_allclose(run["final_state"].values, found.starts(), rtol=0, atol=1e-10)
 
 
-def test_dictionary_is_json_with_fractions_beside_floats():
+def test_dictionary_is_json_with_fractions_beside_numbers():
     found = equilibria(system_of(5, 9, 1000), gaps=(4, 1, 3, 1))
     shown = json.loads(json.dumps(found.as_dict(), allow_nan=False))
     (cycle,) = shown["cycles"]
     assert (cycle["gaps"], cycle["period"], cycle["level"]) == ([4, 1, 3, 1], 9, 5)
-    assert (cycle["throughput"], cycle["throughput_float"]) == ("1000/99", 1000 / 99)
+    assert (cycle["throughput"], cycle["throughput_exact"]) == (1000 / 99, "1000/99")
     assert (cycle["verified"], cycle["stability"]) == (True, "unstable")
     assert (cycle["unstable_multipliers"], cycle["multipliers"]) == (3, 3)
-    assert shown["fixed_point_throughput"] == "100/9"
-    assert shown["worst_case_ratio"] == "5/7"
+    assert shown["fixed_point_throughput_exact"] == "100/9"
+    assert shown["worst_case_ratio_exact"] == "5/7"
     assert [point["level"] for point in shown["envelope"]] == list(range(9))
 
 

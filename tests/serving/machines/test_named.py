@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fluidkv.traces.vllm_log import read_vllm_log
 
 from fluidkv.errors import InputError
+from fluidkv.logs.read import read_log
 from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.serving.machines.against import compared, error_range, modelled_caveat
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
-from fluidkv.serving.machines.named import CLOCKS, Validity, named_clock, outside
+from fluidkv.serving.machines.named import CLOCKS, Validity, known, named_clock, outside
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 
@@ -103,6 +103,14 @@ def test_a_clock_without_prefill_says_no_first_token():
     require_prefill(replace(free, per_prefill_pair=1e-9), "--slo", "ttft_p99=2s")
 
 
+def test_a_clock_is_known_by_its_name_and_its_numbers():
+    for named in (CLOCKS["vllm-llama3.1-8b-rtx4090"], named_clock("qwen3-8b@h100")):
+        assert known(named.clock) == named
+        assert known(replace(named.clock, per_kv_token=0.0)) is None
+    assert known(IterationClock(1.0)) is None
+    assert known(IterationClock(1.0, name="mine")) is None
+
+
 def test_what_lies_outside_is_said():
     holds = Validity(128, (1000, 40_000), 2048)
     assert outside(holds, running=128, kv_tokens=40_000, prefill_tokens=2048) == ()
@@ -138,7 +146,7 @@ def test_the_caveat_says_the_range_of_the_table():
 
 
 def test_the_clock_named_after_the_vllm_log_is_its_fit(traces_dir):
-    log = read_vllm_log(traces_dir / "vllm_rtx4090_llama31_8b")
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
     fit = fit_clock(tick_points(**log.clock_arrays()))
     named = CLOCKS["vllm-llama3.1-8b-rtx4090"]
     # Four digits are named, three of d2.

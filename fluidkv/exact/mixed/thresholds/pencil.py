@@ -71,7 +71,7 @@ class Crossing:
         length = float(self.length.mid())
         return {
             "input_length": length if math.isfinite(length) else None,
-            "exact": None if self.exact is None else str(self.exact),
+            "input_length_exact": None if self.exact is None else str(self.exact),
             "period": self.period if math.isfinite(self.period) else None,
             "modes_outward": self.outward,
         }

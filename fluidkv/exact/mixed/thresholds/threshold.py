@@ -21,6 +21,7 @@ from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymp
 from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
+from fluidkv.plain import with_exact_list
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
 # than a second.
@@ -117,12 +118,12 @@ class InputThreshold:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON: fractions as text, None for what is not known or not finite."""
+        """Plain values for JSON: None for what is not known or not finite."""
         formula = self.asymptotic
         return {
             "decode_lengths": list(self.mix.decode_lengths),
-            "shares": [str(p) for p in self.mix.shares],
-            "input_ratios": [str(r) for r in self.mix.input_ratios],
+            **with_exact_list("shares", self.mix.shares),
+            **with_exact_list("input_ratios", self.mix.input_ratios),
             "common_divisor": self.mix.decode_gcd,
             "status": self.status.name.lower(),
             "l0_min": self.least,

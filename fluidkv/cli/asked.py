@@ -1,0 +1,77 @@
+"""What was asked: the command, its options and what was read; it heads the JSON of every answer."""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import fluidkv
+from fluidkv.cli.memory import Amount
+from fluidkv.plain import with_exact
+
+if TYPE_CHECKING:
+    from fluidkv.traces import LoadReport
+
+MEMORY, LENGTH = "KV tokens", "tokens"
+_NO_INPUT = ("json", "out")  # where the answer goes is no part of what was asked
+
+
+@dataclass
+class _Asked:
+    command: str
+    options: Mapping[str, Any]
+    read: dict[str, object] = field(default_factory=dict)
+
+
+_asked: ContextVar[_Asked] = ContextVar("asked")
+
+
+def begin(command: str, options: Mapping[str, Any]) -> None:
+    """Remember what this command was asked.
+
+    Args:
+        options: values of its parameters, read from the text of the command line.
+    """
+    _asked.set(_Asked(command, options))
+
+
+def note_read(report: "LoadReport") -> None:
+    """Remember what the reader of the source did with its rows."""
+    _asked.get(_Asked("", {})).read.update(report.as_dict())
+
+
+def envelope(time: str | None) -> dict[str, Any]:
+    """What stands before every answer: version, command, inputs, units.
+
+    Args:
+        time: unit of durations; None where there are none.
+    """
+    asked = _asked.get()
+    inputs: dict[str, Any] = {}
+    for name, value in asked.options.items():
+        name = name.rstrip("_")
+        if value is not None and name not in _NO_INPUT:
+            inputs |= _plain(name, value)
+    if asked.read:
+        inputs["read"] = asked.read
+    return {
+        "fluidkv": fluidkv.__version__,
+        "command": asked.command,
+        "inputs": inputs,
+        "units": {"memory": MEMORY, "length": LENGTH, "time": time},
+    }
+
+
+def _plain(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Amount):
+        value = value.as_number
+    if isinstance(value, list | tuple):
+        value = [each.as_number if isinstance(each, Amount) else each for each in value]
+    if isinstance(value, Fraction):
+        return with_exact(name, value)
+    if isinstance(value, list | tuple) and any(isinstance(each, Fraction) for each in value):
+        both = [with_exact(name, Fraction(each)) for each in value]
+        return {key: [each[key] for each in both] for key in both[0]}
+    return {name: str(value) if isinstance(value, Path) else value}
