@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
 from fluidkv.traces.known import chosen_format, format_names
@@ -100,7 +101,7 @@ def _place(source: Path | str, format: str | None) -> tuple[Path, int | None]:
     if not isinstance(source, Path | str):
         raise InputError("source", source, "the path of a trace file or log folder")
     if format is not None and format not in format_names():
-        raise InputError("format", format, f"one of {', '.join(format_names())}")
+        raise InputError("format", format, nearest(format, format_names()))
     path = sample_path(source)
     try:
         if not path.is_dir():

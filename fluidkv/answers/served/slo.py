@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 _TIMES = tuple(
     f"{metric}_{statistic}"
@@ -45,7 +46,7 @@ class Slo:
 
     def __post_init__(self) -> None:
         if self.metric not in SLO_METRICS:
-            raise InputError("slo", self.metric, f"one of {', '.join(SLO_METRICS)}")
+            raise InputError("slo", self.metric, nearest(self.metric, SLO_METRICS))
         if not math.isfinite(self.bound) or self.bound < 0:
             raise InputError("slo", f"{self.metric}={self.bound}", "a finite bound of at least 0")
 
