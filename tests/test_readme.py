@@ -93,7 +93,8 @@ def test_ledger_is_what_the_readme_and_its_page_say():
 
 _CLAIM_ID = (
     r"`(?:fluidkv verify )?"
-    r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt|tokenpd)\.[a-z0-9.-]+)`"
+    r"((?:congestion|vllm-44594|vllm-54644|wait(?!\.json)|routing|cacheopt|tokenpd|measured)"
+    r"\.[a-z0-9.-]+)`"
 )
 
 

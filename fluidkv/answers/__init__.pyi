@@ -60,6 +60,9 @@ from .served.setting import KNOBS as KNOBS
 from .served.setting import Setting as Setting
 from .served.slo import SLO_METRICS as SLO_METRICS
 from .served.slo import Slo as Slo
+from .size.result import SizeAnswer as SizeAnswer
+from .size.sizes import Size as Size
+from .size.study import size_server as size_server
 from .study import Simulation as Simulation
 from .study import StartGroup as StartGroup
 from .study import StudyResult as StudyResult

@@ -26,6 +26,7 @@ from fluidkv.cli.commands.pulse import pulse
 from fluidkv.cli.commands.recommend import recommend
 from fluidkv.cli.commands.replay import replay
 from fluidkv.cli.commands.route import route
+from fluidkv.cli.commands.size import size
 from fluidkv.cli.commands.study import study
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
@@ -48,7 +49,19 @@ app = typer.Typer(
 )
 
 _PANELS = {
-    "Your server": (study, recommend, replay, mix, wait, cache, route, preempt, price, clocks),
+    "Your server": (
+        study,
+        recommend,
+        size,
+        replay,
+        mix,
+        wait,
+        cache,
+        route,
+        preempt,
+        price,
+        clocks,
+    ),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
 }

@@ -11,7 +11,11 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.cli.page.page import Row
+    from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
+    from fluidkv.serving.limits import Limits
+    from fluidkv.serving.rules import EngineRules
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
@@ -103,6 +107,7 @@ def demand_of(
     clients: int | None,
     replay: bool,
     speed: Fraction,
+    max_tokens: "MaxTokens | None" = None,
 ) -> "tuple[Demand, str]":
     """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
     from fluidkv.answers.served.demand import Demand
@@ -128,7 +133,21 @@ def demand_of(
     if speed != 1 and not replay:
         raise InputError("--speed", str(speed), "only where a trace is replayed")
     arrivals = None if rate is None else float(rate)
-    return Demand(rate=arrivals, clients=clients, replay=replay, speed=float(speed)), why
+    with read.as_options({"max_tokens": "--max-tokens"}):
+        demand = Demand(arrivals, clients, replay, float(speed), max_tokens)
+    return demand, why
+
+
+def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:
+    """What an engine takes outputs to be at most, where its admission looks at that."""
+    from fluidkv.serving.rules import Gate
+
+    if rules.gate not in (Gate.PEAK, Gate.RATIO):
+        return []
+    if demand.max_tokens is None:
+        said = "as it sees all outputs to come exactly; --max-tokens says what clients ask for"
+        return [("CAUTION", f"{rules.name} sets room aside {said}")]
+    return [("max tokens", f"{demand.max_tokens}: {rules.name} sets room aside by it")]
 
 
 def log_of(
@@ -144,7 +163,7 @@ def log_of(
         return None, notes
     first, *reasons = report.summary().splitlines()
     notes = [("read", first), *(("", reason.strip()) for reason in reasons), *notes]
-    if report.format != "vllm-bench":
+    if not report.of_log:
         return None, notes
     from fluidkv.answers.served.logged import read_server
 
@@ -170,6 +189,28 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
             f"{capacity // block_size:,} blocks of {block_size:,} and "
             f"{capacity % block_size:,} tokens",
         )
+
+
+def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
+    """The clock of a run, how far off a modelled one may be, and where the run leaves its range."""
+    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.serving.machines.named import known, outside
+
+    rows: list[Row] = [("clock", clock_said(clock))]
+    named = known(clock)
+    if named is None:
+        return rows
+    if named.kind == "modelled":
+        rows.append(("", modelled_caveat()))
+    beyond = outside(
+        named.validity,
+        running=limits.max_num_seqs,
+        kv_tokens=limits.capacity,
+        prefill_tokens=limits.max_num_batched_tokens,
+    )
+    return rows + [
+        ("CAUTION", f"outside of what {clock.name} was taken from: {said}") for said in beyond
+    ]
 
 
 def clock_said(clock: "IterationClock") -> str:

@@ -1,9 +1,9 @@
 """The requests that a command is about: of a trace, a preset, or as they stand in the options."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments
 from fluidkv.cli import options as opt
@@ -12,9 +12,17 @@ from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
+    from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
+_ASKED = (
+    "What clients ask for at most: exact (just what they get, as a benchmark's clients do), a "
+    "number, a multiple such as 2x, uniform:LOW:HIGH, context:TOKENS (what the input leaves of "
+    "it, as chats do where nothing is said), or column:NAME of a CSV trace. Engines that set room "
+    r"aside for outputs to come look at it. \[default: exact]"
+)
+_Asked = Annotated[str | None, opt.option("--max-tokens N", str, _ASKED, opt.WHO)]
 SCALES = {f"scale_{name}": f"--scale-{name}" for name in ("input", "output", "rate")}
 
 
@@ -70,7 +78,37 @@ class Reading(Scales):
         )
 
 
-UNSCALED, AS_IT_IS = Scales(), Reading()
+@dataclass(frozen=True)
+class Asking(Reading):
+    """As `Reading`, and an option on what clients ask for at most."""
+
+    max_tokens: _Asked = None
+
+    @property
+    def asked(self) -> "MaxTokens | None":
+        """None: nothing was said."""
+        from fluidkv.runs.max_tokens import max_tokens_of
+
+        if self.max_tokens is None:
+            return None
+        with arguments.as_options({"max_tokens": "--max-tokens"}):
+            return max_tokens_of(self.max_tokens)
+
+    def check(self, source: str | None, **arrivals: object) -> None:
+        super().check(source, **arrivals)
+        if self.asked is not None and self.asked.column:
+            arguments.only_with("--max-tokens", self.max_tokens, "SOURCE", source)
+
+    def requests(
+        self, source: str | None, classes: list[str] | None, preset: str | None
+    ) -> "tuple[Workload | Trace, LoadReport | None]":
+        if self.asked is None or not self.asked.column:
+            return super().requests(source, classes, preset)
+        columns = {**(self.columns or {}), "max_tokens": self.asked.column}
+        return replace(self, columns=columns, max_tokens=None).requests(source, classes, preset)
+
+
+UNSCALED, AS_IT_IS, AS_ASKED = Scales(), Reading(), Asking()
 
 
 def requests_of(
@@ -127,4 +165,7 @@ def _read(
 def _said(columns: Mapping[str, str] | None) -> str | None:
     """As it was written."""
     words = {name: word for word, name in arguments.COLUMNS.items()}
-    return ",".join(f"{words[name]}={column}" for name, column in (columns or {}).items()) or None
+    return (
+        ",".join(f"{words.get(name, name)}={column}" for name, column in (columns or {}).items())
+        or None
+    )

@@ -3,7 +3,7 @@
 What no file says is None, and `ServerLog.missing` names it with the command that would record it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -46,6 +46,11 @@ class LoggedRequests:
     def __len__(self) -> int:
         """Number of requests."""
         return len(self.input_lengths)
+
+    def moved(self, origin: float) -> "LoggedRequests":
+        """The same on a clock that begins at `origin` of this one."""
+        times = {name: getattr(self, name) for name in _TIMES}
+        return replace(self, **{n: None if t is None else t - origin for n, t in times.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +146,21 @@ class PrefillPass:
 
 
 @dataclass(frozen=True)
+class LogFile:
+    """One file of a log.
+
+    Args:
+        name: of the file.
+        kind: what it is, in words.
+        gave: what it said, in words.
+    """
+
+    name: str
+    kind: str
+    gave: str
+
+
+@dataclass(frozen=True)
 class Missing:
     """What no file says.
 
@@ -176,6 +196,7 @@ class ServerLog:
             own; the middle was taken, and all times here are on the ticks' clock.
         unmatched_ticks: ticks whose prompt tokens are not those of the requests; 0 unless requests
             were dropped.
+        files: there are, with what each said.
         missing: what no file says.
         notes: what else a reader ought to know, a sentence each.
     """
@@ -190,6 +211,7 @@ class ServerLog:
     clock_zero_s: float | None = None
     offset_s: tuple[float, float] | None = None
     unmatched_ticks: int = 0
+    files: tuple[LogFile, ...] = ()
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -229,10 +251,8 @@ class ServerLog:
         return TimedRun(**fields, capacity=self.capacity)
 
 
-_OF_REQUESTS = (
-    *("report", "input_lengths", "decode_lengths", "arrival_s"),
-    *("queued_s", "scheduled_s", "first_token_s", "last_token_s"),
-)
+_TIMES = ("arrival_s", "queued_s", "scheduled_s", "first_token_s", "last_token_s")
+_OF_REQUESTS = ("report", "input_lengths", "decode_lengths", *_TIMES)
 _OF_TICKS = ("running", "waiting", "kv_used", "prompt_tokens", "generated_tokens")
 
 

@@ -1,15 +1,20 @@
-"""A log from a folder: which files there are, what each says, and what none says."""
+"""A log from a folder or a file: what each file is, what all say together, and what none says."""
 
 from dataclasses import replace
 from pathlib import Path
 
 from fluidkv.errors import InputError
-from fluidkv.logs.folder import sglang, vllm
+from fluidkv.logs.joined.contradictions import check
+from fluidkv.logs.joined.join import joined
+from fluidkv.logs.joined.kinds import OF_A_FOLDER, Kind, kind_of
+from fluidkv.logs.joined.parts import Part, read_part
 from fluidkv.logs.log import ServerLog
-from fluidkv.logs.meta import META_FILE, read_settings
 from fluidkv.logs.missing import missing_of
+from fluidkv.text import printable
 from fluidkv.traces.samples.shipped import sample_path
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
+
+_FILES = 200
+"""Files of a folder that are looked at."""
 
 
 def log_folder(source: Path | str) -> Path:
@@ -19,45 +24,69 @@ def log_folder(source: Path | str) -> Path:
 
 
 def read_log(source: Path | str) -> ServerLog:
-    """Read what a log folder says of a measured run.
+    """Read what files say of a measured run; which is what is found from their content.
 
     Args:
-        source: the folder, or a file in it.
+        source: a folder with any of these files, or one of them; or a log that ships with the
+            package. The files of a recorded run (`requests.jsonl`, `timeseries.csv`,
+            `decode_log.csv`, ...) stand for their folder: what lies beside them is read too.
 
     Raises:
-        InputError: a folder without a file of a log; a file that is unreadable, has no usable
-            request, or times or counters that cannot be; two files that are not of one run.
+        InputError: no file of a log; a file that is unreadable, has no usable request, or times or
+            counters that cannot be; files that contradict each other.
     """
-    folder = log_folder(source)
-    if not any((folder / name).is_file() for name in (REQUESTS_FILE, *_SERIES)):
-        allowed = f"a log folder with {', '.join((REQUESTS_FILE, *_SERIES))} or {META_FILE}"
-        raise InputError("source", str(source), f"{allowed} (no such file in it)")
-    of_sglang = (folder / sglang.DECODE_FILE).is_file()
-    log = _of_sglang(folder) if of_sglang else _of_vllm(folder)
+    path = sample_path(source)
+    files, others = _files(path)
+    sizes = [_part(path, kind, None) for path, kind in files if kind not in _NEEDS_CAPACITY]
+    capacity = next((c for part in sizes if (c := part.log.capacity) is not None), None)
+    parts = sizes + [_part(p, kind, capacity) for p, kind in files if kind in _NEEDS_CAPACITY]
+    log = joined(path, parts)
+    check(log)
+    if others:
+        log = replace(log, notes=(*log.notes, f"not read: {', '.join(others)}"))
     return replace(log, missing=missing_of(log))
 
 
-_SERIES = (vllm.TICKS_FILE, sglang.DECODE_FILE)
+_NEEDS_CAPACITY = (Kind.SGLANG_TICKS,)
 
 
-def _of_vllm(folder: Path) -> ServerLog:
-    log = ServerLog(str(folder), "vllm", settings=read_settings(folder))
-    if (folder / REQUESTS_FILE).is_file():
-        log = replace(log, requests=vllm.read_requests(folder / REQUESTS_FILE))
-    if (folder / vllm.TICKS_FILE).is_file():
-        log = replace(log, ticks=vllm.read_ticks(folder / vllm.TICKS_FILE))
-    if log.requests is None or log.ticks is None or log.requests.first_token_s is None:
-        return log
-    return replace(log, **vllm.laid(log.requests, log.ticks, log.source)._asdict())
+def is_log(source: Path | str) -> bool:
+    """Whether a source has a file of a server's log, and not a trace or benchmark result alone."""
+    path = sample_path(source)
+    try:
+        return any(kind not in (Kind.REQUESTS, Kind.META) for _, kind in _files(path)[0])
+    except InputError:
+        return False
 
 
-def _of_sglang(folder: Path) -> ServerLog:
-    settings = read_settings(folder)
-    log = ServerLog(str(folder), "sglang", settings=settings)
-    log = replace(log, ticks=sglang.read_ticks(folder / sglang.DECODE_FILE, settings.capacity))
-    if (folder / REQUESTS_FILE).is_file():
-        log = replace(log, requests=sglang.read_requests(folder / REQUESTS_FILE))
-    if (folder / sglang.EVENTS_FILE).is_file():
-        retractions, prefills = sglang.read_events(folder / sglang.EVENTS_FILE)
-        log = replace(log, retractions=retractions, prefills=prefills)
-    return log
+def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
+    """The files of a log, in alphabetical order, settings first; and the names of others."""
+    try:
+        if path.is_file():
+            kind = kind_of(path)
+            if kind not in OF_A_FOLDER:
+                return _known(path, [(path, kind)]), []
+            path = path.parent
+        inside = sorted(each for each in path.iterdir() if each.is_file())[:_FILES]
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        allowed = f"a log folder or file (there is no such file, or none to be read: {reason})"
+        raise InputError("source", str(path), allowed) from None
+    found = [(each, kind_of(each)) for each in inside if not each.name.startswith(".")]
+    others = [printable(each.name)[:60] for each, kind in found if kind is None]
+    return sorted(_known(path, found), key=lambda file: file[1] is not Kind.META), others
+
+
+def _known(path: Path, found: list[tuple[Path, Kind | None]]) -> list[tuple[Path, Kind]]:
+    files = [(file, kind) for file, kind in found if kind is not None]
+    if not any(kind is not Kind.META for _, kind in files):
+        allowed = (
+            "a log: requests of a benchmark, a server's output, or polled metrics "
+            "(no such file in it)"
+        )
+        raise InputError("source", str(path), allowed)
+    return files
+
+
+def _part(path: Path, kind: Kind, capacity: int | None) -> Part:
+    return read_part(path, kind, capacity)

@@ -8,6 +8,7 @@ from fluidkv.ledger.claim import Claim, Result
 from fluidkv.ledger.verify import run_all
 from fluidkv.papers.cacheopt.claims import MODULES as CACHEOPT
 from fluidkv.papers.congestion.claims import experiments, mixed, one_class
+from fluidkv.papers.measured.claims import MODULES as MEASURED
 from fluidkv.papers.routing.claims import MODULES as ROUTING
 from fluidkv.papers.tokenpd.claims import MODULES as TOKENPD
 from fluidkv.papers.vllm.claims import MODULES as VLLM
@@ -23,6 +24,7 @@ _MODULES = (
     *CACHEOPT,
     *TOKENPD,
     *VLLM,
+    *MEASURED,
 )
 
 

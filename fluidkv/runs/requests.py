@@ -1,6 +1,6 @@
 """The requests of a run: who comes when, with how many tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -91,6 +91,11 @@ class Requests:
 
     def __len__(self) -> int:
         return self.output_length.size
+
+    def asking(self, max_output: ArrayLike) -> "Requests":
+        """The same requests with other numbers of outputs that an engine may assume."""
+        columns = {each.name: getattr(self, each.name) for each in fields(self)}
+        return Requests(**columns | {"max_output": max_output})
 
 
 def _lengths(name: str, values: ArrayLike, size: int | None) -> np.ndarray:

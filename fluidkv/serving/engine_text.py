@@ -82,7 +82,8 @@ class ServedEngine:
     def label(self) -> str:
         """Name and version, as shown."""
         rules, _, settings = self.name.partition(":")
-        said = f"{rules} {self.rules.version}".strip()
+        version = "" if self.rules.version in rules else self.rules.version
+        said = f"{rules} {version}".strip()
         return said + (f" ({settings})" if settings else "")
 
     def settings_of(self, limits: Limits) -> SglangSettings:
@@ -127,20 +128,21 @@ def with_settings(engine: ServedEngine, given: Mapping[str, str]) -> ServedEngin
     if not given:
         return engine
     of_rules = _settings_of_rules(engine)
-    known = tuple(_OF_SGLANG) if engine.own_scheduler else tuple(of_rules)
-    for name, said in given.items():
+    known = _known_of_sglang(engine) if engine.own_scheduler else tuple(of_rules)
+    for name in given:
         if name not in known:
             bare = engine.name.partition(":")[0]
             has = f"{bare} has {', '.join(known) or 'no settings'}"
             raise InputError("engine", engine.name, f"{_without(name)}; {has}")
-        try:
-            if engine.own_scheduler:
-                engine = _with_setting_of_sglang(engine, name, said)
-            else:
-                engine = replace(engine, rules=of_rules[name](engine.rules, said))
-        except InputError as error:
-            raise InputError("engine", engine.name, f"{name}: {error.allowed}") from None
-    return engine
+    try:
+        if engine.own_scheduler:
+            return replace(engine, settings=_read_for_sglang(given))
+        rules = engine.rules
+        for name, said in given.items():
+            rules = of_rules[name](rules, said)
+        return replace(engine, rules=rules)
+    except InputError as error:
+        raise InputError("engine", engine.name, f"{error.argument}: {error.allowed}") from None
 
 
 def _without(name: str) -> str:
@@ -159,16 +161,23 @@ _OF_SGLANG: Mapping[str, Any] = MappingProxyType(
 """Settings of `SglangSettings` that are no limits -> as the server has them."""
 
 
-def _with_setting_of_sglang(engine: ServedEngine, name: str, said: str) -> ServedEngine:
-    """One setting more, checked; those that are the server's own are not kept."""
-    values: dict[str, Any] = {
-        **dict(engine.settings),
-        name: _value(name, said, type(_OF_SGLANG[name])),
-    }
-    checked = SglangSettings(capacity=1, **values)
-    kept = {other: getattr(checked, other) for other in _OF_SGLANG if other in values}
-    changed = tuple((other, value) for other, value in kept.items() if value != _OF_SGLANG[other])
-    return replace(engine, settings=changed)
+_SINCE: Mapping[str, tuple[int, ...]] = MappingProxyType(
+    {"retraction": (0, 5, 20), "ignore_eos": (0, 5, 23)}
+)
+"""Settings that older versions do not have, or do not look at -> the oldest known to."""
+
+
+def _known_of_sglang(engine: ServedEngine) -> tuple[str, ...]:
+    version = tuple(map(int, engine.rules.version.split(".")))
+    return tuple(name for name in _OF_SGLANG if version >= _SINCE.get(name, version))
+
+
+def _read_for_sglang(given: Mapping[str, str]) -> tuple[tuple[str, Setting], ...]:
+    """Checked, as far as that needs no memory; those that are the server's own are left out."""
+    values = {name: _value(name, said, type(_OF_SGLANG[name])) for name, said in given.items()}
+    checked = SglangSettings(capacity=1, **dict[str, Any](values))
+    found = {name: getattr(checked, name) for name in _OF_SGLANG if name in values}
+    return tuple((name, value) for name, value in found.items() if value != _OF_SGLANG[name])
 
 
 def _value(argument: str, said: str, kind: type) -> Setting:

@@ -1,6 +1,8 @@
 """What an operator sets on an SGLang server, as far as its scheduler looks at it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from fluidkv.errors import InputError
@@ -17,6 +19,17 @@ RETRACT_STEPS = 20
 
 TOUCHED, TOUCH_EVERY = 128, 32
 """Waiting requests whose prefixes are touched, and at which attempt to admit."""
+
+RETRACTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "length": "fewest outputs; of these the longest prompt",
+        "priority": "least urgent; of these as by length",
+    }
+)
+"""Who is retracted first, as `--retraction-policy` says it; of equals the last in the batch.
+
+Source: sglang, pull request 30573. By priority the order is the source's only: no record has it.
+"""
 
 
 @dataclass(frozen=True)
@@ -37,9 +50,14 @@ class SglangSettings:
             default.
         ignore_eos: clients ask for exactly their outputs.
         clip: tokens; what a request may still emit counts as at most this many.
+        priority_scheduling: whoever waits stands in the order of priority, then as they came, and
+            nobody who runs goes for it: the server's `--enable-priority-scheduling` together with
+            `--schedule-low-priority-values-first` and `--disable-priority-preemption`.
+        retraction: who goes first, one of `RETRACTIONS`; "priority" with `priority_scheduling`.
 
     Raises:
-        InputError: a number outside of what is said here; a chunk below a page.
+        InputError: a number outside of what is said here; a chunk below a page; another order of
+            retraction.
     """
 
     capacity: int
@@ -54,6 +72,8 @@ class SglangSettings:
     overlap: bool = True
     ignore_eos: bool = False
     clip: int = 4096
+    priority_scheduling: bool = False
+    retraction: str = "length"
 
     def __post_init__(self) -> None:
         for name in ("capacity", "page_size", "max_prefill_tokens", "max_running", "clip"):
@@ -64,12 +84,16 @@ class SglangSettings:
         if self.chunked_prefill_size is not None:
             chunk = count("chunked_prefill_size", self.chunked_prefill_size, least=self.page_size)
             object.__setattr__(self, "chunked_prefill_size", chunk)
-        for name in ("radix", "mixed_chunk", "overlap", "ignore_eos"):
+        for name in ("radix", "mixed_chunk", "overlap", "ignore_eos", "priority_scheduling"):
             if not isinstance(getattr(self, name), bool):
                 raise InputError(name, getattr(self, name), "True or False")
         if not 0 < real(self.conservativeness) < float("inf"):
             raise InputError("conservativeness", self.conservativeness, "a finite number above 0")
         object.__setattr__(self, "conservativeness", float(self.conservativeness))
+        if self.retraction not in RETRACTIONS:
+            raise InputError("retraction", self.retraction, " or ".join(RETRACTIONS))
+        if self.retraction == "priority" and not self.priority_scheduling:
+            raise InputError("retraction", self.retraction, "length, without priority_scheduling")
         if self.eviction not in (*POLICIES, *(policy.value for policy in POLICIES)):
             said = ", ".join(policy.value for policy in POLICIES)
             raise InputError("eviction", getattr(self.eviction, "value", self.eviction), said)

@@ -49,6 +49,7 @@ class Row:
         changed: what was read as another value than written.
         flagged: what looks wrong and was kept as written.
         seen: what a benchmark's client measured of it; None in formats without.
+        max_tokens: what it asked for at most; None if nobody says.
     """
 
     input_length: int
@@ -60,6 +61,7 @@ class Row:
     changed: tuple[str, ...] = ()
     flagged: tuple[str, ...] = ()
     seen: Seen | None = None
+    max_tokens: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,9 @@
 """The formats there are, and which of them a file is of: its content decides, never its name."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.traces.format import BadRow, Format, Layout, Record, folded, listed
@@ -12,6 +13,7 @@ from fluidkv.traces.formats.azure import AZURE
 from fluidkv.traces.formats.burstgpt import BURSTGPT
 from fluidkv.traces.formats.mooncake import MOONCAKE
 from fluidkv.traces.formats.segments import SEGMENTS
+from fluidkv.traces.formats.sglang_log import SGLANG_LOG
 from fluidkv.traces.formats.vidur import VIDUR
 from fluidkv.traces.results.documents import whole_object
 from fluidkv.traces.results.genai_perf import GENAI_PERF
@@ -24,8 +26,12 @@ from fluidkv.traces.vllm_bench import VLLM_BENCH
 
 # Searched in this order; no file has the columns of two of them unless it was made to.
 _FORMATS = {
-    form.name: form for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH, AIPERF)
+    form.name: form
+    for form in (AZURE, BURSTGPT, MOONCAKE, SEGMENTS, VIDUR, VLLM_BENCH, SGLANG_LOG, AIPERF)
 }
+
+LOG_FORMATS = (VLLM_BENCH.name, SGLANG_LOG.name)
+"""Formats of the requests.jsonl of a log folder."""
 
 # SGLang's first: vLLM's takes any object with lists of lengths.
 _RUN_FORMATS = {form.name: form for form in (SGLANG_SERVING, VLLM_SERVE, GUIDELLM, GENAI_PERF)}
@@ -41,14 +47,24 @@ _MISTAKEN = {
 }
 
 
+class Chosen(NamedTuple):
+    """A format, and the JSON objects of the file where finding it has parsed them all."""
+
+    form: Format | RunFormat
+    objects: Sequence[Record | BadRow] | None = None
+
+    @property
+    def is_result(self) -> bool:
+        """Whether a benchmark's client wrote it, request by request."""
+        return isinstance(self.form, RunFormat) or self.form is AIPERF
+
+
 def format_names() -> tuple[str, ...]:
     """What `format=` takes, in alphabetical order."""
     return tuple(sorted((*_FORMATS, *_RUN_FORMATS, generic.NAME)))
 
 
-def chosen_format(
-    path: Path, format: str | None, columns: Mapping[str, str] | None
-) -> Format | RunFormat:
+def chosen_format(path: Path, format: str | None, columns: Mapping[str, str] | None) -> Chosen:
     """The format that is named, or that the file is of.
 
     Raises:
@@ -59,25 +75,25 @@ def chosen_format(
         raise InputError("columns", columns, f"none, unless the format is {generic.NAME}")
     first_line(path)  # an empty file, or one that is no text, gets a message of its own
     if format in _FORMATS:
-        return _FORMATS[format]
+        return Chosen(_FORMATS[format])
     if format in _RUN_FORMATS:
-        return _RUN_FORMATS[format]
+        return Chosen(_RUN_FORMATS[format])
     if format is None and columns is None and is_json(path):
         return _of_json(path)
     header = csv_header(path)
     if format is None and columns is None:
         for form in _FORMATS.values():
             if form.layout is Layout.CSV and _has(header, form.required):
-                return form
+                return Chosen(form)
     found = generic.csv_format(header, columns)
     if found is None:
         wanted = ("input_length", "decode_length")
         what = f"columns of {_names(Layout.CSV)}, or with usual names for"
         raise wrong_columns(path, header, what, wanted)
-    return found
+    return Chosen(found)
 
 
-def _of_json(path: Path) -> Format | RunFormat:
+def _of_json(path: Path) -> Chosen:
     keys: tuple[str, ...] = ()
     head = [record for _, record in islice(json_records(path), _LINES_TO_RECOGNISE)]
     for record in head:
@@ -86,15 +102,15 @@ def _of_json(path: Path) -> Format | RunFormat:
         keys = keys or tuple(record)
         for form in _FORMATS.values():
             if form.layout is Layout.JSON_LINES and all(key in record for key in form.required):
-                return form
+                return Chosen(form)
         found = _of_object(record)
         if found is not None:
-            return found
+            return Chosen(found, head if len(head) < _LINES_TO_RECOGNISE else None)
     if not keys:  # no line is an object by itself
         whole = whole_object(path) or {}
         keys, found = tuple(whole), _of_object(whole)
         if found is not None:
-            return found
+            return Chosen(found, [whole])
     known = " or ".join((_names(Layout.JSON_LINES), *_RUN_FORMATS))
     for wanted, what in _MISTAKEN.items():
         if all(key in keys for key in wanted) and (len(wanted) > 1 or keys == wanted):

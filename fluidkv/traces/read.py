@@ -9,15 +9,15 @@ from fluidkv.errors import InputError
 from fluidkv.text import nearest
 from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
-from fluidkv.traces.known import chosen_format, format_names
+from fluidkv.traces.known import LOG_FORMATS, chosen_format, format_names
+from fluidkv.traces.place import place_of
 from fluidkv.traces.report import LoadReport, Tally
-from fluidkv.traces.results.documents import numbered, rows_of_run
+from fluidkv.traces.results.documents import rows_of_run
 from fluidkv.traces.results.run import RunFormat
 from fluidkv.traces.samples.shipped import sample_path
 from fluidkv.traces.source import csv_records, json_records
 from fluidkv.traces.times import LoadedRun, RunFacts, times_of
 from fluidkv.traces.trace import Trace
-from fluidkv.traces.vllm_bench import REQUESTS_FILE, VLLM_BENCH
 
 
 class LoadedTrace(NamedTuple):
@@ -36,8 +36,9 @@ def read_trace(
     """Read the requests of a file or a log folder, in the order of the file.
 
     Args:
-        source: a text file, the folder of a vLLM bench log, or a log that ships with the package
-            (`sample_names()`). Of a benchmark result with several runs, `FILE#N` is the N-th.
+        source: a text file, a log folder with requests.jsonl or one benchmark result, or a log that
+            ships with the package (`sample_names()`). Of a benchmark result with several runs,
+            `FILE#N` is the N-th.
         format: one of `format_names()`; None finds it from the content (never from the name).
         columns: for format "csv" only: which column is `input_length`, `decode_length` and
             (optional, seconds or dates) `arrival_time`. Fields left out are found by usual names.
@@ -73,12 +74,14 @@ def read_run(
     Raises:
         InputError: as `read_trace`.
     """
-    path, number = _place(source, format)
-    chosen = chosen_format(path, format, columns)
+    if format is not None and format not in format_names():
+        raise InputError("format", format, nearest(format, format_names()))
+    path, number = place_of(source, format)
+    chosen, objects = chosen_format(path, format, columns)
     facts: RunFacts | None = None
     notes: tuple[str, ...] = ()
     if isinstance(chosen, RunFormat):
-        run = rows_of_run(path, chosen, number)
+        run = rows_of_run(path, chosen, number, objects)
         found: Iterable[tuple[int, Row | BadRow]] = enumerate(run.rows, start=1)
         facts, notes = run.facts, run.notes
     elif number is not None:
@@ -88,32 +91,13 @@ def read_run(
         found = _parsed(path, chosen)
     rows, tally, notes = _account(found, chosen, notes)
     shown = Path(source).resolve()
-    report = tally.report(source=shown.name, format=chosen.name, notes=notes)
+    of_log = chosen.name in LOG_FORMATS or sample_path(source).is_dir()
+    report = tally.report(source=shown.name, format=chosen.name, notes=notes, of_log=of_log)
     if not rows:
         raise _nothing_left(path, report)
     block_size = None if isinstance(chosen, RunFormat) else chosen.block_size
     trace = _trace(rows, block_size, shown.stem if shown.is_file() else shown.name)
     return LoadedRun(trace, report, times_of(rows, trace.arrival_times_s), facts)
-
-
-def _place(source: Path | str, format: str | None) -> tuple[Path, int | None]:
-    """The file that holds the requests, and the number of the run that is meant."""
-    if not isinstance(source, Path | str):
-        raise InputError("source", source, "the path of a trace file or log folder")
-    if format is not None and format not in format_names():
-        raise InputError("format", format, nearest(format, format_names()))
-    path = sample_path(source)
-    try:
-        if not path.is_dir():
-            return numbered(path)
-    except OSError as error:  # a folder on the way that must not be entered, a name too long
-        raise InputError("source", str(source), f"a readable path ({error.strerror})") from None
-    if format not in (None, VLLM_BENCH.name):
-        raise InputError("format", format, f"{VLLM_BENCH.name} where the source is a folder")
-    log = path / REQUESTS_FILE
-    if not log.is_file():
-        raise InputError("source", str(source), f"a file, or a log folder with {REQUESTS_FILE}")
-    return log, None
 
 
 def _parsed(path: Path, form: Format) -> Iterator[tuple[int, Row | BadRow]]:
@@ -193,6 +177,7 @@ def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
     if start is not None:
         times = tuple(elapsed(start, row.arrival_s) for row in rows if row.arrival_s is not None)
     has_blocks = any(row.prefix_blocks is not None for row in rows)
+    asked = tuple(row.max_tokens for row in rows if row.max_tokens is not None)
     segments = tuple(row.prompt_segments for row in rows if row.prompt_segments is not None)
     return Trace(
         input_lengths=tuple(row.input_length for row in rows),
@@ -202,6 +187,7 @@ def _trace(rows: list[Row], block_size: int | None, name: str) -> Trace:
         prefix_block_size=block_size if has_blocks else None,
         prompt_segments=segments or None,
         output_segments=tuple(row.output_segment for row in rows) if segments else None,
+        max_tokens=asked or None,
         name=name,
     )
 

@@ -50,6 +50,7 @@ class LoadReport:
         changed_because: a changed row has one reason or more.
         flagged_because: rows kept exactly as written, though something in them looks wrong.
         notes: what holds of the file as a whole: what it does not say, and what is not used.
+        of_log: whether it is of a measured run, of which there may be more files beside it.
 
     Raises:
         InputError: counts that do not add up.
@@ -65,6 +66,7 @@ class LoadReport:
     changed_because: tuple[Reason, ...] = ()
     flagged_because: tuple[Reason, ...] = ()
     notes: tuple[str, ...] = ()
+    of_log: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "source", printable(self.source))
@@ -127,7 +129,9 @@ class Tally:
         for what in flagged:
             self._count("flagged", what, at)
 
-    def report(self, *, source: str, format: str, notes: tuple[str, ...] = ()) -> LoadReport:
+    def report(
+        self, *, source: str, format: str, notes: tuple[str, ...] = (), of_log: bool = False
+    ) -> LoadReport:
         dropped = self._listed("dropped")
         rows_dropped = sum(reason.rows for reason in dropped)
         return LoadReport(
@@ -141,6 +145,7 @@ class Tally:
             changed_because=self._listed("changed"),
             flagged_because=self._listed("flagged"),
             notes=notes,
+            of_log=of_log,
         )
 
     def _count(self, kind: str, what: str, at: int) -> None:

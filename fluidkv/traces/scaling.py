@@ -112,6 +112,7 @@ def _trace(trace: Trace, scaling: Scaling) -> Trace:
         arrival_times_s=times,
         prefix_block_size=_block_size(trace, scaling.input),
         prompt_segments=segments,
+        max_tokens=trace.max_tokens and _lengths("scale_output", trace.max_tokens, scaling.output),
     )
 
 

@@ -29,6 +29,7 @@ class Trace:
             of a segment is one thing wherever it occurs. None where the source does not say.
         output_segments: of each request the segment that its output is, None where nobody repeats
             it; given exactly when `prompt_segments` is.
+        max_tokens: what each request asked for at most, tokens. None where the source does not say.
         name: shown in reports; no meaning, and no part of equality.
 
     Raises:
@@ -42,6 +43,7 @@ class Trace:
     prefix_block_size: int | None = None
     prompt_segments: tuple[tuple[tuple[int, int], ...], ...] | None = None
     output_segments: tuple[int | None, ...] | None = None
+    max_tokens: tuple[int, ...] | None = None
     name: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
@@ -66,6 +68,10 @@ class Trace:
             size = _integer("prefix_block_size", self.prefix_block_size, 1)
             object.__setattr__(self, "prefix_blocks", blocks)
             object.__setattr__(self, "prefix_block_size", size)
+        if self.max_tokens is not None:
+            asked = _integers("max_tokens", self.max_tokens, least=1)
+            _same_number("max_tokens", asked, len(inputs))
+            object.__setattr__(self, "max_tokens", asked)
         self._check_segments()
 
     def _check_segments(self) -> None:

@@ -23,6 +23,7 @@ from fluidkv.traces import format_names, read_trace, write_mooncake, write_vidur
 from tests.attacks.mutations import mutated
 from tests.logs.test_vllm_folder import HEADER, ROWS, TICKS, row_of
 from tests.serving.records.record_copies import CALLS, COUNTS, STEPS, content
+from tests.traces.results.written import WRITTEN
 from tests.traces.test_formats import AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM
 
 _REQUESTS = "\n".join(row_of(row) for row in ROWS) + "\n"
@@ -45,7 +46,8 @@ _WORK = 3_000  # tokens of a record that is replayed too
 
 def _a_trace(folder: Path, chance: Random) -> None:
     path = folder / "trace"
-    text = chance.choice((AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM))
+    texts = (AZURE, BURSTGPT, BURSTGPT_3, GENERIC, MOONCAKE, VIDUR, VLLM, *WRITTEN.values())
+    text = chance.choice(texts)
     path.write_bytes(mutated(text, chance))
     form = chance.choice((None, None, None, *format_names()))
     trace, report = read_trace(path, format=form)

@@ -168,8 +168,8 @@ def test_the_list_of_figures_fits_80_columns(capsys):
 def test_an_unknown_figure_gets_its_nearest(capsys):
     assert main(["figure", "measured_logs"]) == 2
     assert capsys.readouterr().err == (
-        "fluidkv: ID: got 'measured_logs'; allowed: one of those that `fluidkv figure` lists; "
-        "the nearest is measured_log\n"
+        "fluidkv: ID: got 'measured_logs'; allowed: a figure that is listed without ID; "
+        "near: measured_log, replay_measured\n"
     )
 
 

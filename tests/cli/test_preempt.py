@@ -100,7 +100,7 @@ def test_who_needs_true_lengths_is_taken_only_where_they_are_known(capsys):
 
 def test_a_clock_without_prefill_makes_recomputing_free(capsys):
     text = shown(capsys, *TWO, *FEW, "--requests", "40", "--seeds", "2")
-    assert "recomputing is free; give --clock D0:D1:D2" in text
+    assert "recomputing is free: prefill takes no time on this clock" in text
     assert "their TTFT says nothing" in text
     assert "recomputing is free" not in shown(capsys, *SMALL, *FEW)
 
@@ -251,3 +251,14 @@ def test_nothing_is_written_where_something_is_refused(capsys, tmp_path: Path):
     out = tmp_path / "out"
     refusal(capsys, "preempt", *SMALL, "--slo", "ttft=0", "--out", str(out))
     assert not out.exists()
+
+
+def test_a_clock_without_prefill_says_no_time_to_first_token(capsys):
+    free = [*TWO, *FEW, "--requests", "40", "--seeds", "2", "--rate", "1", "--clock", "0.1:1e-4"]
+    words = shown(capsys, *free)
+    assert "TTFT p99" not in words
+    assert "it says no time to first token: give --clock D0:D1:D2" in words
+    assert "TTFT p99" in shown(capsys, *free[:-1], "0.1:1e-4:1e-3")
+    refused = refusal(capsys, "preempt", *free, "--slo", "ttft=2s")
+    assert "--slo: got 'ttft=2'" in refused
+    assert "no time to first token" in refused

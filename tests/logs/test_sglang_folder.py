@@ -8,6 +8,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.logs import read_log
+from tests.logs.columns import column, ticks_of
 
 
 @pytest.fixture
@@ -25,14 +26,14 @@ def test_the_measured_run_is_a_log(sglang_dir) -> None:
     assert len(log.requests) == 120
     assert log.requests.decode_lengths.sum() == 337_433
     assert np.array(log.requests.cached_prefix).tolist() == [36] * 120
-    assert np.array(log.ticks.decode_steps).tolist() == list(range(40, 8281, 40))
-    assert np.max(np.array(log.ticks.running)) == 68
-    assert np.max(np.array(log.ticks.preemptions)) == len(log.retractions) == 20
+    assert column(log, "decode_steps") == list(range(40, 8281, 40))
+    assert np.max(column(log, "running")) == 68
+    assert np.max(column(log, "preemptions")) == len(log.retractions) == 20
     # The file's own share has four digits; ours is tokens over the capacity.
     rows = [line.split(",") for line in (sglang_dir / "decode_log.csv").read_text().split()[1:]]
     usage = np.array([float(row[5]) for row in rows])
-    assert np.abs(np.array(log.ticks.kv_used) - usage).max() <= 0.5e-4
-    assert log.ticks.resolution_s == 1
+    assert np.abs(np.array(column(log, "kv_used")) - usage).max() <= 0.5e-4
+    assert ticks_of(log).resolution_s == 1
     assert [report.dropped for report in log.reports] == [0]
     assert [each.what for each in log.missing] == [
         "per-request times",

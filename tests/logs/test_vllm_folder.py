@@ -103,7 +103,7 @@ def test_bad_ticks_get_one_line(tmp_path, ticks, message):
 def test_missing_files_and_columns_get_one_line(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         read_log(tmp_path)
-    write(tmp_path, header="t,running")
+    write(tmp_path, header="t,walking")
     with pytest.raises(InputError, match="prompt_throughput"):
         read_log(tmp_path)
     write(tmp_path, rows=["{}"])

@@ -83,7 +83,7 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
     old = served_engine("vllm-0.19+cache")
     assert old.schedules_as(served_engine("vllm"))
     assert not old.schedules_as(served_engine("vllm-0.11"))
-    assert old.label == "vllm-0.19+cache 0.19"
+    assert old.label == "vllm-0.19+cache"
     assert "watermark" not in dict(old.rules.flags)
     assert "not compared" in old.note
     assert served_engine("sglang-0.5.18+cache").own_scheduler
@@ -113,6 +113,10 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
         ("sglang+cache:conservativeness=much", "conservativeness: a number"),
         ("sglang:conservativeness=1e-6", "conservativeness: at least 0.002"),
         ("vllm:victim=fastest", "victim: one of last-admitted,"),
+        ("sglang+cache:retraction=priority", "retraction: length, without priority_scheduling"),
+        ("sglang+cache:retraction=random", "retraction: length or priority"),
+        ("sglang-0.5.18+cache:retraction=length", "without retraction; sglang-0.5.18+cache has"),
+        ("sglang-0.5.18+cache:ignore_eos=true", "without ignore_eos; sglang-0.5.18+cache has"),
         ("vllm:", "NAME:SETTING=VALUE"),
         ("vllm:victim", "NAME:SETTING=VALUE"),
         ("vllm:victim=random,victim=random", "NAME:SETTING=VALUE"),

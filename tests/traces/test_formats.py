@@ -31,6 +31,9 @@ VIDUR = """arrived_at,num_prefill_tokens,num_decode_tokens
 VLLM = """{"request_id": "0", "input_toks": 7, "output_toks": 5, "arrival_time": 1787267980.0827403}
 {"request_id": "1", "input_toks": 8, "output_toks": 6, "arrival_time": 1787267980.3478317}
 """
+SGLANG_LOG = """{"id": 0, "arrival_s": 0.5, "input": 387, "cached_prefix": 36, "output": 1568}
+{"id": 1, "arrival_s": 1.5, "input": 386, "cached_prefix": 36, "output": 1546}
+"""
 GENERIC = """id,prompt_tokens,completion_tokens,timestamp
 a,12,3,100.5
 b,13,4,101
@@ -45,6 +48,7 @@ EXAMPLES = {
     "vidur": (VIDUR, (374, 396), (44, 109), (0.0, 5.8926549999999995)),
     "vllm-bench": (VLLM, (7, 8), (5, 6), (0.0, 0.2650914)),
     "segments": (SEGMENTS, (1056, 1068), (4, 5), (0.0, 1.5)),
+    "sglang-log": (SGLANG_LOG, (387, 386), (1568, 1546), (0.0, 1.0)),
     "csv": (GENERIC, (12, 13), (3, 4), (0.0, 0.5)),
     **{name: (text, (12, 13), (3, 4), (0.0, 0.5)) for name, text in WRITTEN.items()},
     "sglang-bench-serving": (WRITTEN["sglang-bench-serving"], (12, 13), (3, 4), None),

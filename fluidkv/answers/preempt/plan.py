@@ -24,8 +24,8 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import CACHE, engine
+from fluidkv.serving.clock import IterationClock, require_prefill
+from fluidkv.serving.engines import served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim
 from fluidkv.serving.swap import Swap
@@ -92,7 +92,7 @@ def planned(
     workload = source.workload() if isinstance(source, Trace) else source
     instance("source", workload, Workload, "a workload or a trace")
     if demand.kind != "replay":
-        check_memory(own, limits, workload)
+        check_memory(own, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
     size = math.ceil(_TURNOVERS * at_once(demand, equilibrium))
     size = min(max(size, _FEWEST), _MOST)
@@ -125,9 +125,10 @@ def planned(
 
 
 def _engine(rules: str | EngineRules) -> EngineRules:
-    if isinstance(rules, str) and rules.endswith(CACHE):
-        raise InputError("engine", rules, f"{rules.removesuffix(CACHE)}: rules without a cache")
-    own = engine(rules)
+    served = served_engine(rules)
+    if served.caching:
+        raise InputError("engine", served.name, f"{served.rules.name}: rules without a cache")
+    own = served.rules
     if own.newcomers_first:
         raise InputError("engine", own.name, "one in which runs end: newcomers do not come first")
     return own
@@ -139,6 +140,8 @@ def _check_demand(demand: Demand, clock: IterationClock, objectives: Objectives 
     if demand.kind == "saturated" and objectives is not None and objectives.ttft is not None:
         allowed = "tbt or a scale where all requests wait at first"
         raise InputError("slo", f"ttft={objectives.ttft:g}", allowed)
+    if objectives is not None and objectives.ttft is not None and clock.unit == "s":
+        require_prefill(clock, "slo", f"ttft={objectives.ttft:g}")
 
 
 def _grid(

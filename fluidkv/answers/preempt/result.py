@@ -14,6 +14,7 @@ from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
 from fluidkv.answers.served import bias as of_log
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.answers.served.slo import first_tokens
 from fluidkv.preempt.slo import MeanTimes
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
@@ -72,7 +73,12 @@ class PreemptAnswer:
     @property
     def free_prefill(self) -> bool:
         """Whether computing again costs no time on this clock, only tokens of a batch."""
-        return not self.clock.per_prefill_token and not self.clock.per_prefill_pair
+        return not self.clock.prefills
+
+    @property
+    def first_tokens(self) -> bool:
+        """Whether times to first token are said."""
+        return first_tokens(self.demand, self.clock)
 
     @property
     def ranked(self) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.served.bias import OUTPUT, Bias, biases
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.slo import first_tokens
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.preempt.predictors.noise import Perfect
@@ -156,7 +157,7 @@ def _scaled(plan: Plan, runs: Mapping[Combination, xr.Dataset]) -> tuple[MeanTim
     """Mean times over what was run so far, and objectives of them."""
     assert plan.objectives is not None  # the caller looked
     times = mean_times(list(runs.values()))
-    if plan.demand.kind == "saturated":  # from the start on there is no first token to speak of
+    if not first_tokens(plan.demand, plan.clock):  # none to speak of
         times = replace(times, ttft=np.nan)
     chunk = plan.limits.max_num_batched_tokens
     return times, plan.objectives.given_to(plan.tables, times, chunk, plan.seed)
@@ -252,7 +253,7 @@ def _aims(plan: Plan) -> tuple[Aim, ...]:
     throughput = Aim(throughput_of(plan.clock), 1)
     if plan.objectives is not None:
         return Aim("attained", 1), replace(throughput, leads=False)
-    first = () if plan.demand.kind == "saturated" else (Aim("ttft_p99", -1),)
+    first = (Aim("ttft_p99", -1),) if first_tokens(plan.demand, plan.clock) else ()
     return throughput, *first, Aim("longest_gap_p99", -1)
 
 

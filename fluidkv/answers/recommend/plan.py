@@ -95,7 +95,7 @@ def planned(
     workload = source.workload() if isinstance(source, Trace) else source
     check_options(rules, demand, caching, clock, slos, now, candidates)
     if demand.kind != "replay":
-        check_memory(rules, limits, workload)
+        check_memory(rules, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
     settings = settings_of(rules, limits, demand, caching, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)

@@ -17,7 +17,7 @@ from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.rules import EngineRules, Gate
+from fluidkv.serving.rules import EngineRules
 
 _FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
 """(engine, flag) -> the first version that we know to have it.
@@ -102,7 +102,7 @@ class Recommendation:
     @property
     def free_prefill(self) -> bool:
         """Whether computing a lost prompt again costs no time, only a place in the batch."""
-        return not self.clock.per_prefill_token
+        return not self.clock.prefills
 
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""
@@ -116,11 +116,6 @@ class Recommendation:
     def left(self) -> bool:
         """Whether the server is left as it is because no gain exceeds what is off on the log."""
         return self.choice.index == 0 and self.candidate not in (None, 0)
-
-    @property
-    def knows_outputs(self) -> bool:
-        """Whether admission looks at how long an answer may become; here: at how long it is."""
-        return self.engine.gate in (Gate.PEAK, Gate.RATIO)
 
     def as_fast(self, index: int) -> bool:
         """Whether its throughput is within `MARGIN` of the highest of all settings."""

@@ -11,7 +11,7 @@ from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
@@ -30,7 +30,7 @@ def objectives_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
     throughput = "output_throughput_per_time" if clock.unit == "s" else "output_throughput"
     if demand.kind == "saturated":
         return (throughput, "preemptions", "longest_gap_p99")
-    first = ("ttft_p99",) if clock.per_prefill_token else ()
+    first = ("ttft_p99",) if clock.prefills else ()
     return (throughput, "preemptions", *first, "latency_p99")
 
 
@@ -73,13 +73,8 @@ def check_options(
             raise InputError(
                 "slo", slo.metric, "tpot, longest_gap and rates where all requests wait at first"
             )
-        if slo.metric.startswith("ttft") and not clock.per_prefill_token:
-            raise InputError(
-                "slo",
-                slo.metric,
-                "another metric, or a clock with the seconds of a prefill token: on this one "
-                "prefill costs nothing",
-            )
+        if slo.metric.startswith("ttft"):
+            require_prefill(clock, "slo", slo.metric)
 
 
 def settings_of(

@@ -174,9 +174,9 @@ def replay_log(
 
     Raises:
         InputError: what the readers refuse; times that go backwards; ticks that end before the
-            requests do; a capacity or block size that neither is given nor in
-            meta.json; a given one of which blocks do not make up the capacity; a log whose half has
-            no tick to fit a clock on; a run that gets stuck.
+            requests do; a capacity or block size that neither is given nor in meta.json; a given
+            one of which blocks do not make up the capacity; a log whose half has no tick to fit a
+            clock on; a run that gets stuck.
     """
     read = read_source(Path(source))
     log, server = read.run, read.settings
@@ -188,7 +188,6 @@ def replay_log(
     measured = of_log(log, seen.durations_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
-
     ways, tell = ways_of(engine, server, read.log.engine), on_progress or (lambda *_: None)
 
     def predict(place: int, way: Way) -> Prediction:

@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.runs.arrivals import poisson, replayed, saturated
 from fluidkv.runs.checks import count
+from fluidkv.runs.max_tokens import EXACT, MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.traces import Trace
@@ -36,16 +39,19 @@ class Demand:
         clients: so many clients, each of whom asks again when it has its answer.
         replay: a trace at its own times, on a clock in seconds.
         speed: of the replay, times as fast.
+        max_tokens: what each asks for at most; None: nobody said, and it is taken to be just what
+            it puts out.
 
     Raises:
         InputError: more than one of the first three; a rate or speed that is not finite and above
-            0; fewer than 1 client; a speed without a replay.
+            0; fewer than 1 client; a speed without a replay; a column of a trace without one.
     """
 
     rate: float | None = None
     clients: int | None = None
     replay: bool = False
     speed: float = 1.0
+    max_tokens: MaxTokens | None = None
 
     def __post_init__(self) -> None:
         given = [self.rate is not None, self.clients is not None, self.replay]
@@ -59,6 +65,14 @@ class Demand:
             raise InputError("clients", self.clients, "an integer of at least 1")
         if self.speed != 1 and not self.replay:
             raise InputError("speed", self.speed, "only with replay")
+        if self.asks.rule == "column" and not self.replay:
+            allowed = "another rule, or a trace replayed at its own times on a clock in seconds"
+            raise InputError("max_tokens", str(self.max_tokens), allowed)
+
+    @property
+    def asks(self) -> MaxTokens:
+        """What each asks for, also where nobody said."""
+        return self.max_tokens or EXACT
 
     @property
     def kind(self) -> Kind:
@@ -133,10 +147,28 @@ def tables_of(
     runs: int,
     seed: int,
 ) -> list[Requests]:
-    """The requests of each run: drawn with seeds from `seed` on, or parts of a trace."""
+    """The requests of each run: drawn with seeds from `seed` on, or parts of a trace.
+
+    Raises:
+        InputError: one that asks for less than it puts out, with its row.
+    """
+    drawn = _tables(source, workload, demand, clock, size, runs, seed)
+    return [demand.asks.of(table, seed + run) for run, table in enumerate(drawn)]
+
+
+def _tables(
+    source: Workload | Trace,
+    workload: Workload,
+    demand: Demand,
+    clock: IterationClock,
+    size: int,
+    runs: int,
+    seed: int,
+) -> list[Requests]:
+    """What they put out is what they ask for."""
     runs, seed = count("runs", runs, most=MOST_RUNS), count("seed", seed, least=0)
     if demand.kind == "replay":
-        return _parts(source, demand.speed, size, runs)
+        return _parts(source, demand, size, runs)
     seeds = range(seed, seed + runs)
     if demand.rate is None:
         return [saturated(workload, size, rng=s) for s in seeds]
@@ -144,7 +176,7 @@ def tables_of(
     return [poisson(workload, demand.rate, size, rng=s, per_iteration=whole) for s in seeds]
 
 
-def _parts(source: Workload | Trace, speed: float, size: int, runs: int) -> list[Requests]:
+def _parts(source: Workload | Trace, demand: Demand, size: int, runs: int) -> list[Requests]:
     """Consecutive parts of a trace, as many as it has and no more than `runs`; each from time 0."""
     if not isinstance(source, Trace) or source.arrival_times_s is None:
         raise InputError("replay", "no arrival times", "a trace that has them")
@@ -158,14 +190,29 @@ def _parts(source: Workload | Trace, speed: float, size: int, runs: int) -> list
             f"times that do not go backwards: no earlier than {times[late - 1]:g} s",
         )
     return [
-        replayed(
-            source.input_lengths[first : first + size],
-            source.decode_lengths[first : first + size],
-            times[first : first + size],
-            speed=speed,
-        )
+        _part(source, slice(first, first + size), demand)
         for first in range(0, len(source) - size + 1, size)[:runs]
     ]
+
+
+def _part(trace: Trace, rows: slice, demand: Demand) -> Requests:
+    assert trace.arrival_times_s is not None
+    part = replayed(
+        trace.input_lengths[rows],
+        trace.decode_lengths[rows],
+        trace.arrival_times_s[rows],
+        speed=demand.speed,
+    )
+    if demand.asks.rule != "column":
+        return part
+    if trace.max_tokens is None:
+        raise InputError("max_tokens", str(demand.asks), "a trace with such a column")
+    asked = np.array(trace.max_tokens[rows])
+    if (asked < part.output_length).any():
+        row = int(np.argmax(asked < part.output_length))
+        allowed = f"at least the {part.output_length[row]} outputs of request {rows.start + row}"
+        raise InputError("max_tokens", f"{asked[row]} in {demand.asks}", allowed)
+    return part.asking(asked)
 
 
 def check_pace(

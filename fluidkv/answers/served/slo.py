@@ -8,7 +8,9 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
 from fluidkv.text import nearest
 
 _TIMES = tuple(
@@ -68,3 +70,11 @@ class Slo:
         worst = np.where(np.isnan(over), np.inf, over).max(axis=1)
         scale = self.bound or float(np.nanmax(values, initial=0.0)) or 1.0
         return np.maximum(worst, 0.0) / scale
+
+
+def first_tokens(demand: Demand, clock: IterationClock) -> bool:
+    """Whether times to first token can be said: requests come over time, and prefill takes some.
+
+    The theory's clock counts iterations, also those until the first token.
+    """
+    return demand.kind != "saturated" and (clock.prefills or clock.unit == "iteration")

@@ -13,7 +13,7 @@ from fluidkv.cli import served
 from fluidkv.cli.commands import preempt_values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _OPTIONS = {  # of the functions -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "max_tokens": "--max-tokens",
     "predictions": "--predictor",
     "rate": "--rate",
     "replay": "--replay",
@@ -128,7 +129,7 @@ def preempt(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    reading: Reading = AS_IT_IS,
+    reading: Asking = AS_ASKED,
     capacity: served.Capacity = None,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -181,7 +182,7 @@ def preempt(
         values.check_seconds(slo, server.clock)
     swapping, fitted = _swapping(prices, server, chosen["restores"])
     limits = _limits(server, engine, block_size, swapping)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:

@@ -4,7 +4,7 @@ from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import asked_rows, clock_rows
 from fluidkv.serving.rules import Restore, Victim
 
 
@@ -24,7 +24,7 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
     return [
         ("arrivals", arrivals),
         ("runs", f"{counted(answer.runs, one)}, {each}"),
-        ("clock", clock_said(answer.clock)),
+        *clock_rows(answer.clock, answer.limits),
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),
         *_objectives(answer),
@@ -87,9 +87,10 @@ def _missing(answer: PreemptAnswer) -> list[Row]:
     if Victim.LEAST_URGENT in victims:
         rows.append(("", "priorities: all requests have one, so that the latest to come goes"))
     if Victim.COST_AWARE in victims:
-        rows.append(("", "cost-aware reads max_tokens, which is here the true output length"))
+        asked = answer.demand.max_tokens or "the true output length; --max-tokens says others"
+        rows.append(("", f"cost-aware reads max_tokens, here {asked}"))
     if victims & USE_PREDICTIONS and {c.predictor for c in answer.combinations} == {"perfect"}:
         rows.append(("", "predicted lengths are the true ones; --predictor says others"))
     if Victim.LOOSEST_OBJECTIVE in victims and answer.objectives is None:
         rows.append(("", "objectives: loosest-objective orders by what is left without --slo"))
-    return rows
+    return rows + asked_rows(answer.engine, answer.demand)

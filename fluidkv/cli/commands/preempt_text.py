@@ -11,6 +11,7 @@ from fluidkv.answers.recommend.frontier import MARGIN
 from fluidkv.cli.commands.preempt_runs import run_rows
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
+from fluidkv.serving.clock import FREE_PREFILL
 from fluidkv.serving.rules import name_of
 
 _ROWS = 40  # of a table; --json has all
@@ -72,7 +73,7 @@ def say_preemption(page: Page, answer: PreemptAnswer, name: str, notes: Iterable
 
 def columns_of(answer: PreemptAnswer) -> tuple[str, ...]:
     """The metrics of the tables."""
-    first = () if answer.demand.kind == "saturated" else ("ttft_p99",)
+    first = ("ttft_p99",) if answer.first_tokens else ()
     slo = () if answer.objectives is None else ("attained",)
     tax = ("recompute_tax", "preemptions")
     return (*tax, answer.throughput, *first, "longest_gap_p99", *slo)
@@ -181,8 +182,8 @@ def _words(answer: PreemptAnswer, shown: Sequence[Sequence[int]]) -> list[Row]:
         rows.append(
             (
                 "CAUTION",
-                "prefill takes no time on this clock (D2 = 0): what is computed again costs tokens "
-                "and no seconds, so that recomputing is free; give --clock D0:D1:D2",
+                "what is computed again costs tokens and no seconds, so that recomputing is free: "
+                f"{FREE_PREFILL}",
             )
         )
     if answer.unfinished:

@@ -15,7 +15,7 @@ from fluidkv.cli.commands import recommend_values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ _OPTIONS = {  # of the function -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "max_tokens": "--max-tokens",
     "rate": "--rate",
     "replay": "--replay",
     "requests": "--requests",
@@ -91,7 +92,7 @@ def recommend(
     clients: served.Clients = None,
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
-    reading: Reading = AS_IT_IS,
+    reading: Asking = AS_ASKED,
     capacity: served.Capacity = None,
     engine: _Engine = None,
     clock: served.Clock = None,
@@ -131,7 +132,7 @@ def recommend(
         server, taken = server.as_logged(logged)
         notes += taken
     tokens = served.tokens_of(server, block_size)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     options: dict[str, Any] = {
         "clock": server.clock,
         "now": server.now,

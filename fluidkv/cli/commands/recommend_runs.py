@@ -4,7 +4,7 @@ from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.page.numbers import short
 from fluidkv.cli.page.page import Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import asked_rows, clock_rows
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:
@@ -21,7 +21,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
         ("arrivals", arrivals),
         ("runs", _runs(found)),
         ("horizon", _horizon(found)),
-        ("clock", clock_said(found.clock)),
+        *clock_rows(found.clock, found.limits),
         ("memory", _memory(found)),
         ("noise", _noise(found)),
     ]
@@ -33,8 +33,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
     if found.free_prefill:
         missing += "; time for prefill, so that computing again costs nothing in throughput"
     rows.append(("not in it", missing))
-    if found.knows_outputs:
-        rows.append(("", "the engine reserves for the true output length of each request"))
+    rows += asked_rows(found.engine, found.demand)
     if len({setting.clients for setting in found.settings}) > 1:
         rows.append(("", "with fewer clients: those who then wait outside are in no latency"))
     return rows

@@ -115,7 +115,7 @@ def _to_run(
     """What asks for an engine's own rules about the same requests."""
     words = [source] if source else ["--preset", preset] if preset else []
     words += [word for text in class_ or () for word in ("--class", text)]
-    if report is not None and report.format == "vllm-bench":
+    if report is not None and report.of_log:
         folder = shlex.quote(source or "")
         return f"its rules: fluidkv replay {folder}; fluidkv recommend {folder}"
     said = shlex.join(["fluidkv", "recommend", *map(str, words), "--capacity", str(tokens)])
@@ -125,7 +125,7 @@ def _to_run(
 
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
-    if given is None and report is not None and report.format == "vllm-bench":
+    if given is None and report is not None and report.of_log:
         from fluidkv.logs.meta import read_settings
 
         logged = read_settings(source or "").capacity

@@ -49,7 +49,7 @@ def _parameters(answer: "answers.PreemptAnswer") -> dict[str, object]:
 
 
 def _panels(answer: "answers.PreemptAnswer") -> list[str]:
-    first = [] if answer.demand.kind == "saturated" else ["ttft_p99"]
+    first = ["ttft_p99"] if answer.first_tokens else []
     slo = [] if answer.objectives is None else ["attained"]
     return ["recompute_tax", answer.throughput, *first, "longest_gap_p99", *slo]
 

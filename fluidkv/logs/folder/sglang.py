@@ -18,7 +18,15 @@ from fluidkv.traces.source import csv_records, json_records
 
 DECODE_FILE = "decode_log.csv"
 EVENTS_FILE = "events.jsonl"
-_COLUMNS = ("time_s", "decode_iter", "running", "waiting", "tokens", "kv_usage", "preemptions")
+DECODE_COLUMNS = (
+    "time_s",
+    "decode_iter",
+    "running",
+    "waiting",
+    "tokens",
+    "kv_usage",
+    "preemptions",
+)
 _RESOLUTION_S = 1.0
 
 
@@ -71,17 +79,17 @@ def read_ticks(path: Path, capacity: int | None) -> LoggedTicks:
         InputError: a file that is unreadable; a row that is not of finite numbers of at least 0; a
             time, or a count so far, that falls; fewer than two rows.
     """
-    form = Format("sglang-log", Layout.CSV, _COLUMNS, parse=_no_row)
+    form = Format("sglang-log", Layout.CSV, DECODE_COLUMNS, parse=_no_row)
     rows: list[list[float]] = []
     for line, record in csv_records(path, form):
         try:
             if isinstance(record, BadRow):
                 raise record
-            row = [float(number(record, name)) for name in _COLUMNS]
+            row = [float(number(record, name)) for name in DECODE_COLUMNS]
         except BadRow as bad:
             allowed = f"rows without gaps (line {line}: {bad.what})"
             raise InputError("source", str(path), allowed) from None
-        for place, (name, value) in enumerate(zip(_COLUMNS, row, strict=True)):
+        for place, (name, value) in enumerate(zip(DECODE_COLUMNS, row, strict=True)):
             before = rows[-1][place] if rows and name in _NEVER_FALLS else 0.0
             if not before <= value <= MAX_TIME_S:
                 said = f"{name} is {value:g} after {before:g}" if before else f"{name} is {value:g}"

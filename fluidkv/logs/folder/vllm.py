@@ -11,7 +11,6 @@ Two facts about the columns, which hold to the token in the log that we have (te
 The first fact also says how the two files' clocks lie to each other, which neither file does.
 """
 
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -36,7 +35,7 @@ _TIMES = {  # of the file -> of `LoggedRequests`, in the order in which they com
     "last_token_ts": "last_token_s",
 }
 _MOST = float(MAX_TIME_S)  # of any counter too: none is so large, and no sum overflows
-_COUNTERS = ("prompt_throughput", "gen_throughput", "running", "waiting", "kv_cache_pct")
+TICK_COLUMNS = ("t", "prompt_throughput", "gen_throughput", "running", "waiting", "kv_cache_pct")
 
 Array = NDArray[np.float64]
 
@@ -51,7 +50,11 @@ class Laid(NamedTuple):
 
 
 def read_requests(path: Path) -> LoggedRequests:
-    """Requests on the clocks of the file: arrivals are on one, the other times on another.
+    """Requests on the clock of the engine's stamps.
+
+    Arrivals are from another clock, laid so that the quickest request was queued as it arrived; the
+    file cannot tell what that one waited. Stamps that do not say when requests were queued cannot
+    be laid on arrivals, and are left out.
 
     A request is dropped, and reported, for a length or a time that is missing or no number, and for
     times out of order. Times that no request has are None.
@@ -77,11 +80,16 @@ def read_requests(path: Path) -> LoggedRequests:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2]) or "no rows"
         raise InputError("source", str(path), f"at least one request with all times ({found})")
     inputs, outputs, arrival, *stamps = np.array(rows, dtype=np.float64).T
+    of_engine = {_TIMES[name]: values for name, values in zip(times, stamps, strict=True)}
+    if "queued_s" in of_engine:
+        arrival = arrival - float((arrival - of_engine["queued_s"]).max())
+    else:
+        of_engine = {}
     return LoggedRequests(
         input_lengths=inputs.astype(np.int64),
         decode_lengths=outputs.astype(np.int64),
         arrival_s=arrival,
-        **{_TIMES[name]: values for name, values in zip(times, stamps, strict=True)},
+        **of_engine,
         report=report,
     )
 
@@ -116,10 +124,7 @@ def read_ticks(path: Path) -> LoggedTicks:
 
 
 def laid(requests: LoggedRequests, ticks: LoggedTicks, source: str) -> Laid:
-    """The times of requests on the clock of the ticks.
-
-    Arrivals are from another clock, laid so that the quickest request was queued as it arrived; the
-    log cannot tell what that one waited.
+    """The times of requests on the clock of the ticks, by the ticks in which prompts are counted.
 
     Raises:
         InputError: two files that are not of one run.
@@ -132,21 +137,12 @@ def laid(requests: LoggedRequests, ticks: LoggedTicks, source: str) -> Laid:
     if unmatched > dropped:  # a dropped request leaves one tick unmatched at most
         allowed = f"{TICKS_FILE} with the prompt tokens of {REQUESTS_FILE} ({unmatched} ticks not)"
         raise InputError("source", source, allowed)
-    origin = (low + high) / 2
-    stamps = {name: getattr(requests, name) for name in _TIMES.values()}
-    times = {name: t - origin for name, t in stamps.items() if t is not None}
-    times["arrival_s"] = None  # without queued times nobody knows how the clock of arrivals lies
-    if requests.queued_s is not None:
-        arrival = np.asarray(requests.arrival_s)
-        of_the_quickest = float((arrival - requests.queued_s).max())
-        times["arrival_s"] = arrival - of_the_quickest - origin
-    on_the_ticks = replace(requests, **times)
-    return Laid(on_the_ticks, ticks, (low, high), unmatched)
+    return Laid(requests.moved((low + high) / 2), ticks, (low, high), unmatched)
 
 
 def _ticks(path: Path) -> Array:
     """t and the counters, shape (6, tick)."""
-    form = Format("vllm-log", Layout.CSV, ("t", *_COUNTERS), parse=_no_row)
+    form = Format("vllm-log", Layout.CSV, TICK_COLUMNS, parse=_no_row)
     rows: list[list[float]] = []
     for line, record in csv_records(path, form):
         try:

@@ -17,11 +17,12 @@ Times are in whole seconds, so that several lines may have one.
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.logs.log import LoggedTicks, Retraction, ServerLog
+from fluidkv.logs.log import LoggedTicks, PrefillPass, Retraction, ServerLog
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.stdout.lines import Clock, Stamp, log_lines
 from fluidkv.logs.stdout.numbers import COUNT, DECIMAL, number_after
@@ -39,6 +40,9 @@ _ENGINE = re.compile(r"\bDP(\d{1,6})\b")
 _USUAL_STEPS = 40  # between lines, in all versions unless set otherwise
 
 
+_Event = TypeVar("_Event", Retraction, PrefillPass)
+
+
 @dataclass
 class _Said:
     """What has been read so far; what lies between two rows is counted with the later one."""
@@ -48,6 +52,7 @@ class _Said:
     start: Start = field(default_factory=Start)
     tally: Tally = field(default_factory=Tally)
     retractions: list[Retraction] = field(default_factory=list)
+    prefills: list[PrefillPass] = field(default_factory=list)
     retracted: float = 0.0
     prefilled: float = 0.0
     last_s: float = 0.0
@@ -87,7 +92,8 @@ def read_sglang_stdout(path: Path) -> ServerLog:
         source=str(path),
         engine="sglang",
         ticks=ticks,
-        retractions=_placed(said.retractions, said.turns.turns, ticks),
+        retractions=_placed(said.retractions, ticks),
+        prefills=_placed(said.prefills, ticks),
         settings=settings,
         clock_zero_s=said.clock.zero_s if said.clock.kind is Stamp.ZONE else None,
         notes=tuple(notes),
@@ -137,11 +143,16 @@ _NEEDED = tuple(_WORDS)[:-1]
 
 
 def _prefill(said: _Said, number: int, line: str) -> None:
-    tokens = number_after("#new-token: ", line)
+    tokens, requests = (number_after(words, line) for words in ("#new-token: ", "#new-seq: "))
+    if said.clock.kind is not None:
+        at = said.clock.seconds(line)
+        said.last_s = said.last_s if at is None else at
     if tokens is None:
         said.tally.drop("prefill line: no #new-token", number)
         return
     said.prefilled += tokens
+    rows = float(len(said.turns.turns))  # `_placed` makes steps of them
+    said.prefills.append(PrefillPass(said.last_s, tokens, int(requests or 1), rows))
     said.tally.keep(number, changed=(), flagged=())
 
 
@@ -163,11 +174,10 @@ def _retraction(said: _Said, line: str, requests: int) -> None:
     )
 
 
-def _placed(
-    retractions: list[Retraction], turns: list[dict[str, StatRow]], ticks: LoggedTicks
-) -> tuple[Retraction, ...]:
+def _placed(events: list[_Event], ticks: LoggedTicks) -> tuple[_Event, ...]:
+    """Events behind the steps, where they stood behind so many rows."""
     steps = [0.0, *np.asarray(ticks.decode_steps).tolist()]
-    return tuple(replace(each, after_step=steps[int(each.after_step or 0)]) for each in retractions)
+    return tuple(replace(each, after_step=steps[int(each.after_step or 0)]) for each in events)
 
 
 def _ticks(said: _Said, path: Path, settings: LoggedSettings) -> LoggedTicks:

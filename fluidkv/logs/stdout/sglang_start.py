@@ -1,10 +1,12 @@
 """What an SGLang server prints as it starts: all of its arguments, and how much memory it found."""
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.stdout.numbers import COUNT, DECIMAL
+from fluidkv.text import printable
 
 _ARGUMENTS = "server_args=ServerArgs("
 _FOUND = re.compile(r"max_total_num_tokens=" + COUNT)
@@ -78,3 +80,26 @@ class Start:
             if isinstance(page, int) and tokens >= page:
                 found["blocks"] = tokens * engines // page
         return LoggedSettings(**found)  # type: ignore[arg-type]  # its own names, by the tables
+
+
+def settings_said(server: Mapping[str, object]) -> LoggedSettings:
+    """The settings among what a server says of itself, as `/get_server_info` has it."""
+    words = ", ".join(f"{name}={value!r}" for name, value in _flat(server) if name in _SAID)
+    start = Start()
+    start.read(f"{_ARGUMENTS}{words})")
+    start.read(words)
+    version = server.get("version")
+    if isinstance(version, str):
+        start.arguments.setdefault("version", printable(version)[:60])
+    return start.settings(1)
+
+
+_SAID = {*_COUNTS, *_NUMBERS, *_TEXTS, "disable_radix_cache", "max_total_num_tokens"}
+
+
+def _flat(server: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+    """Names and values, with those of the first of its internal states."""
+    yield from server.items()
+    states = server.get("internal_states")
+    if isinstance(states, list) and states and isinstance(states[0], dict):
+        yield from states[0].items()

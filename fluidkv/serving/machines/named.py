@@ -113,7 +113,7 @@ CLOCKS = _named(
         "a100-80",
         "Vidur",
         f"{_VIDUR} (R^2 0.982); no prefill",
-        Validity(512, None, 0),
+        Validity(512),
     ),
 )
 """Clocks with a name of their own, by it."""
@@ -156,6 +156,15 @@ def named_clock(name: str) -> NamedClock:
         f"{model.source}; {gpu.source}",
         Validity(batch_limit(model, gpu), (0, most), None),
     )
+
+
+def known(clock: IterationClock) -> NamedClock | None:
+    """What is known of a clock that has its name from here; None: it has none."""
+    try:
+        found = named_clock(clock.name) if clock.name else None
+    except InputError:
+        return None
+    return found if found is not None and found.clock == clock else None
 
 
 def outside(

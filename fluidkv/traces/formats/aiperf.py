@@ -4,8 +4,8 @@ A failed request has an `error`; one of the warm-up says so in its `benchmark_ph
 `output_sequence_length`, reasoning included, as memory holds it. AIPerf writes requests as they
 end, so they are read in order of arrival.
 
-Source: docs/tutorials/working-with-profile-exports.md and src/aiperf/common/models of
-ai-dynamo/aiperf, 0.2 to 0.13.
+Source: docs/tutorials/working-with-profile-exports.md and src/aiperf/common/models/record_models.py
+of ai-dynamo/aiperf.
 """
 
 from fluidkv.traces.cells import length, seconds

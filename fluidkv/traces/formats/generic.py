@@ -24,8 +24,10 @@ ALIASES: dict[str, tuple[str, ...]] = {
     "arrival_time": (
         *("arrival_time", "arrival_time_s", "arrived_at", "arrival", "timestamp", "timestamp_s"),
     ),
+    "max_tokens": (),
 }
-"""Field of a trace -> column names that stand for it, in lower case. Only arrivals are optional."""
+"""Field of a trace -> column names that stand for it, in lower case. Arrivals are optional, and so
+is what was asked for at most, which is not looked for: it is read where its column is named."""
 
 
 def csv_format(header: tuple[str, ...], columns: Mapping[str, str] | None = None) -> Format | None:
@@ -51,7 +53,12 @@ def csv_format(header: tuple[str, ...], columns: Mapping[str, str] | None = None
         chosen[field] = found[0]
     if "input_length" not in chosen or "decode_length" not in chosen:
         return None
-    return _format(chosen["input_length"], chosen["decode_length"], chosen.get("arrival_time"))
+    return _format(
+        chosen["input_length"],
+        chosen["decode_length"],
+        chosen.get("arrival_time"),
+        chosen.get("max_tokens"),
+    )
 
 
 def _check(columns: Mapping[str, str], header: tuple[str, ...]) -> dict[str, str]:
@@ -71,7 +78,9 @@ def _check(columns: Mapping[str, str], header: tuple[str, ...]) -> dict[str, str
     return chosen
 
 
-def _format(input_column: str, decode_column: str, arrival_column: str | None) -> Format:
+def _format(
+    input_column: str, decode_column: str, arrival_column: str | None, asked_column: str | None
+) -> Format:
     arrival = _ArrivalClock(arrival_column)
 
     def parse(record: Record) -> Row:
@@ -80,10 +89,12 @@ def _format(input_column: str, decode_column: str, arrival_column: str | None) -
             input_length=length(record, input_column, changed),
             decode_length=length(record, decode_column, changed),
             arrival_s=arrival(record),
+            max_tokens=length(record, asked_column, changed) if asked_column else None,
             changed=tuple(changed),
         )
 
-    columns = (input_column, decode_column) + ((arrival_column,) if arrival_column else ())
+    further = (arrival_column, asked_column)
+    columns = (input_column, decode_column, *(name for name in further if name))
     return Format(name=NAME, layout=Layout.CSV, required=columns, parse=parse)
 
 

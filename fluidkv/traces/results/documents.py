@@ -35,11 +35,9 @@ def documents(path: Path) -> list[Record | BadRow]:
     Raises:
         InputError: as `reading`.
     """
-    records = [record for _, record in json_records(path)]
-    if len(records) > 1 and isinstance(records[0], BadRow):
-        whole = whole_object(path)
-        return records if whole is None else [whole]
-    return records
+    _, first = next(json_records(path), (0, BadRow("empty")))
+    whole = whole_object(path) if isinstance(first, BadRow) else None
+    return [record for _, record in json_records(path)] if whole is None else [whole]
 
 
 def whole_object(path: Path) -> Record | None:
@@ -49,18 +47,24 @@ def whole_object(path: Path) -> Record | None:
     return None if isinstance(record, BadRow) else record
 
 
-def rows_of_run(path: Path, form: RunFormat, number: int | None) -> RunRows:
+def rows_of_run(
+    path: Path,
+    form: RunFormat,
+    number: int | None,
+    objects: Sequence[Record | BadRow] | None = None,
+) -> RunRows:
     """The requests of the one run that is meant.
 
     Args:
         number: which run of the file, from 1; None where there is one.
+        objects: what `documents` gives, where it is at hand.
 
     Raises:
         InputError: another format, several runs and no number, no run of that number, or a run that
             cannot be read.
     """
     runs: list[Record] = []
-    for record in documents(path):
+    for record in documents(path) if objects is None else objects:
         if isinstance(record, BadRow):
             raise InputError("source", str(path), f"runs of {form.name} ({record.what})")
         runs += form.runs(record)

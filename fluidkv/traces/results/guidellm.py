@@ -72,7 +72,8 @@ def _label(run: Record) -> str:
 def _read(run: Record) -> RunRows:
     requests = run.get("requests")
     if not isinstance(requests, dict) or not listed_in(requests, "successful"):
-        raise BadRun("a benchmark with its successful requests (this one has none)")
+        kept = "the file keeps none of them: --sample-requests" if _successful(run) else "none"
+        raise BadRun(f"a benchmark with its successful requests ({kept})")
     rows = _all_timed([_row(request) for request in listed_in(requests, "successful")])
     for ended in ("incomplete", "errored"):
         rows += [BadRow(f"requests.{ended}: no whole answer") for _ in listed_in(requests, ended)]
@@ -152,7 +153,7 @@ def _without_arrival(row: Row | BadRow) -> Row | BadRow:
 
 GUIDELLM = RunFormat(
     name="guidellm",
-    wrote="guidellm benchmark --output-path FILE.json",
+    wrote="guidellm benchmark",
     recognises=_recognises,
     runs=_runs,
     label=_label,

@@ -1,10 +1,13 @@
 """Single values of a benchmark result: numbers that may be missing, and what lies inside what."""
 
 from collections.abc import Callable
+from decimal import Decimal
 
 from fluidkv.text import printable
 from fluidkv.traces.cells import number, seconds
 from fluidkv.traces.format import BadRow, Record
+
+_USUAL_S = 1e6
 
 
 def inside(record: object, *keys: str) -> object:
@@ -42,7 +45,13 @@ def times_in(record: Record, key: str, *, unit: int = 0) -> tuple[float, ...] | 
         return None
     if not isinstance(values, list):
         raise BadRow(f"{key}: not a list")
-    return tuple(float(seconds({key: value}, key, unit=unit)) for value in values)
+    return tuple([_one_time(value, key, unit) for value in values])
+
+
+def _one_time(value: object, key: str, unit: int) -> float:
+    if type(value) is Decimal and not unit and -_USUAL_S < (found := float(value)) < _USUAL_S:
+        return found  # nearly all, of millions; what follows agrees
+    return float(seconds({key: value}, key, unit=unit))
 
 
 def fact(record: object, *keys: str) -> float | None:

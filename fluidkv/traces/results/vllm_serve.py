@@ -1,8 +1,8 @@
 """`vllm bench serve --save-result --save-detailed`: one JSON object, or one a line where appended.
 
 Times are seconds. `ttfts` and `itls` are those of the stream's pieces; `start_times`, on a clock
-without a date, came later than the rest, and files without them give lengths alone. Without
-`--save-detailed` only totals are written.
+without a date, are there since January 2026 (pull request 32667); files without them give lengths
+alone. Without `--save-detailed` only totals are written.
 
 Source: vllm/benchmarks/serve.py and lib/endpoint_request_func.py of vllm-project/vllm, and its
 benchmarks/benchmark_serving.py before them.
@@ -15,7 +15,7 @@ from fluidkv.traces.results.values import count, fact, text
 from fluidkv.traces.times import RunFacts
 
 _COMMAND = "vllm bench serve --save-result --save-detailed"
-_NO_TIMES = "no start_times, which newer versions of vLLM write: lengths without arrivals"
+_NO_TIMES = "no start_times, which vLLM writes since January 2026: lengths without arrivals"
 
 
 def _recognises(record: Record) -> bool:

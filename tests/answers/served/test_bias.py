@@ -157,7 +157,7 @@ def test_a_clock_without_prefill_has_no_time_to_first_token():
     trace = preset("sharegpt")
     demand = Demand(rate=0.5)
     free = IterationClock(0.02, 1e-7)
-    with pytest.raises(InputError, match=r"^slo: got 'ttft_p99'; .*prefill costs nothing"):
+    with pytest.raises(InputError, match=r"^slo: got 'ttft_p99'; .*prefill takes no time"):
         recommend_settings(trace, 41_408, demand=demand, clock=free, slos=[Slo("ttft_p99", 2)])
     found = recommend_settings(
         trace,

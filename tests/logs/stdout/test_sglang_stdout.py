@@ -5,6 +5,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.logs.stdout.sglang import read_sglang_stdout
+from tests.logs.columns import column, report_of, ticks_of
 
 START = """\
 [2026-09-13 16:04:00] server_args=ServerArgs(model_path='Qwen/Qwen3-4B', context_length=None, \
@@ -53,23 +54,23 @@ def test_a_log_says_ticks_capacity_and_arguments(tmp_path) -> None:
         decode("16:06:07", 62, 87001, 0.99, 2467.25, 18, words="Decode batch [124],"),
     ]
     log = read(tmp_path, START + "".join(body))
-    ticks, settings = log.ticks, log.settings
+    settings = log.settings
     assert (log.engine, log.capacity, settings.block_size) == ("sglang", 87_552, 16)
     assert settings.blocks == 87_552 // 16
     assert (settings.max_num_seqs, settings.max_num_batched_tokens) == (2048, 1024)
     assert (settings.conservativeness, settings.memory_share) == (0.3, 0.85)
     assert (settings.prefix_caching, settings.policy) == (False, "fcfs")
     assert (settings.max_model_len, settings.model) == (40_960, "Qwen/Qwen3-4B")
-    assert ticks.decode_steps.tolist() == [20, 40, 60]
-    assert ticks.ends_s.tolist() == [0, 1, 1]
-    assert ticks.spread_s().tolist() == [0.5, 1.25, 1.75]
-    assert ticks.running.tolist() == [66, 68, 62]
-    assert ticks.waiting.tolist() == [11, 9, 18]
-    assert ticks.kv_used == pytest.approx(np.array([84642, 87282, 87001]) / 87_552)
-    assert ticks.generation_rate.tolist() == [2574.67, 2529.33, 2467.25]
-    assert ticks.generated_tokens is None  # a rate, over a time that no line says
-    assert ticks.prompt_tokens.tolist() == [0, 804, 0]
-    assert ticks.preemptions.tolist() == [0, 0, 0]  # all are logged: none seen is none
+    assert column(log, "decode_steps") == [20, 40, 60]
+    assert column(log, "ends_s") == [0, 1, 1]
+    assert ticks_of(log).spread_s().tolist() == [0.5, 1.25, 1.75]
+    assert column(log, "running") == [66, 68, 62]
+    assert column(log, "waiting") == [11, 9, 18]
+    assert column(log, "kv_used") == pytest.approx(np.array([84642, 87282, 87001]) / 87_552)
+    assert column(log, "generation_rate") == [2574.67, 2529.33, 2467.25]
+    assert ticks_of(log).generated_tokens is None  # a rate, over a time that no line says
+    assert column(log, "prompt_tokens") == [0, 804, 0]
+    assert column(log, "preemptions") == [0, 0, 0]  # all are logged: none seen is none
 
 
 def test_retractions_of_every_form_are_read_where_they_stand(tmp_path) -> None:
@@ -85,7 +86,7 @@ def test_retractions_of_every_form_are_read_where_they_stand(tmp_path) -> None:
         decode("16:06:11", 60, 87001, 0.99, 2467.25, 18),
     ]
     log = read(tmp_path, "".join(body))
-    assert log.ticks.preemptions.tolist() == [0, 3, 6, 7]
+    assert column(log, "preemptions") == [0, 3, 6, 7]
     said = [(r.time_s, r.after_step, r.requests, r.tokens_gained) for r in log.retractions]
     assert said == [(1, 40, 1, 646), (1, 40, 2, None), (3, 80, 3, None), (4, 120, 1, 7)]
     ratios = [(r.ratio_before, r.ratio_after) for r in log.retractions]
@@ -96,7 +97,7 @@ def test_without_a_start_the_share_is_the_line_s_own(tmp_path) -> None:
     body = decode("16:06:06", 6, 84, 0.97, 2.5, 1) + decode("16:06:07", 6, 84, 0.98, 2.5, 1)
     log = read(tmp_path, body)
     assert log.capacity is None
-    assert log.ticks.kv_used.tolist() == [0.97, 0.98]
+    assert column(log, "kv_used") == [0.97, 0.98]
     assert any("40 steps a line" in note for note in log.notes)
 
 
@@ -108,7 +109,7 @@ def test_hybrid_models_name_their_full_tokens(tmp_path) -> None:
     )
     capacity = "[2026-04-18 23:00:00] max_total_num_tokens=1000, context_len=9\n"
     log = read(tmp_path, capacity + line.format(5) + line.format(6))
-    assert log.ticks.kv_used.tolist() == [0.5, 0.5]
+    assert column(log, "kv_used") == [0.5, 0.5]
 
 
 def test_data_parallel_engines_are_added_up(tmp_path) -> None:
@@ -118,15 +119,15 @@ def test_data_parallel_engines_are_added_up(tmp_path) -> None:
         for e in (0, 1)
     )
     log = read(tmp_path, body)
-    assert log.ticks.running.tolist() == [7, 7]
-    assert log.ticks.kv_used == pytest.approx([0.3, 0.3])
+    assert column(log, "running") == [7, 7]
+    assert column(log, "kv_used") == pytest.approx([0.3, 0.3])
 
 
 def test_a_line_that_is_cut_off_is_dropped_and_reported(tmp_path) -> None:
     body = [decode(f"16:06:0{s}", 3, 100, 0.2, 50, 0) for s in (1, 2, 3)]
     body[1] = body[1][:90] + "\n"
     log = read(tmp_path, "".join(body))
-    (reason,) = log.ticks.report.dropped_because
+    (reason,) = report_of(log).dropped_because
     assert str(reason) == "1 × decode line: no queue (first in line 2)"
 
 
@@ -153,28 +154,28 @@ def test_the_measured_run_printed_as_sglang_prints_it_is_the_folder_s_log(
     from fluidkv.logs import read_log
 
     folder = read_log(sglang_dir)
-    ticks = folder.ticks
+    ticks = {name: column(folder, name) for name in _SAME}
     lines = ["[2026-09-13 16:05:00] max_total_num_tokens=87552, chunked_prefill_size=2048\n"]
     left = list(folder.retractions)
-    for row in range(len(ticks)):
-        while left and left[0].after_step < ticks.decode_steps[row]:
+    for row in range(len(ticks["running"])):
+        while left and (left[0].after_step or 0) < ticks["decode_steps"][row]:
             one = left.pop(0)
             gained = f"#new_tokens_gained: {one.tokens_gained:.0f}, "
             lines.append(retract(_clock(one.time_s), 1, one.ratio_before, one.ratio_after, gained))
-        tokens = round(ticks.kv_used[row] * 87_552)
+        tokens = round(ticks["kv_used"][row] * 87_552)
         lines.append(
             decode(
-                _clock(ticks.ends_s[row]),
-                int(ticks.running[row]),
+                _clock(ticks["ends_s"][row]),
+                int(ticks["running"][row]),
                 tokens,
-                ticks.kv_used[row],
+                ticks["kv_used"][row],
                 1000.0,
-                int(ticks.waiting[row]),
+                int(ticks["waiting"][row]),
             )
         )
     log = read(tmp_path, "".join(lines))
-    for name in ("running", "waiting", "kv_used", "preemptions", "decode_steps", "ends_s"):
-        assert getattr(log.ticks, name).tolist() == getattr(ticks, name).tolist(), name
+    for name in _SAME:
+        assert column(log, name) == ticks[name], name
     assert [(r.after_step, r.ratio_after) for r in log.retractions] == [
         (r.after_step, r.ratio_after) for r in folder.retractions
     ]
@@ -183,3 +184,6 @@ def test_the_measured_run_printed_as_sglang_prints_it_is_the_folder_s_log(
 def _clock(at_s: float) -> str:
     minutes, seconds = divmod(5 * 60 + 27 + int(at_s), 60)
     return f"16:{minutes:02d}:{seconds:02d}"
+
+
+_SAME = ("running", "waiting", "kv_used", "preemptions", "decode_steps", "ends_s")

@@ -5,6 +5,7 @@ import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.logs.stdout.vllm import read_vllm_stdout
+from tests.logs.columns import column, report_of, ticks_of
 
 START = """\
 (APIServer pid=7) INFO 09-02 13:07:01 [api_server.py:1839] vLLM API server version 0.11.0
@@ -49,20 +50,20 @@ def test_a_v1_log_says_ticks_capacity_and_flags(tmp_path) -> None:
         v1("13:08:30", 0.0, 150.0, 20, 0, 80.0),
     ]
     log = read(tmp_path, START + "".join(body))
-    ticks, settings = log.ticks, log.settings
+    settings = log.settings
     assert (log.engine, log.version, log.capacity) == ("vllm", "0.11.0", 41_408)
     assert (settings.block_size, settings.blocks) == (32, 1293)  # 1,294 less the null block
     assert (settings.max_num_seqs, settings.max_num_batched_tokens) == (32, 4096)
     assert (settings.max_model_len, settings.prefix_caching) == (8192, False)
     assert (settings.memory_share, settings.model) == (0.8, "a/b")
-    assert ticks.ends_s.tolist() == [0, 10, 20]
-    assert ticks.running.tolist() == [14, 24, 20]
-    assert ticks.waiting.tolist() == [0, 3, 0]
-    assert ticks.kv_used == pytest.approx([0.021, 0.921, 0.8])
-    assert ticks.generated_tokens == pytest.approx([915, 2000, 1500])
-    assert ticks.prompt_tokens == pytest.approx([336, 1000, 0])
-    assert ticks.preemptions is None  # older ones do not log them: none seen is not none
-    assert (ticks.report.read, ticks.report.dropped) == (3, 0)
+    assert column(log, "ends_s") == [0, 10, 20]
+    assert column(log, "running") == [14, 24, 20]
+    assert column(log, "waiting") == [0, 3, 0]
+    assert column(log, "kv_used") == pytest.approx([0.021, 0.921, 0.8])
+    assert column(log, "generated_tokens") == pytest.approx([915, 2000, 1500])
+    assert column(log, "prompt_tokens") == pytest.approx([336, 1000, 0])
+    assert ticks_of(log).preemptions is None  # older ones do not log them: none seen is not none
+    assert (report_of(log).read, report_of(log).dropped) == (3, 0)
 
 
 def test_colours_and_a_zone_in_front_are_read(tmp_path) -> None:
@@ -73,14 +74,14 @@ def test_colours_and_a_zone_in_front_are_read(tmp_path) -> None:
     )
     log = read(tmp_path, stamped)
     assert log.clock_zero_s == 1756811290.5
-    assert log.ticks.ends_s.tolist() == [0, 10]
-    assert log.ticks.resolution_s == 1  # nothing between whole seconds of the first
+    assert column(log, "ends_s") == [0, 10]
+    assert ticks_of(log).resolution_s == 1  # nothing between whole seconds of the first
 
 
 def test_a_pause_in_which_v1_prints_nothing_is_not_counted(tmp_path) -> None:
     clocks = ("13:08:10", "13:08:20", "13:18:20", "13:18:30")
     log = read(tmp_path, "".join(v1(clock, 0, 100, 5, 0, 9) for clock in clocks))
-    assert log.ticks.generated_tokens == pytest.approx([1000] * 4)
+    assert column(log, "generated_tokens") == pytest.approx([1000] * 4)
 
 
 def test_v0_counts_the_pause_swapped_requests_and_preemptions(tmp_path) -> None:
@@ -97,9 +98,9 @@ def test_v0_counts_the_pause_swapped_requests_and_preemptions(tmp_path) -> None:
         v0("10:38:40", 10, 20, 3, 0, 1, 1.5),
     ]
     log = read(tmp_path, blocks + "".join(body))
-    assert log.ticks.waiting.tolist() == [13, 15, 1]
-    assert log.ticks.generated_tokens[1:] == pytest.approx([200, 800])
-    assert log.ticks.preemptions.tolist() == [0, 0, 51]
+    assert column(log, "waiting") == [13, 15, 1]
+    assert column(log, "generated_tokens")[1:] == pytest.approx([200, 800])
+    assert column(log, "preemptions") == [0, 0, 51]
     assert (log.capacity, log.settings.blocks) == (2588 * 16, 2588)  # V0 has no null block
     assert any("50th preemption" in note for note in log.notes)
     assert any("block size: 16" in note for note in log.notes)
@@ -113,8 +114,8 @@ def test_preemptions_since_the_line_before_are_added_up(tmp_path) -> None:
         v1("13:08:40", 1, 2, 3, 5, 4, more="Preemptions: 1, "),
     ]
     log = read(tmp_path, "".join(body))
-    assert log.ticks.preemptions.tolist() == [0, 4, 4, 5]
-    assert log.ticks.waiting.tolist() == [0, 5, 5, 5]  # the deferred are among them
+    assert column(log, "preemptions") == [0, 4, 4, 5]
+    assert column(log, "waiting") == [0, 5, 5, 5]  # the deferred are among them
 
 
 def test_several_engines_are_added_up_and_an_idle_one_has_nothing(tmp_path) -> None:
@@ -130,10 +131,10 @@ def test_several_engines_are_added_up_and_an_idle_one_has_nothing(tmp_path) -> N
         v1("13:08:31", 1, 5, 4, 0, 60, engine="Engine 001: "),
     ]
     log = read(tmp_path, sizes + "".join(body))
-    assert log.ticks.running.tolist() == [7, 3, 7]
-    assert log.ticks.waiting.tolist() == [1, 0, 1]
-    assert log.ticks.kv_used == pytest.approx([0.5, 0.2, 0.5])
-    assert log.ticks.generation_rate.tolist() == [7, 2, 7]
+    assert column(log, "running") == [7, 3, 7]
+    assert column(log, "waiting") == [1, 0, 1]
+    assert column(log, "kv_used") == pytest.approx([0.5, 0.2, 0.5])
+    assert column(log, "generation_rate") == [7, 2, 7]
     assert log.capacity == 2100
     assert any("2 engines" in note for note in log.notes)
 
@@ -149,15 +150,15 @@ def test_ranks_of_one_engine_name_one_pool(tmp_path) -> None:
 
 def test_a_year_ends(tmp_path) -> None:
     body = v1("23:59:55", 1, 2, 3, 1, 40, day="12-31") + v1("00:00:05", 1, 2, 3, 1, 40, day="01-01")
-    assert read(tmp_path, body).ticks.ends_s.tolist() == [0, 10]
+    assert column(read(tmp_path, body), "ends_s") == [0, 10]
 
 
 def test_a_line_that_is_cut_off_is_dropped_and_reported(tmp_path) -> None:
     body = [v1(f"13:08:{s}", 1, 2, 3, 1, 40) for s in (10, 20, 30)]
     body[1] = body[1][:150] + "\n"
     log = read(tmp_path, "".join(body))
-    assert (log.ticks.report.kept, log.ticks.report.dropped) == (2, 1)
-    assert str(log.ticks.report.dropped_because[0]).endswith("(first in line 2)")
+    assert (report_of(log).kept, report_of(log).dropped) == (2, 1)
+    assert str(report_of(log).dropped_because[0]).endswith("(first in line 2)")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +192,8 @@ def test_what_was_printed_comes_back(tmp_path) -> None:
             for i, values in enumerate(zip(*drawn, *counts, kv, strict=True))
         )
         (tmp_path / f"{case}").mkdir()
-        ticks = read(tmp_path / f"{case}", text).ticks
-        assert ticks.generation_rate.tolist() == drawn[1].tolist()
-        assert [ticks.running.tolist(), ticks.waiting.tolist()] == counts.tolist()
-        assert ticks.kv_used == pytest.approx(kv / 100)
-        assert ticks.prompt_tokens == pytest.approx(drawn[0] * 10)
+        log = read(tmp_path / f"{case}", text)
+        assert column(log, "generation_rate") == drawn[1].tolist()
+        assert [column(log, "running"), column(log, "waiting")] == counts.tolist()
+        assert column(log, "kv_used") == pytest.approx(kv / 100)
+        assert column(log, "prompt_tokens") == pytest.approx(drawn[0] * 10)

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fluidkv.traces.vllm_log import read_vllm_log
 
 from fluidkv.errors import InputError
+from fluidkv.logs.read import read_log
 from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
 from fluidkv.serving.machines.against import compared, error_range, modelled_caveat
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
-from fluidkv.serving.machines.named import CLOCKS, Validity, named_clock, outside
+from fluidkv.serving.machines.named import CLOCKS, Validity, known, named_clock, outside
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 
@@ -78,9 +78,9 @@ def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
         ("llama-3.1-70b@h100", "141 GB of them, h100 85.9 GB"),
         ("llama-3.1-8b@2xh100", "what several say to each other is not modelled"),
         ("gpt-oss-20b@h100", "keep the last 128 only"),
-        ("lama-3.1-8b@h100", "model: llama-3.1-8b or"),
-        ("llama-3.1-8b@h1000", "gpu: h100 or"),
-        ("vidur-llama3-8b", "vidur-llama3-8b-a100-prefill or vidur-llama3-8b-a100, or MODEL@GPU"),
+        ("lama-3.1-8b@h100", "model: near: llama-3.1-8b, "),
+        ("llama-3.1-8b@h1000", "gpu: near: h100, "),
+        ("vidur-llama3-8b", "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU"),
         ("sundial", "one of iteration, vllm"),
     ],
 )
@@ -101,6 +101,14 @@ def test_a_clock_without_prefill_says_no_first_token():
         require_prefill(free, "--slo", "ttft_p99=2s")
     require_prefill(replace(free, per_prefill_token=1e-4), "--slo", "ttft_p99=2s")
     require_prefill(replace(free, per_prefill_pair=1e-9), "--slo", "ttft_p99=2s")
+
+
+def test_a_clock_is_known_by_its_name_and_its_numbers():
+    for named in (CLOCKS["vllm-llama3.1-8b-rtx4090"], named_clock("qwen3-8b@h100")):
+        assert known(named.clock) == named
+        assert known(replace(named.clock, per_kv_token=0.0)) is None
+    assert known(IterationClock(1.0)) is None
+    assert known(IterationClock(1.0, name="mine")) is None
 
 
 def test_what_lies_outside_is_said():
@@ -138,7 +146,7 @@ def test_the_caveat_says_the_range_of_the_table():
 
 
 def test_the_clock_named_after_the_vllm_log_is_its_fit(traces_dir):
-    log = read_vllm_log(traces_dir / "vllm_rtx4090_llama31_8b")
+    log = read_log(traces_dir / "vllm_rtx4090_llama31_8b").timed()
     fit = fit_clock(tick_points(**log.clock_arrays()))
     named = CLOCKS["vllm-llama3.1-8b-rtx4090"]
     # Four digits are named, three of d2.

@@ -71,7 +71,7 @@ WRONG = {
     "nobody touches": ("entering.Touches.attempt", nothing),
     "all touch each time": ("entering.TOUCH_EVERY", 1),
     "no room for later passes": ("reference.RETRACT_STEPS", 0),
-    "the last admitted goes": ("reference.sorted", lambda batch, **_: list(batch)),
+    "the last admitted goes": ("reference.last_goes_first", lambda batch, **_: list(batch)),
     "tried in spite of the flag": ("admission.Admission.fill", untiring),
     "leaving does not count": ("state.Batch.keep", forgetful),
     "prefills do not enter the tree": ("reference.SglangEngine._keep", nothing),

@@ -236,7 +236,11 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path: Path, changed: dict
     [
         ({"input_config": {}, "request_throughput": {"unit": "requests/sec"}}, "totals only"),
         ({"data": [{"session_id": "1", "payloads": []}]}, "prompts before they were sent"),
-        ({"benchmarks": [{"requests": {"successful": []}}]}, "successful requests (this one has"),
+        ({"benchmarks": [{"requests": {"successful": []}}]}, "successful requests (none)"),
+        (
+            {"benchmarks": [{"requests": {"successful": []}, "total_count": {"successful": 9}}]},
+            "the file keeps none of them: --sample-requests",
+        ),
         ({"benchmarks": []}, "found: benchmarks"),
         ({"experiments": [{"requests": []}]}, "found: experiments"),
     ],

@@ -189,3 +189,28 @@ def test_a_file_that_is_really_called_so_is_meant_first(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("isl,osl\n1,2\n")
     (tmp_path / "t.csv#1").write_text("isl,osl\n1,2\n3,4\n")
     assert len(read_trace(tmp_path / "t.csv#1").trace) == 2
+
+
+# ------------------------------------------------------------------------------------- in a folder
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_only_result_of_a_folder_is_its_requests(tmp_path: Path, name: str) -> None:
+    (tmp_path / "result.json").write_text(WRITTEN[name])
+    (tmp_path / "meta.json").write_text('{"vllm_version": "0.19.0"}')
+    (tmp_path / "timeseries.csv").write_text("t,running\n1,2\n")
+    trace, report = read_trace(tmp_path)
+    assert (trace.input_lengths, report.format) == ((12, 13), name)
+    assert report.source == trace.name == tmp_path.name
+    (tmp_path / "again.json").write_text(WRITTEN[name])
+    with pytest.raises(ValueError, match=r"one benchmark result \(there are 2: again.json, result"):
+        read_trace(tmp_path)
+
+
+def test_a_folder_without_requests_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "meta.json").write_text("{}")
+    (tmp_path / "mooncake.jsonl").write_text(
+        '{"timestamp": 0, "input_length": 1, "output_length": 1}'
+    )
+    with pytest.raises(ValueError, match=r"log folder with requests.jsonl or a benchmark result$"):
+        read_trace(tmp_path)

@@ -20,7 +20,13 @@ from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.reserved import Estimated, shares
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
-from fluidkv.serving.caching.sglang.state import NOT_YET, Mode, Request
+from fluidkv.serving.caching.sglang.state import (
+    NOT_YET,
+    Mode,
+    Request,
+    last_goes_first,
+    most_urgent_first,
+)
 from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
@@ -72,6 +78,7 @@ class FastSglang:
         self.chunked: Request | None = None
         self.row: Row | None = None
         self._left = False  # somebody was done in the last step
+        self._unsorted = False  # by priority, since somebody joined the queue
         self._touches = Touches(self.pool)
 
     # ---------------------------------------------------------------------------------- as a worker
@@ -120,6 +127,7 @@ class FastSglang:
             self.ratio.reset()
             self.now = request.arrival
         self.waiting.append(request)
+        self._unsorted = self.settings.priority_scheduling
         self.arrived += 1
 
     def advance(self, until: float) -> None:
@@ -225,6 +233,8 @@ class FastSglang:
             if self._places() <= 0:
                 self.full = True
                 return None
+        if self._unsorted:
+            self.waiting, self._unsorted = most_urgent_first(self.waiting), False
         self._touches.attempt(self.waiting)
         going_on, admission = self.chunked, self._admission()
         self.chunked, self.full = admission.fill(self.waiting, going_on, self.full)
@@ -315,9 +325,9 @@ class FastSglang:
         decoding.launch()
 
     def _retract(self, happened: Happened) -> None:
-        """Who has emitted least goes to the tail of the queue, one at a time, until all fits."""
-        decoding = self.decoding
-        left = sorted(decoding.settled(), key=lambda r: (r.outputs, -r.input_length), reverse=True)
+        """Who goes first, goes to the tail of the queue, one at a time, until all fits."""
+        decoding, by_priority = self.decoding, self.settings.retraction == "priority"
+        left = last_goes_first(decoding.settled(), by_priority=by_priority)
         decoding.reorder(left)
         while len(left) > 1 and not (happened.retracted and self._fits()):
             happened.retracted.append(left.pop())
@@ -330,6 +340,7 @@ class FastSglang:
         for request in happened.retracted:
             request.halt(self.now)
         self.waiting.extend(happened.retracted)
+        self._unsorted = self.settings.priority_scheduling
 
     def _release(self, request: Request) -> None:
         """Nothing of it enters the tree. Room is made for some passes of those who are left."""

@@ -24,7 +24,13 @@ from fluidkv.serving.caching.sglang.pool import Pool
 from fluidkv.serving.caching.sglang.ratio import NewTokens
 from fluidkv.serving.caching.sglang.reserved import Summed
 from fluidkv.serving.caching.sglang.seen import Happened, Row, counts_of, row_of
-from fluidkv.serving.caching.sglang.state import Batch, Mode, Request
+from fluidkv.serving.caching.sglang.state import (
+    Batch,
+    Mode,
+    Request,
+    last_goes_first,
+    most_urgent_first,
+)
 from fluidkv.serving.caching.sglang.table import check_clock, checked_table, needed_alone
 from fluidkv.serving.caching.worker import Offers
 from fluidkv.serving.clock import IterationClock
@@ -170,6 +176,8 @@ class SglangEngine:
             if self._places() <= 0:
                 decoding.full = True
                 return None
+        if self.settings.priority_scheduling:
+            self.waiting = most_urgent_first(self.waiting)
         self._touches.attempt(self.waiting)
         going_on, admission = self.chunked, self._admission()
         self.chunked, decoding.full = admission.fill(self.waiting, going_on, decoding.full)
@@ -250,14 +258,13 @@ class SglangEngine:
             self.pool.grow(request, request.slots + 1)
 
     def _retract(self, happened: Happened) -> None:
-        """Who has emitted least goes to the tail of the queue, one at a time, until all fits.
+        """Who goes first, goes to the tail of the queue, one at a time, until all fits.
 
         At least one goes, and one stays: if it does not fit alone, it is aborted. Who stays is in
         the order of retraction from now on.
         """
-        left = sorted(
-            self.decoding.requests, key=lambda r: (r.outputs, -r.input_length), reverse=True
-        )
+        by_priority = self.settings.retraction == "priority"
+        left = last_goes_first(self.decoding.requests, by_priority=by_priority)
         while len(left) > 1 and not (happened.retracted and self._fits(left)):
             happened.retracted.append(left.pop())
             self._release(happened.retracted[-1], len(left))

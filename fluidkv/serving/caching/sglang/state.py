@@ -1,6 +1,7 @@
 """One request of SGLang's scheduler, the batches that it is in."""
 
-from collections.abc import Collection
+from collections import deque
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -21,6 +22,7 @@ class Request:
     arrival: float
     prompt: Content
     output: Content
+    priority: int = 0  # the lower, the more urgent
     whole: Content | None = None  # prompt and output, once they were asked for
 
     outputs: int = 0  # tokens emitted, as far as the scheduler knows
@@ -129,3 +131,23 @@ class Batch:
         return Batch(
             list(self.requests), self.mode, self.full, self.chunked, self.decoding, self.ended_at
         )
+
+
+def most_urgent_first(waiting: Iterable[Request]) -> deque[Request]:
+    """The queue by priority; of equals as they stand in it."""
+    return deque(sorted(waiting, key=lambda request: request.priority))
+
+
+def last_goes_first(requests: Collection[Request], *, by_priority: bool) -> list[Request]:
+    """Who decodes, in the order of retraction from its end; of equals as they stand."""
+    if by_priority:
+        return sorted(requests, key=_by_priority, reverse=True)
+    return sorted(requests, key=_by_length, reverse=True)
+
+
+def _by_length(request: Request) -> tuple[int, int]:
+    return request.outputs, -request.input_length
+
+
+def _by_priority(request: Request) -> tuple[int, int, int]:
+    return -request.priority, *_by_length(request)

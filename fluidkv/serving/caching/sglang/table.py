@@ -26,7 +26,11 @@ def checked_table(
         requests.arrival,
     )
     rows = zip(
-        *(column.tolist() for column in columns), prompts.prompts, prompts.outputs, strict=True
+        *(column.tolist() for column in columns),
+        prompts.prompts,
+        prompts.outputs,
+        requests.priority.tolist(),
+        strict=True,
     )
     found = [Request(index, *row) for index, row in enumerate(rows)]
     for request in found:

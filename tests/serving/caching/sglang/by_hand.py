@@ -20,7 +20,13 @@ def alone(row: int, tokens: int, outputs: int, asked: int | None = None, at: flo
     return at, [[row, tokens]], outputs, asked or outputs
 
 
-def engine(requests: Sequence[Asked], capacity: int, **options: Any) -> SglangEngine:
+def engine(
+    requests: Sequence[Asked],
+    capacity: int,
+    *,
+    priority: Any = None,
+    **options: Any,
+) -> SglangEngine:
     """A server without overlap, if the options do not say otherwise."""
     arrival, prompts, outputs, asked = zip(*requests, strict=True)
     said = list(map(content, prompts))
@@ -28,7 +34,7 @@ def engine(requests: Sequence[Asked], capacity: int, **options: Any) -> SglangEn
     table = Prompts(said, answers)
     without: dict[str, Any] = {"overlap": False}
     return SglangEngine(
-        Requests(table.input_length, outputs, arrival=arrival, max_output=asked),
+        Requests(table.input_length, outputs, arrival=arrival, max_output=asked, priority=priority),
         table,
         SglangSettings(capacity, **(without | options)),
         IterationClock.iterations(),

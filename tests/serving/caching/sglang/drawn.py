@@ -1,6 +1,6 @@
 """Drawn servers and requests: small memories, shared prompts, every option."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -76,10 +76,22 @@ def drawn(seed: int) -> Run:
     for _ in range(size):
         now += chance.expovariate(1) * rate
         arrival.append(now)
+    clock = chance.choice(CLOCKS)
+    urgent = chance.random() < 0.3
     requests = Requests(
-        [length(prompt) for prompt in prompts], outputs, arrival=arrival, max_output=asked
+        [length(prompt) for prompt in prompts],
+        outputs,
+        arrival=arrival,
+        max_output=asked,
+        priority=[chance.randrange(3) for _ in range(size)] if urgent else None,
     )
-    return Run(requests, Prompts(prompts, answers), settings, chance.choice(CLOCKS))
+    by_priority = urgent and chance.random() < 0.7
+    settings = replace(
+        settings,
+        priority_scheduling=urgent,
+        retraction="priority" if by_priority else "length",
+    )
+    return Run(requests, Prompts(prompts, answers), settings, clock)
 
 
 def _prompts(chance: Random, size: int, most: int) -> list[Content]:

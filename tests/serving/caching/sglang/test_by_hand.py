@@ -296,3 +296,23 @@ def test_a_request_that_is_never_admitted_is_refused():
 def test_with_ignore_eos_nobody_ends_early():
     with pytest.raises(InputError, match="output_length: got '2 of 3 in request 0'"):
         engine([alone(0, 8, 2, 3)], 100, ignore_eos=True)
+
+
+# ------------------------------------------------------------------------- 11: who is more urgent
+
+
+@pytest.mark.parametrize(("retraction", "gone"), [("length", 1), ("priority", 0)])
+def test_retraction_by_priority_takes_the_least_urgent(retraction, gone):
+    """Request 1 came later and has emitted less, but is the more urgent."""
+    options = {"priority_scheduling": True, "retraction": retraction, "conservativeness": 0.01}
+    run = engine([alone(0, 4, 9), alone(1, 4, 9, at=2)], 20, priority=[7, 0], **options)
+    first = next(row for row in rows(run, 12) if row.retracted)
+    assert first.retracted_ids == [gone]
+
+
+@pytest.mark.parametrize(("by_priority", "order"), [(True, [2, 1, 0]), (False, [0, 1, 2])])
+def test_whoever_is_more_urgent_is_admitted_first(by_priority, order):
+    """Two of 24 tokens fit, the third when one is done."""
+    options = {"priority_scheduling": by_priority, "conservativeness": 0.01}
+    run = engine([alone(row, 4, 9) for row in range(3)], 24, priority=[2, 1, 0], **options)
+    assert [each[0] for row in rows(run, 14) for each in row.admissions] == order

@@ -1,0 +1,86 @@
+"""What the theory says of a load: how much a full memory carries, and how near arrivals come to it.
+
+The mass model (Congestion, section 4.1) without evictions completes x* requests an iteration where
+memory is full. An iteration then lasts what the clock says of a full memory. Where a request's peak
+is held all along, as by an engine that reserves it, less is completed; for one class that is the
+worst cycle (Lemma 1), below which a collapsed server comes back by itself. Between the two rates
+lie the loads that are carried, and lost for good after a collapse (docs/metastability.md).
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from fluidkv.exact.survival import survival_weights
+from fluidkv.serving.clock import IterationClock
+from fluidkv.workload import Workload
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What so much memory carries, in theory.
+
+    Fields:
+        in_flight: requests that run together.
+        per_iteration: x*, requests completed in an iteration; less where a cap on running requests
+            leaves memory free.
+        iteration: how long an iteration lasts then, in the clock's unit.
+        rate: requests a unit of the clock.
+        reserving: the same where every request holds its peak all along.
+    """
+
+    in_flight: float
+    per_iteration: float
+    iteration: float
+    rate: float
+    reserving: float
+
+
+@dataclass(frozen=True)
+class Theory:
+    """The mass model of the requests that are run.
+
+    Args:
+        workload: their lengths, as a mix.
+        clock: how long an iteration lasts.
+        max_num_seqs: most requests running at once; None: no cap.
+    """
+
+    workload: Workload
+    clock: IterationClock
+    max_num_seqs: int | None = None
+
+    @cached_property
+    def _lifetime(self) -> tuple[Fraction, Fraction]:
+        """Token-iterations of a request, its cache growing by a token each; and its peak's."""
+        peak = sum(c.share * c.peak_footprint * c.decode_length for c in self.workload.classes)
+        return survival_weights(self.workload).lifetime_memory, Fraction(peak)
+
+    def carried(self, tokens: int) -> Carried:
+        """Of so many KV tokens."""
+        growing, peak = self._lifetime
+        running, rate, lasts = self._full(tokens, growing)
+        _, reserving, slow = self._full(tokens, peak)
+        return Carried(running, rate, lasts, rate / lasts, reserving / slow)
+
+    def _full(self, tokens: int, lifetime: Fraction) -> tuple[float, float, float]:
+        """Requests in flight, completed an iteration, and how long that lasts."""
+        outputs = self.workload.mean_decode_length
+        running = tokens / lifetime * outputs
+        if self.max_num_seqs is not None:
+            running = min(running, Fraction(self.max_num_seqs))
+        rate = running / outputs
+        held = rate * self._lifetime[0]  # the cache that is read, whoever reserves more
+        inputs = self.workload.mean_input_length
+        pairs = sum(
+            c.share * Fraction(c.input_length * (c.input_length + 1), 2)
+            for c in self.workload.classes
+        )
+        clock = self.clock
+        lasts = (
+            clock.base
+            + clock.per_kv_token * float(held)
+            + clock.per_prefill_token * float(rate * inputs)
+            + clock.per_prefill_pair * float(rate * pairs)
+        )
+        return float(running), float(rate), lasts

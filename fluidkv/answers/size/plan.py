@@ -1,0 +1,282 @@
+"""All that is decided before anything runs: the servers, and requests that no size changes."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from fluidkv.answers.served.demand import Demand, tables_of
+from fluidkv.answers.served.memory import BLOCK_SIZES
+from fluidkv.answers.served.setting import Setting, limits_of
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.load import Theory
+from fluidkv.answers.size.sizes import Axis, Size, axis_of
+from fluidkv.answers.size.trials import Server
+from fluidkv.errors import InputError
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.checks import largest_request
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import with_cache
+from fluidkv.serving.limits import UNLIMITED, Limits
+from fluidkv.serving.rules import EngineRules
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+REQUESTS, DRAWS = 1000, 3
+"""Requests of a run; and runs, where requests are drawn."""
+_RECORDS = 20_000  # of a run, at most, roughly
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked for.
+
+    Fields:
+        find: "kv", "rate" or "replicas".
+        slos: what has to hold in every run; at least one.
+        capacity: KV tokens of today's server; None: not known.
+        rate: arrivals a unit of the clock; None: a trace's own.
+        requests: of each run; None: `REQUESTS`, or all that a trace has if these are fewer.
+        runs: draws, or consecutive parts of a trace; None: `DRAWS`, or one part.
+        seed: of the first draw.
+    """
+
+    find: str
+    slos: tuple[Slo, ...]
+    capacity: int | None
+    rate: float | None
+    requests: int | None
+    runs: int | None
+    seed: int
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be run.
+
+    Fields:
+        axis: what is looked for.
+        slos: what has to hold.
+        server: engine, caps, clock and the requests of each run.
+        rules, caching: the engine's, apart.
+        theory: the mass model of these requests.
+        own_rate: arrivals a unit of the clock, of the source; None: it has no times.
+        rate: the same as run, at speed 1.
+        today: blocks of today's server; None: not known.
+        least: blocks that hold the largest request; most: that hold all requests together.
+    """
+
+    axis: Axis
+    slos: tuple[Slo, ...]
+    server: Server
+    rules: EngineRules
+    caching: bool
+    theory: Theory
+    own_rate: float | None
+    rate: float
+    today: int | None
+    least: int
+    most: int
+
+    @property
+    def tables(self) -> Sequence[Requests]:
+        return self.server.tables
+
+    @property
+    def clock(self) -> IterationClock:
+        return self.server.clock
+
+    @property
+    def block_size(self) -> int:
+        return self.server.limits.block_size
+
+    def load(self, size: Size) -> float:
+        """Arrivals over what this memory carries, in theory."""
+        carried = self.theory.carried(size.blocks * self.block_size)
+        return self.rate * size.speed / size.replicas / carried.rate
+
+    def speed_of(self, load: float, size: Size) -> float:
+        """At which arrivals are so much of what the memory of a size carries."""
+        return load / self.load(replace(size, speed=1.0))
+
+
+def planned(
+    source: Workload | Trace,
+    asked: Asked,
+    engine: str | EngineRules,
+    clock: IterationClock,
+    setting: Setting,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+) -> Plan:
+    """What `size_server` is asked for, as a plan.
+
+    Raises:
+        InputError: as `size_server`.
+    """
+    axis = axis_of(asked.find)
+    rules, caching = with_cache(engine)
+    _check(asked, axis, rules, clock, setting)
+    size = block_size or BLOCK_SIZES.get(rules.name, 1)
+    caps = limits_of(
+        Limits(UNLIMITED - 1, size, max_num_batched_tokens=max_num_batched_tokens), setting
+    )
+    today = None if asked.capacity is None else asked.capacity // size
+    workload = source.workload() if isinstance(source, Trace) else source
+    own = own_rate(source) if asked.rate is None or isinstance(source, Trace) else None
+    rate = asked.rate or own
+    if rate is None:
+        rate = _first_rate(workload, clock, setting, axis, asked.capacity)
+    demand, rate = _demand(source, asked, own, rate)
+    tables = _tables(source, workload, demand, clock, asked)
+    theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
+    least = max(_least_blocks(rules, caps, table) for table in tables)
+    if today is not None and (today < least or axis.find != "kv"):
+        _check_today(today, rules, caps, tables)
+    most = max(least, *(_all_at_once(caps, table) for table in tables))
+    every = max(1, int(_length(tables, theory, clock, today or least) // _RECORDS))
+    return Plan(
+        axis=axis,
+        slos=asked.slos,
+        server=Server(engine, caps, clock, tables, every, backend),
+        rules=rules,
+        caching=caching,
+        theory=theory,
+        own_rate=own,
+        rate=rate,
+        today=today,
+        least=least,
+        most=most,
+    )
+
+
+def own_rate(source: Workload | Trace) -> float | None:
+    """Arrivals a second of a trace; None without times, or where all come at once."""
+    if not isinstance(source, Trace) or source.arrival_times_s is None:
+        return None
+    span = source.arrival_times_s[-1] - source.arrival_times_s[0]
+    return (len(source) - 1) / span if span > 0 else None
+
+
+def _check(
+    asked: Asked, axis: Axis, rules: EngineRules, clock: IterationClock, setting: Setting
+) -> None:
+    if not asked.slos:
+        raise InputError("slos", "none", "at least one bound, such as ttft_p99=2s")
+    for slo in asked.slos:
+        if slo.metric.startswith("ttft") and not clock.per_prefill_token:
+            raise InputError(
+                "slo",
+                slo.metric,
+                "another metric, or a clock with the seconds of a prefill token: on this one "
+                "prefill costs nothing",
+            )
+    if axis.find != "kv" and asked.capacity is None:
+        raise InputError("capacity", "none", "the KV tokens of a server")
+    if rules.may_cycle:
+        raise InputError("engine", rules.name, "one under which every run ends")
+    if asked.rate is not None and not (math.isfinite(asked.rate) and asked.rate > 0):
+        raise InputError("rate", asked.rate, "a finite number above 0")
+    if setting.clients is not None:
+        raise InputError("clients", setting.clients, "none: requests come at their times")
+
+
+def _first_rate(
+    workload: Workload,
+    clock: IterationClock,
+    setting: Setting,
+    axis: Axis,
+    capacity: int | None,
+) -> float:
+    """Where the rate itself is looked for: what memory carries, in theory."""
+    if axis.find != "rate" or capacity is None:
+        raise InputError("rate", "none", "arrivals a second, for requests without times")
+    return Theory(workload, clock, setting.max_num_seqs).carried(capacity).rate
+
+
+def _demand(
+    source: Workload | Trace, asked: Asked, own: float | None, rate: float
+) -> tuple[Demand, float]:
+    """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
+    if own is None:
+        return Demand(rate=rate), rate
+    return Demand(replay=True, speed=rate / own), rate
+
+
+def _tables(
+    source: Workload | Trace,
+    workload: Workload,
+    demand: Demand,
+    clock: IterationClock,
+    asked: Asked,
+) -> list[Requests]:
+    replay = demand.kind == "replay"
+    if replay and clock.unit != "s":
+        raise InputError(
+            "clock", "a clock in iterations", "a clock in seconds, for a trace's times"
+        )
+    size = asked.requests or REQUESTS
+    runs = asked.runs or (1 if replay else DRAWS)
+    return tables_of(source, workload, demand, clock, size, runs, asked.seed)
+
+
+def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
+    """The lengths that are run, as a mix: of a trace only a part may be."""
+    lengths = [
+        pair
+        for table in tables
+        for pair in zip(table.input_length.tolist(), table.output_length.tolist(), strict=True)
+    ]
+    return Workload.from_lengths(lengths, name=workload.name)
+
+
+def _least_blocks(rules: EngineRules, caps: Limits, table: Requests) -> int:
+    """The smallest memory in which each request can be served."""
+    blocks = 1
+    while True:
+        limits = replace(caps, capacity=blocks * caps.block_size)
+        _, needed, there = largest_request(rules, limits, table)
+        if needed <= there:
+            return blocks
+        blocks += needed - there
+
+
+def _check_today(today: int, rules: EngineRules, caps: Limits, tables: Sequence[Requests]) -> None:
+    """Refuse a memory that cannot hold the largest request, with its place."""
+    first = 0
+    for table in tables:
+        limits = replace(caps, capacity=max(1, today) * caps.block_size)
+        worst, needed, there = largest_request(rules, limits, table)
+        if needed > there:
+            raise InputError(
+                "capacity",
+                limits.capacity,
+                f"memory for request {first + worst + 1} of the source, "
+                f"{table.input_length[worst]:,} input + {table.output_length[worst]:,} output "
+                f"tokens: {needed:,} blocks of {caps.block_size} under {rules.label}; {there:,} "
+                "are there",
+            )
+        first += len(table)
+
+
+def _all_at_once(caps: Limits, table: Requests) -> int:
+    """Memory in which all requests fit together at their longest, what admission leaves free
+    included: more is never used."""
+    tokens = table.input_length + np.maximum(table.output_length, table.max_output) + 1
+    blocks = int((-(-tokens // caps.block_size) + 1).sum())
+    return min(
+        math.ceil((blocks + 2) / (1 - caps.watermark)) + 1, (UNLIMITED - 1) // caps.block_size
+    )
+
+
+def _length(
+    tables: Sequence[Requests], theory: Theory, clock: IterationClock, blocks: int
+) -> float:
+    """Iterations of a run, roughly, in a memory of so many blocks or more."""
+    busy = max(map(len, tables)) / theory.carried(blocks).per_iteration
+    if clock.jumps:
+        return busy
+    return max(busy, *(float(table.arrival[-1]) / clock.base for table in tables))

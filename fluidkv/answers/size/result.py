@@ -1,0 +1,228 @@
+"""What sizing found, as plain values."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
+from fluidkv.answers.size.edge import Edge
+from fluidkv.answers.size.plan import Plan
+from fluidkv.answers.size.search import meets
+from fluidkv.answers.size.sizes import Size
+from fluidkv.answers.size.trials import Values
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """What is found if the server is slower than the simulation, by its error bar on the log.
+
+    Fields:
+        bar: by which share every iteration lasts longer.
+        edge: where the sizes that meet what is asked begin then; None: none tried does.
+        along: the sizes tried so, hardest first.
+    """
+
+    bar: float
+    edge: Edge | None
+    along: Mapping[Size, Values]
+
+
+@dataclass(frozen=True, eq=False)
+class SizeAnswer:
+    """What sizing found.
+
+    Fields:
+        plan: what was asked and run.
+        along: sizes that differ in what is looked for -> metrics of each run, hardest first.
+        across: at the answer, with faster arrivals (or, of a rate, less memory).
+        edge: where the sizes that meet every SLO in every run begin.
+        bias: metric -> measured and simulated, of today's server on its log; empty without a log.
+        against: the same with the simulation's error against you; None without a log.
+        cliff: what lies beyond the answer.
+        other: the same for faster arrivals (of a rate: less memory) at the answer.
+        within: how near the sizes on both sides of an edge are.
+    """
+
+    plan: Plan
+    along: Mapping[Size, Values]
+    across: Mapping[Size, Values]
+    edge: Edge
+    bias: Mapping[str, of_log.Bias]
+    against: Against | None
+    cliff: Cliff
+    other: Cliff
+    within: float
+
+    @property
+    def answer(self) -> Size:
+        return self.edge.answer
+
+    @property
+    def today(self) -> Size | None:
+        """Today's server, if it was tried."""
+        found = Size(self.plan.today or 0)
+        return found if found in self.along else None
+
+    @property
+    def runs(self) -> int:
+        return len(self.plan.tables)
+
+    @property
+    def tail(self) -> str:
+        return self.cliff.metric
+
+    def tokens(self, size: Size) -> int:
+        """KV tokens of a replica."""
+        return size.blocks * self.plan.block_size
+
+    def rate(self, size: Size) -> float:
+        """Arrivals a unit of the clock, at all replicas together."""
+        return self.plan.rate * size.speed
+
+    def found(self, size: Size) -> Values:
+        """Metrics of each run at a size that was tried."""
+        return self.along[size] if size in self.along else self.across[size]
+
+    def worst(self, size: Size, metric: str) -> float:
+        """Of the worst run."""
+        values = self.found(size)[metric]
+        least = metric.startswith(("output", "throughput"))
+        return float(values.min() if least else values.max())
+
+    def mean(self, size: Size, metric: str) -> float:
+        return float(self.found(size)[metric].mean())
+
+    def meets(self, size: Size) -> bool:
+        return meets(self.found(size), self.plan.slos)
+
+    def each_run(self) -> list[Size | None]:
+        """The answer of each run by itself, of the sizes tried: how much of it is chance."""
+        from fluidkv.answers.size.edge import edge_of
+
+        found = []
+        for run in range(self.runs):
+            met = {
+                size: meets(
+                    {name: column[[run]] for name, column in values.items()}, self.plan.slos
+                )
+                for size, values in self.along.items()
+            }
+            edge = edge_of(self.plan.axis, met)
+            found.append(None if edge is None else edge.answer)
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; a number that is not there is None."""
+        plan = self.plan
+        return {
+            "find": plan.axis.find,
+            "engine": {"name": plan.rules.name, "version": plan.rules.version},
+            "caching": plan.caching,
+            "clock": _clock(plan),
+            "block_size": plan.block_size,
+            "max_num_seqs": plan.server.limits.max_num_seqs,
+            "max_num_batched_tokens": plan.server.limits.max_num_batched_tokens,
+            "watermark": plan.server.limits.watermark,
+            "requests": len(plan.tables[0]),
+            "runs": self.runs,
+            "own_rate": plan.own_rate,
+            "slos": [_slo(slo, self.worst(self.answer, slo.metric)) for slo in plan.slos],
+            "answer": self._edge(self.edge),
+            "against_bias": self._against(),
+            "bias": of_log.as_dict(self.bias),
+            "each_run": [None if s is None else self._value(s) for s in self.each_run()],
+            "cliff": self._cliff(self.cliff),
+            "other": self._cliff(self.other),
+            "today": None if self.today is None else self._row(self.today),
+            "sizes": [self._row(size) for size in self.along],
+            "other_sizes": [self._row(size) for size in self.across],
+        }
+
+    def _value(self, size: Size) -> float:
+        """What is looked for: tokens, arrivals a unit of the clock, or replicas."""
+        kind = self.plan.axis.find
+        if kind == "kv":
+            return self.tokens(size)
+        return self.rate(size) if kind == "rate" else size.replicas
+
+    def _edge(self, edge: Edge) -> dict[str, Any]:
+        def value(size: Size | None) -> float | None:
+            return None if size is None else self._value(size)
+
+        return {
+            "value": self._value(edge.answer),
+            "not_met_at": value(edge.blocker),
+            "up_to": value(edge.ceiling),
+            "not_met_above": value(edge.too_easy),
+            "also_met": [[self._value(first), self._value(last)] for first, last in edge.islands],
+            **self._row(edge.answer),
+        }
+
+    def _against(self) -> dict[str, Any] | None:
+        if self.against is None:
+            return None
+        edge = self.against.edge
+        return {
+            "bar": self.against.bar,
+            "value": None if edge is None else self._value(edge.answer),
+            "tried": [self._value(size) for size in self.against.along],
+        }
+
+    def _row(self, size: Size) -> dict[str, Any]:
+        carried = self.plan.theory.carried(self.tokens(size))
+        values = self.found(size)
+        return {
+            "tokens": self.tokens(size),
+            "blocks": size.blocks,
+            "rate": self.rate(size),
+            "speed": size.speed,
+            "replicas": size.replicas,
+            "load": self.plan.load(size),
+            "theory": {
+                "in_flight": carried.in_flight,
+                "completions_per_iteration": carried.per_iteration,
+                "rate": carried.rate,
+                "rate_reserving": carried.reserving,
+            },
+            "met": self.meets(size),
+            "metrics": {name: _number(column.mean()) for name, column in values.items()},
+        }
+
+    def _cliff(self, cliff: Cliff) -> dict[str, Any]:
+        return {
+            "metric": cliff.metric,
+            "times_worse": TIMES_WORSE,
+            "at_answer": _number(cliff.at),
+            "worse": None if cliff.worse is None else self._row(cliff.worse),
+            "margin": cliff.margin,
+            "preempts": None if cliff.preempts is None else self._row(cliff.preempts),
+            "preempts_margin": cliff.preempts_margin,
+        }
+
+
+def in_order(plan: Plan, along: Mapping[Size, Values]) -> dict[Size, Values]:
+    """Hardest first."""
+    return {size: along[size] for size in plan.axis.harder_first(list(along))}
+
+
+def _slo(slo: Slo, found: float | None = None) -> dict[str, Any]:
+    row: dict[str, Any] = {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
+    return row if found is None else row | {"worst_run": _number(found)}
+
+
+def _clock(plan: Plan) -> dict[str, Any]:
+    clock = plan.clock
+    return {
+        "unit": clock.unit,
+        "base": clock.base,
+        "per_kv_token": clock.per_kv_token,
+        "per_prefill_token": clock.per_prefill_token,
+        "per_prefill_pair": clock.per_prefill_pair,
+    }
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

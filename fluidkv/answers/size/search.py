@@ -1,0 +1,172 @@
+"""Sizes tried so far, and which to try next: a grid, then what lies at an edge."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.edge import Edge, edge_of
+from fluidkv.answers.size.plan import Plan
+from fluidkv.answers.size.sizes import Axis, Size, between, spread
+from fluidkv.answers.size.trials import Values, measured_sizes
+
+WITHIN = 0.01
+"""An edge is narrowed until neighbours differ by no more than this share, or by 1."""
+MOST_SIZES = 200
+_GRID = 12  # sizes of the first batch
+_AT_ONCE, _ONE_BY_ONE = 12, 3  # sizes between two neighbours, where a batch costs little, and not
+_LOADS = (0.01, 8.0)  # rates are tried between these, in what memory carries in theory
+# Harder and easier than an answer, relative to it: how near the cliff is.
+_LESS = (0.99, 0.97, 0.955, 0.9, 0.8, 0.65, 0.5)
+_MORE = (1.01, 1.03, 1.05, 1.1, 1.25, 1.5, 2.0)
+
+Told = Callable[[int, Size | None], None]
+"""Told now and then: how many sizes were tried, and the answer so far."""
+
+
+class Tried:
+    """What was found so far.
+
+    Args:
+        plan: what is run.
+        tell: see `Told`.
+    """
+
+    def __init__(self, plan: Plan, tell: Told | None = None) -> None:
+        self.plan, self.axis = plan, plan.axis
+        self.along: dict[Size, Values] = {}  # sizes that differ on the axis alone
+        self.across: dict[Size, Values] = {}  # others
+        self._tell = tell
+
+    def run(self, sizes: Iterable[Size], *, across: bool = False) -> None:
+        """Try sizes that were not tried."""
+        known = self.across if across else self.along
+        new = [size for size in dict.fromkeys(sizes) if size not in known]
+        before = self.count
+
+        def tell(count: int) -> None:
+            edge = self.edge()
+            if self._tell is not None:
+                self._tell(before + count, None if edge is None else edge.answer)
+
+        if new:
+            known |= measured_sizes(self.plan.server, new, tell)
+
+    @property
+    def count(self) -> int:
+        """Sizes tried."""
+        return len(self.along) + len(self.across)
+
+    def tell_more(self, count: int, _: Size | None) -> None:
+        """Of sizes tried elsewhere: the answer here stays."""
+        edge = self.edge()
+        if self._tell is not None:
+            self._tell(self.count + count, None if edge is None else edge.answer)
+
+    def edge(self) -> Edge | None:
+        """What the sizes say so far."""
+        slos = self.plan.slos
+        return edge_of(self.axis, {size: meets(found, slos) for size, found in self.along.items()})
+
+    def narrow(self, within: float) -> Size:
+        """Try what lies at the edges until neighbours there are close; the answer then.
+
+        Some size tried has to meet what is asked.
+        """
+        width = _ONE_BY_ONE if self.plan.server.one_by_one else _AT_ONCE
+        while True:
+            edge = self.edge()
+            assert edge is not None
+            pairs = [(edge.blocker, edge.answer), (edge.ceiling, edge.too_easy)]
+            new = [
+                size
+                for first, last in pairs
+                if first and last and not _close(self.axis, first, last, within)
+                for size in between(self.axis, first, last, width)
+            ]
+            if not new or len(self.along) >= MOST_SIZES:
+                return edge.answer
+            self.run(new)
+
+
+def meets(values: Values, slos: Sequence[Slo]) -> bool:
+    """Whether a size meets every bound in every run, and serves all requests."""
+    served = not values["unfinished"].any()
+    return served and all(bool(slo.met(values[slo.metric][None])[0]) for slo in slos)
+
+
+def _close(axis: Axis, first: Size, last: Size, within: float) -> bool:
+    low, high = sorted((axis.of(first), axis.of(last)))
+    return high <= low * (1 + within) or (axis.whole and high - low <= 1)
+
+
+# --- what to try --------------------------------------------------------------------------------
+
+
+def base_of(plan: Plan) -> Size:
+    """The server of which one thing is looked for: its arrivals as they are, one replica."""
+    return Size(plan.today or plan.least)
+
+
+def first_grid(plan: Plan) -> list[Size]:
+    """From what is hopeless to what is sure, if anything is; and today."""
+    base, axis = base_of(plan), plan.axis
+    if axis.find == "kv":
+        grid = spread(axis, base, plan.least, plan.most, _GRID)
+        there = plan.today is not None and plan.today >= plan.least
+        return [grid[-1], *grid[:-1], *([base] if there else [])]
+    if axis.find == "rate":
+        slow, fast = (plan.speed_of(load, base) for load in _LOADS)
+        now = [base] if plan.own_rate is not None else []
+        return [*spread(axis, base, slow, fast, _GRID), *now]
+    return [axis.at(base, count) for count in _replicas(plan)]
+
+
+def _replicas(plan: Plan) -> list[int]:
+    """Up to twice what the theory asks for, no more than there are requests."""
+    enough = 2 * np.ceil(plan.load(base_of(plan))) + 2
+    found = [count for step in range(20) for count in (2**step, 3 * 2**step)]
+    most = min(map(len, plan.tables))
+    return sorted(count for count in found if count <= min(enough, most))
+
+
+def more_replicas(plan: Plan, tried: Sequence[Size]) -> list[Size]:
+    """Twice as many as the most that were tried; none where each request has its own."""
+    most = max(size.replicas for size in tried)
+    end = min(map(len, plan.tables))
+    return [replace(base_of(plan), replicas=min(2 * most, end))] if most < end else []
+
+
+def neighbours(plan: Plan, answer: Size) -> list[Size]:
+    """Sizes around an answer: whether it holds beside it, and how near the cliff is."""
+    axis, at = plan.axis, plan.axis.of(answer)
+    if axis.find == "replicas":
+        counts = {int(at) + step for step in (-2, -1, 1, 2)} | {int(2 * at)}
+        most = min(map(len, plan.tables))
+        return [axis.at(answer, count) for count in sorted(counts) if 1 <= count <= most]
+    found = [axis.at(answer, at * factor) for factor in (*_LESS, *_MORE)]
+    if axis.find == "kv":
+        found = [size for size in found if plan.least <= size.blocks <= plan.most]
+    return found
+
+
+def easier(plan: Plan, answer: Size) -> list[Size]:
+    """The answer and sizes that are easier, up to the easiest that is tried at all."""
+    axis, at = plan.axis, plan.axis.of(answer)
+    if axis.find == "rate":
+        slow = plan.speed_of(_LOADS[0], base_of(plan))
+        return [axis.at(answer, at * factor) for factor in (1.0, *_LESS)] + [axis.at(answer, slow)]
+    most = plan.most if axis.find == "kv" else min(map(len, plan.tables))
+    found = [axis.at(answer, min(at * factor, most)) for factor in (1.0, *_MORE)]
+    if axis.find == "kv":
+        return [*found, axis.at(answer, most)]
+    return [*found, axis.at(answer, min(at + 1, most)), axis.at(answer, min(at + 2, most))]
+
+
+def other_ways(plan: Plan, answer: Size) -> list[Size]:
+    """At the answer, arrivals that come faster; with rates, less memory."""
+    if plan.axis.find == "rate":
+        found = [replace(answer, blocks=round(answer.blocks * factor)) for factor in _LESS]
+        return [size for size in found if size.blocks >= plan.least]
+    return [replace(answer, speed=answer.speed * factor) for factor in _MORE]

@@ -1,0 +1,172 @@
+"""The smallest memory, the highest rate or the fewest replicas that meet what is asked."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.setting import Setting
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.bar import bar_of, slower
+from fluidkv.answers.size.cliff import cliff_of
+from fluidkv.answers.size.plan import Asked, Plan, planned
+from fluidkv.answers.size.refusing import refuse
+from fluidkv.answers.size.result import Against, SizeAnswer, in_order
+from fluidkv.answers.size.search import (
+    WITHIN,
+    Told,
+    Tried,
+    easier,
+    first_grid,
+    more_replicas,
+    neighbours,
+    other_ways,
+)
+from fluidkv.answers.size.sizes import AXES, Size
+from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+
+def size_server(
+    source: Workload | Trace,
+    slos: Iterable[Slo],
+    *,
+    find: Literal["kv", "rate", "replicas"] = "kv",
+    capacity: int | None = None,
+    rate: float | None = None,
+    engine: str | EngineRules = "vllm+cache",
+    clock: IterationClock | None = None,
+    setting: Setting | None = None,
+    block_size: int | None = None,
+    max_num_batched_tokens: int | None = None,
+    log: TimedRun | None = None,
+    requests: int | None = None,
+    runs: int | None = None,
+    seed: int = 0,
+    within: float = WITHIN,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Told | None = None,
+) -> SizeAnswer:
+    """How much of something meets every SLO in every run, on the same requests at every size.
+
+    Sizes are tried on a grid and then between the last one that meets the SLOs and the first that
+    does not, until these are close; then around the answer. The answer is a size that was tried,
+    and so is every size said to be worse or better.
+
+    Args:
+        source: a workload, or a trace, whose first requests are run at their own times.
+        slos: what must hold.
+        find: "kv", the smallest memory; "rate", the highest rate of arrivals; "replicas", the
+            fewest servers like today's, to which requests are dealt out in turn.
+        capacity: KV tokens of today's server; needed for rates and replicas.
+        rate: arrivals a unit of the clock: a trace comes so many times as fast, a workload as
+            Poisson arrivals. None: a trace's own.
+        engine: as `serve` takes it.
+        clock: duration of an iteration; None: the theory's, where each lasts 1.
+        setting: caps and watermark; None: none.
+        block_size: tokens; None: the engine's own.
+        max_num_batched_tokens: most tokens an iteration computes.
+        log: what was measured where these requests, all of them, were served with this engine and
+            setting by today's memory. It says how far the simulation is off.
+        requests: in each run; None: 1,000, or all that a trace has.
+        runs: draws, or consecutive parts of a trace; None: 3, or one.
+        seed: of the first draw.
+        within: an edge is narrowed until neighbours differ by no more than this share.
+        backend: of `serve`.
+        on_progress: told how many sizes were tried, and the answer so far.
+
+    Raises:
+        InputError: what `serve` and `Limits` refuse; a request that today's memory cannot hold; a
+            bound on times to first token with a clock on which prefill costs nothing; no rate where
+            requests have no times; bounds that no size meets.
+    """
+    asked = Asked(find, tuple(slos), capacity, rate, requests, runs, seed)
+    plan = planned(
+        source,
+        asked,
+        engine,
+        clock or IterationClock.iterations(),
+        setting or Setting(),
+        block_size,
+        max_num_batched_tokens,
+        backend,
+    )
+    if not 0 < within < 1:
+        raise InputError("within", within, "a share above 0 and below 1")
+    bias = {} if log is None else _held_against(plan, log)
+    tried = Tried(plan, on_progress)
+    _first(tried)
+    return _answer(tried, bias, within)
+
+
+def _first(tried: Tried) -> None:
+    """The grid; refuses bounds that no size on it meets."""
+    plan = tried.plan
+    new = first_grid(plan)
+    if plan.axis.find == "kv" and plan.server.one_by_one:
+        tried.run(new[:1])  # memory for all: what it misses, hardly any other meets
+    tried.run(new)
+    while tried.edge() is None and plan.axis.find == "replicas":
+        new = more_replicas(plan, list(tried.along))
+        if not new:
+            break
+        tried.run(new)
+    if tried.edge() is None:
+        raise refuse(plan, tried.along)
+
+
+def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer:
+    plan = tried.plan
+    answer = tried.narrow(within)
+    tried.run(neighbours(plan, answer))  # what lies beside an answer may not hold
+    answer = tried.narrow(within)
+    tried.run([answer, *other_ways(plan, answer)], across=True)
+    edge = tried.edge()
+    assert edge is not None  # some size met it, and none was taken back
+    tail = "ttft_p99" if plan.clock.per_prefill_token else "latency_p99"
+    other = AXES["kv" if plan.axis.find == "rate" else "rate"]
+    return SizeAnswer(
+        plan=plan,
+        along=in_order(plan, tried.along),
+        across=tried.across,
+        edge=edge,
+        bias=bias,
+        against=_against(tried, bias, answer, within) if bias else None,
+        cliff=cliff_of(plan.axis, answer, tried.along, tail),
+        other=cliff_of(other, answer, tried.across, tail),
+        within=within,
+    )
+
+
+def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float) -> Against:
+    """The same for a server that is slower, by as much as the simulation was off on its log."""
+    plan = tried.plan
+    bar = bar_of(bias, plan.slos)
+    server = replace(plan.server, clock=slower(plan.clock, bar))
+    again = Tried(replace(plan, server=server), tried.tell_more)
+    again.run(easier(plan, answer))
+    if again.edge() is not None:
+        again.narrow(within)
+    return Against(bar, again.edge(), in_order(plan, again.along))
+
+
+def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
+    """What the simulation of the log's own server misses: its requests, at their own times.
+
+    Raises:
+        InputError: no capacity of today.
+    """
+    if plan.today is None:
+        raise InputError("capacity", "none", "the KV tokens of the log's server")
+    limits = plan.server.limits_at(Size(plan.today))
+    times = log.arrival_s - log.arrival_s[0]
+    requests = Requests(log.input_lengths, log.decode_lengths, arrival=times)
+    run = serve(requests, plan.server.engine, limits, clock=plan.clock)
+    wanted = ("ttft_p99", "tpot_p99", "latency_p99", OUTPUT, *(slo.metric for slo in plan.slos))
+    return biases(run, log, tuple(dict.fromkeys(wanted)))

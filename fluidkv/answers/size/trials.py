@@ -1,0 +1,186 @@
+"""The same requests through servers of many sizes, and what each of them measured.
+
+With replicas requests are dealt out in turn, and what clients see is taken over all of them
+together. A fleet of one measures what `fluidkv.runs.measuring.metrics` says of its run.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float
+
+from fluidkv.answers.size.sizes import Size
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, metrics, statistics, times
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import with_cache
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
+
+NEAR_FULL = 0.95
+"""Share of the blocks from which on memory counts as nearly full."""
+
+EXTRAS: Mapping[str, str] = {
+    "peak_kv": "most tokens in the cache of a replica",
+    "peak_share": "most blocks held, share of a replica's",
+    "near_full": f"share of the time with {NEAR_FULL:.0%} of the blocks held or more",
+    "unfinished": "runs that ended with requests that were not served",
+}
+"""What is measured here besides the metrics of `fluidkv.runs.measuring` -> what it is."""
+
+Values = Mapping[str, Float[np.ndarray, " run"]]
+
+
+@dataclass(frozen=True, eq=False)
+class Server:
+    """What does not change with the size.
+
+    Fields:
+        engine: as `serve` takes it.
+        limits: block size and caps; its capacity is not looked at.
+        clock: duration of an iteration.
+        tables: the requests of each run, at speed 1.
+        every: iterations of a record.
+        backend: of `serve`.
+    """
+
+    engine: str | EngineRules
+    limits: Limits
+    clock: IterationClock
+    tables: Sequence[Requests]
+    every: int = 1
+    backend: Literal["auto", "jax", "reference"] = "auto"
+
+    def limits_at(self, size: Size) -> Limits:
+        return replace(self.limits, capacity=size.blocks * self.limits.block_size)
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether runs go one after the other, so that a batch saves nothing."""
+        return with_cache(self.engine)[1]
+
+
+def measured_sizes(
+    server: Server, sizes: Sequence[Size], on_progress: Callable[[int], None] | None = None
+) -> dict[Size, Values]:
+    """Metrics of each run at each size: all in one batch, where the engine has one.
+
+    Args:
+        on_progress: told how many sizes are done.
+
+    Raises:
+        InputError: as `serve`.
+    """
+    found: dict[Size, Values] = {}
+    for batch in [[size] for size in sizes] if server.one_by_one else [list(sizes)]:
+        found |= _together(server, batch)
+        if on_progress is not None:
+            on_progress(len(found))
+    return found
+
+
+def _together(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:
+    """One call of `serve`: of each size, each run, each replica."""
+    fleets = [(size, dealt_out(table, size)) for size in sizes for table in server.tables]
+    run = serve(
+        [table for _, tables in fleets for table in tables],
+        server.engine,
+        [server.limits_at(size) for size, tables in fleets for _ in tables],
+        clock=server.clock,
+        every=server.every,
+        backend=server.backend,
+    )
+    values = measured(run, [len(tables) for _, tables in fleets])
+    width = len(server.tables)
+    return {
+        size: {name: column[place * width : (place + 1) * width] for name, column in values.items()}
+        for place, size in enumerate(sizes)
+    }
+
+
+def dealt_out(table: Requests, size: Size) -> list[Requests]:
+    """The requests of each replica, in turn, at the speed of a size; none for a replica without."""
+    dealt = [slice(first, None, size.replicas) for first in range(min(size.replicas, len(table)))]
+    columns = {field.name: getattr(table, field.name) for field in fields(table)}
+    columns["arrival"] = table.arrival / size.speed
+    return [Requests(**{name: column[part] for name, column in columns.items()}) for part in dealt]
+
+
+# --- what is measured ---------------------------------------------------------------------------
+
+_SUMS = ("completions", "preemptions", "admissions", "running_mean", "queue_mean", "censored")
+_RATES = {  # over the longest run of a fleet -> the flow
+    "throughput": "completions",
+    "output_throughput": "outputs",
+    "preemption_rate": "preemptions",
+    "throughput_per_time": "completions",
+    "output_throughput_per_time": "outputs",
+}
+
+
+def measured(run: xr.Dataset, fleets: Sequence[int]) -> dict[str, Float[np.ndarray, " fleet"]]:
+    """What fleets achieved, each of so many runs in a row.
+
+    Args:
+        run: from `serve`, until every request is done.
+        fleets: replicas of each.
+
+    Returns:
+        As `fluidkv.runs.measuring.metrics`, over all replicas of a fleet, and `EXTRAS`. Counts and
+        queues are added up; an hour is the longest of the replicas', in rates; shares are of all
+        tokens, or means over replicas.
+    """
+    ends = np.cumsum(fleets)
+    rows = [np.arange(end - size, end) for end, size in zip(ends, fleets, strict=True)]
+    of_runs = {str(name): column.values for name, column in metrics(run).data_vars.items()}
+    of_runs |= _extras(run)
+    of_runs["outputs"] = run.new_outputs.sum("window").values
+
+    def over(values: np.ndarray, how: Callable[[np.ndarray], float]) -> np.ndarray:
+        return np.array([how(values[row]) for row in rows], float)
+
+    found = {name: over(of_runs[name], np.sum) for name in (*_SUMS, "unfinished")}
+    found |= {name: over(of_runs[name], np.max) for name in ("iterations", "duration", "peak_kv")}
+    found |= {name: over(of_runs[name], np.mean) for name in ("utilisation", "near_full")}
+    found["peak_share"] = over(of_runs["peak_share"], np.max)
+    for name, flow in _RATES.items():
+        per = found["duration" if name.endswith("per_time") else "iterations"]
+        found[name] = over(of_runs[flow], np.sum) / per
+    tokens = over(run.tokens.sum("window").values, np.sum)
+    again = over(run.recomputed_tokens.sum("window").values, np.sum)
+    found["recompute_tax"] = again / np.where(tokens > 0, tokens, np.nan)
+    return found | _of_requests(run, rows)
+
+
+def _extras(run: xr.Dataset) -> dict[str, np.ndarray]:
+    share = run.used_blocks / run.blocks
+    lasts = run.time.diff("window", label="upper")
+    first = run.time.isel(window=[0])
+    lasts = xr.concat([first, lasts], "window").where(run.time.notnull(), 0.0)
+    return {
+        "peak_kv": run.kv_tokens.max("window").values,
+        "peak_share": share.max("window").values,
+        "near_full": (
+            lasts.where(share >= NEAR_FULL, 0).sum("window") / lasts.sum("window")
+        ).values,
+        "unfinished": (run.status != RunStatus.DONE.name).values.astype(float),
+    }
+
+
+def _of_requests(run: xr.Dataset, rows: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+    """Latencies over all requests of a fleet."""
+    found = {}
+    for metric in TITLES_OF_REQUESTS:
+        values = times(run, metric, Span(0.0, np.inf)).transpose("run", "request").values
+        width = max(values[row].size for row in rows)
+        joined = np.full((len(rows), width), np.nan)
+        for place, row in enumerate(rows):
+            joined[place, : values[row].size] = values[row].ravel()
+        pooled = statistics(xr.DataArray(joined, dims=("run", "request")))
+        found |= {f"{metric}_{name}": column.values for name, column in pooled.items()}
+    return found

@@ -1,0 +1,219 @@
+"""`fluidkv size`: how much memory, how high a rate or how many replicas meet what is asked."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli import served
+from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.slos import read_slo, slos_of
+from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers import Size, SizeAnswer
+    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.figures.figure import Figure
+    from fluidkv.logs.timed import TimedRun
+    from fluidkv.traces import Trace
+    from fluidkv.workload import Workload
+
+_ASKED = "What is asked"
+_OPTIONS = {  # of the function -> of the command line
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "clock": "--clock",
+    "engine": "--engine",
+    "find": "--find",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--now",
+    "rate": "--qps",
+    "replay": "--clock",
+    "requests": "--requests",
+    "runs": "--runs",
+    "slo": "--slo",
+    "slos": "--slo",
+    "source": "SOURCE",
+    "watermark": "--now",
+    "within": "--within",
+}
+_SLO = "What must hold in every run, such as ttft_p99=2s or tpot_p99=50ms; repeatable."
+_Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _ASKED)]
+_FIND = "What to look for: kv (smallest pool), rate (highest) or replicas (fewest)."
+_Find = Annotated[str, opt.option("--find WHAT", str, _FIND, _ASKED)]
+_QPS = (
+    "Requests a second (an iteration, without --clock): the times of SOURCE are stretched or "
+    r"squeezed to it; others arrive as Poisson. \[default: SOURCE's own]"
+)
+_Qps = Annotated[
+    Fraction | None,
+    opt.option(
+        "--qps --rate R", read.positive_number, _QPS, opt.WHO, allowed="a finite number above 0"
+    ),
+]
+_ENGINES = (
+    "Engine whose rules are run, as recommend takes it. "
+    r"\[default: what a log folder asks for, else vllm+cache]"
+)
+_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_NOW = r"How the server is set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
+_Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
+_COUNT = {"most": served.LARGEST_COUNT}
+_EACH = r"Number of requests in each run. \[default: 1,000, or all of SOURCE if these are fewer]"
+_Requests = Annotated[
+    int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
+]
+_RUNS = r"Number of runs, each with other requests. \[default: 1 of SOURCE, 3 that are drawn]"
+_Runs = Annotated[int | None, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
+_WITHIN = "How near the answer and the next size that fails are to be, a share."
+_Within = Annotated[Fraction, opt.option("--within X", read.share, _WITHIN, opt.RUN)]
+_Out = Annotated[Path | None, opt.out("JSON, a table of all sizes, and a figure")]
+
+
+def size(
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    qps: _Qps = None,
+    reading: Reading = AS_IT_IS,
+    slo: _Slo = None,
+    find: _Find = "kv",
+    memory: Memory = NO_MEMORY,
+    engine: _Engine = None,
+    clock: served.Clock = None,
+    now: _Now = None,
+    block_size: served.Block = None,
+    max_num_batched_tokens: served.Budget = None,
+    requests: _Requests = None,
+    runs: _Runs = None,
+    within: _Within = Fraction(1, 100),
+    seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
+    out: _Out = None,
+    json_: opt.Json = False,
+) -> None:
+    """How much KV memory, at which rate, on how many servers, to meet the SLOs?
+
+    Serves the same requests by servers of many sizes: the smallest KV pool, the
+    highest rate or the fewest replicas that meet every --slo, and how far the
+    cliff is behind it. A log folder brings clock, engine, today's capacity and
+    the simulation's error, with which a second size is found.
+
+    [bold]fluidkv size LOG_FOLDER --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms[/bold]
+    [bold]fluidkv size trace.csv --clock llama-3.1-8b@h100 --slo ttft_p99=2s[/bold]
+    """
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    reading.check(source, qps=qps)
+    bounds = [read_slo(text) for text in slo or []]
+    if not bounds:
+        raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
+    memory.per_token()
+    server = _server(clock, block_size, max_num_batched_tokens, now)
+    load, report = reading.requests(source, class_, preset)
+    logged, notes = served.log_of(source, report, reading.scaling)
+    engine = engine or (logged.engine if logged is not None else "vllm+cache")
+    server, taken = _with_capacity(server, memory, logged, engine)
+    notes += taken
+    slos = slos_of(bounds, server.clock)
+    log, why = _measured(logged, server, engine)
+    options: dict[str, Any] = {
+        "find": find,
+        "capacity": server.capacity,
+        "rate": None if qps is None else float(qps),
+        "engine": engine,
+        "clock": server.clock,
+        "setting": server.now,
+        "block_size": server.block_size,
+        "max_num_batched_tokens": server.max_num_batched_tokens,
+        "log": log,
+        "requests": requests,
+        "runs": runs,
+        "seed": seed,
+        "within": float(within),
+    }
+    answer = _run(load, slos, options)
+    from fluidkv.cli.commands.size_text import say_size
+
+    give(
+        answer.as_dict,
+        lambda page: say_size(page, answer, load.name, memory, notes, why),
+        as_json=json_,
+        out=out,
+        name="size.json",
+        beside=lambda: _beside(answer),
+    )
+
+
+def _server(
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    now: list[str] | None,
+) -> "ServerSettings":
+    """The server as the options say, but for its memory."""
+    from fluidkv.answers.served.logged import ServerSettings
+
+    ticks = None if clock is None else served.clock_of(clock)
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+
+
+def _with_capacity(
+    server: "ServerSettings", memory: Memory, logged: "LoggedServer | None", engine: str
+) -> "tuple[ServerSettings, list[tuple[str, str]]]":
+    """What the log says where the options do not; and today's memory, in tokens."""
+    from dataclasses import replace
+
+    from fluidkv.answers.served.memory import BLOCK_SIZES
+    from fluidkv.serving.engines import with_cache
+
+    given_block, notes = server.block_size, []
+    if logged is not None:
+        server, notes = server.as_logged(logged)
+    with read.as_options(_OPTIONS):
+        usual = BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
+    block = server.block_size or usual
+    tokens = memory.count(block)
+    if tokens is not None:
+        server = replace(server, capacity=tokens)
+        notes += memory.notes(block)
+    if server.capacity is not None:
+        served.tokens_of(server, given_block)  # refuses blocks that do not make it up
+    return server, notes
+
+
+def _measured(
+    logged: "LoggedServer | None", server: "ServerSettings", engine: str
+) -> "tuple[TimedRun | None, str]":
+    """The log whose error is to be said; else why there is none."""
+    if logged is None:
+        return None, "no log"
+    from fluidkv.answers.served.demand import Demand
+
+    return logged.measured(server, engine, Demand(replay=True), None)
+
+
+def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "SizeAnswer":
+    from fluidkv.answers import size_server
+
+    with progress("trying sizes") as line, read.as_options(_OPTIONS):
+
+        def told(tried: int, best: "Size | None") -> None:
+            so_far = "none meets the SLOs so far" if best is None else f"so far {_so_far(best)}"
+            line.show(f"trying sizes: {tried} tried, {so_far}")
+
+        return size_server(load, slos, on_progress=told, **options)
+
+
+def _so_far(best: "Size") -> str:
+    return f"{best.blocks:,} blocks, speed {best.speed:.4g}, {best.replicas} replicas"
+
+
+def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.answers.size.table import table_of
+    from fluidkv.figures.answers.size import size_figure
+
+    return {"size.csv": table_of(answer).encode()}, [size_figure(answer)]

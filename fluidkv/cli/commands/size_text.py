@@ -1,0 +1,378 @@
+"""What sizing found, as a person reads it."""
+
+from collections.abc import Iterable
+
+from fluidkv.answers import Size, SizeAnswer
+from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
+from fluidkv.answers.size.trials import NEAR_FULL
+from fluidkv.cli.memory import Memory
+from fluidkv.cli.page.numbers import counted, percent, short
+from fluidkv.cli.page.page import Page, Row
+from fluidkv.cli.served import clock_said
+
+_ROWS = 14  # of the table; --out has all sizes
+_FOUND = {
+    "kv": "smallest KV pool",
+    "rate": "highest rate",
+    "replicas": "fewest replicas",
+}
+_TITLES = {"ttft_p99": "p99 TTFT", "latency_p99": "p99 latency", "tpot_p99": "p99 TPOT"}
+
+
+def say_size(
+    page: Page,
+    answer: SizeAnswer,
+    name: str,
+    memory: Memory,
+    notes: Iterable[Row],
+    why: str,
+) -> None:
+    """The answer, the cliff behind it, the theory beside it, the log, and what was run.
+
+    Args:
+        page: where to.
+        answer: what to say.
+        name: of the requests.
+        memory: options that say what a token takes.
+        notes: rows about where requests and server came from.
+        why: there is no log that holds the answer.
+    """
+    plan = answer.plan
+    cache = ", with its prefix cache" if plan.caching else ""
+    of = f"{name}: " if name else ""
+    page.title(f"{of}{_FOUND[plan.axis.find]}, rules of {plan.rules.label}{cache}")
+    page.heading("Answer")
+    page.rows(_answer_rows(answer, memory))
+    page.rows(_sure_rows(answer, memory, why))
+    page.heading("The cliff")
+    page.rows(_cliff_rows(answer, memory))
+    _table(page, answer)
+    page.heading("Theory", ", of the mass model, beside the simulation")
+    page.rows(_theory_rows(answer))
+    _measured(page, answer)
+    page.heading("What was run")
+    page.rows([*notes, *_run_rows(answer)])
+
+
+# --- the answer ---------------------------------------------------------------------------------
+
+
+def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
+    plan, edge = answer.plan, answer.edge
+    rows: list[Row] = [(_FOUND[plan.axis.find], _size(answer, edge.answer, memory))]
+    if plan.axis.find != "kv":
+        rows.append(("KV pool", f"{_pool(answer, edge.answer, memory)}, of each replica"))
+    if plan.axis.find != "rate":
+        rows.append(("arrivals", _arrivals(answer)))
+    for slo in plan.slos:
+        sign = ">=" if slo.at_least else "<="
+        found = answer.worst(edge.answer, slo.metric)
+        spare = abs(found / slo.bound - 1) if slo.bound else 0.0
+        unit = _unit(answer, slo.metric)
+        rows.append(
+            (
+                "asked",
+                f"{slo.metric} {sign} {slo.bound:g}{unit}: {short(found)}{unit}, "
+                f"{percent(spare)} to spare",
+            )
+        )
+    rows.append(("next", _next(answer, memory)))
+    if edge.ceiling is not None and edge.too_easy is not None:
+        rows.append(
+            (
+                "CAUTION",
+                f"met only up to {_size(answer, edge.ceiling, memory)}: "
+                f"{_size(answer, edge.too_easy, memory)} misses {_missed(answer, edge.too_easy)}; "
+                "with more memory more requests run together: a cap on running requests keeps both",
+            )
+        )
+    for first, last in edge.islands:
+        span = _size(answer, first, memory)
+        if last != first:
+            span += f" to {_size(answer, last, memory)}"
+        rows.append(
+            (
+                "not in order",
+                f"{span} meets it, too, and larger ones do not: chance of "
+                "these requests, no size to take",
+            )
+        )
+    if answer.today is not None:
+        rows.append(("today", _today(answer, memory)))
+    return rows
+
+
+def _next(answer: SizeAnswer, memory: Memory) -> str:
+    blocker, find = answer.edge.blocker, answer.plan.axis.find
+    tried = f"{len(answer.along)} sizes tried"
+    if blocker is None:
+        least = {
+            "kv": "none is smaller: the largest request needs it",
+            "rate": "the highest tried: take more --requests to fill memory",
+            "replicas": "one is enough",
+        }[find]
+        return f"{least}; {tried}"
+    return (
+        f"{_size(answer, blocker, memory)} misses {_missed(answer, blocker)}; every one tried "
+        f"beyond the answer meets it ({tried})"
+    )
+
+
+def _missed(answer: SizeAnswer, size: Size) -> str:
+    parts = []
+    for slo in answer.plan.slos:
+        found = answer.worst(size, slo.metric)
+        if not (found >= slo.bound if slo.at_least else found <= slo.bound):
+            parts.append(f"{slo.metric}: {short(found)}{_unit(answer, slo.metric)}")
+    return ", ".join(parts) or "it: not all requests are served"
+
+
+def _today(answer: SizeAnswer, memory: Memory) -> str:
+    now = answer.today
+    assert now is not None  # asked only then
+    if not answer.meets(now):
+        return f"{_size(answer, now, memory)}: misses {_missed(answer, now)}"
+    axis = answer.plan.axis
+    change = axis.of(answer.answer) / axis.of(now) - 1
+    return f"{_size(answer, now, memory)} meets it; the answer is {change:+.1%}"
+
+
+def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
+    """How sure: chance of the requests, and what the simulation missed on the log."""
+    rows: list[Row] = []
+    if answer.runs > 1:
+        each = [_plain(answer, size) for size in answer.each_run() if size is not None]
+        rows.append(("each run", f"by itself: {', '.join(each)}"))
+    against = answer.against
+    if against is None:
+        rows.append(("measured", f"no measurement holds it: {why}"))
+        return rows
+    found = "none tried" if against.edge is None else _size(answer, against.edge.answer, memory)
+    rows.append(
+        (
+            "with its error",
+            f"{found}, if every iteration lasts {against.bar:.1%} longer: so far "
+            "off was the simulation on this log, bias and spread together",
+        )
+    )
+    own, at = answer.plan.own_rate, answer.rate(answer.answer)
+    if own is not None and abs(at / own - 1) > 0.01:
+        rows.append(
+            (
+                "",
+                f"that error was measured at {short(own)} arrivals a second; at "
+                f"{short(at)} nothing was measured",
+            )
+        )
+    return rows
+
+
+# --- the cliff ----------------------------------------------------------------------------------
+
+
+def _cliff_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
+    at = answer.answer
+    less, more = {
+        "kv": ("less memory", "faster arrivals"),
+        "rate": ("faster arrivals", "less memory"),
+        "replicas": ("fewer replicas", "faster arrivals"),
+    }[answer.plan.axis.find]
+    load = answer.plan.load(at)
+    held = answer.worst(at, "peak_kv")
+    return [
+        ("load", f"{load:.2f} of what this memory carries in theory without preemptions"),
+        (
+            "memory",
+            f"at most {short(held)} tokens held, {percent(answer.worst(at, 'peak_share'))} of the "
+            f"blocks; {percent(answer.mean(at, 'utilisation'))} in the mean; "
+            f"{percent(answer.mean(at, 'near_full'))} of the time {NEAR_FULL:.0%} or more",
+        ),
+        (less, _beyond(answer, answer.cliff, memory)),
+        (more, _beyond(answer, answer.other, memory)),
+        ("preemptions", _preemptions(answer, memory)),
+    ]
+
+
+def _beyond(answer: SizeAnswer, cliff: Cliff, memory: Memory) -> str:
+    title = _TITLES[cliff.metric]
+    if cliff.worse is None or cliff.margin is None:
+        return f"{title} is nowhere {TIMES_WORSE:g} times that of the answer, of what was tried"
+    times = "never comes for some" if cliff.times is None else f"is {cliff.times:.2g} times as long"
+    where = cliff.worse
+    kind = "kv" if where.blocks != answer.answer.blocks else "rate"
+    if where.replicas != answer.answer.replicas:
+        return f"{title} {times} with {counted(where.replicas, 'replica')}"
+    change = f"{cliff.margin:.1%} {'less memory' if kind == 'kv' else 'more requests a second'}"
+    if answer.plan.clock.unit != "s":
+        change = change.replace("a second", "an iteration")
+    place = _pool(answer, where, memory) if kind == "kv" else _rate(answer, where)
+    return f"{title} {times} with {change} ({place})"
+
+
+def _preemptions(answer: SizeAnswer, memory: Memory) -> str:
+    first = answer.cliff.preempts
+    at = answer.mean(answer.answer, "preemptions")
+    if first is None:
+        return "none at any size tried"
+    where = _size(answer, first, memory)
+    if at:
+        return f"{short(at)} per run at the answer; the last that preempts is {where}"
+    return f"none at the answer; they begin at {where} ({answer.cliff.preempts_margin or 0:+.1%})"
+
+
+def _table(page: Page, answer: SizeAnswer) -> None:
+    tail = _TITLES[answer.tail]
+    first = {"kv": "KV tokens", "rate": "rate", "replicas": "replicas"}[answer.plan.axis.find]
+    unit = "tok/s" if answer.plan.clock.unit == "s" else "tok/it"
+    header = ["", first, "load", "peak KV", "preempt", tail, "p99 TPOT", unit]
+    rows = []
+    for size in shown(answer):
+        rows.append(
+            [
+                _mark(answer, size),
+                _plain(answer, size),
+                f"{answer.plan.load(size):.2f}",
+                short(answer.worst(size, "peak_kv")),
+                short(answer.mean(size, "preemptions")),
+                short(answer.worst(size, answer.tail)),
+                short(answer.worst(size, "tpot_p99")),
+                short(answer.mean(size, "output_throughput_per_time")),
+            ]
+        )
+    page.table(header, rows)
+    page.line(
+        f"> answer  . today  x misses an SLO  ! {tail} {TIMES_WORSE:g} times the answer's", "dim"
+    )
+
+
+def shown(answer: SizeAnswer) -> list[Size]:
+    """A few on both sides of the answer, today's and the cliff; easiest first."""
+    order = list(answer.along)[::-1]
+    keep = {answer.answer, answer.edge.blocker, answer.today, answer.cliff.worse}
+    keep |= {answer.cliff.preempts, answer.edge.ceiling, answer.edge.too_easy}
+    axis, at = answer.plan.axis, answer.plan.axis.of(answer.answer)
+    for factor in (0.5, 0.65, 0.8, 0.9, 0.955, 1.05, 1.1, 1.25, 1.5, 2.0):
+        if len(keep - {None}) < _ROWS:
+            keep.add(min(order, key=lambda size: abs(axis.of(size) / at - factor)))
+    return [size for size in order if size in keep]
+
+
+def _mark(answer: SizeAnswer, size: Size) -> str:
+    worse = answer.worst(size, answer.tail) >= TIMES_WORSE * answer.cliff.at
+    return (
+        (">" if size == answer.answer else " ")
+        + ("." if size == answer.today else " ")
+        + (" " if answer.meets(size) else "x")
+        + ("!" if worse else " ")
+    )
+
+
+# --- theory, the log, what was run --------------------------------------------------------------
+
+
+def _theory_rows(answer: SizeAnswer) -> list[Row]:
+    plan, at = answer.plan, answer.answer
+    carried = plan.theory.carried(answer.tokens(at))
+    unit = "a second" if plan.clock.unit == "s" else "an iteration"
+    one = "the worst cycle" if len(plan.theory.workload.classes) == 1 else "each at its peak"
+    return [
+        (
+            "equilibrium",
+            f"x* = {short(carried.per_iteration)} requests an iteration without evictions, "
+            f"{short(carried.in_flight)} in flight, an iteration of {short(carried.iteration)} "
+            f"{'s' if plan.clock.unit == 's' else ''}".rstrip(),
+        ),
+        ("critical rate", f"{short(carried.rate)} {unit} of each replica: above it a queue grows"),
+        (
+            "sure rate",
+            f"{short(carried.reserving)} {unit} ({one}): below it a server that collapsed comes "
+            "back; between the two it may not",
+        ),
+        ("arrivals", f"{short(answer.rate(at) / at.replicas)} {unit} at each replica"),
+    ]
+
+
+def _measured(page: Page, answer: SizeAnswer) -> None:
+    if not answer.bias:
+        return
+    page.heading("Today's server, measured and simulated", ", at the log's own arrivals")
+    rows = []
+    for name, bias in answer.bias.items():
+        output = name not in _TITLES
+        title = "output, tokens/s" if output else f"{_TITLES[name]}, s"
+        cells = [title, short(bias.measured), short(bias.simulated)]
+        rows.append([*cells, f"{bias.relative:+.1%}", f"{bias.error_bar:.1%}"])
+    page.table(["", "measured", "simulated", "off by", "error bar"], rows)
+
+
+def _run_rows(answer: SizeAnswer) -> list[Row]:
+    plan, limits = answer.plan, answer.plan.server.limits
+    what = "draws" if plan.own_rate is None else "consecutive parts of the source"
+    parts = f"{counted(answer.runs, 'run')} of {len(plan.tables[0]):,} requests"
+    caps = [
+        f"{label} {value:,}"
+        for label, value in (
+            ("max_num_seqs", limits.max_num_seqs),
+            ("max_num_batched_tokens", limits.max_num_batched_tokens),
+        )
+        if value is not None
+    ]
+    rows: list[Row] = [
+        ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
+        ("clock", clock_said(plan.clock)),
+        ("memory", f"blocks of {plan.block_size}; {', '.join(caps) or 'no caps'}"),
+    ]
+    if plan.axis.find == "replicas":
+        rows.append(("replicas", "requests are dealt out in turn (round robin)"))
+    rows.append(
+        ("a run", "until every request is served; of a load near 1 a longer run waits longer")
+    )
+    rows.append(("not in it", "prompts that begin alike, speculative decoding, swapping"))
+    return rows
+
+
+# --- a size -------------------------------------------------------------------------------------
+
+
+def _plain(answer: SizeAnswer, size: Size) -> str:
+    find = answer.plan.axis.find
+    if find == "kv":
+        return f"{answer.tokens(size):,}"
+    return short(answer.rate(size)) if find == "rate" else f"{size.replicas}"
+
+
+def _size(answer: SizeAnswer, size: Size, memory: Memory) -> str:
+    find = answer.plan.axis.find
+    if find == "kv":
+        return _pool(answer, size, memory)
+    return _rate(answer, size) if find == "rate" else counted(size.replicas, "replica")
+
+
+def _pool(answer: SizeAnswer, size: Size, memory: Memory) -> str:
+    tokens = answer.tokens(size)
+    parts = []
+    if answer.plan.block_size > 1:
+        parts.append(f"{size.blocks:,} blocks")
+    if memory.in_bytes(tokens):
+        parts.append(memory.in_bytes(tokens))
+    return f"{tokens:,} tokens" + (f" ({', '.join(parts)})" if parts else "")
+
+
+def _rate(answer: SizeAnswer, size: Size) -> str:
+    each = "a second" if answer.plan.clock.unit == "s" else "an iteration"
+    return f"{short(answer.rate(size))} requests {each}"
+
+
+def _arrivals(answer: SizeAnswer) -> str:
+    plan = answer.plan
+    rate = _rate(answer, answer.answer)
+    if plan.own_rate is None:
+        return f"Poisson, {rate}"
+    if abs(plan.rate / plan.own_rate - 1) < 1e-9:
+        return f"the source's own times, {rate}"
+    return f"the source's own times, {plan.rate / plan.own_rate:.4g} times as fast: {rate}"
+
+
+def _unit(answer: SizeAnswer, metric: str) -> str:
+    timed = metric.startswith(("ttft", "tpot", "latency", "longest_gap"))
+    return " s" if timed and answer.plan.clock.unit == "s" else ""

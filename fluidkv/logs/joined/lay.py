@@ -1,0 +1,86 @@
+"""The clock of requests laid on the clock of ticks, where neither file says how they lie.
+
+Of each moment both files say how many requests are in the system: the client, that had sent them
+and had not their last token; the server, that ran them or had them wait. The offset is taken at
+which the two agree best. Without last tokens only those that were sent are known, so only ticks
+before the first completion count: until the number in the system falls.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fluidkv.logs.log import Array, LoggedRequests, LoggedTicks
+
+_STEPS = 4000  # offsets that are tried
+_TICKS = 500  # that are looked at, evenly chosen
+_OFF = 0.1  # of the mean number in the system: what two counts of one run may differ by
+_LEAST = 1.5  # requests: and this, for few of them
+
+
+class Laying(NamedTuple):
+    """How the clocks lie.
+
+    Fields:
+        low, high: offsets at which both agree best, as `ServerLog.offset_s` has it.
+        off: requests that the counts differ by there, mean over the ticks.
+        agrees: whether they are of one run.
+    """
+
+    low: float
+    high: float
+    off: float
+    agrees: bool
+
+
+def laying(requests: LoggedRequests, ticks: LoggedTicks) -> Laying | None:
+    """How two clocks lie; None where the files do not say enough."""
+    if requests.arrival_s is None or ticks.running is None or ticks.waiting is None:
+        return None
+    counted = ticks.running + ticks.waiting
+    arrival, last = np.sort(requests.arrival_s), requests.last_token_s
+    done = None if last is None else np.sort(last)
+    ends, counted = _known(ticks.spread_s(), counted, all_of_it=done is not None)
+    if ends.size < 2 or counted.max() == 0:
+        return None
+    some = np.linspace(0, ends.size - 1, min(_TICKS, ends.size)).round().astype(int)
+    ends, counted = ends[some], counted[some]
+    end = float(arrival[-1] if done is None else done[-1])
+    low, high = arrival[0] - ends[-1], end - ends[0]
+    best_low, best_high, off = _best(low, high, arrival, done, ends, counted)
+    step = (high - low) / _STEPS
+    best_low, best_high, off = _best(
+        best_low - step, best_high + step, arrival, done, ends, counted
+    )
+    cut = (ticks.resolution_s or 0.0) / 2  # times are cut to whole seconds: all may be as late
+    low, high = best_low - cut, best_high + cut
+    return Laying(low, high, off, bool(off <= max(_LEAST, _OFF * counted.mean())))
+
+
+def _known(ends: Array, counted: Array, *, all_of_it: bool) -> tuple[Array, Array]:
+    """Ticks in which the client's count is known."""
+    if all_of_it:
+        return ends, counted
+    falls = np.flatnonzero(np.diff(counted) < 0)
+    until = falls[0] + 1 if falls.size else counted.size
+    return ends[:until], counted[:until]
+
+
+def _best(
+    low: float, high: float, arrival: Array, done: Array | None, ends: Array, counted: Array
+) -> tuple[float, float, float]:
+    """(lowest, highest) of the offsets around the best one that are as good, and how far off."""
+    offsets = np.linspace(low, high, _STEPS + 1)
+    moments = ends[None, :] + offsets[:, None]
+    inside = np.searchsorted(arrival, moments, side="right").astype(np.float64)
+    if done is not None:
+        inside -= np.searchsorted(done, moments, side="right")
+    off = np.abs(inside - counted).mean(axis=1)
+    best = int(np.argmin(off))
+    same = off <= off[best] + 1e-9  # sums of whole numbers: equal, but for rounding
+    left = right = best
+    while left > 0 and same[left - 1]:
+        left -= 1
+    while right < _STEPS and same[right + 1]:
+        right += 1
+    return float(offsets[left]), float(offsets[right]), float(off[best])

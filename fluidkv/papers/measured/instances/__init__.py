@@ -1,0 +1,1 @@
+"""What was published, and our runs of it."""

@@ -1,0 +1,204 @@
+"""A folder with whatever files people have is one log, or is refused in one line."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.logs import read_log
+from tests.logs.columns import ticks_of, times
+from tests.logs.stdout.test_vllm_stdout import START, v1
+from tests.traces.results.written import Asked, vllm
+
+# A server with 3 slots and steps of 0.1 s: requests that come, wait, run and go.
+ASKED = tuple(
+    Asked(
+        start=1000.0 + 0.7 * i,
+        inputs=10 + i,
+        ttft=max(0.1, 0.9 * i),
+        gaps=(0.1,) * (20 + i),
+    )
+    for i in range(40)
+)
+
+
+def stdout_of(asked, *, behind=12.3, every=5):
+    """What a server that served these would have printed: its clock is another one."""
+    start = asked[0].start
+    end = max(a.start + a.latency for a in asked) - start
+    lines = [START]
+    for tick in range(1, int((end + behind) / every) + 2):
+        at = every * tick - behind + start
+        inside = [a for a in asked if a.start <= at < a.start + a.latency]
+        running = sum(a.start + a.ttft <= at for a in inside)
+        tokens = sum(
+            1
+            for a in asked
+            for k in range(a.outputs)
+            if at - every < a.start + a.ttft + sum(a.gaps[:k]) <= at
+        )
+        minutes, seconds = divmod(every * tick, 60)
+        clock = f"13:{10 + minutes:02d}:{seconds:02d}"
+        lines.append(v1(clock, 0.0, round(tokens / every, 1), running, len(inside) - running, 50))
+    return "".join(lines)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "bench.json").write_text(json.dumps(vllm(ASKED)))
+    (tmp_path / "server.log").write_text(stdout_of(ASKED))
+    return tmp_path
+
+
+def test_a_benchmark_and_a_server_s_output_are_one_log(folder) -> None:
+    log = read_log(folder)
+    assert [(file.name, file.kind) for file in log.files] == [
+        ("bench.json", "requests of a trace or benchmark"),
+        ("server.log", "what a vLLM server printed"),
+    ]
+    assert log.files[0].gave == "40 requests"
+    assert (log.engine, log.version, log.capacity) == ("vllm", "0.11.0", 41_408)
+    assert log.requests is not None
+    assert log.ticks is not None
+    assert [each.what for each in log.missing] == ["preemptions", "when requests were scheduled"]
+
+
+def test_clocks_are_laid_by_who_is_in_the_system(folder) -> None:
+    """The server's clock began 12.3 s before the first request, its first line is of 5 s later."""
+    log = read_log(folder)
+    assert log.offset_s is not None
+    low, high = log.offset_s
+    assert low <= 5 - 12.3 <= high
+    assert high - low < 2.0  # seconds are whole in the output
+    assert times(log, "arrival_s")[0] == pytest.approx(12.3 - 5, abs=1.0)
+
+
+def test_other_requests_are_not_laid(folder) -> None:
+    others = tuple(Asked(a.start * 3, a.inputs, a.ttft, a.gaps) for a in ASKED)
+    (folder / "bench.json").write_text(json.dumps(vllm(others)))
+    log = read_log(folder)
+    assert log.offset_s is None
+    assert any("are apart: at best" in note for note in log.notes)
+
+
+def test_the_recorded_files_stand_for_their_folder(traces_dir, sglang_dir) -> None:
+    for folder, names in (
+        (traces_dir / "vllm_rtx4090_llama31_8b", ("requests.jsonl", "timeseries.csv")),
+        (sglang_dir, ("requests.jsonl", "decode_log.csv", "events.jsonl")),
+    ):
+        whole = read_log(folder)
+        for name in names:
+            one = read_log(folder / name)
+            assert one.files == whole.files
+            assert one.settings == whole.settings
+            assert len(ticks_of(one)) == len(ticks_of(whole))
+    assert read_log("sample:vllm-rtx4090").settings.capacity == 41_408
+
+
+def test_a_file_that_is_no_file_of_a_log_is_passed_over_and_named(folder) -> None:
+    (folder / "notes.txt").write_text("nothing of ours\n")
+    (folder / "plot.png").write_bytes(b"\x89PNG\0\0")
+    (folder / ".hidden").write_text("x")
+    log = read_log(folder)
+    assert len(log.files) == 2
+    assert "not read: notes.txt, plot.png" in log.notes
+
+
+def test_a_server_s_output_alone_is_a_log(folder) -> None:
+    log = read_log(folder / "server.log")
+    assert [file.name for file in log.files] == ["server.log"]
+    assert log.requests is None
+    assert log.missing[0].what == "requests (lengths and arrivals)"
+    assert "vllm bench serve" in log.missing[0].command
+
+
+def changed(folder, name, change):
+    path = folder / name
+    path.write_text(change(path.read_text()))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        (
+            "meta.json",
+            '{"kv_cache": {"num_kv_tokens": 40000}}',
+            "one capacity (meta.json says 40,000, server.log 41,408)",
+        ),
+        (
+            "meta.json",
+            '{"vllm_version": "0.11.1"}',
+            "one version (meta.json says 0.11.1, server.log 0.11.0)",
+        ),
+        ("meta.json", '{"engine": "SGLang"}', "(meta.json is of sglang, server.log of vllm)"),
+        (
+            "other.json",
+            json.dumps(vllm(ASKED[:30])),
+            "(bench.json: 40 requests, 1,620 output tokens; other.json: 30 requests, 1,065 output",
+        ),
+    ],
+)
+def test_files_that_contradict_each_other_are_named(folder, name, content, said) -> None:
+    (folder / name).write_text(content)
+    with pytest.raises(InputError) as caught:
+        read_log(folder)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_same_version_with_a_commit_is_no_contradiction(folder) -> None:
+    (folder / "meta.json").write_text('{"vllm_version": "0.11.0 (71de97b)"}')
+    assert read_log(folder).version == "0.11.0 (71de97b)"
+
+
+def test_more_requests_in_the_system_than_came_are_refused_with_the_tick(folder) -> None:
+    (folder / "bench.json").write_text(json.dumps(vllm(ASKED[:5])))
+    with pytest.raises(InputError, match=r"run or wait at tick \d.*5 requests came in all"):
+        read_log(folder)
+
+
+def test_tokens_that_nobody_got_are_refused_with_the_tick(folder) -> None:
+    changed(
+        folder,
+        "server.log",
+        lambda text: text.replace("Avg generation throughput: ", "Avg generation throughput: 9"),
+    )
+    with pytest.raises(InputError, match=r"generated until tick \d+, and the requests have 1,620"):
+        read_log(folder)
+
+
+def test_more_tokens_than_the_capacity_holds_are_refused_with_the_tick(
+    sglang_dir, tmp_path
+) -> None:
+    for path in sglang_dir.iterdir():
+        shutil.copyfile(path, tmp_path / path.name)
+    changed(tmp_path, "meta.json", lambda text: text.replace("87552", "80000"))
+    with pytest.raises(InputError, match=r"of the KV capacity are in use at tick \d+"):
+        read_log(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["requests.jsonl", "timeseries.csv", "decode_log.csv"])
+def test_a_recorded_file_that_is_broken_is_refused_by_name(folder, name) -> None:
+    (folder / name).write_text("what is this\n")
+    with pytest.raises(InputError) as caught:
+        read_log(folder)
+    assert name in str(caught.value)
+
+
+def test_a_folder_without_a_log_is_refused(tmp_path) -> None:
+    for make in (lambda: None, lambda: (tmp_path / "meta.json").write_text("{}")):
+        make()
+        with pytest.raises(InputError, match="no such file in it"):
+            read_log(tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        read_log(tmp_path / "nowhere")
+
+
+def test_requests_of_two_files_are_those_with_more_times(folder, tmp_path) -> None:
+    rows = [f"{a.inputs},{a.outputs}" for a in ASKED]
+    (folder / "trace.csv").write_text("input_tokens,output_tokens\n" + "\n".join(rows))
+    log = read_log(folder)
+    assert np.isfinite(times(log, "last_token_s")).all()
