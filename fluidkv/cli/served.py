@@ -26,7 +26,7 @@ _ABOVE_ZERO = "a finite number above 0"
 _RATE = "Rate of Poisson arrivals per second; per iteration without --clock."
 Rate = Annotated[
     Fraction | None,
-    opt.option("--rate R", read.positive_number, _RATE, opt.WHO, allowed=_ABOVE_ZERO),
+    opt.option("--rate --qps R", read.positive_number, _RATE, opt.WHO, allowed=_ABOVE_ZERO),
 ]
 _CLIENTS = "Number of clients, each with one request at a time."
 Clients = Annotated[

@@ -207,9 +207,7 @@ def _run(
                 tokens,
                 engine=engine,
                 demand=demand,
-                on_progress=lambda served, total: line.show(
-                    f"running every setting, {served:,} of {total:,} requests served"
-                ),
+                on_progress=lambda served, total: line.count(served, total, "requests served"),
                 **options,
             )
         except InputError as error:

@@ -74,7 +74,7 @@ def replay(
     from fluidkv.answers.replay import as_dict, replay_log
     from fluidkv.cli.commands.replay_text import say_replay
 
-    with progress("replaying the log"), read.as_options(_OPTIONS):
+    with progress("replaying the log") as line, read.as_options(_OPTIONS):
         found = replay_log(
             source,
             fit=fit,
@@ -83,6 +83,7 @@ def replay(
             block_size=block_size,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            on_progress=line.count,
         )
     give(
         lambda: as_dict(found),

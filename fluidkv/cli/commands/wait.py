@@ -58,7 +58,7 @@ _TYPE_HELP = "A prompt type: prompts per unit of time, input and output tokens; 
 _Type = Annotated[list[str] | None, opt.option("--type RATE:IN:OUT", str, _TYPE_HELP, opt.WHO)]
 _RATE_HELP = r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]"
 _Rate = Annotated[
-    Fraction | None, opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO)
+    Fraction | None, opt.option("--rate --qps R", read.positive_number, _RATE_HELP, opt.WHO)
 ]
 _BINS_HELP = (
     "Number of bins of outputs, each of them a type. "
