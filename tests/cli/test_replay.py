@@ -36,9 +36,10 @@ def test_text_fits_80_columns(log, capsys, monkeypatch):
     assert "prefix caching on" in out
 
 
-def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch):
+@pytest.mark.parametrize("name", ["vllm_rtx4090_llama31_8b", "sglang_rtx4090_qwen3_4b"])
+def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch, name):
     monkeypatch.setenv("NO_COLOR", "1")
-    assert main(["replay", str(traces_dir / "vllm_rtx4090_llama31_8b")]) == 0
+    assert main(["replay", str(traces_dir / name)]) == 0
     out = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs" / "replay.md").read_text(encoding="utf-8")
     assert max(len(line) for line in out.splitlines()) <= 80

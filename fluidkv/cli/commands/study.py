@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_IT_IS, Reading
@@ -47,7 +48,7 @@ def study(
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
     reading: Reading = AS_IT_IS,
-    capacity: opt.LoggedCapacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     measured: _Measured = None,
     window: _Window = None,
     iterations: _Iterations = None,
@@ -69,7 +70,7 @@ def study(
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
     load, report = reading.requests(source, class_, preset)
-    tokens = _capacity(capacity, source, report)
+    tokens = _capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
@@ -99,6 +100,7 @@ def study(
         out=out,
         name="study.json",
         beside=beside,
+        notes=memory.notes(),
     )
 
 
