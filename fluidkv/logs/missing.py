@@ -37,10 +37,10 @@ class _Part:
 
 
 _REQUESTS = _Part("requests (lengths and arrivals)", "every answer about settings", _CLIENT)
-_TIMES = _Part("per-request times", "measured latencies, a clock that is fitted to ticks", _CLIENT)
+_TIMES = _Part("per-request times", "measured latencies, a fitted clock", _CLIENT)
 _STARTS = _Part(
     "when requests were scheduled",
-    "a fitted clock, which takes the first token instead",
+    "a fitted clock (it takes first tokens instead)",
     {"vllm": _METRICS, "sglang": _LOGGED},
 )
 _TICKS = _Part(

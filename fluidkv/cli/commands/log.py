@@ -45,7 +45,7 @@ def _say(page: Page, log: "ServerLog", said: dict[str, Any]) -> None:
         page.rows([("rows", line.strip()) for line in report.summary().splitlines()])
     page.heading("What they lack" if log.missing else "They lack nothing")
     for each in log.missing:
-        page.line(f"{each.what}, for {each.needed_for}")
+        page.paragraph(f"{each.what}, for {each.needed_for}")
         page.paragraph(each.command, indent=2)
 
 
