@@ -46,6 +46,15 @@ class Source:
         return self.log.settings
 
     @property
+    def preempted_s(self) -> np.ndarray | None:
+        """When each retraction was, laid evenly within the seconds of the log; None: not logged."""
+        ticks, logged = self.log.ticks, self.log.retractions
+        if not logged or ticks is None:
+            return None
+        times = np.repeat([each.time_s for each in logged], [each.requests for each in logged])
+        return evenly(times, ticks.resolution_s or 0.0)
+
+    @property
     def requests(self) -> Requests:
         """As they came, the first at 0."""
         run = self.run
