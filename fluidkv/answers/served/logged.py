@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass, replace
 
-from fluidkv.answers.replay.replay import rules_of_server
+from fluidkv.answers.replay.rows import step_rows
+from fluidkv.answers.replay.ways import rules_of_server
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
+from fluidkv.logs.log import ServerLog
 from fluidkv.logs.read import read_log
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
+from fluidkv.serving.clock_fit.steps import fit_steps
 from fluidkv.serving.engines import CACHE, served_engine
 
 
@@ -24,7 +27,8 @@ class LoggedServer:
         settings: out of its meta.json.
         clock: fitted; None where there is no time series to fit it to.
         fit: in words, how well.
-        log: the run, where there are ticks; what is measured in it.
+        log: the run, where there are ticks and times of requests; what is measured in it.
+        written_by: the engine.
         scaled: whether other lengths or times than the log's are asked about.
     """
 
@@ -33,12 +37,13 @@ class LoggedServer:
     clock: IterationClock | None
     fit: str
     log: TimedRun | None = None
+    written_by: str = "vllm"
     scaled: bool = False
 
     @property
     def engine(self) -> str:
         """The rules that `replay` takes for it, by name."""
-        rules, caching = rules_of_server(self.settings)
+        rules, caching = rules_of_server(self.settings, self.written_by)
         return rules.name + CACHE * caching
 
     def measured(
@@ -49,7 +54,7 @@ class LoggedServer:
         Rules without the server's prefix cache are a poorer simulation of it, and no other server.
         """
         if self.log is None:
-            return None, "the log has no ticks"
+            return None, "the log has no ticks, or no times of its requests"
         if self.scaled:
             return None, "scaled requests"
         if demand.kind != "replay" or demand.speed != 1:
@@ -72,18 +77,36 @@ def read_server(source: str) -> LoggedServer:
     """
     read = read_log(source)
     settings, capacity = read.settings, read.settings.usable_capacity
+    by = read.engine or "vllm"
     if read.ticks is None:
-        return LoggedServer(capacity, settings, None, "")
+        return LoggedServer(capacity, settings, None, "", written_by=by)
+    if read.ticks.decode_steps is not None:
+        return _counting_steps(read, capacity)
     log = read.timed()
     try:
         found = fit_clock(tick_points(**log.clock_arrays()))
     except InputError as error:
         if error.argument == "source":
             raise
-        return LoggedServer(capacity, settings, None, "too few ticks to fit a clock to")
+        said = "too few ticks to fit a clock to"
+        return LoggedServer(capacity, settings, None, said, written_by=by)
     ticks, rest = len(found.residuals), found.residuals.rms
     fit = f"fitted to {ticks} ticks of the log, {rest:.1%} of a tick left over (rms)"
-    return LoggedServer(capacity, settings, found.clock, fit, log)
+    return LoggedServer(capacity, settings, found.clock, fit, log, written_by=by)
+
+
+def _counting_steps(read: ServerLog, capacity: int | None) -> LoggedServer:
+    """Of a decode log: rows count steps, and no request has times."""
+    by = read.engine or "vllm"
+    try:
+        if capacity is None:
+            raise InputError("capacity", None, "KV tokens")
+        found = fit_steps(step_rows(read, capacity)[0])
+    except InputError:
+        said = "too little in the log to fit a clock to"
+        return LoggedServer(capacity, read.settings, None, said, written_by=by)
+    fit = f"fitted to {len(found)} rows of the log, their times off by {found.rms_s:.2f} s (rms)"
+    return LoggedServer(capacity, read.settings, found.clock, fit, written_by=by)
 
 
 @dataclass(frozen=True)
@@ -120,6 +143,6 @@ class ServerSettings:
         if self.clock is None and server.fit:
             notes.append(("", f"clock: {server.fit}"))
         if logged.version is not None:
-            notes.append(("", f"logged with vllm {logged.version}"))
+            notes.append(("", f"logged with {server.written_by} {logged.version}"))
         capacity, clock = self.capacity or server.capacity, self.clock or server.clock
         return replace(found, capacity=capacity, clock=clock), notes
