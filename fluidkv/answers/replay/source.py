@@ -22,8 +22,8 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.steps import evenly
 from fluidkv.serving.limits import Limits
 from fluidkv.traces.format import BadRow
+from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.source import json_records
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 
 @dataclass(frozen=True, eq=False)
