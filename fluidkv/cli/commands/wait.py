@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.memory import NO_MEMORY, Memory
 from fluidkv.cli.output import give
 from fluidkv.cli.page.page import Row
 from fluidkv.cli.progress import progress
@@ -57,7 +58,7 @@ _TYPE_HELP = "A prompt type: prompts per unit of time, input and output tokens; 
 _Type = Annotated[list[str] | None, opt.option("--type RATE:IN:OUT", str, _TYPE_HELP, opt.WHO)]
 _RATE_HELP = r"Prompts per second, of SOURCE or --preset. \[default: from the trace's times]"
 _Rate = Annotated[
-    Fraction | None, opt.option("--rate R", read.positive_number, _RATE_HELP, opt.WHO)
+    Fraction | None, opt.option("--rate --qps R", read.positive_number, _RATE_HELP, opt.WHO)
 ]
 _BINS_HELP = (
     "Number of bins of outputs, each of them a type. "
@@ -67,10 +68,6 @@ _Bins = Annotated[
     int | None, opt.option("--bins N", read.whole_number, _BINS_HELP, opt.WHO, most=1000)
 ]
 _WHOLE = "a whole number of KV tokens"
-_Capacity = Annotated[
-    Fraction | None,
-    opt.option("--capacity TOKENS", read.capacity, "KV capacity.", opt.SERVER, whole=_WHOLE),
-]
 _D0_HELP = "Time that an iteration takes without tokens."
 _D0 = Annotated[
     Fraction | None, opt.option("--d0 TIME", read.positive_number, _D0_HELP, opt.SERVER)
@@ -131,7 +128,7 @@ def wait(
     rate: _Rate = None,
     bins: _Bins = None,
     reading: Reading = AS_IT_IS,
-    capacity: _Capacity = None,
+    memory: Memory = NO_MEMORY,
     d0: _D0 = None,
     d1: _D1 = None,
     d2: _D2 = None,
@@ -155,6 +152,7 @@ def wait(
 
     [bold]fluidkv wait --type 1:1:1 --type 1:1:2 --d0 0.1 --d1 0.1 --capacity 9[/bold]
     """
+    capacity = memory.tokens(whole=_WHOLE)
     if capacity is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
     read.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
@@ -200,6 +198,7 @@ def wait(
         name="wait.json",
         time=load.unit or "unit of --d0",
         beside=beside,
+        notes=memory.notes(),
     )
 
 

@@ -15,9 +15,9 @@ from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100 as _NO_PREFILL
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
-from fluidkv.serving.machines.nearby import nearest
 from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
+from fluidkv.text import nearest
 
 Kind = Literal["measured", "modelled", "profiled", "theory"]
 
@@ -130,9 +130,7 @@ def named_clock(name: str) -> NamedClock:
     if plain in CLOCKS:
         return CLOCKS[plain]
     if "@" not in plain:
-        raise InputError(
-            "clock", name, f"{nearest(plain, CLOCKS)}, or MODEL@GPU".replace("?,", ",")
-        )
+        raise InputError("clock", name, f"{nearest(plain, CLOCKS)}, or MODEL@GPU")
     model_name, _, gpu_name = plain.removeprefix("modelled:").partition("@")
     count, times, rest = gpu_name.partition("x")
     if times and count.isdigit() and rest:

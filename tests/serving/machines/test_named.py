@@ -85,9 +85,9 @@ def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
         ("llama-3.1-70b@h100", "141 GB of them, h100 85.9 GB"),
         ("llama-3.1-8b@2xh100", "what several say to each other is not modelled"),
         ("gpt-oss-20b@h100", "keep the last 128 only"),
-        ("lama-3.1-8b@h100", "model: llama-3.1-8b or"),
-        ("llama-3.1-8b@h1000", "gpu: h100 or"),
-        ("vidur-llama3-8b", "vidur-llama3-8b-a100-prefill or vidur-llama3-8b-a100, or MODEL@GPU"),
+        ("lama-3.1-8b@h100", "model: near: llama-3.1-8b, "),
+        ("llama-3.1-8b@h1000", "gpu: near: h100, "),
+        ("vidur-llama3-8b", "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU"),
         ("sundial", "one of iteration, vllm"),
     ],
 )
