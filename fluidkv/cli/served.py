@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fluidkv.cli.page.page import Row
     from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.limits import Limits
     from fluidkv.serving.rules import EngineRules
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
@@ -27,7 +26,7 @@ _ABOVE_ZERO = "a finite number above 0"
 _RATE = "Rate of Poisson arrivals per second; per iteration without --clock."
 Rate = Annotated[
     Fraction | None,
-    opt.option("--rate R", read.positive_number, _RATE, opt.WHO, allowed=_ABOVE_ZERO),
+    opt.option("--rate --qps R", read.positive_number, _RATE, opt.WHO, allowed=_ABOVE_ZERO),
 ]
 _CLIENTS = "Number of clients, each with one request at a time."
 Clients = Annotated[
@@ -166,6 +165,13 @@ def log_of(
     return replace(read_server(source or ""), scaled=bool(scaling)), notes
 
 
+def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:
+    """The engine where nobody names one: that of the log, as far as its arrivals are kept."""
+    if logged is None or demand.kind not in ("replay", "rate"):
+        return "vllm"
+    return logged.engine
+
+
 def with_capacity(
     server: "ServerSettings", memory: "LoggedMemory", engine: str
 ) -> "tuple[ServerSettings, list[tuple[str, str]]]":
@@ -206,8 +212,20 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
         )
 
 
-def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
-    """The clock of a run, how far off a modelled one may be, and where the run leaves its range."""
+def clock_rows(
+    clock: "IterationClock",
+    *,
+    capacity: float,
+    running: int | None = None,
+    prefill_tokens: int | None = None,
+) -> "list[Row]":
+    """The clock of a run, how far off a modelled one may be, and where the run leaves its range.
+
+    Args:
+        clock: of the run.
+        capacity: KV tokens that the run may hold.
+        running, prefill_tokens: most of an iteration, where they are limited.
+    """
     from fluidkv.serving.machines.against import modelled_caveat
     from fluidkv.serving.machines.named import known, outside
 
@@ -219,9 +237,9 @@ def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
         rows.append(("", modelled_caveat()))
     beyond = outside(
         named.validity,
-        running=limits.max_num_seqs,
-        kv_tokens=limits.capacity,
-        prefill_tokens=limits.max_num_batched_tokens,
+        running=running,
+        kv_tokens=capacity,
+        prefill_tokens=prefill_tokens,
     )
     return rows + [
         ("CAUTION", f"outside of what {clock.name} was taken from: {said}") for said in beyond

@@ -12,6 +12,7 @@ from fluidkv.cli.progress import progress
 from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted_of
 from fluidkv.cli.source import UNSCALED, Scales
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.prefix.policies import Granularity, Policy
@@ -81,7 +82,7 @@ def cache(
             granularity=_granularity(granularity, prompted.block),
             answers=answers,
             seeds=seeds,
-            on_progress=line.show,
+            on_progress=line.count,
         )
 
     def beside():
@@ -107,8 +108,7 @@ def _policy(name: str) -> "Policy":
     try:
         return Policy(name)
     except ValueError:
-        known = ", ".join(each.value for each in Policy)
-        raise InputError("--policy", name, f"one of {known}") from None
+        raise InputError("--policy", name, nearest(name, (e.value for e in Policy))) from None
 
 
 def _granularity(text: str | None, block: int | None) -> "Granularity | None":

@@ -208,7 +208,7 @@ def _run(
     from fluidkv.answers.preempt.study import preempt_study
 
     with progress("running every rule") as line, read.as_options(_OPTIONS):
-        return preempt_study(load, limits, engine=engine, on_progress=line.show, **options)
+        return preempt_study(load, limits, engine=engine, on_progress=line.count, **options)
 
 
 def _chosen(

@@ -37,6 +37,7 @@ _OPTIONS = {  # of the function -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "objective": "--objective",
     "max_tokens": "--max-tokens",
     "rate": "--rate",
     "replay": "--replay",
@@ -71,6 +72,11 @@ _RATES = "Caps on admissions per iteration to try, such as 1/2."
 _RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _TRIED)]
 _OTHERS = "Other numbers of clients to try, with --clients."
 _ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
+_OBJECTIVE = (
+    "What the pick is to be the best in: throughput, ttft_p99, latency_p99, tpot_p99, "
+    "longest_gap_p99, or goodput, of requests within the times of every --slo."
+)
+_Objective = Annotated[str, opt.option("--objective NAME", str, _OBJECTIVE, _TRIED)]
 _EACH = (
     "Number of requests in each run; of a replay the first N, and on. "
     r"\[default: 200 to 2,000]"
@@ -101,6 +107,7 @@ def recommend(
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
     slo: _Slo = None,
+    objective: _Objective = "throughput",
     watermark: _Watermark = None,
     max_num_seqs: _Seqs = None,
     rate_cap: _RateCap = None,
@@ -145,29 +152,30 @@ def recommend(
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),
+        "objective": objective,
+        "version": logged and logged.settings.version,
         "requests": requests,
         "runs": runs,
         "seed": seed,
     }
     notes += [("", why)] if why else []
+    engine = engine or served.engine_of(logged, demand)
     if logged is not None:
-        engine = engine or (logged.engine if demand.kind in ("replay", "rate") else "vllm")
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    found = _run(load, tokens, engine or "vllm", demand, options)
+    found = _run(load, tokens, engine, demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
-    version = logged and logged.settings.version
     give(
         found.as_dict,
-        lambda page: say_recommendation(page, found, load.name, notes, version),
+        lambda page: say_recommendation(page, found, load.name, notes),
         as_json=json_,
         out=out,
         name="recommend.json",
         time=found.clock.unit,
         beside=lambda: _beside(found),
     )
-    return NO_PICK if found.choice.index is None else 0
+    return 0 if found.to_take else NO_PICK
 
 
 def _server(
@@ -199,9 +207,7 @@ def _run(
                 tokens,
                 engine=engine,
                 demand=demand,
-                on_progress=lambda served, total: line.show(
-                    f"running every setting, {served:,} of {total:,} requests served"
-                ),
+                on_progress=lambda served, total: line.count(served, total, "requests served"),
                 **options,
             )
         except InputError as error:

@@ -74,7 +74,7 @@ def replay(
     from fluidkv.answers.replay import as_dict, replay_log
     from fluidkv.cli.commands.replay_text import say_replay
 
-    with progress("replaying the log"), read.as_options(_OPTIONS):
+    with progress("replaying the log") as line, read.as_options(_OPTIONS):
         found = replay_log(
             source,
             fit=fit,
@@ -83,6 +83,7 @@ def replay(
             block_size=block_size,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
+            on_progress=line.count,
         )
     give(
         lambda: as_dict(found),
@@ -98,8 +99,11 @@ def replay(
 
 def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
     from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.papers.measured.figures.sglang_run import steps_figure
     from fluidkv.papers.vllm.figures.replay_measured import replay_figure
+    from fluidkv.serving.clock_fit.steps import StepFit
 
     files = {name: table.encode() for name, table in tables(found).items()}
     files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
-    return files, [replay_figure(found)]
+    picture = steps_figure if isinstance(found.fit, StepFit) else replay_figure
+    return files, [picture(found)]

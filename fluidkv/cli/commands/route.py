@@ -13,6 +13,7 @@ from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted
 from fluidkv.cli.source import UNSCALED, Scales
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.routing import Belief, Engine, Fleet, Router, Service
@@ -88,7 +89,7 @@ _Belief = Annotated[str, option("--belief WHAT", str, _BELIEF, _ROUTER)]
 _AFFINITY = "Also the linear score, with weights of affinity from 0 to 64 (load has 1)."
 _Affinity = Annotated[bool, flag("--affinity", _AFFINITY, _ROUTER)]
 _RATE = r"Poisson arrivals, requests per second, in the same order. \[default: as they come]"
-_Rate = Annotated[Fraction | None, option("--rate R", read.positive_number, _RATE, RUN)]
+_Rate = Annotated[Fraction | None, option("--rate --qps R", read.positive_number, _RATE, RUN)]
 _SEEDS = "Number of runs of each router, where chance has a part."
 _Seeds = Annotated[int, option("--seeds N", read.whole_number, _SEEDS, RUN, most=_MOST_SEEDS)]
 _JOBS = r"Number of processes. \[default: all cores]"
@@ -162,7 +163,7 @@ def route(
             first_seed=seed,
             affinity=WEIGHTS if affinity else None,
             processes=jobs or cores(),
-            on_progress=line.show,
+            on_progress=line.count,
         )
 
     def beside():
@@ -212,7 +213,7 @@ def _service(
     from fluidkv.routing import Engine, Service
 
     if engine not in _ENGINES:
-        raise InputError("--engine", engine, f"one of {', '.join(_ENGINES)}")
+        raise InputError("--engine", engine, nearest(engine, _ENGINES))
     missed = float(prefill / 1000)
     if engine == "plain":
         return Service(
@@ -236,8 +237,8 @@ def _fleet(
     try:
         named = Policy(policy)
     except ValueError:
-        known = ", ".join(each.value for each in Policy if each is not Policy.OPT)
-        raise InputError("--policy", policy, f"one of {known}") from None
+        known = (each.value for each in Policy if each is not Policy.OPT)
+        raise InputError("--policy", policy, nearest(policy, known)) from None
     return Fleet(workers, capacity, named, service, belief)
 
 

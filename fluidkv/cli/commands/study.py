@@ -28,8 +28,11 @@ def _path(_: str, text: str) -> Path:
     return Path(text)
 
 
-_SERIES = "Time series of the running engine, to hold the prediction against."
-_Measured = Annotated[Path | None, opt.option("--measured CSV", _path, _SERIES, _MEASURED)]
+_SERIES = (
+    "Counters of the running engine, to hold the prediction against: CSV, polled metrics, the "
+    "server's output, or a log folder."
+)
+_Measured = Annotated[Path | None, opt.option("--measured FILE", _path, _SERIES, _MEASURED)]
 _WINDOW = r"Seconds of the series to use. \[default: with a backlog]"
 _Window = Annotated[
     tuple | None, opt.option("--window FIRST:LAST", read.window, _WINDOW, _MEASURED)
@@ -128,9 +131,10 @@ def _to_run(
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
     if given is None and report is not None and report.of_log:
-        from fluidkv.logs.meta import read_settings
+        from fluidkv.logs import read_log
 
-        logged = read_settings(source or "").capacity
+        with read.as_options({"source": "SOURCE"}):
+            logged = read_log(source or "").capacity
         given = None if logged is None else Fraction(logged)
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
@@ -142,7 +146,9 @@ def _measurement(
 ) -> "tuple[Timeseries | None, Measurement | None]":
     if path is None:
         return None, None
-    from fluidkv.measured import measure, read_timeseries
+    from fluidkv.logs import read_series
+    from fluidkv.measured import measure
 
-    series = read_timeseries(path)
+    with read.as_options({"measured": "--measured"}):
+        series = read_series(path)
     return series, measure(series, window=span)
