@@ -19,8 +19,8 @@ _AT_ONCE, _ONE_BY_ONE = 12, 3  # sizes between two neighbours, where a batch cos
 _LOADS = (0.25, 2.5)  # of the first grid, in what memory carries in theory
 _FURTHEST = (0.005, 20.0)  # loads beyond which no rate is tried
 # Harder and easier than an answer, relative to it: how near the cliff is.
-_LESS = (0.99, 0.97, 0.955, 0.9, 0.8, 0.65, 0.5)
-_MORE = (1.01, 1.03, 1.05, 1.1, 1.25, 1.5, 2.0)
+_LESS = (0.98, 0.955, 0.9, 0.8, 0.65, 0.5)
+_MORE = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 
 Told = Callable[[int, Size | None], None]
 """Told now and then: how many sizes were tried, and the answer so far."""
@@ -126,7 +126,8 @@ def first_grid(plan: Plan) -> list[Size]:
     ends = [min(max(end, plan.least), plan.most) for end in (small, large)]
     today = [base] if plan.today is not None and plan.today >= plan.least else []
     everything = axis.at(base, plan.most)
-    return [everything, *spread(axis, base, ends[0], ends[1], _GRID - 1), *today]
+    grid = spread(axis, base, ends[0], ends[1], _GRID - 1)
+    return [everything, *today, *grid[::-1]]  # first what may be an answer
 
 
 def further(plan: Plan, tried: Sequence[Size], *, harder: bool) -> list[Size]:
