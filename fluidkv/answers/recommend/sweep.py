@@ -77,8 +77,7 @@ def recommend_settings(
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.
         candidates: knob -> values to try, instead of the usual ones. An empty list: none. Other
-            numbers of clients are tried only if given here: they are another demand, and those who
-            then wait outside are in no latency.
+            numbers of clients only if given here: who then waits outside is in no latency.
         slos: what must hold in every run; for "goodput", bounds on times are about each request.
         objective: what the pick is to be the best in, one of `OBJECTIVES`.
         version: of the server, "0.19.0"; flags that it lacks are said to be needed.
@@ -102,8 +101,7 @@ def recommend_settings(
             this clock does not have; too few requests for a run as long as the longest answer
             where all wait from the start; too many runs; a log of other requests.
     """
-    if log is not None:
-        requests = _all_of(log, source) if requests is None else requests
+    every = None if log is None else _all_of(log, source)
     block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
     plan = planned(
         source,
@@ -115,10 +113,10 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(requests, runs, seed),
+        Draws(requests or every, runs, seed),
     )
     bias = {} if log is None else _held_against(plan, log)
-    if bias and on_first is not None:
+    if on_first is not None and bias:
         on_first(bias)
     ran = run_now(plan, backend) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
