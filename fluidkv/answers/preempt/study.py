@@ -10,12 +10,13 @@ import xarray as xr
 from fluidkv.answers.preempt.effects import main_effects
 from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.preempt.objectives import Objectives
-from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
+from fluidkv.answers.preempt.pick import SHARES, Aim, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.served.bias import OUTPUT, Bias, biases
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
@@ -60,7 +61,7 @@ def preempt_study(
     seeds: int = SEEDS,
     seed: int = 0,
     backend: Literal["auto", "jax", "reference"] = "auto",
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> PreemptAnswer:
     """Compare whom to preempt, how it comes back, what memory is given, and who predicts lengths.
 
@@ -88,7 +89,7 @@ def preempt_study(
         seeds: runs of each combination; a replay has no more than the trace has parts.
         seed: of the first run; the others follow.
         backend: of `serve`.
-        on_progress: told what is being run.
+        on_progress: told how many combinations are done, of how many, and which is next.
 
     Raises:
         InputError: what `serve`, `Limits` and `Demand` refuse; an engine with a prefix cache, or
@@ -114,7 +115,9 @@ def preempt_study(
 
 
 def _everything(
-    plan: Plan, backend: Literal["auto", "jax", "reference"], tell: Callable[[str], None] | None
+    plan: Plan,
+    backend: Literal["auto", "jax", "reference"],
+    tell: Callable[[int, int, str], None] | None,
 ) -> tuple[list[xr.Dataset], MeanTimes | None]:
     """Metrics [run] of each combination. Who looks at objectives that are a scale comes last."""
     asked = plan.objectives
@@ -139,7 +142,7 @@ def _everything(
         if tell is not None:
             names = combination.names
             said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
-            tell(f"{said} ({done + 1} of {len(order)} combinations)")
+            tell(done, len(order), f"combinations; now {said}")
         run = _served(plan, combination, tables, backend)
         rows[same] = _metrics(run)
         runs[same] = run[[*_KEPT]]

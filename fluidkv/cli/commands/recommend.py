@@ -12,6 +12,7 @@ from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
@@ -99,7 +100,7 @@ def recommend(
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
     reading: Asking = AS_ASKED,
-    capacity: served.Capacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
     now: _Now = None,
@@ -130,7 +131,8 @@ def recommend(
     reading.check(source, rate=rate, clients=clients)
     read.only_with("--client-cap", client_cap, "--clients", clients)
     # Everything that can be refused without reading a file, before a file is read.
-    server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
+    memory.per_token()
+    server = _server(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
@@ -138,6 +140,9 @@ def recommend(
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
+    asked = engine or (logged.engine if logged is not None else "vllm")
+    server, converted = served.with_capacity(server, memory, asked)
+    notes += converted
     tokens = served.tokens_of(server, block_size)
     demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     options: dict[str, Any] = {
@@ -174,18 +179,16 @@ def recommend(
 
 
 def _server(
-    capacity: Fraction | None,
     clock: str | None,
     block_size: int | None,
     max_num_batched_tokens: int | None,
     now: list[str] | None,
 ) -> "ServerSettings":
-    """The server as the options say."""
+    """The server as the options say, but for its memory."""
     from fluidkv.answers.served.logged import ServerSettings
 
-    tokens = None if capacity is None else int(capacity)
     ticks = None if clock is None else served.clock_of(clock)
-    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
 def _run(
@@ -204,9 +207,7 @@ def _run(
                 tokens,
                 engine=engine,
                 demand=demand,
-                on_progress=lambda served, total: line.show(
-                    f"running every setting, {served:,} of {total:,} requests served"
-                ),
+                on_progress=lambda served, total: line.count(served, total, "requests served"),
                 **options,
             )
         except InputError as error:
