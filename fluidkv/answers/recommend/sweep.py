@@ -18,7 +18,7 @@ from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
-from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Demand, mostly_start
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
@@ -54,6 +54,7 @@ def recommend_settings(
     objective: str = "throughput",
     version: str | None = None,
     log: TimedRun | None = None,
+    totals: Totals | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
@@ -84,6 +85,7 @@ def recommend_settings(
         log: what was measured where these requests, all of them at their own times, were served
             with the setting `now`. Then a gain no larger than what the simulation misses there is
             none: `now` is the pick; and the runs have all requests of the log.
+        totals: what else the log says.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
@@ -115,12 +117,13 @@ def recommend_settings(
         objective,
         Draws(requests or every, runs, seed),
     )
-    bias = {} if log is None else _held_against(plan, log)
+    bias = {} if log is None else _held_against(plan, log, totals)
     if on_first is not None and bias:
         on_first(bias)
-    ran = run_now(plan, backend) or run_all(plan, backend, on_progress)
+    seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
+    ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
-    return _answer(plan, ran, changes, bias, version)
+    return _answer(plan, ran, changes, bias, totals, version)
 
 
 def _all_of(log: TimedRun, source: Workload | Trace) -> int:
@@ -146,6 +149,7 @@ def _answer(
     ran: Ran,
     changes: tuple[WhatIf, ...],
     bias: Mapping[str, Bias],
+    totals: Totals | None,
     version: str | None,
 ) -> Recommendation:
     """What the runs say: the frontier, and what to take."""
@@ -171,6 +175,7 @@ def _answer(
         gains=gains,
         frontier=_frontier(objectives, settings),
         picks=picks,
+        totals=totals or Totals(),
         version=version,
         end_of_preemption=end,
         unfinished=sum(status != right.name for status in ran.statuses),
@@ -178,7 +183,7 @@ def _answer(
     )
 
 
-def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:
@@ -193,7 +198,7 @@ def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     else:
         run = serve(requests, engine.rules, limits, clock=plan.clock, backend="reference")
     wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
-    return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos))
+    return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos), totals)
 
 
 def _frontier(
