@@ -162,6 +162,7 @@ def recommend(
     engine = engine or served.engine_of(logged, demand)
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
+        options["totals"] = logged.totals if options["log"] is not None else None
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation

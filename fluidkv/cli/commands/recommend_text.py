@@ -76,7 +76,7 @@ def _today(page: Page, found: Recommendation) -> None:
     page.rows([("today", setting_said(found, 0))])
     if best:
         page.rows([("tried", setting_said(found, best))])
-    if found.bias:
+    if found.bias and best:
         page.paragraph(
             "gain: on the measured or the simulated server, whichever is less. It counts from what "
             "the simulation misses on this log on (off by, and the spread of that over its "
@@ -92,11 +92,20 @@ def _of_preemptions(found: Recommendation, best: int | None, width: int) -> list
         ("preemptions", "preemptions", short),
         ("computed again", "recompute_tax", _share),
     ):
-        cells = [title, *(["-"] if found.bias else []), form(found.mean(0, metric))]
+        cells = [title, *([_seen(found, metric)] if found.bias else [])]
+        cells.append(form(found.mean(0, metric)))
         cells += ["-"] if found.bias else []
         cells += [form(found.mean(best, metric))] if best else []
         rows.append([*cells, *([""] * (width - len(cells)))])
     return rows
+
+
+def _seen(found: Recommendation, metric: str) -> str:
+    """What the log shows; "+": at least so many."""
+    count = found.totals.preemptions
+    if metric != "preemptions" or count is None:
+        return "-"
+    return f"{count:,}" + ("" if found.totals.counted else "+")
 
 
 def _titled(found: Recommendation, metric: str) -> str:
