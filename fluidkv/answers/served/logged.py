@@ -134,8 +134,8 @@ _TOO_FEW = "too few ticks to fit a clock to"
 def _of_steps(server: LoggedServer, read: ServerLog, source: str) -> LoggedServer:
     """Of a log that counts decode steps: SGLang's. It has no times of single requests."""
     ticks, requests = read.ticks, read.requests
-    known = ticks is not None and requests is not None and requests.arrival_s is not None
-    if not known or server.capacity is None:
+    came = None if requests is None else requests.arrival_s
+    if ticks is None or came is None or server.capacity is None:
         return replace(server, fit=f"none fitted: {_lacks(read)}")
     try:
         run = read_source(Path(source)).run
