@@ -1,6 +1,8 @@
-"""Text from outside: what is a number in it, and how it is shown."""
+"""Text from outside: what is a number in it, how it is shown, which name is meant."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 """A decimal number. `float` and `Decimal` would also take 1_000, nan and the digits of any script.
@@ -16,3 +18,16 @@ def printable(text: str) -> str:
     if text.isprintable():  # nearly always
         return text
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+
+
+def nearest(name: object, known: Iterable[str]) -> str:
+    """What is allowed in place of a name that is not known: up to three near it, else all.
+
+    Near are those that it begins up to a hyphen or a dot, and those that are spelled alike.
+    """
+    there, asked = list(known), str(name).strip().lower()
+    near = [each for each in there if asked and each.lower().startswith((f"{asked}-", f"{asked}."))]
+    lower = {each.lower(): each for each in there}
+    alike = (lower[each] for each in get_close_matches(asked, lower, 3, 0.6))
+    near += [each for each in alike if each not in near]
+    return f"near: {', '.join(near[:3])}" if near else f"one of {', '.join(there)}"

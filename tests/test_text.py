@@ -2,7 +2,7 @@
 
 import pytest
 
-from fluidkv.text import printable
+from fluidkv.text import nearest, printable
 
 
 @pytest.mark.parametrize("text", ["", "a b", "naïve × λ 漢字 \\n [/x]", "emoji 🙂"])
@@ -24,3 +24,18 @@ def test_what_prints_stays(text: str) -> None:
 def test_what_steers_a_terminal_is_written_out(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert printable(shown) == shown
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("sharegp", "near: sharegpt"),
+        ("ShareGPT ", "near: sharegpt"),
+        ("vllm", "near: vllm-0.11, vllm-bench"),  # which it begins
+        ("x", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
+        ("", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
+        (3, "one of sharegpt, vllm-0.11, vllm-bench, trt"),
+    ],
+)
+def test_an_unknown_name_gets_those_near_it(name: object, said: str) -> None:
+    assert nearest(name, ["sharegpt", "vllm-0.11", "vllm-bench", "trt"]) == said

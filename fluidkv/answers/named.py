@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 Value = TypeVar("Value")
 
@@ -22,7 +23,7 @@ def named(argument: str, text: str, known: Mapping[str, Value]) -> Value:
     """
     name, colon, rest = text.partition(":") if isinstance(text, str) else (text, "", "")
     if name not in known:
-        raise InputError(argument, text, f"one of {', '.join(known)}")
+        raise InputError(argument, text, nearest(name, known))
     value: Any = known[name]
     usual = [
         field.name

@@ -12,6 +12,7 @@ from fluidkv.prefix.pieces import Content, Piece, content
 from fluidkv.prefix.prompts import Prompts, prompts_of_blocks
 from fluidkv.prefix.workloads import GENERATORS
 from fluidkv.runs.requests import Requests
+from fluidkv.text import nearest
 from fluidkv.traces import LoadReport, Trace
 
 _BRING = (
@@ -93,7 +94,7 @@ def prompted_generator(
         InputError: an unknown name or parameter, and what the generator refuses.
     """
     if name not in GENERATORS:
-        raise InputError("generator", name, f"one of {', '.join(GENERATORS)}")
+        raise InputError("generator", name, nearest(name, GENERATORS))
     make, given = GENERATORS[name], dict(parameters or {})
     usual = {p.name: p.default for p in signature(make).parameters.values() if p.name != "rng"}
     for key in given:

@@ -34,6 +34,7 @@ from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
 from fluidkv.cli.commands.wait import wait
 from fluidkv.cli.groups import expanded
+from fluidkv.cli.misspelt import unknown_option
 from fluidkv.cli.signals import INTERRUPTED
 from fluidkv.errors import InputError
 from fluidkv.text import printable
@@ -84,7 +85,7 @@ def run(argv: Sequence[str] | None) -> int:
     except InputError as error:
         return _refuse(str(error))
     except TyperException as error:
-        message = " ".join(error.format_message().split())
+        message = unknown_option(error) or " ".join(error.format_message().split())
         return _refuse(printable(message)) if message else BAD_INPUT  # no command: help is printed
     except (KeyboardInterrupt, typer.Abort):
         return _interrupted()

@@ -1,11 +1,11 @@
 """From the text of `--slo METRIC=BOUND` to bounds on metrics."""
 
-import difflib
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from fluidkv.cli import arguments
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.answers.served.slo import Slo
@@ -22,9 +22,7 @@ def read_slo(text: str) -> "tuple[str, Slo, str]":
     needs = "METRIC=BOUND, such as ttft_p99=2s or preemption_rate=0"
     name = text.partition("=")[0].strip()
     if name not in SLO_METRICS:
-        close = difflib.get_close_matches(name, SLO_METRICS, n=3, cutoff=0.5)
-        known = f"{needs}; METRIC one of {', '.join(SLO_METRICS)}"
-        raise InputError("--slo", text, f"{needs}; near: {', '.join(close)}" if close else known)
+        raise InputError("--slo", text, f"{needs}; METRIC {nearest(name, SLO_METRICS)}")
     name, bound, unit = arguments.metric_bound("--slo", text, needs=needs)
     if unit and (unit not in _UNITS or not name.startswith(_TIMES)):
         what = "a time: a number, s or ms" if name.startswith(_TIMES) else "a number without a unit"

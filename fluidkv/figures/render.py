@@ -46,6 +46,7 @@ def write_figures(
     *,
     on_skip: Callable[[str, str], None] | None = None,
     beside: Mapping[str, bytes] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Rendered]:
     """Write figures, PNG, SVG and data each, and bring the manifest up to date.
 
@@ -57,6 +58,7 @@ def write_figures(
         out_dir: made if it does not exist.
         on_skip: called with id and reason.
         beside: name -> content of further files that appear together with the figures.
+        on_progress: told before each figure how many are done, of how many, and its id.
 
     Raises:
         InputError: a folder that cannot be written, or that holds a manifest that is none.
@@ -72,6 +74,8 @@ def write_figures(
     skipped: dict[str, object] = {}
     results = []
     for figure in figures:
+        if on_progress is not None:
+            on_progress(len(results), len(figures), f"figures; now {figure.id}")
         try:
             data = figure.data()
         except MissingInput as missing:

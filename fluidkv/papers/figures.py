@@ -1,7 +1,6 @@
 """Which figures there are."""
 
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.figures.render import Rendered, write_figures
+from fluidkv.text import nearest
 
 __all__ = ["figures", "render", "select"]
 
@@ -30,6 +30,7 @@ _OURS = (
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
     ("vllm", "watermark victims"),
+    ("measured", "sglang_run"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
     ("tokenpd", "price_paths rates straight"),
@@ -66,8 +67,7 @@ def select(ids: Iterable[str] | None = None) -> tuple[Figure, ...]:
     wanted = dict.fromkeys(ids)
     for name in wanted:
         if name not in known:
-            near = get_close_matches(name, known, cutoff=0.4) or list(known)
-            raise InputError("id", name, ", ".join(near))
+            raise InputError("id", name, nearest(name, known))
     return tuple(known[name] for name in wanted)
 
 
@@ -76,14 +76,15 @@ def render(
     out_dir: str | Path = "figures",
     *,
     on_skip: Callable[[str, str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> list[Rendered]:
     """Write figures of the papers and bring the manifest up to date.
 
     Args:
         ids: None writes all.
-        out_dir, on_skip: as in `write_figures`.
+        out_dir, on_skip, on_progress: as in `write_figures`.
 
     Raises:
         InputError: an unknown id; a folder as in `write_figures`.
     """
-    return write_figures(select(ids), out_dir, on_skip=on_skip)
+    return write_figures(select(ids), out_dir, on_skip=on_skip, on_progress=on_progress)

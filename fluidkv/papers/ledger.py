@@ -1,7 +1,6 @@
 """Which claims there are, and how they are checked."""
 
 from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
 from functools import cache
 
 from fluidkv.errors import InputError
@@ -14,6 +13,7 @@ from fluidkv.papers.routing.claims import MODULES as ROUTING
 from fluidkv.papers.tokenpd.claims import MODULES as TOKENPD
 from fluidkv.papers.vllm.claims import MODULES as VLLM
 from fluidkv.papers.wait.claims import MODULES as WAIT
+from fluidkv.text import nearest
 
 _MODULES = (
     *one_class.MODULES,
@@ -93,5 +93,5 @@ def _near(name: str, claims: Sequence[Claim]) -> str:
     fronts = dict.fromkeys(
         ".".join(parts[:n]) for c in claims for parts in [c.id.split(".")] for n in (2, len(parts))
     )
-    near = get_close_matches(name, fronts, n=4, cutoff=0.4)
-    return ", ".join(near) if near else f"an id of the ledger, such as {claims[0].id}"
+    near = nearest(name, fronts)
+    return near if near.startswith("near") else f"an id of the ledger, such as {claims[0].id}"

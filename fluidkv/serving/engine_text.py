@@ -4,9 +4,8 @@
 settings it has and what rules they make; numbers that every server has are in `Limits`.
 """
 
-import difflib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -144,13 +143,6 @@ def with_settings(engine: ServedEngine, given: Mapping[str, str]) -> ServedEngin
         return replace(engine, rules=rules)
     except InputError as error:
         raise InputError("engine", engine.name, f"{error.argument}: {error.allowed}") from None
-
-
-def nearest(text: str, known: Iterable[str]) -> str:
-    """What a misspelt name may have meant, as the end of an error."""
-    known = tuple(known)
-    close = difflib.get_close_matches(text, known, n=3, cutoff=0.6)
-    return f"near: {', '.join(close)}" if close else f"one of {', '.join(known)}"
 
 
 def _without(name: str) -> str:

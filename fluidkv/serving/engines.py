@@ -12,7 +12,6 @@ from fluidkv.errors import InputError
 from fluidkv.serving.engine_text import CACHE as CACHE
 from fluidkv.serving.engine_text import (
     ServedEngine,
-    nearest,
     parts_of,
     with_settings,
 )
@@ -28,6 +27,7 @@ from fluidkv.serving.rules import (
     Victim,
 )
 from fluidkv.serving.versions import of_version
+from fluidkv.text import nearest
 
 RESTART = EngineRules(
     name="restart",
@@ -92,6 +92,7 @@ SGLANG = EngineRules(
     flags=(
         ("max_num_seqs", "--max-running-requests"),
         ("max_num_batched_tokens", "--chunked-prefill-size"),
+        ("conservativeness", "--schedule-conservativeness"),
     ),
 )
 

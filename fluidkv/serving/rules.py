@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import above_0, count
+from fluidkv.text import nearest
 
 Rule = TypeVar("Rule", bound=Enum)
 
@@ -33,7 +34,7 @@ def rule_of(kind: type[Rule], text: str) -> Rule:
     for rule in kind:
         if name_of(rule) == text:
             return rule
-    raise InputError(kind.__name__.lower(), text, f"one of {', '.join(map(name_of, kind))}")
+    raise InputError(kind.__name__.lower(), text, nearest(text, map(name_of, kind)))
 
 
 class Victim(Enum):

@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 from fluidkv.workload import Workload
 
 # Requests in a preset. A multiple of 100, so that a mean of two decimals is met exactly.
@@ -61,7 +62,7 @@ def preset(name: str) -> Workload:
     Source: CacheOPT, Table 1. Its maxima in thousands (2.47K, 3.2K, 461K) are rounded there.
     """
     if name not in preset_names():
-        raise InputError("preset", name, f"one of {', '.join(preset_names())}")
+        raise InputError("preset", name, nearest(name, preset_names()))
     inputs, decodes = (_sample(lengths) for lengths in _TABLE_1[name])
     pairs = Counter((inputs[i], decodes[i * _STRIDE % _REQUESTS]) for i in range(_REQUESTS))
     note = (

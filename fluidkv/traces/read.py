@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
 from fluidkv.traces.known import LOG_FORMATS, chosen_format, format_names
@@ -74,7 +75,7 @@ def read_run(
         InputError: as `read_trace`.
     """
     if format is not None and format not in format_names():
-        raise InputError("format", format, f"one of {', '.join(format_names())}")
+        raise InputError("format", format, nearest(format, format_names()))
     path, number = place_of(source, format)
     chosen, objects = chosen_format(path, format, columns)
     facts: RunFacts | None = None

@@ -87,3 +87,46 @@ def test_a_terminal_without_cursor_gets_plain_lines(monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "dumb")
     assert not Progress("counting")._live
+
+
+def _at(monkeypatch, *seconds: float) -> None:
+    """Let the clock say these, one after the other."""
+    times = iter(seconds)
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(times))
+
+
+@pytest.mark.parametrize(
+    ("first", "done", "passed", "left"),
+    [
+        (0, 1, 3.0, "about 9 s left"),  # 3 of 4 to go, at 3 s each
+        (2, 3, 40.0, "about 40 s left"),  # what was done before counting began took no time
+        (0, 1, 100.0, "about 5 min left"),
+        (0, 1, 3600.0, "about 3 h left"),
+    ],
+)
+def test_time_left_follows_from_the_rate_so_far(monkeypatch, first, done, passed, left):
+    _at(monkeypatch, 0.0, 10.0, 10.0 + passed)
+    line = Progress("routing")
+    line.count(first, 4, "runs")
+    line.count(done, 4, "runs")
+    assert line._said(10.0 + passed) == f"routing, {done} of 4 runs: {10 + passed:,.0f} s, {left}"
+
+
+@pytest.mark.parametrize(("done", "passed"), [(0, 60.0), (1, 0.5), (4, 60.0)])
+def test_nothing_is_guessed_without_a_rate_or_a_rest(monkeypatch, done, passed):
+    _at(monkeypatch, 0.0, 0.0, passed)
+    line = Progress("routing")
+    line.count(0, 4)
+    line.count(done, 4)
+    assert line._said(passed) == f"routing, {done} of 4: {passed:,.0f} s"
+
+
+def test_another_total_is_counted_from_its_own_beginning(monkeypatch):
+    _at(monkeypatch, 0.0, 0.0, 100.0, 104.0)
+    line = Progress("running")
+    line.count(0, 1000)
+    line.count(10, 20)  # finer settings after the coarse ones
+    line.count(12, 20)
+    assert line._said(104.0).endswith("about 20 s left")
+    line.show("drawing")
+    assert line._said(104.0) == "drawing: 104 s"

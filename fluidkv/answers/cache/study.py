@@ -125,7 +125,7 @@ def cache_study(
     granularity: Granularity | None = None,
     answers: bool | None = None,
     seeds: int = 5,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> CacheAnswer:
     """Every policy at every size, on the same requests.
 
@@ -137,7 +137,7 @@ def cache_study(
         answers: whether answers are cached behind their prompts; None: unless the prompts are known
             by blocks alone, which say nothing of answers.
         seeds: runs of a policy that draws.
-        on_progress: called with a line before each policy.
+        on_progress: told before each policy how many are done, of how many, and its name.
 
     Raises:
         InputError: a request longer than a cache, fewer than 1 seed, no capacity or policy, answers
@@ -161,7 +161,7 @@ def cache_study(
     curves = []
     for policy in sorted(order, key=lambda each: each is not Policy.OPT):
         if on_progress is not None:
-            on_progress(f"{policy.value}, {len(sizes)} sizes")
+            on_progress(len(curves), len(order), f"policies; now {policy.value}")
         played = single if policy is Policy.OPT else trie
         curves.append(_curve(played, sizes, policy, range(seeds if policy.draws else 1)))
     return CacheAnswer(

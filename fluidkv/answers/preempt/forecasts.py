@@ -29,6 +29,7 @@ from fluidkv.preempt.predictors.noise import (
 )
 from fluidkv.preempt.predictors.predictor import Outputs, Predictor, with_predictions
 from fluidkv.runs.requests import Requests
+from fluidkv.text import nearest
 from fluidkv.traces import Trace
 
 
@@ -148,8 +149,8 @@ def forecast_of(text: str) -> Forecast:
     else:
         name, _, padding = text.partition("+")
         if name.partition(":")[0] not in PREDICTORS:
-            known = ", ".join([*PREDICTORS, "file:PATH"])
-            raise InputError("predictor", text, f"one of {known}")
+            known = [*PREDICTORS, "file:PATH"]
+            raise InputError("predictor", text, nearest(name.partition(":")[0], known))
         predictor = named("predictor", name, PREDICTORS)
     if not padding:
         return Forecast(predictor)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.answers.recommend.frontier import MARGIN
 from fluidkv.answers.served.paired import Against, against_first
 

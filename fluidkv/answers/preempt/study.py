@@ -61,7 +61,7 @@ def preempt_study(
     seeds: int = SEEDS,
     seed: int = 0,
     backend: Literal["auto", "jax", "reference"] = "auto",
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> PreemptAnswer:
     """Compare whom to preempt, how it comes back, what memory is given, and who predicts lengths.
 
@@ -89,7 +89,7 @@ def preempt_study(
         seeds: runs of each combination; a replay has no more than the trace has parts.
         seed: of the first run; the others follow.
         backend: of `serve`.
-        on_progress: told what is being run.
+        on_progress: told how many combinations are done, of how many, and which is next.
 
     Raises:
         InputError: what `serve`, `Limits` and `Demand` refuse; an engine with a prefix cache, or
@@ -115,7 +115,9 @@ def preempt_study(
 
 
 def _everything(
-    plan: Plan, backend: Literal["auto", "jax", "reference"], tell: Callable[[str], None] | None
+    plan: Plan,
+    backend: Literal["auto", "jax", "reference"],
+    tell: Callable[[int, int, str], None] | None,
 ) -> tuple[list[xr.Dataset], MeanTimes | None]:
     """Metrics [run] of each combination. Who looks at objectives that are a scale comes last."""
     asked = plan.objectives
@@ -140,7 +142,7 @@ def _everything(
         if tell is not None:
             names = combination.names
             said = f"{names['victim']}, {names['restore']}, {names['allocation']}"
-            tell(f"{said} ({done + 1} of {len(order)} combinations)")
+            tell(done, len(order), f"combinations; now {said}")
         run = _served(plan, combination, tables, backend)
         rows[same] = _metrics(run)
         runs[same] = run[[*_KEPT]]

@@ -8,6 +8,7 @@ from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import count
+from fluidkv.text import nearest
 from fluidkv.tokenpd.attention.generators.presets import generators
 from fluidkv.tokenpd.attention.generators.structure import generated
 from fluidkv.tokenpd.attention.stored.reader import Over, read_attention
@@ -64,7 +65,7 @@ def generated_attention(
     if prompt is None:
         prompt = max(1, (length if isinstance(length, int) else min(length)) // 4)
     if generator not in known:
-        raise InputError("generator", generator, f"one of {', '.join(known)}")
+        raise InputError("generator", generator, nearest(generator, known))
     said = {"requests": requests, "prompt": prompt, "length": length, "gap": gap}
     runs = tuple(partial(generated, known[generator], seed + run, **said) for run in range(seeds))
     return Brought(generator, runs, parameters=said | {"seed": seed})

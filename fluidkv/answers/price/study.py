@@ -1,6 +1,6 @@
 """Every eviction policy on the same attention weights, under one budget."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
@@ -19,6 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.processes import cores
 from fluidkv.runs.checks import count
 from fluidkv.runs.precision import random_key
+from fluidkv.text import nearest
 from fluidkv.tokenpd.attention.summary import describe
 from fluidkv.tokenpd.attention.weights import Attention
 from fluidkv.tokenpd.eviction.named import policies as named_policies
@@ -42,7 +43,7 @@ def price_tokens(
     comes_back: bool = False,
     kv_bytes: int | None = None,
     seed: int = 0,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> PriceAnswer:
     """What each policy keeps, what the price does, and how much pooling and pricing bring.
 
@@ -58,7 +59,7 @@ def price_tokens(
         comes_back: whether an evicted token may come back.
         kv_bytes: bytes of the KV of a token of a stream, for who reads the answer.
         seed: of what policies and predictors draw, in the first run; the others follow.
-        on_progress: told what is being run.
+        on_progress: told how many runs are done, of how many as far as is known, and what.
 
     Raises:
         InputError: a budget below one token; an unknown name; a policy named twice or none; no
@@ -72,7 +73,9 @@ def price_tokens(
     known = predictor_of(predictor) if isinstance(predictor, str) else predictor
     rule = pricing or usual_pricing(first)
     chosen = _chosen(policies, known, rule)
-    runs = _Runs(budget, delay, comes_back, seed, _shown(first), on_progress or (lambda _: None))
+    tell = on_progress or (lambda *_: None)
+    ahead = len(attention.runs) if isinstance(attention, Brought) else 1
+    runs = _Runs(budget, delay, comes_back, seed, _shown(first), tell, ahead)
     tallies = [Tally(policy) for policy in chosen]
     for weights in chain([first], given):
         runs.add(weights, tallies)
@@ -113,20 +116,28 @@ class _Runs:
     comes_back: bool
     seed: int
     shown: Shown
-    tell: Callable[[str], None]
+    tell: Callable[[int, int, str], None]
+    ahead: int
+    told: int = 0
     done: int = 0
     rows: int = 0
     optima: list[float | str] = field(default_factory=list)
 
-    def add(self, weights: Attention, tallies: Iterable[Tally]) -> None:
+    def add(self, weights: Attention, tallies: Sequence[Tally]) -> None:
         """All policies on these weights."""
         new = weights.length - weights.prompt
         if not new.any():
             raise InputError("length", int(weights.length.max()), "more than the prompt's tokens")
         key, place = random_key(self.seed + self.done), self.done + 1
 
+        each = len(tallies) + 1  # and the best of all
+
+        def say(what: str) -> None:
+            self.tell(self.told, each * max(self.ahead, place), f"done; now {what}")
+            self.told += 1
+
         def one(tally: Tally) -> None:
-            self.tell(f"{tally.policy.name}, run {place}")
+            say(f"{tally.policy.name}, run {place}")
             options: dict[str, Any] = {"delay": self.delay, "comes_back": self.comes_back}
             # One program for all runs: recorded or not would be two, and compiling is what takes.
             run = evict(weights, self.budget, tally.policy, key=key, record=True, **options)
@@ -139,7 +150,7 @@ class _Runs:
         with ThreadPoolExecutor(cores()) as threads:
             best = threads.submit(held_optimum, weights, self.budget)
             list(threads.map(in_turn, _alike(tallies)))
-            self.tell(f"the best that brings nothing back, run {place}")
+            say(f"the best that brings nothing back, run {place}")
             self.optima.append(best.result())
         self.done += 1
         self.rows += int(new.sum())
@@ -182,7 +193,7 @@ def _chosen(
     found = []
     for each in usual if asked is None else asked:
         if isinstance(each, str) and each not in known:
-            raise InputError("policy", each, f"one of {', '.join(known)}")
+            raise InputError("policy", each, nearest(each, known))
         found.append(known[each] if isinstance(each, str) else each)
     names = [each.name for each in found]
     twice = [name for name in names if names.count(name) > 1]

@@ -7,6 +7,7 @@ and what only the log knows: when requests came and how long their answers were.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def replay_log(
     max_num_seqs: int | None = None,
     max_num_batched_tokens: int | None = None,
     watermark: float = 0.0,
-    on_run: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> Replay:
     """Replay the folder of a measured run of vLLM or SGLang.
 
@@ -169,28 +170,28 @@ def replay_log(
             cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.
-        on_run: called with the name of each prediction before it is made.
+        on_progress: told before each prediction how many are made, of how many, and its name.
 
     Raises:
         InputError: what the readers refuse; times that go backwards; ticks that end before the
-            requests do; a capacity or block size that neither is given nor in
-            meta.json; a given one of which blocks do not make up the capacity; a log whose half has
-            no tick to fit a clock on; a run that gets stuck.
+            requests do; a capacity or block size that neither is given nor in meta.json; a given
+            one of which blocks do not make up the capacity; a log whose half has no tick to fit a
+            clock on; a run that gets stuck.
     """
-    read = read_source(Path(source))
+    read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
     limits = limits_of_source(
         server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark
     )
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
-    measured = of_log(log, seen.durations_s)
+    measured = of_log(log, seen.durations_s, read.preempted_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
+    ways, tell = ways_of(engine, server, read.log.engine), on_progress or (lambda *_: None)
 
-    def predict(way: Way) -> Prediction:
-        if on_run is not None:
-            on_run(way.name)
+    def predict(place: int, way: Way) -> Prediction:
+        tell(place, len(ways), f"predictions; now {way.name}")
         run = served(read, way, limits, seen.fit.clock)
         account = of_run(run, log, seen.durations_s)
         found = int(run.found_tokens.sum() - run.first_hit_tokens.sum()) if way.caching else 0
@@ -221,10 +222,10 @@ def replay_log(
         measured=measured,
         swing=swing,
         swing_predicted=alone,
-        predictions=tuple(predict(way) for way in ways_of(engine, server, read.log.engine)),
+        predictions=tuple(starmap(predict, enumerate(ways))),
         baseline=baseline,
         baseline_errors=_errors(baseline, measured, log, other),
-        repeats=read_repeats(source),
+        repeats=repeats,
         **seen.counted,
     )
 

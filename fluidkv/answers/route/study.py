@@ -43,7 +43,7 @@ def route_study(
     first_seed: int = 0,
     affinity: Sequence[float] | None = None,
     processes: int = 1,
-    on_progress: Callable[[str], None] | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
 ) -> RouteAnswer:
     """Compare routers.
 
@@ -57,7 +57,7 @@ def route_study(
         seeds: runs of each router, with seeds from `first_seed` on.
         affinity: weights of the linear score to be tried, too; None: none.
         processes: that share the runs.
-        on_progress: told how many runs are done.
+        on_progress: told how many runs are done, of how many, and that they are runs.
 
     Raises:
         InputError: a request that does not fit, a rate not above 0, fewer than 1 seed, no router,
@@ -85,7 +85,7 @@ def route_study(
 
     def tell(runs: int) -> None:
         if on_progress is not None:
-            on_progress(f"routing, {runs} of {len(jobs)} runs done")
+            on_progress(runs, len(jobs), "runs")
 
     runs = [job for _, job in jobs]
     done = route_many(traffics, runs, processes=processes, on_progress=tell)

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
+from fluidkv.text import nearest
 
 _TIMES = tuple(
     f"{metric}_{statistic}"
@@ -47,7 +48,7 @@ class Slo:
 
     def __post_init__(self) -> None:
         if self.metric not in SLO_METRICS:
-            raise InputError("slo", self.metric, f"one of {', '.join(SLO_METRICS)}")
+            raise InputError("slo", self.metric, nearest(self.metric, SLO_METRICS))
         if not math.isfinite(self.bound) or self.bound < 0:
             raise InputError("slo", f"{self.metric}={self.bound}", "a finite bound of at least 0")
 

@@ -66,7 +66,7 @@ def atlas(
             longest,
             shares or TENTHS,
             workers=workers,
-            on_progress=lambda done, _: line.show(f"certified {done:,} of {pairs:,} pairs"),
+            on_progress=lambda done, total: line.count(done, total, "pairs"),
         )
     names = write(found, out)
     page = Page()

@@ -1,6 +1,5 @@
 """`fluidkv figure`: the figures of papers and docs, drawn again."""
 
-import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +11,7 @@ from fluidkv.cli.output import refuse_folder
 from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 
 def figure(
@@ -36,12 +36,13 @@ def figure(
     known = {each.id for each in figures()}
     for name in ids or ():
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-            near = f"; the nearest is {close[0]}" if close else ""
-            raise InputError("ID", name, f"one of those that `fluidkv figure` lists{near}")
+            raise InputError(
+                "ID", name, f"a figure that is listed without ID; {nearest(name, known)}"
+            )
     try:
-        with progress(f"drawing into {out}"), as_options({"out": "--out"}):
-            rendered = render(ids or None, out, on_skip=_refuse_missing if ids else None)
+        with progress(f"drawing into {out}") as line, as_options({"out": "--out"}):
+            skip = _refuse_missing if ids else None
+            rendered = render(ids or None, out, on_skip=skip, on_progress=line.count)
     except OSError as error:
         raise refuse_folder(out, error) from None
     for each in rendered:

@@ -212,7 +212,7 @@ def _run(
         given = {name: float(value) for name, value in pricing.items() if value is not None}
         rule = usual_pricing(first, objective=Objective(objective), **given)
         tokens = tokens_of(budget.budget, first)
-        return price_tokens(brought, tokens, pricing=rule, on_progress=line.show, **options)
+        return price_tokens(brought, tokens, pricing=rule, on_progress=line.count, **options)
 
 
 def _beside(answer: "PriceAnswer"):

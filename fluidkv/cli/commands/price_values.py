@@ -1,13 +1,13 @@
 """What the options of `fluidkv price` say, as values."""
 
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.answers.price.brought import Brought
@@ -65,10 +65,7 @@ def memory(argument: str, text: str) -> Memory:
 
 def unknown(argument: str, name: str, known: Iterable[str]) -> InputError:
     """A name that is not there: names near it, or all."""
-    names = list(known)
-    near = get_close_matches(name, names, n=3, cutoff=0.5)
-    said = f"a known name; near: {', '.join(near)}" if near else f"one of {', '.join(names)}"
-    return InputError(argument, name, said)
+    return InputError(argument, name, nearest(name, known))
 
 
 def sizes(argument: str, text: str) -> Sizes:

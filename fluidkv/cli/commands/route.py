@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import WHOLE, GivenMemory
 from fluidkv.cli.options import RUN, SERVER, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -12,6 +13,7 @@ from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted
 from fluidkv.cli.source import UNSCALED, Scales
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.routing import Belief, Engine, Fleet, Router, Service
@@ -37,10 +39,6 @@ _OPTIONS = {  # of the functions -> of the command line
 _WORKERS = "Number of servers behind the router, all alike."
 _Workers = Annotated[
     int, option("--workers M", read.whole_number, _WORKERS, SERVER, most=_MOST_WORKERS)
-]
-_CAPACITY = "Prefix cache of each worker; of an engine, all of its KV memory."
-_Capacity = Annotated[
-    int, option("--capacity TOKENS", read.whole_number, _CAPACITY, SERVER, most=_MOST_TOKENS)
 ]
 _ENGINE_HELP = "What a worker is: plain (one request after the other), vllm or sglang."
 _Engine = Annotated[str, option("--engine NAME", str, _ENGINE_HELP, SERVER)]
@@ -91,7 +89,7 @@ _Belief = Annotated[str, option("--belief WHAT", str, _BELIEF, _ROUTER)]
 _AFFINITY = "Also the linear score, with weights of affinity from 0 to 64 (load has 1)."
 _Affinity = Annotated[bool, flag("--affinity", _AFFINITY, _ROUTER)]
 _RATE = r"Poisson arrivals, requests per second, in the same order. \[default: as they come]"
-_Rate = Annotated[Fraction | None, option("--rate R", read.positive_number, _RATE, RUN)]
+_Rate = Annotated[Fraction | None, option("--rate --qps R", read.positive_number, _RATE, RUN)]
 _SEEDS = "Number of runs of each router, where chance has a part."
 _Seeds = Annotated[int, option("--seeds N", read.whole_number, _SEEDS, RUN, most=_MOST_SEEDS)]
 _JOBS = r"Number of processes. \[default: all cores]"
@@ -100,7 +98,7 @@ _Jobs = Annotated[int | None, option("--jobs N", read.whole_number, _JOBS, RUN, 
 
 def route(
     workers: _Workers,
-    capacity: _Capacity,
+    memory: GivenMemory,
     source: Source = None,
     generator: Generator = None,
     set_: Set = None,
@@ -133,6 +131,8 @@ def route(
     [bold]fluidkv route --generator gsp --workers 4 --capacity 200000[/bold]
     [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000[/bold]
     """
+    from fluidkv.routing import Service
+
     scales.check(source, rate=rate)
     plain = engine == "plain" or None
     for name, value in (
@@ -145,6 +145,8 @@ def route(
     with read.as_options(_OPTIONS | {"router": "--router"}):
         routers = _routers(router)
         service = _service(engine, prefill_ms, cached_ms, output_ms, at_once, block_size)
+        blocks = None if isinstance(service, Service) else service.block_size
+        capacity = int(memory.tokens(blocks, whole=WHOLE))
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.route.study import route_study
@@ -161,7 +163,7 @@ def route(
             first_seed=seed,
             affinity=WEIGHTS if affinity else None,
             processes=jobs or cores(),
-            on_progress=line.show,
+            on_progress=line.count,
         )
 
     def beside():
@@ -177,6 +179,7 @@ def route(
         name="route.json",
         time="s",
         beside=beside,
+        notes=memory.notes(blocks),
     )
 
 
@@ -210,7 +213,7 @@ def _service(
     from fluidkv.routing import Engine, Service
 
     if engine not in _ENGINES:
-        raise InputError("--engine", engine, f"one of {', '.join(_ENGINES)}")
+        raise InputError("--engine", engine, nearest(engine, _ENGINES))
     missed = float(prefill / 1000)
     if engine == "plain":
         return Service(
@@ -234,8 +237,8 @@ def _fleet(
     try:
         named = Policy(policy)
     except ValueError:
-        known = ", ".join(each.value for each in Policy if each is not Policy.OPT)
-        raise InputError("--policy", policy, f"one of {known}") from None
+        known = (each.value for each in Policy if each is not Policy.OPT)
+        raise InputError("--policy", policy, nearest(policy, known)) from None
     return Fleet(workers, capacity, named, service, belief)
 
 

@@ -72,7 +72,7 @@ def verify(
 
         def show(result: "Result") -> None:
             results.append(result)
-            line.show(f"checked {len(results):,} of {counted(len(wanted), 'claim')}")
+            line.count(len(results), len(wanted), "done")
             if not json_:
                 with line.aside():
                     _say(page, result)

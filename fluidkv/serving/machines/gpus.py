@@ -12,7 +12,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from fluidkv.errors import InputError
-from fluidkv.serving.machines.nearby import nearest
+from fluidkv.text import nearest
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from types import MappingProxyType
 
 from fluidkv.errors import InputError
 from fluidkv.serving.machines.kv_bytes import token_bytes
-from fluidkv.serving.machines.nearby import nearest
+from fluidkv.text import nearest
 
 
 @dataclass(frozen=True)

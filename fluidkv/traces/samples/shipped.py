@@ -7,6 +7,7 @@ other.
 from pathlib import Path
 
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 PREFIX = "sample:"
 
@@ -33,7 +34,7 @@ def sample_path(source: Path | str) -> Path:
         return path
     folder = _FOLDERS.get(text.removeprefix(PREFIX).rstrip("/"))
     if folder is None:
-        raise InputError("source", text, f"a file, or one of {', '.join(sample_names())}")
+        raise InputError("source", text, f"a file, or {nearest(text, sample_names())}")
     return folder
 
 

@@ -145,11 +145,11 @@ def test_routers_by_name():
 def test_refused_before_anything_is_run():
     said: list[str] = []
     with pytest.raises(InputError, match="capacity"):
-        route_study(SMALL, Fleet(2, 50), on_progress=said.append)
+        route_study(SMALL, Fleet(2, 50), on_progress=lambda *told: said.append(told))
     with pytest.raises(InputError, match="rate"):
-        route_study(SMALL, FLEET, rate=0.0, on_progress=said.append)
+        route_study(SMALL, FLEET, rate=0.0, on_progress=lambda *told: said.append(told))
     with pytest.raises(InputError, match="routers"):
-        route_study(SMALL, FLEET, {}, on_progress=said.append)
+        route_study(SMALL, FLEET, {}, on_progress=lambda *told: said.append(told))
     with pytest.raises(InputError, match="seeds"):
-        route_study(SMALL, FLEET, seeds=0, on_progress=said.append)
+        route_study(SMALL, FLEET, seeds=0, on_progress=lambda *told: said.append(told))
     assert said == []
