@@ -292,14 +292,15 @@ def crossing(
     better = np.where(np.abs(mean) > half, np.sign(sign * mean), 0.0)  # 0 of NaN
     sides = [side for side in better if side]
     before, after = (_policy(sides[0]), _policy(sides[-1])) if sides else (None, None)
-    at = _zero(points, mean)
-    low = high = None
-    if at is not None and before != after:
-        low = max((p for p, side in zip(points, better, strict=True) if side == sides[0]))
+    at = low = high = None
+    if before != after:
+        low = max(p for p, side in zip(points, better, strict=True) if side == sides[0])
         high = min(
             (p for p, side in zip(points, better, strict=True) if side == sides[-1] and p > low),
             default=None,
         )
+        between = [low <= p <= (high or math.inf) for p in points]
+        at = _zero(np.array(points)[between].tolist(), mean[between])
     last = int(np.max(np.flatnonzero(better), initial=-1))
     same_from = points[last + 1] if last + 1 < len(points) else None
     return Crossing(metric, before, after, at, low, high, same_from)

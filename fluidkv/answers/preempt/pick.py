@@ -12,8 +12,6 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fluidkv.answers.recommend.choosing import MARGIN
-from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.answers.recommend.frontier import MARGIN
 from fluidkv.answers.served.paired import Against, against_first
 
 SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")

@@ -274,7 +274,7 @@ def _beside(
     files = {"compare.csv": _table(found).encode()}
     if crossed is not None:
         figures.append(crossover_figure(crossed))
-        files["crossover.csv"] = _crossed_table(crossed).encode()
+        files["crossover_runs.csv"] = _crossed_table(crossed).encode()
     return files, figures
 
 

@@ -142,18 +142,17 @@ def _say_crossover(page: Page, crossed: Crossover) -> None:
         _along_table(page, along, crossed.felt)
         page.rows(_crossing_rows(along, crossed))
         page.line()
-    said = (
-        f"+- holds for all points of a metric at once, at {CONFIDENCE:.0%}; no-evict less max-util"
-    )
-    page.paragraph(said)
+    page.paragraph(f"+- holds for all points of a metric at once, at {CONFIDENCE:.0%}")
 
 
 def _along_table(page: Page, along: Along, felt: tuple[str, ...]) -> None:
     by_asked = along.axis == "max_tokens"
     shown = [metric for metric in felt if metric in (felt[0], "ttft_p99", "latency_p99")]
-    header = ["max_tokens / output" if by_asked else "KV tokens"]
-    header += [f"{_TITLES[felt[0]]} {_SHORT[policy]}" for policy in POLICIES]
-    header += [_WORDS[metric] for metric in shown]
+    what = "Clients that ask for more than they get" if by_asked else "Other pools"
+    page.paragraph(f"{what}: {_TITLES[felt[0]]} of both, and what no-evict has more")
+    header = ["max_tokens" if by_asked else "KV tokens"]
+    header += [_SHORT[policy] for policy in POLICIES]
+    header += [f"{_TITLES[metric]} %" for metric in shown]
     rows = []
     gains = {metric: along.gain(metric) for metric in shown}
     for place, point in enumerate(along.points):
@@ -161,7 +160,7 @@ def _along_table(page: Page, along: Along, felt: tuple[str, ...]) -> None:
             short(float(along.table[felt[0]].values[policy, place].mean())) for policy in (0, 1)
         ]
         gaps = [
-            f"{signed(float(gains[m][0][place]))} +- {percent(float(gains[m][1][place]))}"
+            f"{100 * gains[m][0][place]:+.1f} +- {short(100 * float(gains[m][1][place]), 2)}"
             for m in shown
         ]
         rows.append([f"{point:g}x" if by_asked else f"{point:,.0f}", *speeds, *gaps])
@@ -213,7 +212,7 @@ def _run_rows(found: EngineComparison) -> list[Row]:
     rows: list[Row] = [
         ("arrivals", _arrivals(asked.demand, asked.clock.unit)),
         ("runs", _runs(found)),
-        *clock_rows(asked.clock, found.limits[0]),
+        *clock_rows(asked.clock, capacity=asked.capacity),
         ("noise", _noise(found)),
     ]
     if found.logged is not None:

@@ -115,7 +115,12 @@ def crossover_figure(found: "answers.Crossover") -> Figure:
         },
         size=(9.0, 5.6),
         data=partial(_crossover_data, found),
-        draw=partial(_draw_crossover, title=title, felt=(found.felt[0], _tail(found))),
+        draw=partial(
+            _draw_crossover,
+            title=title,
+            felt=(found.felt[0], _tail(found)),
+            unit="s" if found.asked.clock.unit == "s" else "iterations",
+        ),
         caption=partial(_crossover_caption, found),
     )
 
@@ -154,15 +159,17 @@ def _crossover_data(found: "answers.Crossover") -> Data:
     return data
 
 
-def _draw_crossover(data: Data, canvas: Canvas, *, title: str, felt: tuple[str, str]) -> None:
+def _draw_crossover(
+    data: Data, canvas: Canvas, *, title: str, felt: tuple[str, str], unit: str
+) -> None:
     panels = canvas.subplots(2, 2, sharex="col")
     for column, axis in enumerate(("max_tokens", "capacity")):
         for row, metric in enumerate(felt):
             _draw_panel(panels[row][column], data, axis, metric)
     panels[1][0].set_xlabel("max_tokens over outputs")
     panels[1][1].set_xlabel("KV tokens of the pool")
-    for row, metric in enumerate(felt):
-        panels[row][0].set_ylabel(_WORDS[metric])
+    panels[0][0].set_ylabel(f"output tokens {'a second' if unit == 's' else 'an iteration'}")
+    panels[1][0].set_ylabel(f"{_WORDS[felt[1]]}, {unit}")
     handles, labels = panels[0][0].get_legend_handles_labels()
     canvas.legend(handles, labels, loc="outside lower center", ncols=2)
     canvas.suptitle(title)
