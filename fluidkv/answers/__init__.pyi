@@ -28,8 +28,8 @@ from .prompted import prompted_generator as prompted_generator
 from .prompted import prompted_trace as prompted_trace
 from .pulse import PulseAnswer as PulseAnswer
 from .pulse import pulse_answer as pulse_answer
-from .recommend.frontier import MARGIN as MARGIN
-from .recommend.frontier import RULE as RULE
+from .recommend.choosing import MARGIN as MARGIN
+from .recommend.choosing import RULE as RULE
 from .recommend.result import Recommendation as Recommendation
 from .recommend.settings import knobs as knobs
 from .recommend.sweep import recommend_settings as recommend_settings

@@ -64,21 +64,6 @@ def share(argument: str, text: str, allowed: str = _SHARE) -> Fraction:
     return value
 
 
-def capacity(argument: str, text: str, *, whole: str = "") -> Fraction:
-    """Tokens of KV memory.
-
-    Args:
-        whole: what to call a whole number of them, where only that is allowed.
-    """
-    allowed = f"a positive number of tokens, at most {LARGEST_NUMBER:.0e}"
-    value = exact_number(argument, text, allowed)
-    if not 0 < value <= LARGEST_NUMBER:
-        raise InputError(argument, text, allowed)
-    if whole and value.denominator != 1:
-        raise InputError(argument, text, whole)
-    return value
-
-
 def metric_bound(argument: str, text: str, *, needs: str) -> tuple[str, Fraction, str]:
     """`METRIC=BOUND[UNIT]` as name, number and unit; what the name may be is not looked at.
 

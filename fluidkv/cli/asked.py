@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fluidkv
+from fluidkv.cli.memory import Amount
 from fluidkv.plain import with_exact
 
 if TYPE_CHECKING:
@@ -64,11 +65,13 @@ def envelope(time: str | None) -> dict[str, Any]:
 
 
 def _plain(name: str, value: Any) -> dict[str, Any]:
+    if isinstance(value, Amount):
+        value = value.as_number
+    if isinstance(value, list | tuple):
+        value = [each.as_number if isinstance(each, Amount) else each for each in value]
     if isinstance(value, Fraction):
         return with_exact(name, value)
     if isinstance(value, list | tuple) and any(isinstance(each, Fraction) for each in value):
         both = [with_exact(name, Fraction(each)) for each in value]
         return {key: [each[key] for each in both] for key in both[0]}
-    if isinstance(value, tuple):
-        value = list(value)
     return {name: str(value) if isinstance(value, Path) else value}

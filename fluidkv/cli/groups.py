@@ -33,6 +33,8 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         return command(**given)
 
-    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    # By name only: then one without a default may stand behind one with it.
+    named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
+    run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

@@ -39,6 +39,11 @@ class Amount:
     number: Fraction
     unit: Literal["tokens", "blocks", "bytes"]
 
+    @property
+    def as_number(self) -> Fraction | str:
+        """Tokens where it is tokens, else what was written."""
+        return self.number if self.unit == "tokens" else self.text
+
 
 def amount(argument: str, text: str) -> Amount:
     """A number with its unit.
@@ -65,6 +70,9 @@ def amount(argument: str, text: str) -> Amount:
 _CAPACITY = "KV memory: tokens (41408, 40k), blocks (2588b) or bytes of KV pool (24GB, 24GiB)."
 _KV_BYTES = "Bytes of one token's keys and values in all layers, for a capacity in bytes."
 _MODEL = "Model whose KV bytes a token are known, such as llama-3.1-8b, for a capacity in bytes."
+WHOLE = "a whole number of tokens"
+"""What is allowed where a part of a token is not."""
+
 KvBytes = Annotated[
     int | None,
     opt.option("--kv-bytes BYTES", read.whole_number, _KV_BYTES, opt.SERVER, most=10**9),
@@ -148,16 +156,17 @@ class _Cached:
         return "" if per_token is None else f"{tokens * per_token / 1e9:,.3g} GB"
 
 
-_LOGGED = f"{_CAPACITY} It may be left out for a log folder that names it."
+_OPTION = opt.option("--capacity KV", amount, _CAPACITY, opt.SERVER)
+_LOGGED = opt.option(
+    "--capacity KV", amount, f"{_CAPACITY} A log folder that names it may leave it out.", opt.SERVER
+)
 
 
 @dataclass(frozen=True)
 class Memory(_Cached):
-    """Options that say how much KV memory there is, where a log may say it, too."""
+    """Options that say how much KV memory there is, if they do."""
 
-    capacity: Annotated[Amount | None, opt.option("--capacity KV", amount, _LOGGED, opt.SERVER)] = (
-        None
-    )
+    capacity: Annotated[Amount | None, _OPTION] = None
     kv_bytes: KvBytes = None
     model: Model = None
 
@@ -170,7 +179,7 @@ class Memory(_Cached):
 
     def count(self, block_size: int | None = None) -> int | None:
         """The same as a whole number."""
-        tokens = self.tokens(block_size, whole="a whole number of tokens")
+        tokens = self.tokens(block_size, whole=WHOLE)
         return None if tokens is None else int(tokens)
 
     def notes(self, block_size: int | None = None) -> list[tuple[str, str]]:
@@ -179,7 +188,14 @@ class Memory(_Cached):
         return [("capacity", said)] if said else []
 
 
-NO_MEMORY = Memory()
+@dataclass(frozen=True)
+class LoggedMemory(Memory):
+    """The same where a log may say it, too."""
+
+    capacity: Annotated[Amount | None, _LOGGED] = None
+
+
+NO_MEMORY, NOT_GIVEN = Memory(), LoggedMemory()
 
 
 @dataclass(frozen=True)
@@ -190,11 +206,36 @@ class GivenMemory(_Cached):
     kv_bytes: KvBytes = None
     model: Model = None
 
-    def tokens(self) -> Fraction:
+    def tokens(self, block_size: int | None = None, *, whole: str = "") -> Fraction:
         """KV tokens."""
-        return self.converted(self.capacity)
+        return self.converted(self.capacity, block_size, whole=whole)
 
-    def notes(self) -> list[tuple[str, str]]:
+    def notes(self, block_size: int | None = None) -> list[tuple[str, str]]:
         """A row about what was converted; none where nothing was."""
-        said = self.said(self.capacity)
+        said = self.said(self.capacity, block_size)
         return [("capacity", said)] if said else []
+
+
+@dataclass(frozen=True)
+class SeveralMemories(_Cached):
+    """Options that name several sizes, or none."""
+
+    capacity: Annotated[
+        list[Amount] | None,
+        opt.option("--capacity KV", amount, f"{_CAPACITY} Repeatable.", opt.SERVER),
+    ] = None
+    kv_bytes: KvBytes = None
+    model: Model = None
+
+    def counts(self, block_size: int | None = None) -> list[int]:
+        """KV tokens of each."""
+        self.per_token()
+        return [int(self.converted(each, block_size, whole=WHOLE)) for each in self.capacity or ()]
+
+    def notes(self, block_size: int | None = None) -> list[tuple[str, str]]:
+        """A row about each that was converted."""
+        said = [self.said(each, block_size) for each in self.capacity or ()]
+        return [("capacity", each) for each in said if each]
+
+
+NO_MEMORIES = SeveralMemories()

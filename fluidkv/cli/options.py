@@ -91,11 +91,6 @@ _TIMES = "What if SOURCE came X times as fast? Its times of arrival are divided 
 ScaleInput = Annotated[Fraction, _scale("--scale-input", _INPUTS)]
 ScaleOutput = Annotated[Fraction, _scale("--scale-output", _OUTPUTS)]
 ScaleRate = Annotated[Fraction, _scale("--scale-rate", _TIMES)]
-Capacity = Annotated[Fraction, option("--capacity TOKENS", read.capacity, "KV capacity.")]
-LOGGED = "KV capacity. It may be left out for a log folder that names it."
-LoggedCapacity = Annotated[
-    Fraction | None, option("--capacity TOKENS", read.capacity, LOGGED, SERVER)
-]
 Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUTPUT)]
 
 

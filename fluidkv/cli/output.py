@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli.arguments import as_options
 from fluidkv.cli.asked import envelope
-from fluidkv.cli.page.page import Page
+from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.plain import finite
@@ -28,6 +28,7 @@ def give(
     name: str = "",
     beside: Beside | None = None,
     time: str | None = "iteration",
+    notes: Iterable[Row] = (),
 ) -> None:
     """Print an answer as text or as JSON, and write its files.
 
@@ -40,6 +41,7 @@ def give(
         name: of the file that gets the JSON.
         beside: makes other files, by name, and figures; called only where they are written.
         time: unit of its durations; None where there are none.
+        notes: rows about how options were read, below all else.
 
     Raises:
         InputError: the files cannot be written.
@@ -55,6 +57,7 @@ def give(
         return
     page = Page()
     say(page)
+    page.rows(notes)
     if out is not None:
         say_written(page, out, names)
 

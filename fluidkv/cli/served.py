@@ -11,10 +11,10 @@ from fluidkv.errors import InputError
 if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.cli.memory import LoggedMemory
     from fluidkv.cli.page.page import Row
     from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
-    from fluidkv.serving.limits import Limits
     from fluidkv.serving.rules import EngineRules
     from fluidkv.traces import LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
@@ -37,11 +37,6 @@ Replay = Annotated[bool, opt.flag("--replay", _REPLAY, opt.WHO)]
 _SPEED = "Replay the trace X times as fast."
 Speed = Annotated[
     Fraction, opt.option("--speed X", read.positive_number, _SPEED, opt.WHO, allowed=_ABOVE_ZERO)
-]
-_WHOLE = "a whole number of tokens"
-Capacity = Annotated[
-    Fraction | None,
-    opt.option("--capacity TOKENS", read.capacity, opt.LOGGED, opt.SERVER, whole=_WHOLE),
 ]
 _CLOCK = (
     "Seconds of an iteration: D0, D1 more for each KV token, D2 more for each token of prefill, D3 "
@@ -170,6 +165,32 @@ def log_of(
     return replace(read_server(source or ""), scaled=bool(scaling)), notes
 
 
+def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:
+    """The engine where nobody names one: that of the log, as far as its arrivals are kept."""
+    if logged is None or demand.kind not in ("replay", "rate"):
+        return "vllm"
+    return logged.engine
+
+
+def with_capacity(
+    server: "ServerSettings", memory: "LoggedMemory", engine: str
+) -> "tuple[ServerSettings, list[tuple[str, str]]]":
+    """The server with the memory that options give it, and a row on what was converted.
+
+    Args:
+        server: what is known of it so far, from a log for one.
+        engine: whose blocks they are where nobody says how large.
+    """
+    if memory.capacity is None:
+        return server, []
+    from fluidkv.answers.served.memory import BLOCK_SIZES
+    from fluidkv.serving.engines import with_cache
+
+    with read.as_options({"engine": "--engine"}):
+        block = server.block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
+    return replace(server, capacity=memory.count(block)), memory.notes(block)
+
+
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:
     """The capacity, which a given block size has to divide."""
     if server.capacity is None:
@@ -191,8 +212,20 @@ def _fits_blocks(capacity: int, block_size: int) -> None:
         )
 
 
-def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
-    """The clock of a run, how far off a modelled one may be, and where the run leaves its range."""
+def clock_rows(
+    clock: "IterationClock",
+    *,
+    capacity: float,
+    running: int | None = None,
+    prefill_tokens: int | None = None,
+) -> "list[Row]":
+    """The clock of a run, how far off a modelled one may be, and where the run leaves its range.
+
+    Args:
+        clock: of the run.
+        capacity: KV tokens that the run may hold.
+        running, prefill_tokens: most of an iteration, where they are limited.
+    """
     from fluidkv.serving.machines.against import modelled_caveat
     from fluidkv.serving.machines.named import known, outside
 
@@ -204,9 +237,9 @@ def clock_rows(clock: "IterationClock", limits: "Limits") -> "list[Row]":
         rows.append(("", modelled_caveat()))
     beyond = outside(
         named.validity,
-        running=limits.max_num_seqs,
-        kv_tokens=limits.capacity,
-        prefill_tokens=limits.max_num_batched_tokens,
+        running=running,
+        kv_tokens=capacity,
+        prefill_tokens=prefill_tokens,
     )
     return rows + [
         ("CAUTION", f"outside of what {clock.name} was taken from: {said}") for said in beyond

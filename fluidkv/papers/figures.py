@@ -30,6 +30,7 @@ _OURS = (
     ("vllm", "measured_log replay_measured"),
     ("congestion", "metastability"),
     ("vllm", "watermark victims"),
+    ("measured", "sglang_run"),
     ("congestion", "restart_resume"),
     ("routing", "gsp_one_worker mooncake_hit_rate"),
     ("tokenpd", "price_paths rates straight"),

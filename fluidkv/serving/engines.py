@@ -92,6 +92,7 @@ SGLANG = EngineRules(
     flags=(
         ("max_num_seqs", "--max-running-requests"),
         ("max_num_batched_tokens", "--chunked-prefill-size"),
+        ("conservativeness", "--schedule-conservativeness"),
     ),
 )
 

@@ -15,6 +15,7 @@ from fluidkv.traces.formats.mooncake import MOONCAKE
 from fluidkv.traces.formats.segments import SEGMENTS
 from fluidkv.traces.formats.sglang_log import SGLANG_LOG
 from fluidkv.traces.formats.vidur import VIDUR
+from fluidkv.traces.formats.vllm_log import VLLM_BENCH
 from fluidkv.traces.results.documents import whole_object
 from fluidkv.traces.results.genai_perf import GENAI_PERF
 from fluidkv.traces.results.guidellm import GUIDELLM
@@ -22,7 +23,6 @@ from fluidkv.traces.results.run import RunFormat
 from fluidkv.traces.results.sglang_serving import SGLANG_SERVING
 from fluidkv.traces.results.vllm_serve import VLLM_SERVE
 from fluidkv.traces.source import csv_header, first_line, is_json, json_records, wrong_columns
-from fluidkv.traces.vllm_bench import VLLM_BENCH
 
 # Searched in this order; no file has the columns of two of them unless it was made to.
 _FORMATS = {

@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.known import LOG_FORMATS, chosen_format
 from fluidkv.traces.results.documents import numbered
 from fluidkv.traces.samples.shipped import sample_path
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 _MOST_FILES = 50
 """Files of a folder that are opened to find the one with its requests."""

@@ -103,8 +103,7 @@ class LoadReport:
         }
         for key in ("dropped_because", "changed_because", "flagged_because"):
             counts[key] = [reason.as_dict() for reason in getattr(self, key)]
-        counts["notes"] = list(self.notes)
-        return counts
+        return counts | {"notes": list(self.notes), "of_log": self.of_log}
 
 
 @dataclass

@@ -2,9 +2,12 @@
 
 Numbers are exact. Stage 0 of a prompt is its prefill and stage k its k-th output token; while
 stage k is computed it holds l + k tokens. One iteration advances each prompt in the batch by one
-stage and takes d0 + d1 (tokens held by the batch).
+stage and takes d0 + d1 (tokens held by the batch) + d2 (inputs of the prompts at stage 0).
 
-Source: WAIT, section 2.
+So a prompt takes w = d1 c + d2 l of the server's time beside d0, wherever the paper has d1 c, and
+holds c as before: what is about time gets the new term, what is about memory does not.
+
+Source: WAIT, section 2; d2 is ours, and with d2 = 0 all is the paper's.
 """
 
 import math
@@ -70,21 +73,28 @@ class WaitSystem:
         types: at least one; no two with the same lengths.
         base: d0, time of an iteration without tokens, above 0; exact.
         per_kv_token: d1, time for each token that the batch holds, at least 0; exact.
+        per_prefill_token: d2, time for each input token of the prompts whose stage 0 the batch
+            computes, at least 0; exact. The paper has none.
 
     Raises:
         InputError: a number outside of what is said here, no types, or two with the same lengths.
 
-    Source: WAIT, equation (1).
+    Source: WAIT, equation (1), and a term of ours.
     """
 
     types: tuple[PromptType, ...]
     base: Fraction
     per_kv_token: Fraction
+    per_prefill_token: Fraction = Fraction(0)
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, types: Iterable[PromptType], base: Exact, per_kv_token: Exact
+            self,
+            types: Iterable[PromptType],
+            base: Exact,
+            per_kv_token: Exact,
+            per_prefill_token: Exact = 0,
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -97,7 +107,8 @@ class WaitSystem:
             raise InputError("types", f"{twice[0]}:{twice[1]} twice", "one rate for these lengths")
         object.__setattr__(self, "types", types)
         object.__setattr__(self, "base", exact("base", self.base, above=0))
-        object.__setattr__(self, "per_kv_token", exact("per_kv_token", self.per_kv_token, least=0))
+        for name in ("per_kv_token", "per_prefill_token"):
+            object.__setattr__(self, name, exact(name, getattr(self, name), least=0))
 
     @property
     def arrival_rate(self) -> Fraction:
@@ -110,9 +121,24 @@ class WaitSystem:
         return sum((each.arrival_rate * each.lifetime_cost for each in self.types), Fraction(0))
 
     @property
+    def prefill_rate(self) -> Fraction:
+        """Sum of lambda l: input tokens that come per unit of time."""
+        return sum((each.arrival_rate * each.input_length for each in self.types), Fraction(0))
+
+    @property
     def load(self) -> Fraction:
-        """rho = d1 sum of lambda c; no policy is stable where it is 1 or more (Proposition 1)."""
-        return self.per_kv_token * self.token_rate
+        """rho = sum of lambda w; no policy is stable where it is 1 or more (Proposition 1).
+
+        An iteration lasts d0 and what its prompts add, and who has completed has added w. So in
+        any time what all completed prompts added is less than that time, whatever the policy.
+        """
+        rate = self.per_prefill_token * self.prefill_rate
+        return self.per_kv_token * self.token_rate + rate
+
+    def time_of(self, each: PromptType) -> Fraction:
+        """w = d1 c + d2 l: what a prompt adds to the durations of its iterations."""
+        prefill = self.per_prefill_token * each.input_length
+        return self.per_kv_token * each.lifetime_cost + prefill
 
     @property
     def clock(self) -> IterationClock:
@@ -121,7 +147,11 @@ class WaitSystem:
         Raises:
             InputError: a coefficient that floats cannot hold.
         """
-        return IterationClock(finite("base", self.base), finite("per_kv_token", self.per_kv_token))
+        return IterationClock(
+            finite("base", self.base),
+            finite("per_kv_token", self.per_kv_token),
+            finite("per_prefill_token", self.per_prefill_token),
+        )
 
     def scaled(self, factor: Exact) -> "WaitSystem":
         """The same system with every arrival rate multiplied by `factor`."""
@@ -130,7 +160,7 @@ class WaitSystem:
             PromptType(by * each.arrival_rate, each.input_length, each.output_length)
             for each in self.types
         )
-        return WaitSystem(types, self.base, self.per_kv_token)
+        return WaitSystem(types, self.base, self.per_kv_token, self.per_prefill_token)
 
 
 def exact(

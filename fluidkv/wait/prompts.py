@@ -38,7 +38,8 @@ class BinnedPrompts:
         types: by output, then input; their rates sum to the total rate.
         bins: of each type, the outputs (first, last) that its bin spans.
         type_of: of each class of the workload, the index of its type.
-        token_rate_error: of sum lambda c, hence of the load: (types - workload) / workload.
+        token_rate_error: of sum lambda c, hence of the load where d2 = 0: (types - workload) /
+            workload.
         output_error: of the mean output, hence of the throughput sum lambda l', likewise.
         input_error: of the mean input, likewise.
         longer_inputs: share of prompts whose input is longer than that of their type.
@@ -54,9 +55,9 @@ class BinnedPrompts:
     longer_inputs: Fraction
     dearer: Fraction
 
-    def system(self, base: Exact, per_kv_token: Exact) -> WaitSystem:
-        """These types on a server with iteration time d0 + d1 (tokens held)."""
-        return WaitSystem(self.types, base, per_kv_token)
+    def system(self, base: Exact, per_kv_token: Exact, per_prefill_token: Exact = 0) -> WaitSystem:
+        """These types on a server with iteration time d0 + d1 (tokens held) + d2 (inputs)."""
+        return WaitSystem(self.types, base, per_kv_token, per_prefill_token)
 
 
 def prompt_types(

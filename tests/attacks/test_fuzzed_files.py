@@ -21,6 +21,11 @@ from fluidkv.serving.records.replay import (
 )
 from fluidkv.traces import format_names, read_trace, write_mooncake, write_vidur
 from tests.attacks.mutations import mutated
+from tests.logs.metrics.test_metrics import FILES as POLLED
+from tests.logs.stdout.test_sglang_stdout import START as SGLANG_START
+from tests.logs.stdout.test_sglang_stdout import decode, prefill, retract
+from tests.logs.stdout.test_vllm_stdout import START as VLLM_START
+from tests.logs.stdout.test_vllm_stdout import v1
 from tests.logs.test_vllm_folder import HEADER, ROWS, TICKS, row_of
 from tests.serving.records.record_copies import CALLS, COUNTS, STEPS, content
 from tests.traces.results.written import WRITTEN
@@ -41,6 +46,14 @@ _SERIES = "t,running,waiting,gen_throughput,kv_cache_pct\n" + "".join(
 )
 _MANIFEST = json.dumps({"figures": {"a": {"title": "A", "files": ["a.png"]}}})
 _RECORD = json.dumps(content())
+_PRINTED = {
+    "vllm.log": VLLM_START + "".join(v1(f"13:08:{s}", 9.5, 90, 3, 1, 40) for s in (10, 20, 30)),
+    "sglang.log": SGLANG_START
+    + decode("16:06:06", 66, 84642, 0.97, 2574.67, 11)
+    + prefill("16:06:06", 2, 704, 36)
+    + retract("16:06:07", 1, 0.098, 0.3487, "#new_tokens_gained: 646, ")
+    + decode("16:06:08", 62, 87001, 0.99, 2467.25, 18),
+}
 _WORK = 3_000  # tokens of a record that is replayed too
 
 
@@ -72,6 +85,22 @@ def _a_log(folder: Path, chance: Random) -> None:
         log.timed().clock_arrays()
     assert all((text or "").isprintable() for text in (log.version, log.settings.device))
     assert log.capacity is None or log.capacity > 0
+
+
+def _a_file_of_a_log(folder: Path, chance: Random) -> None:
+    name = chance.choice((*_PRINTED, *POLLED))
+    path = folder / name
+    if name in POLLED:
+        POLLED[name](path)
+    text = _PRINTED.get(name) or path.read_text()
+    path.write_bytes(mutated(text, chance))
+    log = read_log(chance.choice((path, folder)))
+    json.dumps([report.as_dict() for report in log.reports], allow_nan=False)
+    said = (*log.notes, *(file.gave for file in log.files), *map(str, log.missing))
+    assert all(text.isprintable() for text in said)
+    assert log.capacity is None or log.capacity > 0
+    if log.ticks is not None and log.ticks.running is not None:
+        assert (log.ticks.running >= 0).all()
 
 
 def _a_series(folder: Path, chance: Random) -> None:
@@ -126,7 +155,17 @@ def _a_manifest(folder: Path, chance: Random) -> None:
 
 
 KINDS = (
-    *(_a_trace, _a_trace, _a_log, _a_series, _a_record, _calls_on_a_tree, _steps_with_a_tree),
+    *(
+        _a_trace,
+        _a_trace,
+        _a_log,
+        _a_file_of_a_log,
+        _a_file_of_a_log,
+        _a_series,
+        _a_record,
+        _calls_on_a_tree,
+        _steps_with_a_tree,
+    ),
     _a_manifest,
 )
 

@@ -46,7 +46,8 @@ def shown(capsys, *argv: str, code: int = 0) -> str:
 
 def test_stable_keys(capsys):
     found = answer(capsys, *QUICK, "--clients", "25")
-    assert found["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
+    version = ENGINES["vllm"].version
+    assert found["engine"] == {"name": "vllm", "version": version, "text": "vllm"}
     assert (found["capacity"], found["block_size"]) == (400, 16)
     assert found["demand"] == {"kind": "clients", "clients": 25}
     assert found["clock"]["unit"] == "iteration"
@@ -59,14 +60,12 @@ def test_stable_keys(capsys):
     assert found["pick"] in found["frontier"]
 
 
-def test_where_prefill_is_free_a_caution_stands_under_the_gain(capsys, monkeypatch):
+def test_where_prefill_is_free_a_caution_stands_beside_the_gain(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     options = [*QUICK, "--clients", "25", "--slo", "preemptions=0"]
-    lines = shown(capsys, *options).splitlines()
-    below = lines[[line.startswith("against now") for line in lines].index(True) + 1 :]
-    words = " ".join(" ".join(below[:2]).split())
+    section = shown(capsys, *options).split("What to set")[1].split("What if")[0]
     said = "prefill costs nothing here: a watermark looks worse than it is; it has no time to first"
-    assert words == f"CAUTION {said} token; give --clock D0:D1:D2"
+    assert f"CAUTION {said} token; give --clock D0:D1:D2" in " ".join(section.split())
     assert "CAUTION" in shown(capsys, *options, "--clock", "0.01:1e-6")
     assert "CAUTION" not in shown(capsys, *options, "--clock", "0.01:1e-6:1e-4")
     caps = [*TWO, "--requests", "104", "--runs", "1", "--max-num-seqs", "12", "--rate-cap", "1/2"]
@@ -80,9 +79,9 @@ def test_runs_that_are_all_start_give_no_pick(capsys, tmp_path):
     assert "No pick" in text
     words = " ".join(text.split())
     assert "these runs are mostly their start; take more --requests" in words
-    assert "none is needed" not in words
-    assert "not said: see above" in words
-    assert "nothing to change" not in words
+    assert "is needed" not in words
+    assert "no preemption" not in words
+    assert "leave it" not in words
     manifest = json.loads((tmp_path / "new" / "manifest.json").read_text())
     assert "runs too short for a pick" in manifest["figures"]["frontier"]["title"]
 
@@ -120,7 +119,7 @@ def test_words_and_flags_within_80_columns(capsys, monkeypatch):
     assert "preemption_rate <= 0 request / iteration: met, worst run 0" in words
     assert "25 clients" in words
     assert "prefix caching" in words
-    assert "none tried ends preemption" in words
+    assert "no watermark tried ends it: 36.5 per run are left at 0.1" in words
 
 
 def test_a_rate_limit_is_no_flag(capsys):
@@ -132,7 +131,10 @@ def test_a_rate_limit_is_no_flag(capsys):
     assert (
         "0.25 admissions per iteration (16% of x*), 25 per second at 10 ms per iteration" in words
     )
-    assert "no flag: put a rate limiter in front" in words
+    assert "no engine has a flag: meets what is asked" in words
+    found = answer(capsys, *options)
+    assert found["pick"] is None
+    assert found["pick_in_front"]["admission_rate"] == 0.25
 
 
 def test_no_setting_meets_what_is_asked(capsys):

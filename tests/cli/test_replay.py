@@ -36,9 +36,10 @@ def test_text_fits_80_columns(log, capsys, monkeypatch):
     assert "prefix caching on" in out
 
 
-def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch):
+@pytest.mark.parametrize("name", ["vllm_rtx4090_llama31_8b", "sglang_rtx4090_qwen3_4b"])
+def test_the_measured_log_as_docs_print_it(traces_dir, capsys, monkeypatch, name):
     monkeypatch.setenv("NO_COLOR", "1")
-    assert main(["replay", str(traces_dir / "vllm_rtx4090_llama31_8b")]) == 0
+    assert main(["replay", str(traces_dir / name)]) == 0
     out = capsys.readouterr().out
     page = (Path(__file__).parents[2] / "docs" / "replay.md").read_text(encoding="utf-8")
     assert max(len(line) for line in out.splitlines()) <= 80
@@ -80,7 +81,7 @@ def test_bad_input_gets_one_line(log, tmp_path, capsys):
     assert "--block-size" in one_line(capsys, [*argv, "--block-size", "4000"])
     assert "--engine" in one_line(capsys, [*argv, "--engine", "orca"])
     assert "allowed: memory for request 55" in one_line(capsys, [*argv, "--capacity", "160"])
-    assert "requests.jsonl" in one_line(capsys, ["replay", str(tmp_path / "nowhere")])
+    assert "no such file" in one_line(capsys, ["replay", str(tmp_path / "nowhere")])
     (log / "meta.json").unlink()
     assert "--block-size" in one_line(capsys, argv)
     assert "--capacity" in one_line(capsys, [*argv, "--block-size", "16"])

@@ -168,6 +168,38 @@ def test_a_preset_and_a_named_clock(capsys):
     assert len(found["types"]) == 4
 
 
+def test_prefill_is_an_option_or_comes_with_a_clock(capsys):
+    own = ["--d2", "1/40"]
+    free, paid = (answer(capsys, *TWO, "--capacity", "200", QUIET, *d2) for d2 in ([], own))
+    assert (free["d2"], paid["d2"]) == (0, 0.025)
+    # rho = d1 sum(rate c) + d2 sum(rate l), of two types with one input token each
+    assert paid["load"] == pytest.approx(free["load"] + 0.025 * 2)
+    assert paid["fluid"]["exact"]["iteration_time"] != free["fluid"]["exact"]["iteration_time"]
+    assert "per_prefill_token" in [row["parameter"] for row in paid["sensitivity"]]
+    assert "per_prefill_token" not in [row["parameter"] for row in free["sensitivity"]]
+    timed = [*TWO[:4], "--capacity", "200", QUIET, "--clock"]
+    numbers = answer(capsys, *timed, "0.01:1e-6:1e-4")
+    assert (numbers["d0"], numbers["d1"], numbers["d2"]) == (0.01, 1e-6, 1e-4)
+    named = answer(capsys, *timed, "vllm-llama3.1-8b-rtx4090")
+    assert (named["d2"], named["unit"]) == (8.68e-5, "s")
+    text = words(shown(capsys, *timed, "llama-3.1-8b@h100"))
+    assert "modelled, not measured" in text
+    assert "D3, is left out" in text
+    many = [*TWO[:4], QUIET, "--capacity", "1e6", "--clock", "vllm-llama3.1-8b-rtx4090"]
+    assert "1,000,000 KV tokens, and the clock holds up to 41,352" in words(shown(capsys, *many))
+
+
+def test_a_clock_without_prefill_says_no_time_to_first_token(capsys):
+    argv = [*TWO[:4], "--capacity", "200", "--seeds", "1", "--run-time", "30", "--clock"]
+    found = answer(capsys, *argv, "vidur-llama3-8b-a100")
+    assert found["theorem_1"]["ttft"] == [None, None]
+    assert all(each["ttft_p99"] == [None] for each in found["simulated"]["policies"])
+    assert "it says no time to first token" in words(shown(capsys, *argv, "vidur-llama3-8b-a100"))
+    paid = answer(capsys, *argv, "vidur-llama3-8b-a100-prefill")
+    assert None not in paid["theorem_1"]["ttft"]
+    assert "no time to first token" not in shown(capsys, *argv, "vidur-llama3-8b-a100-prefill")
+
+
 def test_runs_stand_beside_first_come_first_served(capsys):
     found = answer(capsys, *NINE, *SHORT)["simulated"]
     assert (found["seeds"], found["duration"], found["short"]) == (2, 60, False)

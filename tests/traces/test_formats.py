@@ -92,6 +92,16 @@ def test_segments_say_what_prompts_share(tmp_path: Path) -> None:
     assert load(tmp_path, MOONCAKE)[0].prompt_segments is None
 
 
+def test_prompts_that_share_are_said_and_so_is_who_uses_it(tmp_path: Path) -> None:
+    for name, (text, *_) in EXAMPLES.items():
+        trace, report = load(tmp_path, text)
+        assert trace.shares_prefixes == (name in ("mooncake", "segments"))
+        said = {"mooncake": "hash_ids", "segments": "segments"}.get(name)
+        used = f"prompts say what they share ({said}): used by cache and route, by nothing else"
+        assert (used in report.notes) == trace.shares_prefixes
+        assert (f"  note: {used}" in report.summary().splitlines()) == trace.shares_prefixes
+
+
 @pytest.mark.parametrize(
     ("row", "why"),
     [

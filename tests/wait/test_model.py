@@ -27,18 +27,22 @@ from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
 rationals = st.builds(Fraction, st.integers(1, 60), st.integers(1, 12))
 loads = st.builds(lambda a, b: Fraction(a, a + b), st.integers(0, 20), st.integers(1, 20))
 """In [0, 1)."""
+prefills = st.sampled_from([Fraction(0), Fraction(0), Fraction(1, 3), Fraction(1)])
+"""Shares of the load that is prefill."""
 
 
 @st.composite
 def wait_systems(draw, *, max_types=4, common_input=False, loads=loads):
-    """Types with small lengths, at a load that is drawn: d1 follows from it."""
+    """Types with small lengths, at a load that is drawn: d1 and d2 follow from it."""
     pairs = st.tuples(st.integers(1, 6), st.integers(1, 6))
     key = 1 if common_input else slice(2)
     lengths = draw(st.lists(pairs, min_size=1, max_size=max_types, unique_by=lambda p: p[key]))
     common = lengths[0][0] if common_input else None
     types = tuple(PromptType(draw(rationals), common or i, o) for i, o in lengths)
     unloaded = WaitSystem(types, draw(rationals), 0)
-    return WaitSystem(types, unloaded.base, draw(loads) / unloaded.token_rate)
+    load, prefill = draw(loads), draw(prefills)
+    d1, d2 = (1 - prefill) * load / unloaded.token_rate, prefill * load / unloaded.prefill_rate
+    return WaitSystem(types, unloaded.base, d1, d2)
 
 
 def one_line(caught):
@@ -60,14 +64,18 @@ def test_rates_and_load_are_their_sums(system):
         for t in system.types
     )
     assert system.token_rate == tokens
-    assert system.load == system.per_kv_token * tokens
+    inputs = sum(t.arrival_rate * t.input_length for t in system.types)
+    assert system.prefill_rate == inputs
+    assert system.load == system.per_kv_token * tokens + system.per_prefill_token * inputs
+    assert system.load == sum(t.arrival_rate * system.time_of(t) for t in system.types)
 
 
 @given(wait_systems(), rationals)
 def test_load_goes_with_the_rates_and_the_clock_stays(system, factor):
     scaled = system.scaled(factor)
     assert scaled.load == factor * system.load
-    assert (scaled.base, scaled.per_kv_token) == (system.base, system.per_kv_token)
+    clocks = [(s.base, s.per_kv_token, s.per_prefill_token) for s in (scaled, system)]
+    assert clocks[0] == clocks[1]
     assert [t.arrival_rate for t in scaled.types] == [factor * t.arrival_rate for t in system.types]
 
 
@@ -136,7 +144,9 @@ def test_in_equilibrium_the_batch_lasts_as_long_as_its_arrivals_take(system):
         for n, t in zip(at.per_stage, system.types, strict=True)
     )
     assert at.memory == memory
-    assert at.iteration_time == system.base + system.per_kv_token * memory
+    inputs = sum(n * t.input_length for n, t in zip(at.per_stage, system.types, strict=True))
+    decoding = system.base + system.per_kv_token * memory
+    assert at.iteration_time == decoding + system.per_prefill_token * inputs
     assert at.per_stage == tuple(t.arrival_rate * at.iteration_time for t in system.types)
     completed = sum(n * t.output_length for n, t in zip(at.per_stage, system.types, strict=True))
     assert at.throughput == completed / at.iteration_time

@@ -7,13 +7,12 @@ better is said with an interval that holds for all of them at once; that it is w
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from fluidkv.answers.recommend.frontier import MARGIN
-from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.paired import Against, against_first
 
 SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
 """Metrics whose differences are in parts of 1; others relative to the engine's own value."""
@@ -32,58 +31,6 @@ class Aim:
     metric: str
     sign: int
     leads: bool = True
-
-
-@dataclass(frozen=True, eq=False)
-class Against:
-    """A metric of each combination less that of the first, run by run.
-
-    Fields:
-        mean: over runs.
-        half: half of the interval of that mean at `CONFIDENCE` (Student).
-        wide: the same for all combinations and metrics that are aimed at together (Bonferroni).
-        relative: whether in parts of the first combination's mean.
-    """
-
-    mean: Float[np.ndarray, " combination"]
-    half: Float[np.ndarray, " combination"]
-    wide: Float[np.ndarray, " combination"]
-    relative: bool
-
-    def as_dict(self, index: int) -> dict[str, Any]:
-        """Plain values for JSON."""
-        said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
-        plain = {name: value if np.isfinite(value) else None for name, value in said.items()}
-        return plain | {"relative": self.relative}
-
-
-def against_first(
-    values: Float[np.ndarray, "combination run"], *, comparisons: int, relative: bool
-) -> Against:
-    """Differences from the first combination.
-
-    Args:
-        values: of a metric.
-        comparisons: that are made together.
-        relative: in parts of the first combination's mean.
-
-    Returns:
-        NaN where a run has no value; half and wide are NaN of a single run.
-    """
-    from scipy.stats import t  # half a second; only who compares pays for it
-
-    runs = values.shape[1]
-    gaps = values - values[0]
-    scale = values[0].mean() if relative else 1.0
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = gaps.mean(axis=1) / scale
-        if runs < 2:
-            none = np.full(len(values), np.nan)
-            return Against(mean, none, none, relative)
-        error = gaps.std(axis=1, ddof=1) / np.sqrt(runs) / abs(scale)
-    level = 1 - CONFIDENCE
-    half, wide = (t.ppf(1 - level / 2 / n, runs - 1) for n in (1, max(1, comparisons)))
-    return Against(mean, half * error, wide * error, relative)
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ import xarray as xr
 
 from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.objectives import Objectives
-from fluidkv.answers.preempt.pick import Against, Aim, Pick
+from fluidkv.answers.preempt.pick import Aim, Pick
 from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
 from fluidkv.answers.served import bias as of_log
 from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.preempt.slo import MeanTimes
 from fluidkv.serving.clock import IterationClock

@@ -10,12 +10,13 @@ import xarray as xr
 from fluidkv.answers.preempt.effects import main_effects
 from fluidkv.answers.preempt.forecasts import Forecast
 from fluidkv.answers.preempt.objectives import Objectives
-from fluidkv.answers.preempt.pick import SHARES, Aim, against_first, pick
+from fluidkv.answers.preempt.pick import SHARES, Aim, pick
 from fluidkv.answers.preempt.plan import SEEDS, Plan, planned
 from fluidkv.answers.preempt.result import PreemptAnswer, throughput_of
 from fluidkv.answers.preempt.rules import SEE_LENGTHS, Combination
 from fluidkv.answers.served.bias import OUTPUT, Bias, biases
 from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun

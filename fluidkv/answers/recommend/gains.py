@@ -43,12 +43,12 @@ class Gain:
     @property
     def counts(self) -> bool:
         """Whether it is beyond chance and beyond what the simulation misses."""
-        return self.relative > self.needed and self.paired > self.half
+        return bool(self.relative > self.needed and self.paired > self.half)
 
     @property
     def loses(self) -> bool:
         """Whether it is a loss that is beyond what the simulation misses."""
-        return self.relative < -self.needed
+        return bool(self.relative < -self.needed)
 
     def as_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""
@@ -85,7 +85,7 @@ class Gains:
         paired, half = math.nan, math.nan
         if there.sum() > 1 and now.mean():
             mean, width = difference(then, now)
-            paired, half = sign * mean / now.mean(), width / abs(now.mean())
+            paired, half = sign * mean / float(now.mean()), width / abs(float(now.mean()))
         found = self.bias.get(metric)
         value, base = float(values[index].mean()), float(values[0].mean())
         if found is None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
@@ -14,6 +15,7 @@ from fluidkv.answers.served.demand import (
     requests_of_run,
     tables_of,
 )
+from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import check_memory, equilibrium_of
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
@@ -44,8 +46,9 @@ class Draws:
 class Plan:
     """Fields:
     engine: as it is passed on.
-    rules, caching, limits, demand, clock, equilibrium, slos: as in `Recommendation`.
-    settings: what is tried; the first is how the server is set now.
+    rules, caching, limits, demand, clock, equilibrium, slos, felt: as in `Recommendation`.
+    settings: what may be tried; the first is how the server is set now.
+    chosen: whether a user said what is to be tried.
     tables: the requests of each run, the same in every setting.
     horizon: iterations; None where runs go on until every request is served.
     every: iterations of a record; warm_up: records left out at the start.
@@ -60,12 +63,20 @@ class Plan:
     clock: IterationClock
     equilibrium: Equilibrium
     slos: tuple[Slo, ...]
+    felt: Felt
     settings: tuple[Setting, ...]
+    chosen: bool
     tables: list[Requests]
     horizon: int | None
     every: int
     warm_up: int
     objectives: tuple[str, ...]
+
+    @property
+    def asked(self) -> tuple[Slo, ...]:
+        """What has to hold in every run; bounds of goodput are about each request."""
+        each = bounds_of(self.slos) if "goodput" in self.felt.order else {}
+        return tuple(slo for slo in self.slos if slo.metric.rpartition("_")[0] not in each)
 
     @property
     def size(self) -> int:
@@ -82,6 +93,7 @@ def planned(
     now: Setting,
     candidates: Mapping[str, Sequence[Any]] | None,
     slos: tuple[Slo, ...],
+    objective: str,
     draws: Draws,
 ) -> Plan:
     """What `recommend_settings` is asked for, as a plan.
@@ -93,11 +105,11 @@ def planned(
     rules, caching = served.rules, served.caching
     now = replace(now, clients=demand.clients)
     workload = source.workload() if isinstance(source, Trace) else source
-    check_options(rules, demand, caching, clock, slos, now, candidates)
+    check_options(rules, demand, caching, clock, objective, slos, now, candidates)
     if demand.kind != "replay":
         check_memory(rules, limits, workload, demand.asks)
     equilibrium = equilibrium_of(workload, limits.capacity)
-    settings = settings_of(rules, limits, demand, caching, workload, equilibrium, now, candidates)
+    settings = settings_of(served, limits, demand, workload, equilibrium, now, candidates)
     longest = max(c.decode_length for c in workload.classes)
     size = requests_of_run(draws.requests, demand, equilibrium, longest)
     tables = tables_of(source, workload, demand, clock, size, draws.runs, draws.seed)
@@ -109,6 +121,7 @@ def planned(
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
     every = max(1, length // _WINDOWS)
+    objectives = objectives_of(demand, clock)
     return Plan(
         engine=served,
         rules=rules,
@@ -118,10 +131,44 @@ def planned(
         clock=clock,
         equilibrium=equilibrium,
         slos=slos,
+        felt=Felt.of(objective, objectives[0], objectives[2:]),
         settings=settings,
+        chosen=any(len(values) for values in (candidates or {}).values()),
         tables=tables,
         horizon=horizon,
         every=every,
         warm_up=0 if horizon is None else length // every // 5,
-        objectives=objectives_of(demand, clock),
+        objectives=objectives,
     )
+
+
+def as_dict(plan: Plan) -> dict[str, Any]:
+    """What was asked for and of whom, as plain values for JSON."""
+    demand, clock = plan.demand, plan.clock
+    given = {name: getattr(demand, name) for name in ("rate", "clients", "speed")}
+    return {
+        "engine": {
+            "name": plan.rules.name,
+            "version": plan.rules.version,
+            "text": plan.engine.name,
+        },
+        "prefix_cache": plan.caching,
+        "capacity": plan.limits.capacity,
+        "block_size": plan.limits.block_size,
+        "max_num_batched_tokens": plan.limits.max_num_batched_tokens,
+        "demand": {"kind": demand.kind}
+        | {name: value for name, value in given.items() if value not in (None, 1.0)},
+        "clock": {
+            "unit": clock.unit,
+            "base": clock.base,
+            "per_kv_token": clock.per_kv_token,
+            "per_prefill_token": clock.per_prefill_token,
+            "per_prefill_pair": clock.per_prefill_pair,
+        },
+        "equilibrium": {
+            "rate": float(plan.equilibrium.rate),
+            "in_flight": float(plan.equilibrium.in_flight),
+        },
+        "objective": plan.felt.order[0],
+        "slos": {slo.metric: slo.bound for slo in plan.slos},
+    }

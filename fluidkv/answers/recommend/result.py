@@ -1,17 +1,25 @@
-"""What a sweep found, as plain values."""
+"""What a sweep found."""
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import xarray as xr
 
-from fluidkv.answers.recommend.frontier import MARGIN, Choice, watermarks_alone
-from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.recommend.choosing import MARGIN, Choice
+from fluidkv.answers.recommend.flags import IN_FRONT, flags_of, needs_of, without_flag
+from fluidkv.answers.recommend.frontier import watermarks_alone
+from fluidkv.answers.recommend.gains import Gains, Pick
+from fluidkv.answers.recommend.plan import Plan
+from fluidkv.answers.recommend.plan import as_dict as of_plan
+from fluidkv.answers.recommend.runs import Ran
+from fluidkv.answers.recommend.what_if import WhatIf
+from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.bias import as_dict as of_log
 from fluidkv.answers.served.demand import Demand, mostly_start
 from fluidkv.answers.served.paired import within_noise
+from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
@@ -19,11 +27,20 @@ from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
-_FIRST_KNOWN = {("vllm", "--watermark"): "0.33.0"}
-"""(engine, flag) -> the first version that we know to have it.
 
-Pull request 44594 of vLLM brought the watermark after 0.24.0; our records are of 0.33.0.
-"""
+@dataclass(frozen=True)
+class Picks:
+    """What to take, of three kinds of settings.
+
+    Fields:
+        of_engine: with flags of the engine, in any version that we know.
+        at_hand: with flags that the server's version has; the same where it has all.
+        in_front: also with what no engine has a flag for, a rate limiter or fewer clients.
+    """
+
+    of_engine: Pick
+    at_hand: Pick
+    in_front: Pick
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,48 +48,108 @@ class Recommendation:
     """What a sweep found; indices are of settings.
 
     Fields:
-        engine: its rules.
-        caching: whether a preempted request finds what is left of itself in a prefix cache.
-        limits: capacity, block size and token budget, which all settings share.
-        demand: who asked.
-        clock: how long an iteration lasts.
-        equilibrium: of the mass model at this capacity; where the rate caps come from.
-        settings: what was tried; the first is how the server is set now.
-        table: metrics [setting, run], from `fluidkv.runs.measuring`; coordinates are the knobs.
-        objectives: metrics that the frontier is about; the first is the throughput.
+        plan: what was asked for, and of whom.
+        ran: what was run for it, metrics [setting, run].
+        gains: of every setting on the server as it is.
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.
-        slos, choice: what was asked, and what to take: nothing, of runs that are `all_start`.
-        candidate: what would be taken if the simulation were exact; another than `choice.index`
-            where all that it gains is no more than the simulation misses on the log.
-        bias: metric -> measured beside simulated, now; empty where no log of this server is given.
+        picks: what to take: nothing, of runs that are `all_start`.
+        version: of the server, where it is known.
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
             if none that was tried, or if runs are `all_start`.
-        requests: in each run.
-        warm_up, iterations: where requests wait from the start, iterations left out, and in all;
-            0 and None where runs go on until every request is served.
         unfinished: runs that did not end as runs of this kind should.
+        what_if: with more memory, longer prompts and so on; empty where it was not run.
     """
 
-    engine: EngineRules
-    caching: bool
-    limits: Limits
-    demand: Demand
-    clock: IterationClock
-    equilibrium: Equilibrium
-    settings: tuple[Setting, ...]
-    table: xr.Dataset
-    objectives: tuple[str, ...]
+    plan: Plan
+    ran: Ran
+    gains: Gains
     frontier: tuple[int, ...]
-    slos: tuple[Slo, ...]
-    choice: Choice
-    candidate: int | None
-    bias: Mapping[str, of_log.Bias]
+    picks: Picks
+    version: str | None
     end_of_preemption: int | None
-    requests: int
-    warm_up: int
-    iterations: int | None
     unfinished: int
+    what_if: tuple[WhatIf, ...]
+
+    @property
+    def engine(self) -> EngineRules:
+        """Its rules."""
+        return self.plan.rules
+
+    @property
+    def caching(self) -> bool:
+        """Whether a preempted request finds what is left of itself in a prefix cache."""
+        return self.plan.caching
+
+    @property
+    def limits(self) -> Limits:
+        """Capacity, block size and token budget, which all settings share."""
+        return self.plan.limits
+
+    @property
+    def demand(self) -> Demand:
+        """Who asks."""
+        return self.plan.demand
+
+    @property
+    def clock(self) -> IterationClock:
+        """How long an iteration lasts."""
+        return self.plan.clock
+
+    @property
+    def equilibrium(self) -> Equilibrium:
+        """Of the mass model at this capacity; where the rate caps come from."""
+        return self.plan.equilibrium
+
+    @property
+    def slos(self) -> tuple[Slo, ...]:
+        """What was asked."""
+        return self.plan.slos
+
+    @property
+    def objectives(self) -> tuple[str, ...]:
+        """Metrics that the frontier is about; the first is the throughput."""
+        return self.plan.objectives
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """What was run; the first is how the server is set now."""
+        return self.ran.settings
+
+    @property
+    def table(self) -> xr.Dataset:
+        """Metrics [setting, run], from `fluidkv.runs.measuring`; coordinates are the knobs."""
+        return self.ran.table
+
+    @property
+    def bias(self) -> Mapping[str, Bias]:
+        """Metric -> measured beside simulated, now; empty where no log of this server is given."""
+        return self.gains.bias
+
+    @property
+    def choice(self) -> Choice:
+        """What to take of the settings that the engine has flags for."""
+        return self.picks.of_engine.choice
+
+    @property
+    def candidate(self) -> int | None:
+        """What would be taken if every simulated difference were one of the server."""
+        return self.picks.of_engine.candidate
+
+    @property
+    def requests(self) -> int:
+        """In each run."""
+        return self.plan.size
+
+    @property
+    def iterations(self) -> int | None:
+        """Where requests wait from the start, in all; None: runs go on until all are served."""
+        return self.plan.horizon
+
+    @property
+    def warm_up(self) -> int:
+        """Iterations of these that are left out."""
+        return self.plan.warm_up * self.plan.every
 
     @property
     def throughput(self) -> str:
@@ -83,6 +160,11 @@ class Recommendation:
     def tails(self) -> tuple[str, ...]:
         """The metrics of the frontier that are tails of times."""
         return self.objectives[2:]
+
+    @property
+    def felt(self) -> tuple[str, ...]:
+        """What the pick is about: the objective, then what else users feel."""
+        return self.plan.felt.order
 
     @property
     def runs(self) -> int:
@@ -104,18 +186,35 @@ class Recommendation:
         """Whether computing a lost prompt again costs no time, only a place in the batch."""
         return not self.clock.prefills
 
+    @property
+    def left(self) -> bool:
+        """Whether the server is left as it is although the rule alone would take something."""
+        return self.choice.index == 0 and self.candidate not in (None, 0)
+
+    @property
+    def in_front(self) -> int | None:
+        """What a rate limiter or fewer clients gain beyond the pick; None where they do not."""
+        index = self.picks.in_front.index
+        if index is None or not {*self.settings[index].changed(self.settings[0])} & {*IN_FRONT}:
+            return None
+        return index
+
+    @property
+    def to_take(self) -> bool:
+        """Whether there is a setting to take, be it with a rate limiter in front."""
+        return self.choice.index is not None or self.in_front is not None
+
     def mean(self, index: int, metric: str) -> float:
         """Over the runs of a setting; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
 
     def gain(self, index: int, metric: str) -> float:
-        """Of a setting against now, relative, by the means over runs."""
+        """Of a setting against now, relative, by the means over runs, simulated both."""
         return self.mean(index, metric) / self.mean(0, metric) - 1
 
-    @property
-    def left(self) -> bool:
-        """Whether the server is left as it is because no gain exceeds what is off on the log."""
-        return self.choice.index == 0 and self.candidate not in (None, 0)
+    def depends_on(self, index: int) -> tuple[Published, ...]:
+        """Published measurements that our predictions miss, of the knobs that a setting turns."""
+        return misses_of(self.settings[index].changed(self.settings[0]))
 
     def as_fast(self, index: int) -> bool:
         """Whether its throughput is within `MARGIN` of the highest of all settings."""
@@ -129,62 +228,26 @@ class Recommendation:
 
     def flags(self, index: int) -> tuple[tuple[str, str], ...]:
         """(flag, value) for what differs from now and has a flag in this engine."""
-        known = dict(self.engine.flags)
-        setting = self.settings[index]
-        return tuple(
-            (known[name], _spelled(getattr(setting, name)))
-            for name in setting.changed(self.settings[0])
-            if name in known
-        )
+        return flags_of(self.engine, self.settings[index], self.settings[0])
 
-    def needs(self, index: int, version: str | None) -> tuple[tuple[str, str], ...]:
-        """(flag, first version known to have it) for the flags that an older server lacks.
-
-        Args:
-            version: of the server, "0.19.0"; None, or one that is no list of numbers: not known.
-        """
-        there = _numbers(version)
-        return tuple(
-            (flag, first)
-            for flag, _ in self.flags(index)
-            for known, first in _FIRST_KNOWN.items()
-            if known == (self.engine.name, flag) and there and there < _numbers(first)
-        )
+    def needs(self, index: int) -> tuple[tuple[str, str], ...]:
+        """(flag, first version known to have it) for the flags that the server lacks."""
+        return needs_of(self.engine, self.settings[index], self.settings[0], self.version)
 
     def without_flag(self, index: int) -> tuple[str, ...]:
         """Knobs that differ from now and have no flag in this engine."""
-        changed = self.settings[index].changed(self.settings[0])
-        return tuple(name for name in changed if name not in dict(self.engine.flags))
+        return without_flag(self.engine, self.settings[index], self.settings[0])
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, under keys that stay."""
-        choice = self.choice
+        """Plain values for JSON, under keys that stay; docs/recommend.md lists them."""
+        picks, index = self.picks, self.choice.index
         return {
-            "engine": {"name": self.engine.name, "version": self.engine.version},
-            "prefix_cache": self.caching,
-            "capacity": self.limits.capacity,
-            "block_size": self.limits.block_size,
-            "max_num_batched_tokens": self.limits.max_num_batched_tokens,
-            "demand": {"kind": self.demand.kind}
-            | {
-                name: getattr(self.demand, name)
-                for name in ("rate", "clients", "speed")
-                if getattr(self.demand, name) not in (None, 1.0)
-            },
-            "clock": {
-                "unit": self.clock.unit,
-                "base": self.clock.base,
-                "per_kv_token": self.clock.per_kv_token,
-                "per_prefill_token": self.clock.per_prefill_token,
-                "per_prefill_pair": self.clock.per_prefill_pair,
-            },
-            "equilibrium": {
-                "rate": float(self.equilibrium.rate),
-                "in_flight": float(self.equilibrium.in_flight),
-            },
+            **of_plan(self.plan),
+            "logged_version": self.version,
             "simulated": {
                 "evidence": "sampled",
                 "settings": len(self.settings),
+                "settings_left_out": self.ran.left_out,
                 "runs_each": self.runs,
                 "requests_each": self.requests,
                 "iterations": self.iterations,
@@ -192,20 +255,27 @@ class Recommendation:
                 "unfinished": self.unfinished,
                 "all_start": self.all_start,
             },
-            "slos": {slo.metric: slo.bound for slo in self.slos},
+            "nothing_to_gain": self.ran.nothing_to_gain,
             "now": self._row(0),
-            "pick": None if choice.index is None else self._row(choice.index),
-            "candidate": None if self.candidate is None else self._row(self.candidate),
-            "measured": of_log.as_dict(self.bias) or None,
-            "closest": None if choice.closest is None else self._row(choice.closest),
-            "flags": {} if choice.index is None else dict(self.flags(choice.index)),
+            "measured": of_log(self.bias) or None,
+            "pick": self._row(index),
+            "candidate": self._row(self.candidate),
+            "pick_at_hand": self._row(picks.at_hand.index),
+            "pick_in_front": self._row(self.in_front),
+            "closest": self._row(self.choice.closest),
+            "flags": {} if index is None else dict(self.flags(index)),
+            "needs": {} if index is None else dict(self.needs(index)),
+            "published": [one.as_dict() for one in self.depends_on(self.candidate or 0)],
             "frontier": [self._row(index) for index in self.frontier],
             "end_of_preemption": None
             if self.end_of_preemption is None
             else self.settings[self.end_of_preemption].watermark,
+            "what_if": [one.as_dict() for one in self.what_if],
         }
 
-    def _row(self, index: int) -> dict[str, Any]:
+    def _row(self, index: int | None) -> dict[str, Any] | None:
+        if index is None:
+            return None
         rate = self.settings[index].admission_rate
         return {
             **{name: getattr(self.settings[index], name) for name in KNOBS},
@@ -214,18 +284,11 @@ class Recommendation:
                 str(name): _number(float(column.values[index].mean()))
                 for name, column in self.table.data_vars.items()
             },
+            "gains": {name: self.gains.of(index, name).as_dict() for name in self.felt}
+            if index
+            else {},
         }
-
-
-def _numbers(version: str | None) -> tuple[int, ...]:
-    """The numbers that a version begins with: () for none."""
-    found = re.match(r"\d+(\.\d+)*", version or "")
-    return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
 def _number(value: float) -> float | None:
     return value if math.isfinite(value) else None
-
-
-def _spelled(value: float | int | None) -> str:
-    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -5,20 +5,25 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from fluidkv.answers.recommend.choosing import OBJECTIVES
 from fluidkv.answers.recommend.frontier import sweep
 from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.setting import Setting, limits_of
+from fluidkv.answers.served.goodput import bounds_of
+from fluidkv.answers.served.setting import Setting, engine_of, limits_of
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
 from fluidkv.serving.clock import IterationClock, require_prefill
+from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import CACHE
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.workload import Workload
 
 WATERMARKS = (0.0, 0.01, 0.02, 0.05, 0.10, 0.20)
+CONSERVATIVENESS = (0.3, 0.6, 1.0, 1.3)  # of SGLang; 1 is its own
 _SEQUENCES = (1.0, 0.9, 0.8, 0.7, 0.6)  # of what the eviction-free equilibrium carries
+_RAISED = (1.25, 1.5, 2.0)  # of a cap that is below that
 _RATES = (1.0, 0.95, 0.9, 0.8)  # of its rate x*
 _RATE_STEP = 10**6  # rates are multiples of 1/this, rounded down: x* itself is never exceeded
 
@@ -40,9 +45,10 @@ def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[st
     A rate limit stands in front of the engine; runs with a cache have none. Clients can be limited
     where they are given.
     """
-    own = [name for name in ("watermark", "max_num_seqs") if name in dict(rules.flags)]
+    own = ("watermark", "max_num_seqs", "conservativeness")
+    flags = dict(rules.flags)
     return (
-        *(own if rules.flags else ("watermark", "max_num_seqs")),
+        *([name for name in own if name in flags] if flags else own[:2]),
         *([] if caching else ["admission_rate"]),
         *(["clients"] if demand.clients is not None else []),
     )
@@ -53,6 +59,7 @@ def check_options(
     demand: Demand,
     caching: bool,
     clock: IterationClock,
+    objective: str,
     slos: Sequence[Slo],
     now: Setting,
     candidates: Mapping[str, Sequence[Any]] | None,
@@ -68,53 +75,82 @@ def check_options(
             raise InputError(name, value, f"none: {why}; it has {', '.join(there)}")
     if demand.kind == "replay" and clock.unit != "s":
         raise InputError("replay", "a clock in iterations", "together with a clock in seconds")
+    if objective not in OBJECTIVES:
+        raise InputError("objective", objective, f"one of {', '.join(OBJECTIVES)}")
     for slo in slos:
-        if demand.kind == "saturated" and slo.metric.startswith(TIMED):
-            raise InputError(
-                "slo", slo.metric, "tpot, longest_gap and rates where all requests wait at first"
-            )
-        if slo.metric.startswith("ttft"):
-            require_prefill(clock, "slo", slo.metric)
+        _check_time("slo", slo.metric, demand, clock)
+    if objective == "goodput" and not bounds_of(slos):
+        allowed = "together with bounds for each request, such as --slo ttft_p99=2s"
+        raise InputError("objective", objective, allowed)
+    _check_time("objective", objective, demand, clock)
+
+
+def _check_time(argument: str, metric: str, demand: Demand, clock: IterationClock) -> None:
+    """Refuse a time that this demand or this clock does not have."""
+    if demand.kind == "saturated" and metric.startswith(TIMED):
+        allowed = "tpot, longest_gap and rates where all requests wait at first"
+        raise InputError(argument, metric, allowed)
+    if metric.startswith("ttft"):
+        require_prefill(clock, argument, metric)
 
 
 def settings_of(
-    rules: EngineRules,
+    engine: ServedEngine,
     limits: Limits,
     demand: Demand,
-    caching: bool,
     workload: Workload,
     equilibrium: Equilibrium,
     now: Setting,
     candidates: Mapping[str, Sequence[Any]] | None,
 ) -> tuple[Setting, ...]:
     """What is tried; refuses what is out of range."""
-    usual = _usual(rules, limits, demand, caching, workload, equilibrium, now)
+    usual = _usual(engine, limits, demand, workload, equilibrium, now)
     settings = sweep(now, usual | dict(candidates or {}))
     for setting in settings:
-        limits_of(limits, setting)  # refuses what is out of range
+        limits_of(limits, setting)  # these refuse what is out of range
+        engine_of(engine, setting)
     return settings
 
 
 def _usual(
-    rules: EngineRules,
+    engine: ServedEngine,
     limits: Limits,
     demand: Demand,
-    caching: bool,
     workload: Workload,
     equilibrium: Equilibrium,
     now: Setting,
 ) -> dict[str, list[Any]]:
-    carried = float(equilibrium.in_flight)
-    # As many as fit if all are the longest: no cap needs to be lower.
-    least = max(1, limits.capacity // workload.largest_footprint)
-    sequences = {least, *(max(least, round(carried * share)) for share in _SEQUENCES)}
     rates = [
         Fraction(math.floor(equilibrium.rate * Fraction(str(share)) * _RATE_STEP), _RATE_STEP)
         for share in _RATES
     ]
     usual = {
         "watermark": list(WATERMARKS),
-        "max_num_seqs": sorted(n for n in sequences if n <= (now.max_num_seqs or n)),
+        "max_num_seqs": _sequences(limits, workload, equilibrium, now),
         "admission_rate": [rate for rate in rates if rate > 0],
+        "conservativeness": [v for v in CONSERVATIVENESS if v != _conservativeness(engine, now)],
     }
-    return {name: values for name, values in usual.items() if name in knobs(rules, demand, caching)}
+    there = knobs(engine.rules, demand, engine.caching)
+    return {name: values for name, values in usual.items() if name in there}
+
+
+def _conservativeness(engine: ServedEngine, now: Setting) -> float:
+    """As SGLang is set: in what is set now, or in the text of the engine."""
+    if now.conservativeness is not None:
+        return now.conservativeness
+    return float(dict(engine.settings).get("conservativeness", 1.0))
+
+
+def _sequences(
+    limits: Limits, workload: Workload, equilibrium: Equilibrium, now: Setting
+) -> list[int]:
+    """About what memory carries, below today's cap; and above it where it is less than that."""
+    carried = float(equilibrium.in_flight)
+    # As many as fit if all are the longest: no cap needs to be lower.
+    least = max(1, limits.capacity // workload.largest_footprint)
+    found = {least, *(max(least, round(carried * share)) for share in _SEQUENCES)}
+    cap = now.max_num_seqs
+    if cap is None:
+        return sorted(found)
+    raised = {math.ceil(cap * share) for share in _RAISED} if cap < carried else set()
+    return sorted({n for n in found if n <= cap or cap < carried} | raised)

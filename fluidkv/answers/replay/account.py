@@ -37,6 +37,7 @@ class Account:
         running, waiting, kv_used: at the end of each tick.
         generated: output tokens a second, during each tick.
         first_token_s, last_token_s: of each request, on the clock of the ticks.
+        preempted_s: when each preemption was, on the same clock; None where it is not known.
     """
 
     running: PerTick
@@ -45,6 +46,7 @@ class Account:
     generated: PerTick
     first_token_s: PerRequest
     last_token_s: PerRequest
+    preempted_s: Float[np.ndarray, " preemption"] | None = None
 
     def latencies(self, log: TimedRun) -> dict[str, PerRequest]:
         """Seconds, keyed as `LATENCIES`; tpot is NaN for a request of one output."""
@@ -73,7 +75,7 @@ def shares_after(log: TimedRun, since_s: float) -> dict[str, PerRequest]:
     }
 
 
-def of_log(log: TimedRun, durations_s: PerTick) -> Account:
+def of_log(log: TimedRun, durations_s: PerTick, preempted_s: np.ndarray | None = None) -> Account:
     """What the log says."""
     return Account(
         running=log.running,
@@ -82,6 +84,7 @@ def of_log(log: TimedRun, durations_s: PerTick) -> Account:
         generated=log.generated_tokens / durations_s,
         first_token_s=log.first_token_s,
         last_token_s=log.last_token_s,
+        preempted_s=preempted_s,
     )
 
 
@@ -107,6 +110,7 @@ def of_run(run: xr.Dataset, log: TimedRun, durations_s: PerTick) -> Account:
         generated=np.diff(so_far, prepend=0.0) / durations_s,
         first_token_s=one.first_token.values + log.arrival_s[0],
         last_token_s=one.last_token.values + log.arrival_s[0],
+        preempted_s=np.repeat(ends, one.preempt.values),
     )
 
 

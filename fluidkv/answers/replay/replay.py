@@ -178,14 +178,14 @@ def replay_log(
             one of which blocks do not make up the capacity; a log whose half has no tick to fit a
             clock on; a run that gets stuck.
     """
-    read = read_source(Path(source))
+    read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
     limits = limits_of_source(
         server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark
     )
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
-    measured = of_log(log, seen.durations_s)
+    measured = of_log(log, seen.durations_s, read.preempted_s)
     swing = swing_of(measured, log, None)
     alone = swing_of(measured, log, backlog_of(log, other.ticks))
     ways, tell = ways_of(engine, server, read.log.engine), on_progress or (lambda *_: None)
@@ -225,7 +225,7 @@ def replay_log(
         predictions=tuple(starmap(predict, enumerate(ways))),
         baseline=baseline,
         baseline_errors=_errors(baseline, measured, log, other),
-        repeats=read_repeats(source),
+        repeats=repeats,
         **seen.counted,
     )
 

@@ -83,15 +83,17 @@ def prefilled(
         return Prefilled(passes, tokens, 0.0 if not retracted.any() else None)
     after = _after(log.prefills, ticks)
     start = int(np.argmax(after > 0)) - 1  # the last row before a pass that is logged
-    if start < 0 or not known[start]:
+    if start >= 0 and not known[start]:
         return Prefilled(passes, tokens, None)
+    # where the first row has a pass that is logged, all are
+    passes_then, tokens_then = (passes[start], tokens[start]) if start >= 0 else (0.0, 0.0)
     later = np.arange(len(ticks)) > start
     many = _after(log.prefills, ticks, tokens=True)
     # after the last row nobody is admitted any more, or it is not logged
-    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - tokens[start]))
+    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - tokens_then))
     return Prefilled(
-        passes=np.where(later, passes[start] + after, passes),
-        tokens=np.where(later, tokens[start] + many, tokens),
+        passes=np.where(later, passes_then + after, passes),
+        tokens=np.where(later, tokens_then + many, tokens),
         again=max(again, 0.0),
     )
 

@@ -22,8 +22,8 @@ from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock_fit.steps import evenly
 from fluidkv.serving.limits import Limits
 from fluidkv.traces.format import BadRow
+from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.source import json_records
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +44,15 @@ class Source:
     def settings(self) -> LoggedSettings:
         """Of the server."""
         return self.log.settings
+
+    @property
+    def preempted_s(self) -> np.ndarray | None:
+        """When each retraction was, laid evenly within the seconds of the log; None: not logged."""
+        ticks, logged = self.log.ticks, self.log.retractions
+        if not logged or ticks is None:
+            return None
+        times = np.repeat([each.time_s for each in logged], [each.requests for each in logged])
+        return evenly(times, ticks.resolution_s or 0.0)
 
     @property
     def requests(self) -> Requests:

@@ -10,10 +10,8 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.answers.replay.account import Account, of_log, of_run
+from fluidkv.answers.served.segments import SEGMENTS, paces, percentile, percentiles
 from fluidkv.logs.timed import TimedRun
-
-PARTS = 4
-"""Parts of a log, one after the other, each compared by itself."""
 
 OUTPUT = "output_throughput_per_time"
 
@@ -24,8 +22,8 @@ class Bias:
 
     Fields:
         measured, simulated: over the whole run, in the unit of the metric.
-        parts: simulated over measured, less 1, in `PARTS` parts of the run; without those in which
-            there is nothing to compare.
+        parts: simulated over measured, less 1, in `SEGMENTS` parts of the run, as `segments` has
+            them; without those in which there is nothing to compare.
     """
 
     measured: float
@@ -35,7 +33,7 @@ class Bias:
     @property
     def relative(self) -> float:
         """Simulated over measured, less 1, over the whole run."""
-        return self.simulated / self.measured - 1
+        return self.simulated / self.measured - 1 if self.measured else math.nan
 
     @property
     def spread(self) -> float:
@@ -66,14 +64,20 @@ class Bias:
         }
 
 
-def biases(run: xr.Dataset, log: TimedRun, metrics: tuple[str, ...]) -> Mapping[str, Bias]:
+def biases(
+    run: xr.Dataset,
+    log: TimedRun,
+    metrics: tuple[str, ...],
+    bounds: Mapping[str, float] | None = None,
+) -> Mapping[str, Bias]:
     """A simulated run of a log against the log itself.
 
     Args:
         run: one run of all requests of the log, at its times and as its server was set.
         log: what was measured.
         metrics: `OUTPUT`, and percentiles of ttft, latency and tpot, "ttft_p99"; others are left
-            out, since a log does not say them.
+            out, since a log does not say them. "goodput" where there are bounds.
+        bounds: most of ttft, latency and tpot for each request, seconds.
 
     Returns:
         Metric -> bias, of those that the log has.
@@ -84,6 +88,9 @@ def biases(run: xr.Dataset, log: TimedRun, metrics: tuple[str, ...]) -> Mapping[
     for metric in metrics:
         if metric == OUTPUT:
             found[metric] = _of_output(measured, simulated, log, durations)
+            continue
+        if metric == "goodput" and bounds:
+            found[metric] = _of_goodput(measured, simulated, log, bounds)
             continue
         name, _, level = metric.rpartition("_p")
         if name in ("ttft", "latency", "tpot") and level.isdigit():
@@ -98,45 +105,52 @@ def _first_tick(log: TimedRun) -> float:
 def _of_output(
     measured: Account, simulated: Account, log: TimedRun, durations: Float[np.ndarray, " tick"]
 ) -> Bias:
-    """Tokens over the time from the first arrival to the last token; by parts, over their ticks."""
-    tokens = float(log.decode_lengths.sum())
-    whole = [tokens / float(a.last_token_s.max() - log.arrival_s[0]) for a in (measured, simulated)]
-    start, end = float(log.arrival_s[0]), float(measured.last_token_s.max())
-    of_tick = _part_of(log.tick_ends_s, start, end)
-    parts = []
-    for part in range(PARTS):
-        here = of_tick == part
-        made = float((measured.generated * durations)[here].sum())
-        said = float((simulated.generated * durations)[here].sum())
-        if made > 0:
-            parts.append(said / made - 1)
-    return Bias(whole[0], whole[1], tuple(parts))
+    """Tokens over the time from the first arrival to the last token; of parts, their paces."""
+    tokens, start = float(log.decode_lengths.sum()), float(log.arrival_s[0])
+    whole, parts = [], []
+    for account in (measured, simulated):
+        whole.append(tokens / float(account.last_token_s.max() - start))
+        made = account.generated * durations
+        since = np.maximum(log.tick_ends_s - start, 0.0)  # ticks may begin before the first arrival
+        parts.append(paces(made, since))
+    return Bias(whole[0], whole[1], _apart(*parts))
 
 
 def _of_percentile(
     measured: Account, simulated: Account, log: TimedRun, name: str, level: float
 ) -> Bias:
-    """By parts: requests in order of arrival, as many in each."""
-    theirs, ours = measured.latencies(log)[name], simulated.latencies(log)[name]
     order = np.argsort(log.arrival_s, kind="stable")
-    parts = []
-    for chosen in np.array_split(order, PARTS):
-        made, said = _percentile(theirs[chosen], level), _percentile(ours[chosen], level)
-        if made > 0 and math.isfinite(said):
-            parts.append(said / made - 1)
-    return Bias(_percentile(theirs, level), _percentile(ours, level), tuple(parts))
+    theirs, ours = (account.latencies(log)[name][order] for account in (measured, simulated))
+    return Bias(
+        percentile(theirs, level),
+        percentile(ours, level),
+        _apart(percentiles(theirs, level), percentiles(ours, level)),
+    )
 
 
-def _percentile(values: Float[np.ndarray, " request"], level: float) -> float:
-    there = values[np.isfinite(values)]
-    return float(np.quantile(there, level)) if there.size else math.nan
+def _of_goodput(
+    measured: Account, simulated: Account, log: TimedRun, bounds: Mapping[str, float]
+) -> Bias:
+    """Requests that are within all bounds, over the time from the first arrival to the last token;
+    of parts, as many requests in each, the shares that are.
+    """
+    order = np.argsort(log.arrival_s, kind="stable")
+    whole, parts = [], []
+    for account in (measured, simulated):
+        times = account.latencies(log)
+        good = np.all([~(times[name] > most) for name, most in bounds.items()], axis=0)
+        whole.append(good.sum() / float(account.last_token_s.max() - log.arrival_s[0]))
+        shares = [part.mean() for part in np.array_split(good[order], SEGMENTS)]
+        parts.append(np.array(shares, float))
+    return Bias(whole[0], whole[1], _apart(*parts))
 
 
-def _part_of(
-    times: Float[np.ndarray, " tick"], start: float, end: float
-) -> Float[np.ndarray, " tick"]:
-    """The part of a run in which each time lies, 0 to `PARTS` - 1; other numbers are outside."""
-    return np.floor((times - start) / (end - start) * PARTS)
+def _apart(
+    measured: Float[np.ndarray, " segment"], simulated: Float[np.ndarray, " segment"]
+) -> tuple[float, ...]:
+    """Simulated over measured, less 1; without the parts in which there is nothing to compare."""
+    there = np.isfinite(measured) & np.isfinite(simulated) & (measured > 0)
+    return tuple((simulated[there] / measured[there] - 1).tolist())
 
 
 def as_dict(bias: Mapping[str, Bias]) -> dict[str, Any]:

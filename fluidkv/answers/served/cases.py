@@ -28,12 +28,18 @@ class Case:
         limits: memory and caps.
         clock: duration of an iteration.
         clients: a closed population; None: requests come at their times.
+        tables: other requests than those of the other cases, as many tables.
     """
 
     engine: str | EngineRules | ServedEngine
     limits: Limits
     clock: IterationClock
     clients: int | None = None
+    tables: Sequence[Requests] | None = None
+
+    def requests(self, tables: Sequence[Requests]) -> Sequence[Requests]:
+        """Its own, or those of all."""
+        return tables if self.tables is None else self.tables
 
 
 def measured_cases(
@@ -107,7 +113,7 @@ def _run(
             on_progress(before + served, total)
 
     return serve(
-        [*tables] * len(cases),
+        [table for case in cases for table in case.requests(tables)],
         cases[0].engine,
         [case.limits for case in each],
         clock=[case.clock for case in each],

@@ -3,15 +3,18 @@
 from dataclasses import dataclass, replace
 
 from fluidkv.answers.replay.replay import rules_of_server
+from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
+from fluidkv.logs.log import ServerLog
 from fluidkv.logs.read import read_log
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
+from fluidkv.serving.clock_fit.steps import fit_steps
 from fluidkv.serving.engines import CACHE, served_engine
 
 
@@ -21,10 +24,11 @@ class LoggedServer:
 
     Fields:
         capacity: KV tokens that requests can hold; None where the log does not say.
-        settings: out of its meta.json.
+        settings: out of its files.
         clock: fitted; None where there is no time series to fit it to.
         fit: in words, how well.
-        log: the run, where there are ticks; what is measured in it.
+        log: the run, where every time in it is known; what is measured in it.
+        read: all that its files say; None where nobody read any.
         scaled: whether other lengths or times than the log's are asked about.
     """
 
@@ -33,12 +37,18 @@ class LoggedServer:
     clock: IterationClock | None
     fit: str
     log: TimedRun | None = None
+    read: ServerLog | None = None
     scaled: bool = False
+
+    @property
+    def product(self) -> str:
+        """What was logged: vllm, where no file says otherwise, or sglang."""
+        return (self.read and self.read.engine) or "vllm"
 
     @property
     def engine(self) -> str:
         """The rules that `replay` takes for it, by name."""
-        rules, caching = rules_of_server(self.settings)
+        rules, caching = rules_of_server(self.settings, self.product)
         return rules.name + CACHE * caching
 
     def measured(
@@ -49,7 +59,7 @@ class LoggedServer:
         Rules without the server's prefix cache are a poorer simulation of it, and no other server.
         """
         if self.log is None:
-            return None, "the log has no ticks"
+            return None, "the log lacks ticks, or times of its requests"
         if self.scaled:
             return None, "scaled requests"
         if demand.kind != "replay" or demand.speed != 1:
@@ -65,25 +75,53 @@ class LoggedServer:
 
 
 def read_server(source: str) -> LoggedServer:
-    """Settings and clock of a log folder.
+    """Settings and clock of a log, as far as its files say.
 
     Raises:
-        InputError: a file of it that cannot be read.
+        InputError: a file of it that cannot be read; files that contradict each other.
     """
     read = read_log(source)
-    settings, capacity = read.settings, read.settings.usable_capacity
+    capacity = read.settings.usable_capacity
+    server = LoggedServer(capacity, read.settings, None, "", read=read)
     if read.ticks is None:
-        return LoggedServer(capacity, settings, None, "")
-    log = read.timed()
+        return server
+    if read.ticks.decode_steps is not None:
+        return _of_steps(server, read)
+    try:
+        log = read.timed()
+    except InputError:
+        return replace(server, fit=f"none fitted: {_lacks(read)}")
     try:
         found = fit_clock(tick_points(**log.clock_arrays()))
     except InputError as error:
         if error.argument == "source":
             raise
-        return LoggedServer(capacity, settings, None, "too few ticks to fit a clock to")
+        return replace(server, fit=_TOO_FEW)
     ticks, rest = len(found.residuals), found.residuals.rms
     fit = f"fitted to {ticks} ticks of the log, {rest:.1%} of a tick left over (rms)"
-    return LoggedServer(capacity, settings, found.clock, fit, log)
+    return replace(server, clock=found.clock, fit=fit, log=log)
+
+
+_TOO_FEW = "too few ticks to fit a clock to"
+
+
+def _of_steps(server: LoggedServer, read: ServerLog) -> LoggedServer:
+    """Of a log that counts decode steps: SGLang's."""
+    if read.requests is None or read.requests.arrival_s is None or server.capacity is None:
+        return replace(server, fit=f"none fitted: {_lacks(read)}")
+    try:
+        rows, _ = step_rows(read, server.capacity)
+        found = fit_steps(rows)
+    except InputError:
+        return replace(server, fit=_TOO_FEW)
+    fit = f"fitted to {len(found)} rows of the log, {found.rms_s:.2g} s left over (rms)"
+    return replace(server, clock=found.clock, fit=fit)
+
+
+def _lacks(read: ServerLog) -> str:
+    """What a clock would need, and what would record it."""
+    needed = [each for each in read.missing if "clock" in each.needed_for]
+    return str((needed or read.missing or ("the log has no capacity",))[0])
 
 
 @dataclass(frozen=True)
@@ -120,6 +158,6 @@ class ServerSettings:
         if self.clock is None and server.fit:
             notes.append(("", f"clock: {server.fit}"))
         if logged.version is not None:
-            notes.append(("", f"logged with vllm {logged.version}"))
+            notes.append(("", f"logged with {server.product} {logged.version}"))
         capacity, clock = self.capacity or server.capacity, self.clock or server.clock
         return replace(found, capacity=capacity, clock=clock), notes

@@ -1,6 +1,8 @@
 """Two servers against each other on the same requests: differences are taken run by run."""
 
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -31,3 +33,55 @@ def within_noise(first: Float[np.ndarray, " run"], second: Float[np.ndarray, " r
     """Whether the runs do not tell the two apart."""
     mean, half = difference(first, second)
     return abs(mean) <= half
+
+
+@dataclass(frozen=True, eq=False)
+class Against:
+    """A metric of each case less that of the first, run by run.
+
+    Fields:
+        mean: over runs.
+        half: half of the interval of that mean at `CONFIDENCE` (Student).
+        wide: the same for all cases and metrics that are aimed at together (Bonferroni).
+        relative: whether in parts of the first case's mean.
+    """
+
+    mean: Float[np.ndarray, " case"]
+    half: Float[np.ndarray, " case"]
+    wide: Float[np.ndarray, " case"]
+    relative: bool
+
+    def as_dict(self, index: int) -> dict[str, Any]:
+        """Plain values for JSON."""
+        said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
+        plain = {name: value if np.isfinite(value) else None for name, value in said.items()}
+        return plain | {"relative": self.relative}
+
+
+def against_first(
+    values: Float[np.ndarray, "case run"], *, comparisons: int, relative: bool
+) -> Against:
+    """Differences from the first case, pair by pair.
+
+    Args:
+        values: of a metric.
+        comparisons: that are made together.
+        relative: in parts of the first case's mean.
+
+    Returns:
+        NaN where a run has no value; half and wide are NaN of a single run.
+    """
+    from scipy.stats import t  # half a second; only who compares pays for it
+
+    runs = values.shape[1]
+    gaps = values - values[0]
+    scale = values[0].mean() if relative else 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = gaps.mean(axis=1) / scale
+        if runs < 2:
+            none = np.full(len(values), np.nan)
+            return Against(mean, none, none, relative)
+        error = gaps.std(axis=1, ddof=1) / np.sqrt(runs) / abs(scale)
+    level = 1 - CONFIDENCE
+    half, wide = (t.ppf(1 - level / 2 / n, runs - 1) for n in (1, max(1, comparisons)))
+    return Against(mean, half * error, wide * error, relative)

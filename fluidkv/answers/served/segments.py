@@ -50,11 +50,17 @@ def by_segment(run: xr.Dataset, metrics: Sequence[str]) -> xr.Dataset:
     return xr.Dataset(found)
 
 
+def percentile(values: Float[np.ndarray, " request"], level: float) -> float:
+    """NaN where nobody has a value."""
+    there = values[np.isfinite(values)]
+    return float(np.quantile(there, level)) if there.size else np.nan
+
+
 def percentiles(
     values: Float[np.ndarray, " request"], level: float
 ) -> Float[np.ndarray, " segment"]:
     """Of each part of a column that is in order of arrival; NaN in it counts for nothing."""
-    return np.array([_percentile(part, level) for part in np.array_split(values, SEGMENTS)])
+    return np.array([percentile(part, level) for part in np.array_split(values, SEGMENTS)])
 
 
 def paces(
@@ -66,9 +72,12 @@ def paces(
         made: in each tick.
         at: ends of ticks, from the moment 0 at which work begins; even within a tick.
     """
-    so_far = np.concatenate(([0.0], np.cumsum(made)))
+    if not (made > 0).any():
+        return np.full(SEGMENTS, np.nan)
+    busy = int(np.flatnonzero(made > 0)[-1]) + 1  # work ends with the last token
+    so_far = np.concatenate(([0.0], np.cumsum(made[:busy])))
     marks = np.linspace(0, so_far[-1], SEGMENTS + 1)
-    moments = np.interp(marks, so_far, np.concatenate(([0.0], at)))
+    moments = np.interp(marks, so_far, np.concatenate(([0.0], at[:busy])))
     moments[0] = 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.diff(marks) / np.diff(moments)
@@ -78,8 +87,3 @@ def _paces(run: xr.Dataset, counted_in: str) -> Float[np.ndarray, " segment"]:
     there = ~np.isnan(run.time.values)
     ends = run.time if counted_in == "time" else np.minimum(run.iteration, run.iterations)
     return paces(run.new_outputs.values[there], np.asarray(ends, float)[there])
-
-
-def _percentile(values: Float[np.ndarray, " request"], level: float) -> float:
-    there = values[np.isfinite(values)]
-    return float(np.quantile(there, level)) if there.size else np.nan

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
+from fluidkv.serving.engine_text import ServedEngine, with_settings
 from fluidkv.serving.limits import Limits
 
 
@@ -15,12 +16,14 @@ class Setting:
         max_num_seqs: most requests running at once.
         admission_rate: most admissions an iteration.
         clients: requests in the system at once, where clients wait for their answers.
+        conservativeness: of SGLang's admission; None: as the engine has it.
     """
 
     watermark: float = 0.0
     max_num_seqs: int | None = None
     admission_rate: Fraction | None = None
     clients: int | None = None
+    conservativeness: float | None = None
 
     def changed(self, other: "Setting") -> tuple[str, ...]:
         """The knobs in which two settings differ."""
@@ -38,3 +41,14 @@ def limits_of(limits: Limits, setting: Setting) -> Limits:
         max_num_seqs=setting.max_num_seqs,
         admission_rate=setting.admission_rate,
     )
+
+
+def engine_of(engine: ServedEngine, setting: Setting) -> ServedEngine:
+    """The engine as a setting has it.
+
+    Raises:
+        InputError: a conservativeness that the engine does not have, or out of range.
+    """
+    if setting.conservativeness is None:
+        return engine
+    return with_settings(engine, {"conservativeness": f"{setting.conservativeness:g}"})

@@ -1,5 +1,6 @@
 """Sizes tried so far, and which to try next: a grid, then what lies at an edge."""
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -109,11 +110,20 @@ def base_of(plan: Plan) -> Size:
     return Size(plan.today or plan.least)
 
 
-def first_grid(plan: Plan) -> list[Size]:
-    """From what is hopeless to what is sure, if anything is; and today."""
+def first_grid(plan: Plan, everything: Values | None = None) -> list[Size]:
+    """From what is hopeless to what is sure, if anything is; and today.
+
+    Args:
+        everything: of memory for all requests. No more than is held there then need be tried; what
+            an engine keeps free besides is found by narrowing.
+    """
     base, axis = base_of(plan), plan.axis
     if axis.find == "kv":
-        grid = spread(axis, base, plan.least, plan.most, _GRID)
+        most, count = plan.most, _GRID
+        if everything is not None:
+            held = float(everything["peak_share"].max()) * plan.most
+            most, count = min(most, max(plan.least, math.ceil(held))), _GRID - 4
+        grid = spread(axis, base, plan.least, most, count)
         there = plan.today is not None and plan.today >= plan.least
         return [grid[-1], *grid[:-1], *([base] if there else [])]
     if axis.find == "rate":

@@ -16,6 +16,7 @@ from fluidkv.answers.size.search import (
     WITHIN,
     Told,
     Tried,
+    base_of,
     easier,
     first_grid,
     more_replicas,
@@ -108,10 +109,12 @@ def size_server(
 def _first(tried: Tried) -> None:
     """The grid; refuses bounds that no size on it meets."""
     plan = tried.plan
-    new = first_grid(plan)
-    if plan.axis.find == "kv" and plan.server.one_by_one:
-        tried.run(new[:1])  # memory for all: what it misses, hardly any other meets
-    tried.run(new)
+    if plan.axis.find == "kv" and plan.server.one_by_one:  # nothing is gained by a larger batch
+        everything = replace(base_of(plan), blocks=plan.most)
+        tried.run([everything])
+        tried.run(first_grid(plan, tried.along[everything]))
+    else:
+        tried.run(first_grid(plan))
     while tried.edge() is None and plan.axis.find == "replicas":
         new = more_replicas(plan, list(tried.along))
         if not new:

@@ -43,11 +43,21 @@ class Load:
     rate_from: str = ""
     read: str = ""
 
+    @property
+    def load_error(self) -> Fraction | None:
+        """What binning does to the load: (types - requests) / requests; None for types."""
+        if self.binned is None:
+            return None
+        decoding, prefill = _parts(self.system)
+        itself = _itself(self.system, self.binned)
+        return (decoding + prefill) / itself - 1 if itself else self.binned.token_rate_error
+
 
 def binned_load(
     requests: Trace | Workload,
     base: Exact,
     per_kv_token: Exact,
+    per_prefill_token: Exact = 0,
     *,
     rate: Fraction | None = None,
     bins: int | None = None,
@@ -58,7 +68,7 @@ def binned_load(
 
     Args:
         requests: of a trace the times count, too, where no rate is given.
-        base, per_kv_token: d0 and d1, seconds.
+        base, per_kv_token, per_prefill_token: d0, d1 and d2, seconds.
         rate: prompts per second.
         bins: of the outputs, cut by width as in the paper; None: of 10, 20, 40, 80, 160 the first
             that adds less than 10% output, cut by width or else by share; or else the best.
@@ -72,12 +82,26 @@ def binned_load(
     rate, rate_from = (rate, "given") if rate is not None else _rate(requests)
     workload = requests if isinstance(requests, Workload) else requests.workload()
     binned, number, cut = _binned(workload, rate, bins, common_input=common_input)
-    system = binned.system(base, per_kv_token)
-    itself = system.load / (1 + binned.token_rate_error)
+    system = binned.system(base, per_kv_token, per_prefill_token)
+    itself = _itself(system, binned)
     if itself < 1 <= system.load:
         allowed = f"more: with these the load is {float(system.load):.4g}, of the trace itself "
         raise InputError("bins", number, f"{allowed}{float(itself):.4g}; it must be below 1")
     return Load(system, "s", workload.name, binned, number, cut, rate, rate_from, read)
+
+
+def _parts(system: WaitSystem) -> tuple[Fraction, Fraction]:
+    """Of the load: what is held, and prefill."""
+    return (
+        system.per_kv_token * system.token_rate,
+        system.per_prefill_token * system.prefill_rate,
+    )
+
+
+def _itself(system: WaitSystem, binned: BinnedPrompts) -> Fraction:
+    """The load of the requests, before they are binned."""
+    decoding, prefill = _parts(system)
+    return decoding / (1 + binned.token_rate_error) + prefill / (1 + binned.input_error)
 
 
 def _rate(requests: Trace | Workload) -> tuple[Fraction, str]:

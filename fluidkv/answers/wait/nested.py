@@ -73,7 +73,7 @@ class NestedAnswer:
         delta: chance of an overflow before the horizon that the bounds allow.
         plan: the caller's segments and thresholds; else a segment for each output length and the
             least thresholds.
-        load: of those segments, d1 sum of r_k S_k.
+        load: of those segments, d1 sum of r_k S_k + d2 r_1 l.
         given: whether the caller gave segments or thresholds.
         best: the number of segments whose bound is least, improved by moving ends and thresholds;
             None where the caller gave them.
@@ -129,13 +129,14 @@ def nested_answer(
             or thresholds that break (12) or the capacity; the message says by how much.
     """
     segments = Segments.of(system, ends)
-    base, d1 = system.base, system.per_kv_token
+    base, d1, d2 = system.base, system.per_kv_token, system.per_prefill_token
     given = thresholds is not None or ends is not None
     if thresholds is None:
-        n = integer_nested_thresholds(segments, base, d1).thresholds
+        n = integer_nested_thresholds(segments, base, d1, d2).thresholds
     else:
-        require_nested(segments, thresholds, base, d1)
-        for broken in check_nested(segments, thresholds, base, d1, capacity):
+        require_nested(segments, thresholds, base, d1, d2)
+        checked = check_nested(segments, thresholds, base, d1, capacity, per_prefill_token=d2)
+        for broken in checked:
             allowed = f"{broken.constraint}: less by {_shown(broken.short)} tokens"
             raise InputError("thresholds", list(thresholds), allowed)
         n = thresholds
@@ -153,7 +154,7 @@ def nested_answer(
         capacity=capacity,
         delta=delta,
         plan=plan,
-        load=segment_load(segments, d1),
+        load=segment_load(segments, d1, d2),
         given=given,
         best=best,
         designs=designs,
@@ -169,9 +170,11 @@ def _plan(
     horizon: Fraction,
     delta: Fraction,
 ) -> SegmentPlan:
-    base, d1 = system.base, system.per_kv_token
-    bound = theorem_2_memory(segments, n, base, horizon, delta, per_kv_token=d1)
-    return SegmentPlan(segments, n, nested_time(segments, n, base, d1), bound)
+    base, d1, d2 = system.base, system.per_kv_token, system.per_prefill_token
+    bound = theorem_2_memory(
+        segments, n, base, horizon, delta, per_kv_token=d1, per_prefill_token=d2
+    )
+    return SegmentPlan(segments, n, nested_time(segments, n, base, d1, d2), bound)
 
 
 def _designs(

@@ -28,7 +28,7 @@ def fluid_values(fluid: FluidEquilibrium, fits: bool) -> dict[str, Any]:
 def binning_values(load: Load) -> dict[str, Any] | None:
     """What binning did; None for types."""
     binned = load.binned
-    if binned is None or load.rate is None:
+    if binned is None or load.rate is None or load.load_error is None:
         return None
     return {
         "source": load.name,
@@ -36,7 +36,7 @@ def binning_values(load: Load) -> dict[str, Any] | None:
         "rate_from": load.rate_from,
         "bins": load.bins,
         "cut": load.cut,
-        "load_error": number(binned.token_rate_error),
+        "load_error": number(load.load_error),
         "output_error": number(binned.output_error),
         "input_error": number(binned.input_error),
         "longer_inputs": number(binned.longer_inputs),
@@ -65,11 +65,11 @@ def sensitivity_values(row: Sensitivity) -> dict[str, Any]:
     }
 
 
-def bound_values(bound: Theorem1Gap) -> dict[str, Any]:
+def bound_values(bound: Theorem1Gap, *, first_tokens: bool) -> dict[str, Any]:
     return {
         "throughput_gap": _finite(bound.throughput_gap),
         "latency": [_finite(each.latency) for each in bound.types],
-        "ttft": [_finite(each.first_token) for each in bound.types],
+        "ttft": [_finite(each.first_token) if first_tokens else None for each in bound.types],
         "queue": [_finite(each.queue) for each in bound.types],
     }
 
@@ -111,7 +111,13 @@ def _plan(plan: SegmentPlan) -> dict[str, Any]:
     }
 
 
-def run_values(runs: Comparison) -> dict[str, Any]:
+def run_values(runs: Comparison, *, first_tokens: bool) -> dict[str, Any]:
+    def said(name: str, values: Any) -> Any:
+        if name == "name":
+            return values
+        kept = first_tokens or not name.startswith("ttft")
+        return [_finite(x) if kept else None for x in values]
+
     return {
         "duration": runs.duration,
         "seeds": len(runs.prompts),
@@ -119,10 +125,7 @@ def run_values(runs: Comparison) -> dict[str, Any]:
         "short": runs.short,
         "short_for_all": runs.short_for_all,
         "policies": [
-            {
-                name: value if name == "name" else [_finite(x) for x in value]
-                for name, value in vars(each).items()
-            }
+            {name: said(name, value) for name, value in vars(each).items()}
             for each in runs.policies
         ],
     }

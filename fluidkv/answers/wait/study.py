@@ -141,6 +141,11 @@ class WaitAnswer:
         )
 
     @property
+    def first_tokens(self) -> bool:
+        """Whether times to first token are said: not in seconds in which prefill costs nothing."""
+        return self.unit != "s" or self.system.per_prefill_token > 0
+
+    @property
     def unit(self) -> str:
         """Of time: "s", or "" for the caller's own."""
         return "" if self.load is None else self.load.unit
@@ -165,6 +170,7 @@ class WaitAnswer:
             ],
             **with_exact("d0", system.base),
             **with_exact("d1", system.per_kv_token),
+            **with_exact("d2", system.per_prefill_token),
             "unit": self.unit or None,
             **with_exact("capacity", self.capacity),
             **with_exact("load", system.load),
@@ -187,9 +193,13 @@ class WaitAnswer:
                 report.sensitivity_values(row) for row in self.sensitivities.by_elasticity("memory")
             ],
             **with_exact("horizon", self.horizon),
-            "theorem_1": None if bound is None else report.bound_values(bound),
+            "theorem_1": None
+            if bound is None
+            else report.bound_values(bound, first_tokens=self.first_tokens),
             "nested": None if nested is None else report.nested_values(nested),
-            "simulated": None if runs is None else report.run_values(runs),
+            "simulated": None
+            if runs is None
+            else report.run_values(runs, first_tokens=self.first_tokens),
             "not_simulated": None if self.not_simulated is None else str(self.not_simulated),
         }
 

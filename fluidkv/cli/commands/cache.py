@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import NO_MEMORIES, SeveralMemories
 from fluidkv.cli.options import RUN, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -26,11 +27,6 @@ _OPTIONS = {  # of the function -> of the command line
     "policy": "--policy",
     "seeds": "--seeds",
 }
-_CAPACITY = r"Size of the cache; repeatable. \[default: ten sizes of the workload's own]"
-_Capacity = Annotated[
-    list[int] | None,
-    option("--capacity TOKENS", read.whole_number, _CAPACITY, _CACHE, most=_MOST_TOKENS),
-]
 _POLICY_HELP = (
     "What goes when the cache is full: opt, lru, rlt, lfu, fifo, slru, mru, filo, random, "
     r"released, priority; repeatable. \[default: all that differ here]"
@@ -54,7 +50,7 @@ def cache(
     order: Order = None,
     format_: Format = None,
     scales: Scales = UNSCALED,
-    capacity: _Capacity = None,
+    memory: SeveralMemories = NO_MEMORIES,
     policy: _Policy = None,
     granularity: _Granularity = None,
     answers: _Answers = None,
@@ -72,6 +68,7 @@ def cache(
     [bold]fluidkv cache --generator gsp --order round-robin --set groups=64[/bold]
     """
     scales.check(source)
+    sizes = memory.counts()
     policies = None if not policy else [_policy(name) for name in policy]
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
@@ -80,7 +77,7 @@ def cache(
     with progress("filling caches") as line, read.as_options(_OPTIONS):
         found = cache_study(
             prompted,
-            capacity or None,
+            sizes or None,
             policies=policies,
             granularity=_granularity(granularity, prompted.block),
             answers=answers,
@@ -101,6 +98,7 @@ def cache(
         name="cache.json",
         time=None,
         beside=beside,
+        notes=memory.notes(),
     )
 
 

@@ -4,7 +4,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.options import Capacity, Json, OneClass, flag, option
+from fluidkv.cli.memory import GivenMemory
+from fluidkv.cli.options import Json, OneClass, flag, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import percent, short
 from fluidkv.cli.page.page import Page, Row, ends
@@ -34,7 +35,7 @@ _ROWS = 40  # of the table of phases; --json lists all
 
 def cascade(
     class_: OneClass,
-    capacity: Capacity,
+    memory: GivenMemory,
     start: Annotated[str, option("--start X,X,...", str, _STARTS)],
     exact: Annotated[bool, flag("--exact", "Compute in rationals instead of float64.")] = False,
     iterations: Annotated[
@@ -56,11 +57,13 @@ def cascade(
 
     from fluidkv.workload import System
 
-    system = System(workload, capacity)
+    system = System(workload, memory.tokens())
     first = _start(system, masses, project)
     with progress(f"following {horizon:,} iterations"):
         found = _exact(system, first, horizon) if exact else _float(system, first, horizon)
-    give(found.as_dict, lambda page: _say(page, found, horizon), as_json=json_)
+    give(
+        found.as_dict, lambda page: _say(page, found, horizon), as_json=json_, notes=memory.notes()
+    )
 
 
 def _horizon(iterations: int | None, stages: int, exact: bool) -> int:

@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.options import Capacity, Json, OneClass, option
+from fluidkv.cli.memory import GivenMemory
+from fluidkv.cli.options import Json, OneClass, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, ends
@@ -23,7 +24,7 @@ _GAPS_WIDTH = 25
 
 def equilibria(
     class_: OneClass,
-    capacity: Capacity,
+    memory: GivenMemory,
     gaps: Annotated[
         tuple | None,
         option(
@@ -59,9 +60,10 @@ def equilibria(
     from fluidkv.exact.one_class.equilibria import equilibria as find
     from fluidkv.workload import System
 
+    system = System(workload, memory.tokens())
     with progress("verifying cycles"):
-        found = find(System(workload, capacity), level=level[0] if level else None, gaps=gaps)
-        give(found.as_dict, lambda page: _say(page, found), as_json=json_)
+        found = find(system, level=level[0] if level else None, gaps=gaps)
+        give(found.as_dict, lambda page: _say(page, found), as_json=json_, notes=memory.notes())
 
 
 def _say(page: Page, found: "Equilibria") -> None:

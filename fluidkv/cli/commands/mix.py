@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import NO_MEMORY, Memory
 from fluidkv.cli.options import SERVER, Classes, Json, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, modes_grow, percent, short
@@ -44,15 +45,7 @@ def mix(
             most=MOST_NODES,
         ),
     ],
-    capacity: Annotated[
-        Fraction | None,
-        option(
-            "--capacity TOKENS",
-            read.capacity,
-            "KV capacity of each node. With it the rates are known.",
-            SERVER,
-        ),
-    ] = None,
+    memory: Memory = NO_MEMORY,
     max_imbalance: Annotated[
         Fraction | None,
         option(
@@ -73,13 +66,13 @@ def mix(
     """
     from fluidkv.answers.mix import mix_answer
 
-    workload = _workload(class_)
+    workload, capacity = _workload(class_), memory.tokens()
     try:
         with progress("certifying partitions"):
             answer = mix_answer(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     except InputError as error:  # the only argument that is left to check
         raise InputError("--capacity", error.value, error.allowed) from None
-    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_)
+    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
 
 
 def _workload(texts: list[str]) -> "Workload":

@@ -11,6 +11,7 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.commands import preempt_values as values
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
@@ -84,10 +85,6 @@ _PerToken = Annotated[
 ]
 _GBPS = "Bandwidth of the bus to the host, 10^9 bytes per second; with --kv-bytes and --clock."
 _Gbps = Annotated[Fraction | None, opt.option("--swap-gbps G", read.positive_number, _GBPS, _SWAP)]
-_BYTES = "Bytes of the KV of one token, such as 131072."
-_Bytes = Annotated[
-    int | None, opt.option("--kv-bytes N", read.whole_number, _BYTES, _SWAP, most=10**9)
-]
 _POOL = r"Tokens that the host can hold. \[default: what --host-memory holds, else no limit]"
 _Pool = Annotated[
     int | None,
@@ -130,7 +127,7 @@ def preempt(
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
     reading: Asking = AS_ASKED,
-    capacity: served.Capacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
     block_size: served.Block = None,
@@ -143,7 +140,6 @@ def preempt(
     slo: _Slo = None,
     swap_per_token: _PerToken = None,
     swap_gbps: _Gbps = None,
-    kv_bytes: _Bytes = None,
     swap_pool: _Pool = None,
     host_memory: _Host = None,
     sweet_spot: _Spot = None,
@@ -168,16 +164,19 @@ def preempt(
     reading.check(source, rate=rate, clients=clients)
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
+    token = memory.per_token()
     prices = values.Prices(
-        *(swap_per_token, swap_gbps, profile, kv_bytes, swap_pool, host_memory, sweet_spot)
+        *(swap_per_token, swap_gbps, profile, token, swap_pool, host_memory, sweet_spot)
     )
     prices.check()
-    server = _server(capacity, clock, block_size, max_num_batched_tokens, max_num_seqs)
+    server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
+    server, converted = served.with_capacity(server, memory, engine or "vllm")
+    notes += converted
     if in_seconds:
         values.check_seconds(slo, server.clock)
     swapping, fitted = _swapping(prices, server, chosen["restores"])
@@ -230,20 +229,18 @@ def _chosen(
 
 
 def _server(
-    capacity: Fraction | None,
     clock: str | None,
     block_size: int | None,
     max_num_batched_tokens: int | None,
     max_num_seqs: int | None,
 ) -> "ServerSettings":
-    """The server as the options say."""
+    """The server as the options say, but for its memory."""
     from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.answers.served.setting import Setting
 
-    tokens = None if capacity is None else int(capacity)
     ticks = None if clock is None else served.clock_of(clock)
     now = Setting(max_num_seqs=max_num_seqs)
-    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, now)
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, now)
 
 
 def _swapping(

@@ -24,7 +24,12 @@ def run_rows(answer: PreemptAnswer) -> list[Row]:
     return [
         ("arrivals", arrivals),
         ("runs", f"{counted(answer.runs, one)}, {each}"),
-        *clock_rows(answer.clock, answer.limits),
+        *clock_rows(
+            answer.clock,
+            capacity=answer.limits.capacity,
+            running=answer.limits.max_num_seqs,
+            prefill_tokens=answer.limits.max_num_batched_tokens,
+        ),
         ("memory", _memory(answer)),
         ("swapping", _swapping(answer)),
         *_objectives(answer),

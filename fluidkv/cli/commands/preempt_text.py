@@ -7,7 +7,7 @@ from fluidkv.answers.preempt.effects import Effects
 from fluidkv.answers.preempt.pick import SHARES
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
-from fluidkv.answers.recommend.frontier import MARGIN
+from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.cli.commands.preempt_runs import run_rows
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row

@@ -4,7 +4,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.options import Capacity, Json, argument, option
+from fluidkv.cli.memory import GivenMemory
+from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
 from fluidkv.cli.page.numbers import counted, exact, percent, short
 from fluidkv.cli.page.page import Page
@@ -32,7 +33,7 @@ def pulse(
     share: Annotated[
         Fraction, option("--share P", read.share, "Share of the first length, such as 1/2 or 0.5.")
     ],
-    capacity: Capacity,
+    memory: GivenMemory,
     json_: Json = False,
 ) -> None:
     """Which cycle do two lengths with a common divisor have, and what does it cost?
@@ -48,6 +49,7 @@ def pulse(
     from fluidkv.answers.pulse import pulse_answer
     from fluidkv.exact.mixed.mix import two_lengths
 
+    capacity = memory.tokens()
     mix = two_lengths(lengths[0], lengths[1], share)
     try:
         with progress("verifying the cycle"):
@@ -56,7 +58,7 @@ def pulse(
         if error.argument == "capacity":
             raise InputError("--capacity", error.value, error.allowed) from None
         raise InputError("LENGTH", " ".join(map(str, lengths)), error.allowed) from None
-    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_)
+    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
 
 
 def _say(page: Page, answer: "PulseAnswer") -> None:

@@ -12,6 +12,7 @@ from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.codes import NO_PICK
 from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
@@ -36,6 +37,7 @@ _OPTIONS = {  # of the function -> of the command line
     "engine": "--engine",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--max-num-seqs",
+    "objective": "--objective",
     "max_tokens": "--max-tokens",
     "rate": "--rate",
     "replay": "--replay",
@@ -70,6 +72,11 @@ _RATES = "Caps on admissions per iteration to try, such as 1/2."
 _RateCap = Annotated[str | None, opt.option("--rate-cap R,R,...", str, _RATES, _TRIED)]
 _OTHERS = "Other numbers of clients to try, with --clients."
 _ClientCap = Annotated[str | None, opt.option("--client-cap N,N,...", str, _OTHERS, _TRIED)]
+_OBJECTIVE = (
+    "What the pick is to be the best in: throughput, ttft_p99, latency_p99, tpot_p99, "
+    "longest_gap_p99, or goodput, of requests within the times of every --slo."
+)
+_Objective = Annotated[str, opt.option("--objective NAME", str, _OBJECTIVE, _TRIED)]
 _EACH = (
     "Number of requests in each run; of a replay the first N, and on. "
     r"\[default: 200 to 2,000]"
@@ -93,13 +100,14 @@ def recommend(
     replay: served.Replay = False,
     speed: served.Speed = Fraction(1),
     reading: Asking = AS_ASKED,
-    capacity: served.Capacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
     now: _Now = None,
     block_size: served.Block = None,
     max_num_batched_tokens: served.Budget = None,
     slo: _Slo = None,
+    objective: _Objective = "throughput",
     watermark: _Watermark = None,
     max_num_seqs: _Seqs = None,
     rate_cap: _RateCap = None,
@@ -123,7 +131,8 @@ def recommend(
     reading.check(source, rate=rate, clients=clients)
     read.only_with("--client-cap", client_cap, "--clients", clients)
     # Everything that can be refused without reading a file, before a file is read.
-    server = _server(capacity, clock, block_size, max_num_batched_tokens, now)
+    memory.per_token()
+    server = _server(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
@@ -131,6 +140,9 @@ def recommend(
     if logged is not None:
         server, taken = server.as_logged(logged)
         notes += taken
+    asked = engine or (logged.engine if logged is not None else "vllm")
+    server, converted = served.with_capacity(server, memory, asked)
+    notes += converted
     tokens = served.tokens_of(server, block_size)
     demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
     options: dict[str, Any] = {
@@ -140,44 +152,43 @@ def recommend(
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),
+        "objective": objective,
+        "version": logged and logged.settings.version,
         "requests": requests,
         "runs": runs,
         "seed": seed,
     }
     notes += [("", why)] if why else []
+    engine = engine or served.engine_of(logged, demand)
     if logged is not None:
-        engine = engine or (logged.engine if demand.kind in ("replay", "rate") else "vllm")
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    found = _run(load, tokens, engine or "vllm", demand, options)
+    found = _run(load, tokens, engine, demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
 
-    version = logged and logged.settings.version
     give(
         found.as_dict,
-        lambda page: say_recommendation(page, found, load.name, notes, version),
+        lambda page: say_recommendation(page, found, load.name, notes),
         as_json=json_,
         out=out,
         name="recommend.json",
         time=found.clock.unit,
         beside=lambda: _beside(found),
     )
-    return NO_PICK if found.choice.index is None else 0
+    return 0 if found.to_take else NO_PICK
 
 
 def _server(
-    capacity: Fraction | None,
     clock: str | None,
     block_size: int | None,
     max_num_batched_tokens: int | None,
     now: list[str] | None,
 ) -> "ServerSettings":
-    """The server as the options say."""
+    """The server as the options say, but for its memory."""
     from fluidkv.answers.served.logged import ServerSettings
 
-    tokens = None if capacity is None else int(capacity)
     ticks = None if clock is None else served.clock_of(clock)
-    return ServerSettings(tokens, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
 def _run(

@@ -21,7 +21,12 @@ def simulated_rows(found: Recommendation) -> list[Row]:
         ("arrivals", arrivals),
         ("runs", _runs(found)),
         ("horizon", _horizon(found)),
-        *clock_rows(found.clock, found.limits),
+        *clock_rows(
+            found.clock,
+            capacity=found.limits.capacity,
+            running=found.limits.max_num_seqs,
+            prefill_tokens=found.limits.max_num_batched_tokens,
+        ),
         ("memory", _memory(found)),
         ("noise", _noise(found)),
     ]

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -41,8 +42,6 @@ def _count(spec: str, help: str) -> Any:
     return option(spec, read.whole_number, help, SERVER, most=_LARGEST)
 
 
-_CAPACITY = r"KV tokens that requests can hold. \[default: as meta.json says]"
-_Capacity = Annotated[int | None, _count("--capacity TOKENS", _CAPACITY)]
 _BLOCK = r"Tokens of a KV block. \[default: as meta.json says]"
 _Block = Annotated[int | None, _count("--block-size TOKENS", _BLOCK)]
 _SEQS = r"Cap on running requests. \[default: as meta.json says, or none]"
@@ -55,7 +54,7 @@ def replay(
     source: _Log,
     fit: _Fit = "first",
     engine: _Engine = None,
-    capacity: _Capacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     block_size: _Block = None,
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: _Budget = None,
@@ -80,7 +79,7 @@ def replay(
             source,
             fit=fit,
             engine=engine,
-            capacity=capacity,
+            capacity=memory.count(block_size),
             block_size=block_size,
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
@@ -92,6 +91,7 @@ def replay(
         as_json=json_,
         out=out,
         name="replay.json",
+        notes=memory.notes(block_size),
         time="s",
         beside=lambda: _beside(found),
     )
@@ -99,8 +99,11 @@ def replay(
 
 def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
     from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.papers.measured.figures.sglang_run import steps_figure
     from fluidkv.papers.vllm.figures.replay_measured import replay_figure
+    from fluidkv.serving.clock_fit.steps import StepFit
 
     files = {name: table.encode() for name, table in tables(found).items()}
     files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
-    return files, [replay_figure(found)]
+    picture = steps_figure if isinstance(found.fit, StepFit) else replay_figure
+    return files, [picture(found)]

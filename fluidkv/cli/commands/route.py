@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import WHOLE, GivenMemory
 from fluidkv.cli.options import RUN, SERVER, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -38,10 +39,6 @@ _OPTIONS = {  # of the functions -> of the command line
 _WORKERS = "Number of servers behind the router, all alike."
 _Workers = Annotated[
     int, option("--workers M", read.whole_number, _WORKERS, SERVER, most=_MOST_WORKERS)
-]
-_CAPACITY = "Prefix cache of each worker; of an engine, all of its KV memory."
-_Capacity = Annotated[
-    int, option("--capacity TOKENS", read.whole_number, _CAPACITY, SERVER, most=_MOST_TOKENS)
 ]
 _ENGINE_HELP = "What a worker is: plain (one request after the other), vllm or sglang."
 _Engine = Annotated[str, option("--engine NAME", str, _ENGINE_HELP, SERVER)]
@@ -101,7 +98,7 @@ _Jobs = Annotated[int | None, option("--jobs N", read.whole_number, _JOBS, RUN, 
 
 def route(
     workers: _Workers,
-    capacity: _Capacity,
+    memory: GivenMemory,
     source: Source = None,
     generator: Generator = None,
     set_: Set = None,
@@ -134,6 +131,8 @@ def route(
     [bold]fluidkv route --generator gsp --workers 4 --capacity 200000[/bold]
     [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000[/bold]
     """
+    from fluidkv.routing import Service
+
     scales.check(source, rate=rate)
     plain = engine == "plain" or None
     for name, value in (
@@ -146,6 +145,8 @@ def route(
     with read.as_options(_OPTIONS | {"router": "--router"}):
         routers = _routers(router)
         service = _service(engine, prefill_ms, cached_ms, output_ms, at_once, block_size)
+        blocks = None if isinstance(service, Service) else service.block_size
+        capacity = int(memory.tokens(blocks, whole=WHOLE))
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.route.study import route_study
@@ -178,6 +179,7 @@ def route(
         name="route.json",
         time="s",
         beside=beside,
+        notes=memory.notes(blocks),
     )
 
 

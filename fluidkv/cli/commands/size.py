@@ -8,7 +8,7 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.commands import recommend_values as values
-from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
@@ -83,7 +83,7 @@ def size(
     reading: Reading = AS_IT_IS,
     slo: _Slo = None,
     find: _Find = "kv",
-    memory: Memory = NO_MEMORY,
+    memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
     clock: served.Clock = None,
     now: _Now = None,
@@ -116,8 +116,13 @@ def size(
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = engine or (logged.engine if logged is not None else "vllm+cache")
-    server, taken = _with_capacity(server, memory, logged, engine)
-    notes += taken
+    if logged is not None:
+        server, taken = server.as_logged(logged)
+        notes += taken
+    server, converted = served.with_capacity(server, memory, engine)
+    notes += converted
+    if server.capacity is not None:
+        served.tokens_of(server, block_size)  # refuses blocks that do not make it up
     slos = slos_of(bounds, server.clock)
     log, why = _measured(logged, server, engine)
     options: dict[str, Any] = {
@@ -161,30 +166,6 @@ def _server(
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
-def _with_capacity(
-    server: "ServerSettings", memory: Memory, logged: "LoggedServer | None", engine: str
-) -> "tuple[ServerSettings, list[tuple[str, str]]]":
-    """What the log says where the options do not; and today's memory, in tokens."""
-    from dataclasses import replace
-
-    from fluidkv.answers.served.memory import BLOCK_SIZES
-    from fluidkv.serving.engines import with_cache
-
-    given_block, notes = server.block_size, []
-    if logged is not None:
-        server, notes = server.as_logged(logged)
-    with read.as_options(_OPTIONS):
-        usual = BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
-    block = server.block_size or usual
-    tokens = memory.count(block)
-    if tokens is not None:
-        server = replace(server, capacity=tokens)
-        notes += memory.notes(block)
-    if server.capacity is not None:
-        served.tokens_of(server, given_block)  # refuses blocks that do not make it up
-    return server, notes
-
-
 def _measured(
     logged: "LoggedServer | None", server: "ServerSettings", engine: str
 ) -> "tuple[TimedRun | None, str]":
@@ -216,4 +197,4 @@ def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":
     from fluidkv.answers.size.table import table_of
     from fluidkv.figures.answers.size import size_figure
 
-    return {"size.csv": table_of(answer).encode()}, [size_figure(answer)]
+    return {"sizes.csv": table_of(answer).encode()}, [size_figure(answer)]

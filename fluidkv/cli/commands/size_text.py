@@ -42,8 +42,7 @@ def say_size(
     of = f"{name}: " if name else ""
     page.title(f"{of}{_FOUND[plan.axis.find]}, rules of {plan.rules.label}{cache}")
     page.heading("Answer")
-    page.rows(_answer_rows(answer, memory))
-    page.rows(_sure_rows(answer, memory, why))
+    page.rows([*_answer_rows(answer, memory), *_sure_rows(answer, memory, why)])
     page.heading("The cliff")
     page.rows(_cliff_rows(answer, memory))
     _table(page, answer)
@@ -360,7 +359,8 @@ def _pool(answer: SizeAnswer, size: Size, memory: Memory) -> str:
 
 def _rate(answer: SizeAnswer, size: Size) -> str:
     each = "a second" if answer.plan.clock.unit == "s" else "an iteration"
-    return f"{short(answer.rate(size))} requests {each}"
+    rate = short(answer.rate(size))
+    return f"{rate} {'request' if rate == '1' else 'requests'} {each}"
 
 
 def _arrivals(answer: SizeAnswer) -> str:

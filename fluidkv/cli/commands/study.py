@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.commands.study_next import commands
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_IT_IS, Reading, asked_again
@@ -26,8 +27,11 @@ def _path(_: str, text: str) -> Path:
     return Path(text)
 
 
-_SERIES = "Time series of the running engine, to hold the prediction against."
-_Measured = Annotated[Path | None, opt.option("--measured CSV", _path, _SERIES, _MEASURED)]
+_SERIES = (
+    "Counters of the running engine, to hold the prediction against: CSV, polled metrics, the "
+    "server's output, or a log folder."
+)
+_Measured = Annotated[Path | None, opt.option("--measured FILE", _path, _SERIES, _MEASURED)]
 _WINDOW = r"Seconds of the series to use. \[default: with a backlog]"
 _Window = Annotated[
     tuple | None, opt.option("--window FIRST:LAST", read.window, _WINDOW, _MEASURED)
@@ -43,7 +47,7 @@ def study(
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
     reading: Reading = AS_IT_IS,
-    capacity: opt.LoggedCapacity = None,
+    memory: LoggedMemory = NOT_GIVEN,
     measured: _Measured = None,
     window: _Window = None,
     iterations: _Iterations = None,
@@ -65,7 +69,7 @@ def study(
         what = "none: the equilibrium is of a backlog, whatever the times of arrival"
         raise InputError("--scale-rate", str(reading.scale_rate), what)
     load, report = reading.requests(source, class_, preset)
-    tokens = _capacity(capacity, source, report)
+    tokens = _capacity(memory.tokens(), source, report)
     series, measurement = _measurement(measured, window)
     with progress("certifying the equilibrium") as line:
         from fluidkv.answers.study import study_system
@@ -85,7 +89,7 @@ def study(
 
     is_log = report is not None and report.of_log
     asked = asked_again(source, class_, preset, reading)
-    room = None if capacity is None and is_log else tokens
+    room = None if memory.capacity is None and is_log else tokens
     to_run = commands(asked, room, is_run=is_log and not reading.scaling)
 
     def beside():
@@ -100,6 +104,7 @@ def study(
         out=out,
         name="study.json",
         beside=beside,
+        notes=memory.notes(),
     )
 
 
@@ -111,9 +116,10 @@ def _workload(trace: "Trace", scaling: "Scaling") -> "Workload":
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:
     if given is None and report is not None and report.of_log:
-        from fluidkv.logs.meta import read_settings
+        from fluidkv.logs import read_log
 
-        logged = read_settings(source or "").capacity
+        with read.as_options({"source": "SOURCE"}):
+            logged = read_log(source or "").capacity
         given = None if logged is None else Fraction(logged)
     if given is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
@@ -125,7 +131,9 @@ def _measurement(
 ) -> "tuple[Timeseries | None, Measurement | None]":
     if path is None:
         return None, None
-    from fluidkv.measured import measure, read_timeseries
+    from fluidkv.logs import read_series
+    from fluidkv.measured import measure
 
-    series = read_timeseries(path)
+    with read.as_options({"measured": "--measured"}):
+        series = read_series(path)
     return series, measure(series, window=span)

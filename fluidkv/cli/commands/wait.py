@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.memory import NO_MEMORY, Memory
 from fluidkv.cli.output import give
+from fluidkv.cli.page.page import Row
 from fluidkv.cli.progress import progress
+from fluidkv.cli.served import clock_of, clock_rows
 from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
 
@@ -34,6 +37,7 @@ _OPTIONS = {  # of the functions -> of the command line
     "horizon": "--horizon",
     "input_length": "--unknown-lengths",
     "per_kv_token": "--d1",
+    "per_prefill_token": "--d2",
     "rate": "--rate",
     "segment_ends": "--segment",
     "seeds": "--seeds",
@@ -64,18 +68,19 @@ _Bins = Annotated[
     int | None, opt.option("--bins N", read.whole_number, _BINS_HELP, opt.WHO, most=1000)
 ]
 _WHOLE = "a whole number of KV tokens"
-_Capacity = Annotated[
-    Fraction | None,
-    opt.option("--capacity TOKENS", read.capacity, "KV capacity.", opt.SERVER, whole=_WHOLE),
-]
 _D0_HELP = "Time that an iteration takes without tokens."
 _D0 = Annotated[
     Fraction | None, opt.option("--d0 TIME", read.positive_number, _D0_HELP, opt.SERVER)
 ]
 _D1_HELP = "Time that each KV token in the batch adds to it."
 _D1 = Annotated[Fraction | None, opt.option("--d1 TIME", _at_least_zero, _D1_HELP, opt.SERVER)]
-_CLOCK_HELP = "Name of a clock that has d0 and d1: vidur-llama3-8b-a100, iteration."
-_Clock = Annotated[str | None, opt.option("--clock NAME", str, _CLOCK_HELP, opt.SERVER)]
+_D2_HELP = r"Time that each input token of a prompt adds to its prefill. \[default: 0]"
+_D2 = Annotated[Fraction | None, opt.option("--d2 TIME", _at_least_zero, _D2_HELP, opt.SERVER)]
+_CLOCK_HELP = (
+    "All three in seconds: numbers; a name of those that fluidkv clocks lists, or MODEL@GPU, "
+    "such as llama-3.1-8b@h100 (modelled)."
+)
+_Clock = Annotated[str | None, opt.option("--clock D0:D1[:D2]", str, _CLOCK_HELP, opt.SERVER)]
 _UNKNOWN_HELP = "Outputs are not known when prompts come: use Nested WAIT."
 _Unknown = Annotated[bool, opt.flag("--unknown-lengths", _UNKNOWN_HELP, _POLICY)]
 _OWN = "Check your own thresholds: prompts to wait for, one for each type or segment, in order."
@@ -123,9 +128,10 @@ def wait(
     rate: _Rate = None,
     bins: _Bins = None,
     reading: Reading = AS_IT_IS,
-    capacity: _Capacity = None,
+    memory: Memory = NO_MEMORY,
     d0: _D0 = None,
     d1: _D1 = None,
+    d2: _D2 = None,
     clock: _Clock = None,
     unknown_lengths: _Unknown = False,
     threshold: _Threshold = None,
@@ -146,6 +152,7 @@ def wait(
 
     [bold]fluidkv wait --type 1:1:1 --type 1:1:2 --d0 0.1 --d1 0.1 --capacity 9[/bold]
     """
+    capacity = memory.tokens(whole=_WHOLE)
     if capacity is None:
         raise InputError("--capacity", "none", "a number of KV tokens")
     read.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
@@ -156,15 +163,15 @@ def wait(
     reading.check(source, rate=rate, type=type_)
     scales = "--scale-input, --scale-output"
     read.only_with(scales, str(reading.scaling) or None, "SOURCE or --preset", not type_)
-    base, per_kv_token, unit = _clock(d0, d1, clock)
+    server, unit, notes = _clock(d0, d1, d2, clock, capacity)
     if type_:
-        load = _of_types(type_, base, per_kv_token, unit)
+        load = _of_types(type_, server, unit)
     else:
         requests, report = reading.requests(source, None, preset)
         first = "" if report is None else report.summary().splitlines()[0]
         first = "; ".join(filter(None, (first, str(reading.scaling))))
         how = {"rate": rate, "bins": bins, "common_input": unknown_lengths, "read": first}
-        load = _binned(requests, base, per_kv_token, how)
+        load = _binned(requests, server, how)
     options: dict[str, Any] = {
         "unknown_lengths": unknown_lengths,
         "delta": delta,
@@ -185,20 +192,21 @@ def wait(
 
     give(
         answer.as_dict,
-        lambda page: say_wait(page, answer, load),
+        lambda page: say_wait(page, answer, load, notes),
         as_json=json_,
         out=out,
         name="wait.json",
         time=load.unit or "unit of --d0",
         beside=beside,
+        notes=memory.notes(),
     )
 
 
-def _binned(requests: Any, base: Any, per_kv_token: Any, how: dict[str, Any]) -> "Load":
+def _binned(requests: Any, server: "_Server", how: dict[str, Any]) -> "Load":
     from fluidkv.answers.wait.load import binned_load
 
     with read.as_options(_OPTIONS):
-        return binned_load(requests, base, per_kv_token, **how)
+        return binned_load(requests, *server, **how)
 
 
 def _answer(
@@ -221,28 +229,39 @@ def _words(values: list[int] | None) -> str | None:
     return " ".join(map(str, values)) if values else None
 
 
+_Server = tuple[Fraction, Fraction, Fraction]
+"""d0, d1, d2."""
+
+
 def _clock(
-    d0: Fraction | None, d1: Fraction | None, clock: str | None
-) -> tuple[Fraction, Fraction, str]:
-    """d0, d1 and their unit."""
+    d0: Fraction | None,
+    d1: Fraction | None,
+    d2: Fraction | None,
+    clock: str | None,
+    capacity: Fraction,
+) -> tuple[_Server, str, list[Row]]:
+    """d0, d1 and d2, their unit, and what to say of a clock with a name."""
     if clock is None:
         if d0 is None or d1 is None:
             missing = "--d0" if d0 is None else "--d1"
-            raise InputError(missing, "none", "a time, or --clock for both")
-        return d0, d1, ""
-    if d0 is not None or d1 is not None:
-        raise InputError("--clock", clock, "either --clock, or --d0 and --d1")
-    from fluidkv.serving.clock import CLOCKS
-
-    if clock not in CLOCKS:
-        raise InputError("--clock", clock, f"one of {', '.join(CLOCKS)}")
-    found = CLOCKS[clock]
+            raise InputError(missing, "none", "a time, or --clock for all")
+        return (d0, d1, d2 or Fraction(0)), "", []
+    if d0 is not None or d1 is not None or d2 is not None:
+        raise InputError("--clock", clock, "either --clock, or --d0, --d1 and --d2")
+    found = clock_of(clock)
     # The decimals that the clock was written with, not the doubles beside them.
-    base, per_kv_token = Fraction(repr(found.base)), Fraction(repr(found.per_kv_token))
-    return base, per_kv_token, "s" if found.unit == "s" else ""
+    base, per_kv_token, per_prefill_token, pairs = (
+        Fraction(repr(value)) for value in found.durations
+    )
+    notes = clock_rows(found, capacity=float(capacity)) if found.name else []
+    if pairs:
+        notes.append(("", "attention of prompts to themselves, D3, is left out: WAIT has no term"))
+    if found.unit != "s":
+        notes = []
+    return (base, per_kv_token, per_prefill_token), "s" if found.unit == "s" else "", notes
 
 
-def _of_types(texts: list[str], base: Fraction, per_kv_token: Fraction, unit: str) -> "Load":
+def _of_types(texts: list[str], server: "_Server", unit: str) -> "Load":
     from fluidkv.answers.wait.load import Load
     from fluidkv.wait.model import WaitSystem
 
@@ -250,7 +269,7 @@ def _of_types(texts: list[str], base: Fraction, per_kv_token: Fraction, unit: st
         raise InputError("--type", f"{len(texts)} types", f"at most {_MOST_TYPES}")
     types = [_type(text) for text in texts]
     try:
-        return Load(WaitSystem(types, base, per_kv_token), unit)
+        return Load(WaitSystem(types, *server), unit)
     except InputError as error:  # the same lengths twice
         raise InputError("--type", error.value, error.allowed) from None
 

@@ -6,6 +6,7 @@ from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli.commands import wait_words as words
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page
+from fluidkv.serving.clock import FREE_PREFILL
 
 _COLUMNS = ("policy", "tokens", "latency", "p99", "TTFT", "p99", "evicted", "peak", "left")
 _WIDE = 10**6
@@ -16,13 +17,16 @@ def say_runs(page: Page, answer: WaitAnswer, runs: Comparison) -> None:
     seeds = len(runs.prompts)
     what = f"{counted(seeds, 'run')} of {sum(runs.prompts) / seeds:,.0f} prompts"
     page.heading(f"Sampled: {what}, time {words.time(runs.duration, answer.unit)} each")
-    table = [_cells(each) for each in runs.policies]
+    table = [_cells(each, first_tokens=answer.first_tokens) for each in runs.policies]
     page.table(_COLUMNS, table)
     if len(runs.policies) > 1:
         page.paragraph(ahead(runs))
     room, balance = words.tokens(answer.capacity), short(answer.equilibrium.throughput)
-    none = " -: no prompt completed." if any("-" in row for row in table) else ""
-    if any(sum(each.evictions) for each in runs.policies if each.name.startswith("FCFS")):
+    silent = [row[:4] + row[6:] for row in table] if not answer.first_tokens else table
+    none = " -: no prompt completed." if any("-" in row for row in silent) else ""
+    if not answer.first_tokens:
+        none += f" TTFT -: {FREE_PREFILL}."
+    elif any(sum(each.evictions) for each in runs.policies if each.name.startswith("FCFS")):
         none += " TTFT: under FCFS without the evicted."
     page.paragraph(
         f"Second halves, means over runs. Tokens: output {words.per(answer.unit)}, of completed "
@@ -40,13 +44,13 @@ def say_runs(page: Page, answer: WaitAnswer, runs: Comparison) -> None:
         )
 
 
-def _cells(each: PolicyRuns) -> tuple[str, ...]:
+def _cells(each: PolicyRuns, *, first_tokens: bool) -> tuple[str, ...]:
     numbers = (
         each.throughput,
         each.latency_mean,
         each.latency_p99,
-        each.ttft_mean,
-        each.ttft_p99,
+        each.ttft_mean if first_tokens else (),
+        each.ttft_p99 if first_tokens else (),
         each.evictions,
     )
     cells = [_cell(mean(values)) for values in numbers]

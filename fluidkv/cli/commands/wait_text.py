@@ -1,5 +1,6 @@
 """The answer of `fluidkv wait`, as a person reads it."""
 
+from collections.abc import Iterable
 from fractions import Fraction
 
 from fluidkv.answers.wait.ahead import best_fcfs, mean
@@ -31,15 +32,16 @@ _PARAMETERS = {
     "output_length": "output",
     "base": "d0",
     "per_kv_token": "d1",
+    "per_prefill_token": "d2",
 }
 
 
-def say_wait(page: Page, answer: WaitAnswer, load: Load) -> None:
+def say_wait(page: Page, answer: WaitAnswer, load: Load, notes: Iterable[Row] = ()) -> None:
     """What can be served, the thresholds and their memory, and the runs."""
     kinds = counted(len(answer.system.types), "prompt type")
     title = f"{load.name + ': ' if load.name else ''}{kinds}, {words.tokens(answer.capacity)}"
     page.title(title)
-    page.rows([*_source(load), *_fluid(answer)])
+    page.rows([*_source(load), *notes, *_fluid(answer)])
     if answer.nested is None:
         page.heading("WAIT: outputs are known when prompts come")
         page.paragraph(_not_for_wait(answer))
@@ -59,7 +61,7 @@ def say_wait(page: Page, answer: WaitAnswer, load: Load) -> None:
 
 
 def _source(load: Load) -> list[Row]:
-    if load.binned is None or load.rate is None:
+    if load.binned is None or load.rate is None or load.load_error is None:
         return []
     found = load.binned
     rows = [("read", load.read)] if load.read else []
@@ -69,7 +71,7 @@ def _source(load: Load) -> list[Row]:
         empty = f", {number - len(found.types)} bins empty" if load.cut == "width" else ""
         bins = f"{bins} ({len(found.types)} types{empty})"
     errors = (
-        f"outputs in {bins}: load {signed(found.token_rate_error)}, "
+        f"outputs in {bins}: load {signed(load.load_error)}, "
         f"mean output {signed(found.output_error)}, "
         f"mean input {signed(found.input_error)} against the workload itself; "
         f"{float(found.dearer):.0%} of prompts cost more than their type"

@@ -22,9 +22,9 @@ from fluidkv.errors import InputError
 from fluidkv.logs.log import LoggedRequests, LoggedTicks
 from fluidkv.traces.cells import MAX_TIME_S, length, number, seconds
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
+from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.report import Tally
 from fluidkv.traces.source import csv_records, json_records
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 TICKS_FILE = "timeseries.csv"
 

@@ -9,7 +9,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.log import ServerLog
 
 _TRIALS = 2
-_ROUNDED = 0.02  # of the tokens: times in whole seconds, rates with a digit behind the point
+_ROUNDED = 0.02  # times in whole seconds, rates with a digit behind the point, blocks set apart
 
 
 def check(log: ServerLog) -> None:
@@ -59,7 +59,7 @@ def _too_full(log: ServerLog) -> str | None:
     ticks = log.ticks
     if ticks is None or ticks.kv_used is None:
         return None
-    rows = np.flatnonzero(ticks.kv_used > 1 + 1e-9)  # a rounding of a share
+    rows = np.flatnonzero(ticks.kv_used > 1 + _ROUNDED)
     if not rows.size:
         return None
     return (

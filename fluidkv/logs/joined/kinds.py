@@ -20,9 +20,9 @@ from fluidkv.logs.stdout.sglang import DECODE
 from fluidkv.logs.stdout.vllm import STATISTICS
 from fluidkv.reading import reading
 from fluidkv.traces.format import BadRow, folded
+from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
 from fluidkv.traces.known import chosen_format
 from fluidkv.traces.source import csv_header, is_json, json_records
-from fluidkv.traces.vllm_bench import REQUESTS_FILE
 
 _HEAD = 65_536  # characters, and
 _LINES = 400_000  # lines of a server's output in which statistics must have begun

@@ -138,7 +138,7 @@ def table_of(
     if not kept:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2]) or "no rows"
         raise InputError("source", source, f"at least one row of metrics ({found})")
-    zero = times[0] if since else 0.0
+    zero = times[0] if times[0] >= _SINCE_1970 else 0.0
     return Table(
         source=source,
         lines=tuple(lines),

@@ -120,7 +120,7 @@ CLOCKS = _named(
 
 
 def named_clock(name: str) -> NamedClock:
-    """One of `CLOCKS`, or MODEL@GPU: the clock that `modelled_clock` gives them.
+    """One of `CLOCKS`, or MODEL@GPU: the clock that `modelled_clock` gives them, in four digits.
 
     Raises:
         InputError: another name, with those near it; a model or GPU that is not known, or that do
@@ -148,7 +148,7 @@ def named_clock(name: str) -> NamedClock:
         raise InputError("clock", name, f"{error.argument}: {error.allowed}") from None
     most = kv_tokens_left(model, gpu)
     return NamedClock(
-        replace(clock, name=f"{model.name}@{gpu.name}"),
+        _rounded(clock, f"{model.name}@{gpu.name}"),
         "modelled",
         model.name,
         gpu.name,
@@ -156,6 +156,12 @@ def named_clock(name: str) -> NamedClock:
         f"{model.source}; {gpu.source}",
         Validity(batch_limit(model, gpu), (0, most), None),
     )
+
+
+def _rounded(clock: IterationClock, name: str) -> IterationClock:
+    """Four digits: what is modelled has no more."""
+    d0, d1, d2, d3 = (float(f"{value:.4g}") for value in clock.durations)
+    return IterationClock(d0, d1, d2, per_prefill_pair=d3, name=name)
 
 
 def known(clock: IterationClock) -> NamedClock | None:

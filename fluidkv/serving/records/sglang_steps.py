@@ -113,7 +113,6 @@ def sglang_record(fields: Fields) -> SglangRecord:
 
 
 def _settings(fields: Fields) -> SglangSettings:
-    flags = {name: fields.flag(name) for name in ("radix", "mixed_chunk", "overlap", "ignore_eos")}
     try:
         return SglangSettings(
             capacity=fields.integer("capacity_tokens"),
@@ -123,7 +122,10 @@ def _settings(fields: Fields) -> SglangSettings:
             max_prefill_tokens=fields.integer("max_prefill_tokens"),
             max_running=fields.integer("max_running"),
             eviction=fields.text("eviction"),
-            **flags,
+            radix=fields.flag("radix"),
+            mixed_chunk=fields.flag("mixed_chunk"),
+            overlap=fields.flag("overlap"),
+            ignore_eos=fields.flag("ignore_eos"),
         )
     except InputError as error:
         if error.argument.startswith(fields.where):

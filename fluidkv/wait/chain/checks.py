@@ -5,6 +5,7 @@ from math import inf, isfinite
 from fluidkv.errors import InputError
 from fluidkv.runs.checks import real
 from fluidkv.runs.rates import RateSteps
+from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain.numbers import arrival_rates, shapes
 from fluidkv.wait.model import WaitSystem, several
 from fluidkv.wait.policy import Wait
@@ -47,8 +48,7 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
 def check_growth(
     model: Segments | WaitSystem,
     thresholds: tuple[int, ...],
-    base: float,
-    per_kv_token: float,
+    clock: IterationClock,
     steps: RateSteps | None,
     iterations: int,
     horizon: float,
@@ -64,12 +64,13 @@ def check_growth(
     """
     each, rates = shapes(model, thresholds), [float(rate) for rate in arrival_rates(model)]
     factor = 1.0 if steps is None else max(steps.factors)
-    full = base + per_kv_token * float(sum(segment.tokens(segment.span) for segment in each))
+    held = sum(segment.tokens(segment.span) for segment in each)
+    full = clock.duration(held, sum(segment.prefill_tokens for segment in each))
     come = [factor * rate * full for rate in rates]
     if isinstance(model, Segments):
         shares = zip(thresholds[:-1], model.thinning, strict=True)
         come += [n * float(share) for n, share in shares]
-    done = float(min(iterations, horizon / base + 1))
+    done = float(min(iterations, horizon / clock.base + 1))
 
     def most(after: float) -> float:
         """Of any queue after so many iterations."""

@@ -14,6 +14,7 @@ from jaxtyping import Array, Float, Int, UInt64
 
 from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
+from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain import alias
 from fluidkv.wait.chain.rates import Pieces, pieces
 from fluidkv.wait.model import WaitSystem
@@ -47,8 +48,9 @@ class Numbers(NamedTuple):
         threshold, span: n and stages of each segment.
         first_tokens: tokens that a prompt holds at a segment's first stage.
         boundary_tokens: tokens that it holds while it waits before a segment; 0 where it has none.
+        prefill_tokens: inputs that its first stage computes, full: 0 behind the first segment.
         rate: of arrivals, to the first segment (one) or of each type.
-        base, per_kv_token: of the clock.
+        base, per_kv_token, per_prefill_token: of the clock.
         tables: flat; for a nested chain first the survivors into segments 2, 3, ..., then arrivals
             in an iteration of the first k segments, full, for k = 1, 2, ...
         arrivals_from: the first outcome of each of the tables of arrivals.
@@ -59,9 +61,11 @@ class Numbers(NamedTuple):
     span: Int[Array, "segment 1"]
     first_tokens: Float[Array, "segment 1"]
     boundary_tokens: Float[Array, "segment 1"]
+    prefill_tokens: Float[Array, "segment 1"]
     rate: Float[Array, "source 1"]
     base: Float[Array, ""]
     per_kv_token: Float[Array, ""]
+    per_prefill_token: Float[Array, ""]
     tables: UInt64[Array, " cell"]
     arrivals_from: Int[Array, " segment"]
     pieces: Pieces | None
@@ -74,6 +78,11 @@ class Shape(NamedTuple):
     span: int
     first_tokens: int
     boundary_tokens: int
+
+    @property
+    def prefill_tokens(self) -> int:
+        """Inputs that its first stage computes, full; segments behind a boundary have none."""
+        return 0 if self.boundary_tokens else self.threshold * self.first_tokens
 
     def tokens(self, stages: int) -> int:
         """What the first `stages` stages hold, full, while they are computed."""
@@ -105,8 +114,7 @@ def arrival_rates(model: Segments | WaitSystem) -> list[Fraction]:
 def numbers_of(
     model: Segments | WaitSystem,
     thresholds: tuple[int, ...],
-    base: float,
-    per_kv_token: float,
+    clock: IterationClock,
     steps: RateSteps | None,
     *,
     timed: bool,
@@ -125,11 +133,13 @@ def numbers_of(
     if max(thresholds) >= alias.MOST_COLUMNS:
         raise InputError("thresholds", max(thresholds), f"below {alias.MOST_COLUMNS}")
     factor = 1.0 if steps is None else max(steps.factors)
-    most = factor * float(sum(rates)) * (base + per_kv_token * float(full[-1]))
+    prefill = np.cumsum([segment.prefill_tokens for segment in each], dtype=np.float64)
+    durations = clock.base + clock.per_kv_token * full + clock.per_prefill_token * prefill
+    most = factor * float(sum(rates)) * float(durations[-1])
     if not alias.poisson_window(min(most, 1e9))[1] < alias.MOST_COLUMNS:
         allowed = f"at most 1e7 arrivals in an iteration of full segments, not {most:.3g}"
         raise InputError("thresholds", list(thresholds), allowed)
-    means = float(rates[0]) * (base + per_kv_token * full)
+    means = float(rates[0]) * durations
     tables, columns, firsts = np.zeros(2, np.uint64), 0, [0] * len(each)
     if nested:
         tables, columns, firsts = _tables(model, thresholds, means.tolist())
@@ -142,9 +152,11 @@ def numbers_of(
         column([segment.span for segment in each], np.int32),
         column([segment.first_tokens for segment in each], np.float64),
         column([segment.boundary_tokens for segment in each], np.float64),
+        column([segment.prefill_tokens for segment in each], np.float64),
         jnp.asarray(np.array([float(rate) for rate in rates])[:, None]),
-        jnp.asarray(np.float64(base)),
-        jnp.asarray(np.float64(per_kv_token)),
+        jnp.asarray(np.float64(clock.base)),
+        jnp.asarray(np.float64(clock.per_kv_token)),
+        jnp.asarray(np.float64(clock.per_prefill_token)),
         jnp.asarray(tables),
         jnp.asarray(np.array(firsts, np.int32)),
         None if steps is None else pieces(steps),

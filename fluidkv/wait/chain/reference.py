@@ -79,14 +79,15 @@ def chain_reference(
             for k, (prompts, segment) in enumerate(zip(at, stages, strict=True))
         ]
 
-        tokens = held = 0
+        tokens = held = prefill = 0
         for k, segment in enumerate(stages):
             for stage in segment:
                 computing = batch[k][stage]
                 paused = at[k][stage] - computing if stage else 0
                 tokens += computing * (inputs[k] + stage)
                 held += computing * (inputs[k] + stage) + paused * (inputs[k] + stage - 1)
-        now += clock.duration(tokens, 0)
+                prefill += 0 if stage else computing * inputs[k]
+        now += clock.duration(tokens, prefill)
 
         completed = outputs = 0
         for k, segment in enumerate(stages):

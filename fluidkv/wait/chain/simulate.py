@@ -56,6 +56,7 @@ def simulate_chain(
     *,
     base: Exact | None = None,
     per_kv_token: Exact | None = None,
+    per_prefill_token: Exact | None = None,
     runs: int = 1,
     iterations: int | None = None,
     horizon: float | None = None,
@@ -72,6 +73,7 @@ def simulate_chain(
             `WaitSystem` for WAIT: each type a segment by itself, its length known.
         thresholds: n, one for each segment or type, each at least 1.
         base, per_kv_token: d0 and d1, with `Segments` only; a system has its own.
+        per_prefill_token: d2, likewise; None: 0.
         runs: how many; run i depends on `seed` and i alone.
         iterations: each run does so many, at most.
         horizon: a run goes on as long as its clock is before it, looked at before the wait: it ends
@@ -105,38 +107,41 @@ def simulate_chain(
 
     Source: WAIT, Algorithms 1 and 2.
     """
-    clock = _clock(model, base, per_kv_token)
+    clock = _clock(model, base, per_kv_token, per_prefill_token)
     levels = thresholds_of(model, thresholds)
     plan = _plan(seed, runs, iterations, horizon, memory, record)
     if rate_steps is not None and not isinstance(rate_steps, RateSteps):
         raise InputError("rate_steps", rate_steps, "RateSteps or None")
-    check_growth(
-        model, levels, clock.base, clock.per_kv_token, rate_steps, plan.iterations, plan.horizon
-    )
+    check_growth(model, levels, clock, rate_steps, plan.iterations, plan.horizon)
     timed = horizon is not None or memory is not None or bool(plan.record) or rate_steps is not None
     with in_float64():
-        form, numbers = numbers_of(
-            model, levels, clock.base, clock.per_kv_token, rate_steps, timed=timed
-        )
+        form, numbers = numbers_of(model, levels, clock, rate_steps, timed=timed)
         found = run_chain(form, numbers, plan, on_progress)
     return _dataset(model, levels, found.chain, found.records, memory)
 
 
 def _clock(
-    model: Segments | WaitSystem, base: Exact | None, per_kv_token: Exact | None
+    model: Segments | WaitSystem,
+    base: Exact | None,
+    per_kv_token: Exact | None,
+    per_prefill_token: Exact | None,
 ) -> IterationClock:
+    needed = (("base", base), ("per_kv_token", per_kv_token))
     if isinstance(model, WaitSystem):
-        for name, value in (("base", base), ("per_kv_token", per_kv_token)):
+        for name, value in (*needed, ("per_prefill_token", per_prefill_token)):
             if value is not None:
                 raise InputError(name, value, "None: the system has its own")
         return model.clock
     if not isinstance(model, Segments):
         raise InputError("model", model, "Segments or a WaitSystem")
-    for name, value in (("base", base), ("per_kv_token", per_kv_token)):
+    for name, value in needed:
         if value is None:
             raise InputError(name, value, "a number, with Segments")
+    d2 = 0 if per_prefill_token is None else per_prefill_token
     return IterationClock(
-        float(exact("base", base, above=0)), float(exact("per_kv_token", per_kv_token, least=0))
+        float(exact("base", base, above=0)),
+        float(exact("per_kv_token", per_kv_token, least=0)),
+        float(exact("per_prefill_token", d2, least=0)),
     )
 
 

@@ -40,7 +40,9 @@ def iterate(
     taken = jnp.where(running, numbers.threshold, 0)
     left = ready - taken
     held = jnp.sum(tokens + f64(left) * numbers.boundary_tokens, axis=0)
-    duration = numbers.base + numbers.per_kv_token * kv
+    computed = jnp.sum(jnp.where(running, numbers.prefill_tokens, 0.0), axis=0)
+    prefill = numbers.per_prefill_token * computed
+    duration = numbers.base + numbers.per_kv_token * kv + prefill
     end = start + duration
 
     entered = _entered(form, numbers, chain.key, running, stages, start, end, alive, iteration)

@@ -99,7 +99,7 @@ def compare_policies(
         requests: prompts; `output_length` is the paper's l'. Let them come for some time after the
             window, so that prompts of its end may be served.
         contenders: name -> policy; None in a sequence: not in this run, measured as NaN.
-        clock: in seconds, without a term for prefill: the paper's has none.
+        clock: in seconds, without a term for pairs; the paper's has none for prefill, either.
         capacity: M, tokens.
         window: (first, last) time; flows are counted from first to last, and prompts are those
             that came from first to before last.
@@ -228,5 +228,5 @@ def _measured(
 
 
 def _check_clock(clock: IterationClock) -> None:
-    if not isinstance(clock, IterationClock) or clock.unit != "s" or clock.per_prefill_token:
-        raise InputError("clock", clock, "an IterationClock in seconds, without a prefill term")
+    if not isinstance(clock, IterationClock) or clock.unit != "s" or clock.per_prefill_pair:
+        raise InputError("clock", clock, "an IterationClock in seconds, without a term for pairs")

@@ -41,20 +41,23 @@ class Tables(NamedTuple):
     """Numbers of many runs, as arrays. All tables of a field lie one after the other.
 
     Fields:
-        gate, tokens: by entry; `Segment.gate`, and the tokens of the turn that it makes possible.
+        gate, tokens, prefill: by entry; `Segment.gate`, and the tokens and inputs of the turn that
+            it makes possible.
         first: entry of b = 0.
         follows: `Segment.follows`.
-        base, per_kv_token: d0, d1.
+        base, per_kv_token, per_prefill_token: d0, d1, d2.
         horizon: no iteration starts at or after it.
         iterations: most of them.
     """
 
     gate: Float[Array, " entry"]
     tokens: Int[Array, " entry"]
+    prefill: Int[Array, " entry"]
     first: Int[Array, "run segment"]
     follows: Bool[Array, "run segment"]
     base: Float[Array, " run"]
     per_kv_token: Float[Array, " run"]
+    per_prefill_token: Float[Array, " run"]
     horizon: Float[Array, " run"]
     iterations: Int[Array, " run"]
 
@@ -87,7 +90,7 @@ def schedules(
 
     Args:
         segments: of each run.
-        clocks: d0 and d1 of each run.
+        clocks: d0, d1 and d2 of each run.
         horizon: of each run, on its clock: no iteration starts at or after it.
         iterations: of a run, at most.
         watch: told of iterations.
@@ -139,12 +142,13 @@ def advance(steps: int, tables: Tables, state: State) -> tuple[State, Step]:
 
 def iterate(tables: Tables, state: State) -> tuple[State, Step]:
     """One iteration of every run."""
-    start, ran, tokens = _select(tables, state)
+    start, ran, tokens, inputs = _select(tables, state)
     # `IterationClock.duration`, in its order. A product may not be fused with the sum after it,
     # which would round once instead of twice: a maximum with 0, which changes nothing here, stands
     # between the two.
     kv = jnp.maximum(tables.per_kv_token * tokens.astype(jnp.float64), 0.0)
-    end = start + (tables.base + kv)
+    prefill = jnp.maximum(tables.per_prefill_token * inputs.astype(jnp.float64), 0.0)
+    end = start + ((tables.base + kv) + prefill)
     live = ran.any(axis=1)
     following = State(
         now=jnp.where(live, end, state.now),
@@ -156,14 +160,17 @@ def iterate(tables: Tables, state: State) -> tuple[State, Step]:
 
 def _select(
     tables: Tables, state: State
-) -> tuple[Float[Array, " run"], Bool[Array, "run segment"], Int[Array, " run"]]:
-    """When the next iteration starts, which segments run in it, and what they hold.
+) -> tuple[
+    Float[Array, " run"], Bool[Array, "run segment"], Int[Array, " run"], Int[Array, " run"]
+]:
+    """When the next iteration starts, which segments run in it, what they hold, and prefill.
 
     Infinite: nothing can ever run. No segment runs where a run is at its horizon.
     """
     at = tables.first + state.turns
     gate = tables.gate.at[at].get(mode="promise_in_bounds")
     tokens = tables.tokens.at[at].get(mode="promise_in_bounds")
+    prefill = tables.prefill.at[at].get(mode="promise_in_bounds")
     # The first gate that opens; one that is open already does not hold the clock up.
     opens = jnp.where(tables.follows, jnp.inf, gate).min(axis=1)
     start = jnp.maximum(state.now, opens)
@@ -173,7 +180,8 @@ def _select(
     # A segment runs only together with all before it; types do not look at each other.
     all_before = lax.cummin(may.astype(jnp.int8), axis=1) > 0
     ran = jnp.where(tables.follows, all_before, may) & live[:, None]
-    return start, ran, jnp.where(ran, tokens, 0).sum(axis=1)
+    held, computed = (jnp.where(ran, each, 0).sum(axis=1) for each in (tokens, prefill))
+    return start, ran, held, computed
 
 
 # ---------------------------------------------------------------------------------- shapes
@@ -190,6 +198,7 @@ def _tables(
     sizes = [segment.gate.size for own in segments for segment in own]
     entries = power_of_two(1 + sum(sizes), _LEAST["entries"])
     gate, tokens = np.full(entries, np.inf), np.zeros(entries, np.int64)
+    prefill = np.zeros(entries, np.int64)
     first = np.zeros((runs, width), np.int32)  # entry 0: a segment that never runs, as padding
     follows = np.zeros((runs, width), bool)
     at = 1
@@ -197,16 +206,19 @@ def _tables(
         for index, segment in enumerate(own):
             gate[at : at + segment.gate.size] = segment.gate
             tokens[at : at + segment.turns] = segment.tokens[1:]
+            prefill[at : at + segment.turns] = segment.prefill[1:]
             first[run, index], follows[run, index] = at, segment.follows
             at += segment.gate.size
     padding = [0.0] * (runs - len(segments))
     return Tables(
         gate=jnp.asarray(gate),
         tokens=jnp.asarray(tokens),
+        prefill=jnp.asarray(prefill),
         first=jnp.asarray(first),
         follows=jnp.asarray(follows),
         base=jnp.asarray([*(clock.base for clock in clocks), *padding]),
         per_kv_token=jnp.asarray([*(clock.per_kv_token for clock in clocks), *padding]),
+        per_prefill_token=jnp.asarray([*(clock.per_prefill_token for clock in clocks), *padding]),
         horizon=jnp.asarray([*horizon, *padding]),
         iterations=jnp.full(runs, iterations, jnp.int64),
     )

@@ -87,14 +87,14 @@ class WaitEngine:
     Args:
         requests: who comes when; `output_length` is the paper's l', `class_index` the type.
         policy: Wait or NestedWait.
-        clock: d0 and d1 of the iteration time; there is no third term in the paper.
+        clock: d0, d1 and d2 of the iteration time; the paper has no d2.
         capacity: M, tokens; None: memory is only counted. A batch that does not fit drops its
             newcomers, the last first, then evicts whoever was admitted last. The evicted go to the
             tail of the queue and start again.
 
     Raises:
         InputError: a type without a threshold, an output beyond the last segment, a prompt that
-            does not fit into the memory, or a clock with a prefill term.
+            does not fit into the memory, or a clock with a term for pairs.
     """
 
     requests: Requests
@@ -243,7 +243,8 @@ class WaitEngine:
             "admit_resumed": len(resumed),
         }
         self.lost = 0
-        self.now += self.clock.duration(tokens, 0)
+        prefill = sum(p.input_length for p in newcomers)
+        self.now += self.clock.duration(tokens, prefill)
         new_outputs = sum(self._emit(prompt) for prompt in batch)
         for prompt in batch:
             prompt.stage += 1
@@ -257,7 +258,7 @@ class WaitEngine:
             "held_tokens": held,
             "new_outputs": new_outputs,
             "completed_outputs": sum(p.output_length for p in completed),
-            "tokens": sum(p.input_length for p in newcomers) + decoding,
+            "tokens": prefill + decoding,
             "recomputed_tokens": sum(p.input_length for p in resumed) + decoding - new_outputs,
         }
 
@@ -291,9 +292,8 @@ def check_run(
     Raises:
         InputError: as `WaitEngine`.
     """
-    for name in ("per_prefill_token", "per_prefill_pair"):
-        if getattr(clock, name):
-            raise InputError(name, getattr(clock, name), "0: WAIT's clock has none")
+    if clock.per_prefill_pair:
+        raise InputError("per_prefill_pair", clock.per_prefill_pair, "0: WAIT's clock has none")
     if isinstance(policy, Wait):
         types = int(requests.class_index.max()) + 1
         if requests.class_index.min() < 0 or types > len(policy.thresholds):

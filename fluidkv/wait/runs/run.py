@@ -49,7 +49,7 @@ def run_policy(
         requests: who comes when; `output_length` is the paper's l', `class_index` the type. The
             same prompts in `serve` have one output more: its prefill emits a token.
         policy: Wait or NestedWait.
-        clock: d0 and d1 of the iteration time; `WaitSystem.clock`.
+        clock: d0, d1 and d2 of the iteration time; `WaitSystem.clock`.
         capacity: M, tokens. None: memory is counted, not limited. Runs that never hold more than
             this are exact in the fast engine; those that would are run again by the literal one,
             which evicts (see `reference.WaitEngine`) and is some hundred times as slow.

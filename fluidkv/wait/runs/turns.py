@@ -8,8 +8,8 @@ Theorem. While nobody is evicted, the table of prompts alone decides, for every 
 1. who is in its b-th turn, and at which stage. The i-th prompt that comes to the segment belongs to
    cohort c = ceil(i / n), starts in turn c, and computes stage `start + b - c` in turn b, until the
    last stage that it has in this segment;
-2. hence how many tokens the b-th turn holds, what its prompts hold while the segment pauses after
-   b turns, how many prompts have completed or gone on to the next segment;
+2. hence how many tokens the b-th turn holds and computes, what its prompts hold while the segment
+   pauses after b turns, how many prompts have completed or gone on to the next segment;
 3. when its b-th turn is possible: once the (n b)-th prompt has come, which is an arrival time where
    prompts come from outside, and a number of turns of the segment before where they come from
    there.
@@ -59,6 +59,7 @@ class Segment(NamedTuple):
             the next; without those that wait for their first turn.
         completed, completed_outputs: [b] prompts that complete in turn b, and their output tokens.
         computed: [b] tokens computed in turn b.
+        prefill: [b] of them, inputs of prompts at stage 0.
         passed: [b] prompts that have gone on to the next segment within b turns.
         before_tokens: [i] what the first i prompts hold while they wait for their first turn.
     """
@@ -76,6 +77,7 @@ class Segment(NamedTuple):
     completed: Int[np.ndarray, " turn"]
     completed_outputs: Int[np.ndarray, " turn"]
     computed: Int[np.ndarray, " turn"]
+    prefill: Int[np.ndarray, " turn"]
     passed: Int[np.ndarray, " turn"]
     before_tokens: Int[np.ndarray, " place"]
 
@@ -177,6 +179,7 @@ def _segment(
         completed=completed,
         completed_outputs=leave(np.where(completes, outputs, 0)),
         computed=size + (0 if start else enter(inputs - 1)),
+        prefill=enter(np.zeros_like(inputs) if start else inputs),
         passed=np.cumsum(left - completed),
         before_tokens=np.concatenate([[0], np.cumsum(waits_with)]),
     )

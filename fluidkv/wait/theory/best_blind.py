@@ -28,7 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import Exact, WaitSystem, count, exact
+from fluidkv.wait.model import Exact, WaitSystem, count, exact, plain
 from fluidkv.wait.theory.blind_problem import (
     MOST_STATES,
     Action,
@@ -69,8 +69,9 @@ def best_blind_throughput(
             which takes several times as long. Any give a bound.
 
     Raises:
-        InputError: several input lengths, a memory that cannot hold the longest prompt, a problem
-            of more than `MOST_STATES` states, or prices that are not one for each j.
+        InputError: a clock with prefill, several input lengths, a memory that cannot hold the
+            longest prompt, a problem of more than `MOST_STATES` states, or prices that are not one
+            for each j.
     """
     input_length, hazards = _checked(system, capacity)
     longest = len(hazards)
@@ -106,6 +107,9 @@ def attained_blind_throughput(system: WaitSystem, capacity: int) -> Fraction:
 
 def _checked(system: WaitSystem, capacity: int) -> tuple[int, tuple[Fraction, ...]]:
     """The common input length, and the hazards of outputs."""
+    if system.per_prefill_token:
+        d2 = str(plain(system.per_prefill_token))
+        raise InputError("per_prefill_token", d2, "0: its decision problem has no prefill")
     inputs = {each.input_length for each in system.types}
     if len(inputs) > 1:
         raise InputError("input_length", sorted(inputs), "one input length for all types")

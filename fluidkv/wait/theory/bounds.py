@@ -166,6 +166,7 @@ def theorem_2_memory(
     delta: Exact,
     *,
     per_kv_token: Exact | None = None,
+    per_prefill_token: Exact = 0,
     eta_from: Literal["exact", "lower"] = "exact",
 ) -> MemoryBound:
     """The memory of Nested WAIT, in three terms.
@@ -183,6 +184,7 @@ def theorem_2_memory(
         delta: chance of more, in (0, 1); exact.
         per_kv_token: d1, to check all of (12). None: n_1 > r_1 Delta T is not checked. It keeps the
             first queue short, which holds no memory; the bound holds without.
+        per_prefill_token: d2, together with d1. No other term has it: batches last d0 at least.
         eta_from: "exact", or "lower" for the paper's bound 8 (n_k - p_k n_(k-1)) / n_(k-1), which
             makes the tail larger. (Where eta is infinite, that is finite.)
 
@@ -199,7 +201,7 @@ def theorem_2_memory(
     if per_kv_token is None:
         require_thinning(segments, n)
     else:
-        require_nested(segments, n, d0, per_kv_token)
+        require_nested(segments, n, d0, per_kv_token, per_prefill_token)
     etas = tuple(
         eta(before, p, after) for before, p, after in zip(n, segments.thinning, n[1:], strict=False)
     )

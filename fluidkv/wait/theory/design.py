@@ -38,7 +38,7 @@ from fluidkv.wait.segments import Segments, double_costs
 from fluidkv.wait.theory.boundary_queue import eta
 from fluidkv.wait.theory.float_etas import MOST_PROMPTS, inverse_etas
 from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
-from fluidkv.wait.theory.nested import segment_load
+from fluidkv.wait.theory.nested import segment_load, segment_times
 
 Cut = Literal["width", "share"]
 
@@ -55,7 +55,7 @@ class SegmentDesign:
         batch: M^pi; exact.
         queue: sum of (l + l'_(k-1)) n_k over k >= 2; exact.
         tail: sum of (l + l'_(k-1)) ln((L - 1) N / delta) / eta_k; float.
-        load: d1 sum of r_k S_k.
+        load: d1 sum of r_k S_k + d2 r_1 l.
     """
 
     segments: Segments
@@ -130,11 +130,14 @@ class SegmentProblem:
             raise InputError("horizon", str(plain(time)), allowed)
         self.input_length, self.outputs = all_ends.input_length, all_ends.ends
         self.per_kv_token = system.per_kv_token
+        self.per_prefill_token = system.per_prefill_token
         # ln(N / delta); logarithms of whole numbers, which may be beyond floats
         log_chance = math.log(chance.numerator) - math.log(chance.denominator)
         self.log_events = math.log(time // system.base) - log_chance
         self._alive = (*all_ends.rates, Fraction(0))  # rate of outputs longer than the k-th end
-        self._clock = WholeClock.of(all_ends.rates, system.base, system.per_kv_token)
+        self._clock = WholeClock.of(
+            all_ends.rates, system.base, system.per_kv_token, system.per_prefill_token
+        )
         self._whole = [int(rate * self._clock.unit) for rate in self._alive]
 
     def ends(self, number: int, cut: Cut = "width") -> tuple[int, ...]:
@@ -186,10 +189,11 @@ class SegmentProblem:
         spare = self._spare(len(stops), extra)
         rates = [self._whole[row] for row in self._rows(stops)]
         costs = double_costs(self.input_length, stops)
-        load = self._clock.step * sum(r * s for r, s in zip(rates, costs, strict=True))
+        times = segment_times(self.input_length, stops, self._clock)
+        load = sum(r * t for r, t in zip(rates, times, strict=True))
         if load >= self._clock.unit * self._clock.grid:
             return None
-        n = least_of_segments(rates, costs, self._clock, spare)
+        n = least_of_segments(rates, times, self._clock, spare)
         if n is None:
             return None
         held = [self.input_length + end for end in stops[:-1]]
@@ -276,7 +280,8 @@ def segment_designs(
         ends = problem.ends(number, cut)
         found = designs.get(ends) or problem.design(ends)
         if found is None:
-            load = segment_load(problem.segments(ends), system.per_kv_token)
+            clock = system.per_kv_token, system.per_prefill_token
+            load = segment_load(problem.segments(ends), *clock)
             (unserved if load >= 1 else not_found)[len(ends)] = load
         else:
             designs[ends] = found

@@ -1,6 +1,6 @@
 """The balanced state: arrivals match completions, every stage holds the same number of a type.
 
-Source: WAIT, section 3 (equations 4 to 10, Propositions 1 and 2).
+Source: WAIT, section 3 (equations 4 to 10, Propositions 1 and 2), with w = d1 c + d2 l for d1 c.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def fluid_equilibrium(system: WaitSystem) -> FluidEquilibrium:
     """The equilibrium of a load that can be served.
 
     Raises:
-        InputError: rho = d1 sum of lambda c is 1 or more, where no policy is stable
+        InputError: rho = sum of lambda w is 1 or more, where no policy is stable
             (Proposition 1); the message says by how much.
 
     Source: WAIT, equations (5), (6), (8) to (10).
@@ -59,6 +59,12 @@ def require_stable(system: WaitSystem) -> None:
         raise InputError(
             "arrival_rate",
             f"{shown(system.arrival_rate)} prompts per unit of time",
-            f"below {shown(system.arrival_rate / system.load)} with these lengths and d1: "
-            f"the load d1 sum(rate c) is {shown(system.load)} and must be below 1",
+            f"below {shown(system.arrival_rate / system.load)} with these lengths and "
+            f"{_clock(system)} is {shown(system.load)} and must be below 1",
         )
+
+
+def _clock(system: WaitSystem) -> str:
+    if system.per_prefill_token:
+        return "d1, d2: the load sum(rate (d1 c + d2 l))"
+    return "d1: the load d1 sum(rate c)"

@@ -22,29 +22,36 @@ class WholeClock:
 
     Fields:
         unit: rates are multiples of `1 / unit`.
-        grid: d0 and d1 / 2, and so Delta T, are multiples of `1 / grid`.
-        base, step: d0 and d1 / 2 in them.
+        grid: d0, d1 / 2 and d2, and so Delta T, are multiples of `1 / grid`.
+        base, step, prefill: d0, d1 / 2 and d2 in them.
     """
 
     unit: int
     grid: int
     base: int
     step: int
+    prefill: int
 
     @classmethod
-    def of(cls, rates: Iterable[Fraction], d0: Fraction, d1: Fraction) -> "WholeClock":
-        grid = math.lcm(d0.denominator, (d1 / 2).denominator)
+    def of(
+        cls, rates: Iterable[Fraction], d0: Fraction, d1: Fraction, d2: Fraction
+    ) -> "WholeClock":
+        grid = math.lcm(d0.denominator, (d1 / 2).denominator, d2.denominator)
         unit = math.lcm(*(rate.denominator for rate in rates))
-        return cls(unit, grid, int(d0 * grid), int(d1 / 2 * grid))
+        return cls(unit, grid, int(d0 * grid), int(d1 / 2 * grid), int(d2 * grid))
+
+    def time(self, half_tokens: int, inputs: int) -> int:
+        """What a prompt adds: times `grid`, of twice the tokens that it holds, and its input."""
+        return self.step * half_tokens + self.prefill * inputs
 
     def balanced(self, rates: Iterable[int], costs: Iterable[int]) -> int:
         """d0 / (1 - load), rounded up: times `grid`."""
         return self.solved(self.base, sum(map(operator.mul, rates, costs)))
 
     def solved(self, rest: int, work: int) -> int:
-        """The least T >= rest + d1 work T: times `grid`, work in `unit` and half tokens."""
+        """The least T >= rest + work T: times `grid`, work in `unit` and `grid`."""
         whole = self.unit * self.grid
-        return -(-rest * whole // (whole - self.step * work))
+        return -(-rest * whole // (whole - work))
 
 
 def least_of_types(
@@ -54,8 +61,8 @@ def least_of_types(
 
     Args:
         rates: lambda_j times `clock.unit`.
-        costs: 2 c_j.
-        clock: denominators, d0 and d1; the load is below 1.
+        costs: w_j = d1 c_j + d2 l_j, times `clock.grid`: `clock.time`.
+        clock: denominators and d0; the load is below 1.
         strict: ask for lambda_j Delta T(n) < n_j.
 
     Times that stay below that of the least whole thresholds climb to it. Let n be the least ones,
@@ -64,7 +71,7 @@ def least_of_types(
     than m_j, then m satisfies (11) and m = n. Otherwise let A be the types that have. Since
     n_j >= lambda_j T in A and n_j >= m_j elsewhere,
 
-        T >= (d0 + d1 sum of m_j c_j, not in A) / (1 - d1 sum of lambda_j c_j, in A) >= u > t.
+        T >= (d0 + sum of m_j w_j, not in A) / (1 - sum of lambda_j w_j, in A) >= u > t.
 
     That is the next t. For one type it is the last; where many types move together, it goes where
     plain iteration goes in 1 / (1 - rho) steps. T is a multiple of `1 / grid`, and so is t here.
@@ -73,14 +80,14 @@ def least_of_types(
     for _ in range(max(1, MOST_WORK // len(rates))):
         # -(-a // b) is the ceiling of a / b.
         n = [rate * time // whole + 1 if strict else -(-rate * time // whole) for rate in rates]
-        longer = clock.base + clock.step * sum(map(operator.mul, n, costs))
+        longer = clock.base + sum(map(operator.mul, n, costs))
         ahead = [rate * longer - whole * k for rate, k in zip(rates, n, strict=True)]
         moving = [gap > 0 or (strict and gap == 0) for gap in ahead]
         if not any(moving):
             return tuple(n)
         rest = sum(k * c for k, c, up in zip(n, costs, moving, strict=True) if not up)
         load = sum(r * c for r, c, up in zip(rates, costs, moving, strict=True) if up)
-        time = clock.solved(clock.base + clock.step * rest, load)
+        time = clock.solved(clock.base + rest, load)
     return None
 
 
@@ -91,8 +98,8 @@ def least_of_segments(
 
     Args:
         rates: r_k times `clock.unit`.
-        costs: 2 S_k.
-        clock: denominators, d0 and d1; the load of the segments is below 1.
+        costs: w_k = d1 S_k, and d2 l besides for the first, times `clock.grid`: `clock.time`.
+        clock: denominators and d0; the load of the segments is below 1.
         extra: e_k, what each line keeps to spare.
 
     Times that stay below that of the least thresholds climb to it. Let n be the least ones,
@@ -103,8 +110,7 @@ def least_of_segments(
     o_k = p_k o_(k-1) + e_k + 1 / b_k, where b_k is the denominator of p_k. For any set A of
     segments, that in A and n_k >= m_k elsewhere give
 
-        T >= (d0 + d1 (sum of m_k S_k, not in A) + d1 (sum of o_k S_k, in A))
-             / (1 - d1 sum of r_k S_k, in A).
+        T >= (d0 + sum of m_k w_k, not in A, + sum of o_k w_k, in A) / (1 - sum of r_k w_k, in A).
 
     A are those where r_k u + o_k is the larger. T is a multiple of `1 / grid`.
     """
@@ -114,7 +120,7 @@ def least_of_segments(
         m = [rates[0] * time // whole + 1 + extra[0]]
         for k in range(1, len(rates)):
             m.append(rates[k] * m[-1] // rates[k - 1] + 1 + extra[k])
-        longer = clock.base + clock.step * sum(map(operator.mul, m, costs))
+        longer = clock.base + sum(map(operator.mul, m, costs))
         if rates[0] * longer < (m[0] - extra[0]) * whole:
             return tuple(m)
         moving = fixed = offset = 0
@@ -124,7 +130,7 @@ def least_of_segments(
                 offset += above * cost
             else:
                 fixed += n * cost
-        rest = clock.base + clock.step * (fixed + (offset >> _BITS))
+        rest = clock.base + fixed + (offset >> _BITS)
         time = max(longer, clock.solved(rest, moving))
     return None
 

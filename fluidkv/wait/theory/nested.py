@@ -1,17 +1,19 @@
 """Thresholds of Nested WAIT: n_k prompts at every stage of segment k.
 
-A batch with all segments in it lasts Delta T(n) = d0 + d1 sum of n_k S_k. It carries the load
+A batch with all segments in it lasts Delta T(n) = d0 + d1 sum of n_k S_k + d2 n_1 l, the last term
+for the prompts at stage 0, which segment 1 takes in. It carries the load
 where fewer prompts come to each segment, on average, than a batch takes in:
 
     n_1 > r_1 Delta T(n),    n_k > p_k n_(k-1) for k >= 2,    sum of n_k S_k <= M if M is given.
 
 A segment that holds several output lengths counts n_k prompts at all of its stages, though some
-finish before its end. So the load of the segments, d1 sum of r_k S_k, is at least that of the
-system, with equality where every output length ends a segment; it must be below 1.
+finish before its end. So the load of the segments, d1 sum of r_k S_k + d2 r_1 l, is at least that
+of the system, with equality where every output length ends a segment; it must be below 1.
 
-Source: WAIT, sections 5.2 and 7.2 (equations 12, 13, 16).
+Source: WAIT, sections 5.2 and 7.2 (equations 12, 13, 16), for d2 = 0.
 """
 
+import itertools
 import operator
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -65,31 +67,39 @@ class NestedThresholds:
     slack: tuple[Fraction, ...]
 
 
-def segment_load(segments: Segments, per_kv_token: Exact) -> Fraction:
-    """d1 sum of r_k S_k: the load that the thresholds must carry; below 1 or there are none.
+def segment_load(segments: Segments, per_kv_token: Exact, per_prefill_token: Exact = 0) -> Fraction:
+    """d1 sum of r_k S_k + d2 r_1 l: the load that the thresholds must carry; below 1 or none do.
 
     (12) asks n_k >= n_1 r_k / r_1, so n_1 > r_1 d0 + n_1 times this.
     """
     d1 = exact("per_kv_token", per_kv_token, least=0)
-    return d1 * sum(map(operator.mul, segments.rates, segments.costs))
+    d2 = exact("per_prefill_token", per_prefill_token, least=0)
+    decoding = d1 * sum(map(operator.mul, segments.rates, segments.costs))
+    return decoding + d2 * segments.rates[0] * segments.input_length
 
 
 def nested_time(
-    segments: Segments, thresholds: Iterable[Exact], base: Exact, per_kv_token: Exact
+    segments: Segments,
+    thresholds: Iterable[Exact],
+    base: Exact,
+    per_kv_token: Exact,
+    per_prefill_token: Exact = 0,
 ) -> Fraction:
-    """Delta T(n) = d0 + d1 sum of n_k S_k: a batch with all segments in it.
+    """Delta T(n) = d0 + d1 sum of n_k S_k + d2 n_1 l: a batch with all segments in it.
 
     Args:
         segments: where they end, and the rates.
         thresholds: n_k, above 0, one a segment; exact, whole or not.
         base: d0, time, above 0; exact.
         per_kv_token: d1, time a token, at least 0; exact.
+        per_prefill_token: d2, time an input token, at least 0; exact.
 
     Raises:
         InputError: a number out of range.
     """
-    d0, d1 = _clock(base, per_kv_token)
-    return d0 + d1 * peak_memory(segments, thresholds)
+    d0, d1, d2 = _clock(base, per_kv_token, per_prefill_token)
+    prefill = d2 * vector(segments, thresholds)[0] * segments.input_length
+    return d0 + d1 * peak_memory(segments, thresholds) + prefill
 
 
 def peak_memory(segments: Segments, thresholds: Iterable[Exact]) -> Fraction:
@@ -107,11 +117,13 @@ def check_nested(
     base: Exact,
     per_kv_token: Exact,
     capacity: Exact | None = None,
+    *,
+    per_prefill_token: Exact = 0,
 ) -> tuple[Broken, ...]:
     """Every constraint of (12) that the thresholds break; empty if they satisfy it.
 
     Args:
-        segments, thresholds, base, per_kv_token: as `nested_time`.
+        segments, thresholds, base, per_kv_token, per_prefill_token: as `nested_time`.
         capacity: M, tokens, above 0; None: not asked.
 
     Raises:
@@ -119,7 +131,8 @@ def check_nested(
     """
     n = vector(segments, thresholds)
     room = None if capacity is None else exact("capacity", capacity, above=0)
-    slack = [n[0] - segments.rates[0] * nested_time(segments, n, base, per_kv_token)]
+    time = nested_time(segments, n, base, per_kv_token, per_prefill_token)
+    slack = [n[0] - segments.rates[0] * time]
     broken = [Broken(Constraint.ARRIVALS, 1, -slack[0])] if slack[0] <= 0 else []
     broken.extend(_thinning(segments, n))
     if room is not None and peak_memory(segments, n) > room:
@@ -146,7 +159,11 @@ def require_thinning(segments: Segments, thresholds: Iterable[Exact]) -> tuple[F
 
 
 def require_nested(
-    segments: Segments, thresholds: Iterable[Exact], base: Exact, per_kv_token: Exact
+    segments: Segments,
+    thresholds: Iterable[Exact],
+    base: Exact,
+    per_kv_token: Exact,
+    per_prefill_token: Exact = 0,
 ) -> tuple[Fraction, ...]:
     """The thresholds, if they satisfy (12).
 
@@ -154,7 +171,8 @@ def require_nested(
         InputError: the first constraint that breaks, in which segment, and by how much.
     """
     n = vector(segments, thresholds)
-    broken = check_nested(segments, n, base, per_kv_token)
+    d2 = per_prefill_token
+    broken = check_nested(segments, n, base, per_kv_token, per_prefill_token=d2)
     if broken and broken[0].constraint is Constraint.ARRIVALS:
         # A larger n_1 makes the batch longer as well, and the next segments too.
         short = shown(broken[0].short)
@@ -168,7 +186,12 @@ def require_nested(
 
 
 def integer_nested_thresholds(
-    segments: Segments, base: Exact, per_kv_token: Exact, *, extra: Iterable[int] | None = None
+    segments: Segments,
+    base: Exact,
+    per_kv_token: Exact,
+    per_prefill_token: Exact = 0,
+    *,
+    extra: Iterable[int] | None = None,
 ) -> NestedThresholds:
     """The least whole thresholds that satisfy (12): no other whole ones are lower anywhere.
 
@@ -176,6 +199,7 @@ def integer_nested_thresholds(
         segments: where they end, and the rates.
         base: d0, time, above 0; exact.
         per_kv_token: d1, time a token, at least 0; exact.
+        per_prefill_token: d2, time an input token, at least 0; exact.
         extra: e_k, whole numbers of at least 0, one a segment, that each line keeps to spare:
             n_1 > r_1 Delta T + e_1 and n_k > p_k n_(k-1) + e_k. None: 0.
 
@@ -186,24 +210,24 @@ def integer_nested_thresholds(
     All right-hand sides rise with n, so two solutions have their lower envelope as another, and
     there is a least one below which nothing is feasible.
     """
-    d0, d1 = _clock(base, per_kv_token)
+    d0, d1, d2 = _clock(base, per_kv_token, per_prefill_token)
     given = [0] * len(segments) if extra is None else several("extra", extra, "one a segment")
     spare = [count("extra", e, least=0) for e in given]
     if len(spare) != len(segments):
         raise InputError("extra", f"{len(spare)} of them", f"{len(segments)}, one a segment")
-    _require_load(segments, d1)
-    clock = WholeClock.of(segments.rates, d0, d1)
+    _require_load(segments, d1, d2)
+    clock = WholeClock.of(segments.rates, d0, d1, d2)
     rates = [int(rate * clock.unit) for rate in segments.rates]
-    costs = double_costs(segments.input_length, segments.ends)
+    costs = segment_times(segments.input_length, segments.ends, clock)
     n = least_of_segments(rates, costs, clock, spare)
     if n is None:
         raise InputError(
             "rates",
             f"{shown(segments.rates[0])} prompts per unit of time",
             f"less, for the least whole thresholds: not found at a load of 1 - "
-            f"{shown(1 - segment_load(segments, d1))} with {len(segments)} segments",
+            f"{shown(1 - segment_load(segments, d1, d2))} with {len(segments)} segments",
         )
-    time = nested_time(segments, n, d0, d1)
+    time = nested_time(segments, n, d0, d1, d2)
     slack = (n[0] - segments.rates[0] * time, *_thinning_slack(segments, n))
     return NestedThresholds(n, time, peak_memory(segments, n), slack)
 
@@ -221,15 +245,22 @@ def vector(segments: Segments, thresholds: Iterable[Exact]) -> tuple[Fraction, .
     return n
 
 
-def _require_load(segments: Segments, d1: Fraction) -> None:
-    load = segment_load(segments, d1)
+def segment_times(input_length: int, ends: Iterable[int], clock: WholeClock) -> list[int]:
+    """What a prompt of each segment adds to a batch, times `clock.grid`; the first has stage 0."""
+    inputs = itertools.chain([input_length], itertools.repeat(0))
+    return list(map(clock.time, double_costs(input_length, ends), inputs))
+
+
+def _require_load(segments: Segments, d1: Fraction, d2: Fraction) -> None:
+    load = segment_load(segments, d1, d2)
     if load >= 1:
         rate = segments.rates[0]
+        clock = "d1, d2: their load d1 sum(r S) + d2 r l" if d2 else "d1: their load d1 sum(r S)"
         raise InputError(
             "rates",
             f"{shown(rate)} prompts per unit of time",
-            f"below {shown(rate / load)} with these segments and d1: their load "
-            f"d1 sum(r S) is {shown(load)} and must be below 1",
+            f"below {shown(rate / load)} with these segments and {clock} is {shown(load)} and must "
+            "be below 1",
         )
 
 
@@ -248,5 +279,11 @@ def _thinning(segments: Segments, n: tuple[Fraction, ...]) -> list[Broken]:
     ]
 
 
-def _clock(base: Exact, per_kv_token: Exact) -> tuple[Fraction, Fraction]:
-    return exact("base", base, above=0), exact("per_kv_token", per_kv_token, least=0)
+def _clock(
+    base: Exact, per_kv_token: Exact, per_prefill_token: Exact
+) -> tuple[Fraction, Fraction, Fraction]:
+    return (
+        exact("base", base, above=0),
+        exact("per_kv_token", per_kv_token, least=0),
+        exact("per_prefill_token", per_prefill_token, least=0),
+    )

@@ -1,6 +1,7 @@
 """What moves the equilibrium, and how much: exact partial derivatives and elasticities.
 
-Everything in balance follows from K = sum of lambda_j c_j, since rho = d1 K:
+Everything in balance follows from K = sum of lambda_j c_j and P = sum of lambda_j l_j, since
+rho = d1 K + d2 P:
 
     tau* = d0 / (1 - rho),   M* = K tau*,   n*_j = lambda_j tau*,   throughput* = sum lambda_j l'_j.
 
@@ -16,10 +17,17 @@ from fractions import Fraction
 from typing import Literal
 
 from fluidkv.errors import InputError
-from fluidkv.wait.model import WaitSystem, count
+from fluidkv.wait.model import Exact, WaitSystem, count
 from fluidkv.wait.theory.fluid import FluidEquilibrium, fluid_equilibrium
 
-Parameter = Literal["arrival_rate", "input_length", "output_length", "base", "per_kv_token"]
+Parameter = Literal[
+    "arrival_rate",
+    "input_length",
+    "output_length",
+    "base",
+    "per_kv_token",
+    "per_prefill_token",
+]
 Quantity = Literal["iteration_time", "memory", "throughput"]
 
 
@@ -61,7 +69,8 @@ class Sensitivities:
 
     Fields:
         system, equilibrium: where.
-        rows: rate, input and output of each type, in the order of types; then d0 and d1.
+        rows: rate, input and output of each type, in the order of types; then d0, d1 and, where it
+            is not 0, d2.
     """
 
     system: WaitSystem
@@ -108,7 +117,8 @@ def sensitivity(system: WaitSystem) -> Sensitivities:
         InputError: a load of 1 or more.
     """
     at = fluid_equilibrium(system)
-    tokens, time, d1 = system.token_rate, at.iteration_time, system.per_kv_token
+    tokens, time = system.token_rate, at.iteration_time
+    d1, d2 = system.per_kv_token, system.per_prefill_token
     stretch = time / system.base  # 1 / (1 - rho)
     rows: list[Sensitivity] = []
 
@@ -122,21 +132,22 @@ def sensitivity(system: WaitSystem) -> Sensitivities:
         effects = (_effect(s, value, q) for s, q in zip(slopes, now, strict=True))
         rows.append(Sensitivity(parameter, place, Fraction(value), *effects))
 
-    # Through K: d tau*/dK = d1 d0 / (1 - rho)^2 and dM*/dK = d0 / (1 - rho)^2.
-    by_tokens = time * stretch
+    by_load = time * stretch  # d tau* / d rho = d0 / (1 - rho)^2; and M* = K tau*
     for place, each in enumerate(system.types):
         rate, length, output = each.arrival_rate, each.input_length, each.output_length
-        more_tokens: tuple[tuple[Parameter, Fraction | int, Fraction, Fraction | int], ...] = (
-            ("arrival_rate", rate, each.lifetime_cost, output),
-            ("input_length", length, rate * each.stages, 0),
-            ("output_length", output, rate * (length + output + Fraction(1, 2)), rate),
+        more: tuple[tuple[Parameter, Exact, Exact, Exact, Exact], ...] = (
+            ("arrival_rate", rate, each.lifetime_cost, length, output),
+            ("input_length", length, rate * each.stages, rate, 0),
+            ("output_length", output, rate * (length + output + Fraction(1, 2)), 0, rate),
         )
-        for parameter, value, slope, throughput in more_tokens:
-            memory = by_tokens * slope
-            add(parameter, place, value, (d1 * memory, memory, throughput))
+        for parameter, value, held, prefilled, throughput in more:
+            longer = by_load * (d1 * held + d2 * prefilled)
+            add(parameter, place, value, (longer, held * time + tokens * longer, throughput))
     add("base", None, system.base, (stretch, tokens * stretch, 0))
-    by_d1 = tokens * by_tokens
+    by_d1, by_d2 = tokens * by_load, system.prefill_rate * by_load
     add("per_kv_token", None, d1, (by_d1, tokens * by_d1, 0))
+    if d2:
+        add("per_prefill_token", None, d2, (by_d2, tokens * by_d2, 0))
     return Sensitivities(system, at, tuple(rows))
 
 

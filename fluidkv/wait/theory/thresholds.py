@@ -1,8 +1,8 @@
 """Thresholds of WAIT: how many prompts of each type a batch takes, the same at every stage.
 
-A batch with n_j prompts at each stage of every type lasts Delta T(n) = d0 + d1 sum of n_j c_j.
-Thresholds carry the load where no more prompts come meanwhile than the batch takes in, and memory
-holds the batch:
+A batch with n_j prompts at each stage of every type lasts Delta T(n) = d0 + sum of n_j w_j, where
+w_j = d1 c_j + d2 l_j: it computes the inputs of n_j prompts, those at stage 0. Thresholds carry the
+load where no more prompts come meanwhile than the batch takes in, and memory holds the batch:
 
     lambda_j Delta T(n) <= n_j for every type j,    sum of n_j c_j <= M.
 
@@ -10,7 +10,7 @@ Delta T grows with every n_j. So where two vectors satisfy the first line, their
 by type, satisfy it too: there is a least solution among the real vectors, which is the fluid
 equilibrium, and one among the whole ones. Each needs the least memory of its kind.
 
-Source: WAIT, section 4.2 (equation 11, Theorem 1).
+Source: WAIT, section 4.2 (equation 11, Theorem 1), for d2 = 0.
 """
 
 from collections.abc import Iterable
@@ -47,7 +47,7 @@ class Thresholds:
 
 
 def iteration_time(system: WaitSystem, thresholds: Iterable[Exact]) -> Fraction:
-    """Delta T(n) = d0 + d1 sum of n_j c_j.
+    """Delta T(n) = d0 + sum of n_j (d1 c_j + d2 l_j).
 
     Args:
         system: types and clock.
@@ -99,8 +99,8 @@ def integer_thresholds(
 
     They are the end of n <- ceil(lambda Delta T(n)) from ceil(n*), in longer steps. That sequence
     does not fall, as Delta T does not, and stays at or below every whole solution: it can only end
-    in the least one. It ends because there is one, ceil(K n*) with K = 1 + d1 (sum of c_j) / d0:
-    Delta T is then at most d0 + d1 sum of (K n*_j + 1) c_j = K tau*. (Strict: floor(K n*) + 1.)
+    in the least one. It ends because there is one, ceil(K n*) with K = 1 + (sum of w_j) / d0:
+    Delta T is then at most d0 + sum of (K n*_j + 1) w_j = K tau*. (Strict: floor(K n*) + 1.)
     """
     room = _capacity(capacity)
     require_stable(system)
@@ -145,7 +145,7 @@ def check_thresholds(
 def _too_low(system: WaitSystem, checked: Thresholds, place: int) -> str:
     """What the type would need beside the thresholds of the others, and what it lacks."""
     each, time = system.types[place], checked.iteration_time
-    own = system.per_kv_token * each.lifetime_cost  # a larger n_j makes the batch longer as well
+    own = system.time_of(each)  # a larger n_j makes the batch longer as well
     others = time - own * checked.thresholds[place]
     least = each.arrival_rate * others / (1 - each.arrival_rate * own)
     return (
@@ -157,9 +157,9 @@ def _too_low(system: WaitSystem, checked: Thresholds, place: int) -> str:
 
 def _least_whole(system: WaitSystem, *, strict: bool) -> tuple[int, ...]:
     given = [each.arrival_rate for each in system.types]
-    clock = WholeClock.of(given, system.base, system.per_kv_token)
+    clock = WholeClock.of(given, system.base, system.per_kv_token, system.per_prefill_token)
     rates = [int(rate * clock.unit) for rate in given]
-    costs = [int(2 * each.lifetime_cost) for each in system.types]
+    costs = [clock.time(int(2 * t.lifetime_cost), t.input_length) for t in system.types]
     found = least_of_types(rates, costs, clock, strict=strict)
     if found is None:
         raise InputError(
@@ -178,7 +178,9 @@ def _record(system: WaitSystem, n: tuple[Exact, ...]) -> Thresholds:
 
 
 def _iteration_time(system: WaitSystem, n: tuple[Exact, ...]) -> Fraction:
-    return system.base + system.per_kv_token * _memory(system, n)
+    prefills = (k * each.input_length for k, each in zip(n, system.types, strict=True))
+    prefill = system.per_prefill_token * sum(prefills, Fraction(0))
+    return system.base + system.per_kv_token * _memory(system, n) + prefill
 
 
 def _memory(system: WaitSystem, n: tuple[Exact, ...]) -> Fraction:

@@ -10,8 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.answers.recommend.frontier import (
-    MARGIN,
-    choose,
     pareto,
     smallest_without_preemptions,
     sweep,
@@ -101,63 +99,6 @@ def test_one_run_knows_no_noise():
     assert difference(np.array([2.0]), np.array([1.0])) == (1.0, 0.0)
     assert not within_noise(np.array([2.0]), np.array([1.0]))
     assert within_noise(np.array([2.0]), np.array([2.0]))
-
-
-def _table(speeds, preemptions, tail=None):
-    tail = [1.0] * len(speeds) if tail is None else tail
-    names = ("speed", "preemptions", "tail")
-    columns = (speeds, preemptions, tail)
-    return {n: np.array(c, float)[:, None] for n, c in zip(names, columns, strict=True)}
-
-
-SETTINGS = (NOW, Setting(0.1), Setting(0.1, 8), Setting(max_num_seqs=8))
-
-
-def _choose(table, slos=()):
-    return choose(SETTINGS, table, slos, throughput="speed", tails=["tail"])
-
-
-def test_fewest_preemptions_among_those_within_the_margin_of_the_fastest():
-    just = 100 * (1 - MARGIN)
-    found = _choose(_table([100, just, just - 0.01, 50], [9, 3, 2, 0]))
-    assert found.index == 1
-    assert found.ties == (0, 1)
-    assert found.allowed == (0, 1, 2, 3)
-
-
-def test_then_the_fewest_knobs_then_the_higher_throughput():
-    assert _choose(_table([99, 99, 100, 99.5], [0, 0, 0, 0])).index == 0
-    assert _choose(_table([99, 99, 100, 99.5], [1, 0, 0, 0])).index == 3
-
-
-def test_without_slos_no_tail_gets_longer():
-    table = _table([100, 120, 130, 140], [5, 5, 5, 5], [1.0, 1 + MARGIN, 1.03, math.nan])
-    assert _choose(table).index == 1
-
-
-def test_without_a_tail_now_there_is_nothing_to_compare():
-    table = _table([100, 120, 130, 140], [5, 5, 5, 5], [math.nan, 1, 9, 9])
-    assert _choose(table).index == 3
-
-
-def test_slos_say_what_is_allowed_in_every_run():
-    table = {
-        "speed": np.array([[9.0, 9.0], [8.0, 8.0], [7.0, 7.0], [6.0, 6.0]]),
-        "preemptions": np.zeros((4, 2)),
-        "ttft_p99": np.array([[1.0, 3.0], [1.0, 2.0], [2.0, math.nan], [1.0, 1.0]]),
-        "tail": np.ones((4, 2)),
-    }
-    found = _choose(table, [Slo("ttft_p99", 2.0)])
-    assert found.allowed == (1, 3)
-    assert found.index == 1
-
-
-def test_where_none_is_allowed_the_closest_misses_fewest_then_least():
-    table = _table([100, 99, 98, 97], [4, 3, 1, 2])
-    table["throughput"] = table["speed"]
-    found = _choose(table, [Slo("preemptions", 0), Slo("throughput", 98)])
-    assert (found.index, found.closest) == (None, 2)
-    assert found.allowed == ()
 
 
 def test_a_missed_bound_is_measured_in_the_bound_and_zero_in_the_worst():

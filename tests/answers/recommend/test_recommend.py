@@ -177,7 +177,8 @@ def test_as_dict_is_json_and_has_no_nan():
         demand=Demand(rate=0.5), now=Setting(watermark=0.01), slos=[Slo("latency_p95", 500)]
     )
     answer = json.loads(json.dumps(found.as_dict(), allow_nan=False))
-    assert answer["engine"] == {"name": "vllm", "version": ENGINES["vllm"].version}
+    version = ENGINES["vllm"].version
+    assert answer["engine"] == {"name": "vllm", "version": version, "text": "vllm"}
     assert answer["demand"] == {"kind": "rate", "rate": 0.5}
     assert answer["now"]["watermark"] == 0.01
     assert answer["simulated"]["evidence"] == "sampled"

@@ -55,7 +55,7 @@ def write_log(
         for i in range(len(table))
     ]
     (folder / "requests.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n")
-    (folder / "timeseries.csv").write_text(_ticks(run, table, tick_s))
+    (folder / "timeseries.csv").write_text(_ticks(run, table, tick_s, limits.blocks))
     meta = {
         "vllm_version": "0.19.0",
         "engine_kwargs": {
@@ -73,7 +73,7 @@ def write_log(
     return table
 
 
-def _ticks(run, table: Requests, tick_s: float) -> str:
+def _ticks(run, table: Requests, tick_s: float, blocks: int) -> str:
     ends = np.arange(1, int(float(run.time.max()) / tick_s) + 2) * tick_s
     left = np.searchsorted(run.time.values, ends, side="right")
 
@@ -91,7 +91,7 @@ def _ticks(run, table: Requests, tick_s: float) -> str:
         "gen_throughput": np.diff(after(np.cumsum(run.new_outputs.values)), prepend=0) / tick_s,
         "running": after(run.running.values - run.completed.values),
         "waiting": after(run.waiting.values),
-        "kv_cache_pct": np.round(100 * after(used) / LIMITS.blocks, 2),
+        "kv_cache_pct": np.round(100 * after(used) / blocks, 2),
     }
     lines = [",".join(columns)]
     rows = zip(*(column.tolist() for column in columns.values()), strict=True)

@@ -8,8 +8,6 @@ import pytest
 import xarray as xr
 
 from fluidkv.answers.recommend import recommend_settings
-from fluidkv.answers.recommend.beyond import beyond_bias
-from fluidkv.answers.recommend.frontier import choose
 from fluidkv.answers.served.bias import OUTPUT, Bias
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.setting import Setting
@@ -55,8 +53,10 @@ def test_a_simulation_that_is_the_log_has_no_bias(tmp_path):
     found = _advice(tmp_path, "vllm")
     assert set(found.bias) == {OUTPUT, "ttft_p99", "latency_p99"}
     # A log's times are doubles near 1.7e9 s: they are known to 2e-7 s, of seconds.
-    assert all(bias.error_bar < 1e-6 for bias in found.bias.values())
-    assert found.choice.index == found.candidate
+    assert all(abs(bias.relative) < 1e-6 for bias in found.bias.values())
+    assert found.bias["ttft_p99"].error_bar < 1e-6
+    # A tick's end and an iteration's may coincide: one iteration's tokens then change the tick.
+    assert found.bias[OUTPUT].error_bar < 0.005
 
 
 def test_rules_with_the_servers_cache_miss_less_than_rules_without(tmp_path):
@@ -92,24 +92,6 @@ def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
     assert doubtful.left
     assert doubtful.as_dict()["flags"] == {}
     assert doubtful.as_dict()["candidate"]["max_num_seqs"] == 5
-
-
-def test_a_log_does_not_change_what_the_rule_leaves_as_it_is():
-    # A cap that shortens the tail by half, at the same throughput and without a preemption less.
-    settings = (Setting(), Setting(max_num_seqs=8))
-    table = {
-        OUTPUT: np.array([[100.0], [100.0]]),
-        "preemptions": np.array([[0.0], [0.0]]),
-        "latency_p99": np.array([[10.0], [5.0]]),
-    }
-    bias = {
-        OUTPUT: Bias(measured=100.0, simulated=100.0, parts=()),
-        "latency_p99": Bias(measured=10.0, simulated=10.0, parts=()),
-    }
-    objectives = {"throughput": OUTPUT, "tails": ["latency_p99"]}
-    rule = choose(settings, table, **objectives)
-    assert rule.index == 0
-    assert beyond_bias(rule, bias, settings, table, (), **objectives) == rule
 
 
 def test_the_error_bar_counts_what_cancels_over_the_whole_run():
@@ -237,11 +219,18 @@ def test_a_log_of_other_requests_is_refused(tmp_path):
 )
 def test_a_flag_that_the_servers_version_lacks_is_named(tmp_path, version, needed):
     found = recommend_settings(
-        preset("alpaca"), 4_000, demand=Demand(clients=5), requests=20, runs=1, candidates=ONE
+        preset("alpaca"),
+        4_000,
+        demand=Demand(clients=5),
+        requests=20,
+        runs=1,
+        candidates=ONE,
+        version=version,
     )
     (index,) = [i for i, s in enumerate(found.settings) if s.watermark]
-    assert found.needs(index, version) == needed
-    assert found.needs(0, version) == ()
+    assert found.needs(index) == needed
+    assert found.needs(0) == ()
+    assert found.version == version
 
 
 @pytest.mark.parametrize(("name", "value"), [("runs", 2.5), ("seed", -1), ("runs", True)])

@@ -1,11 +1,12 @@
 """What the folder of a run says of its server fills in what is not given, and nothing else."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
 from fluidkv.answers.served.demand import Demand
-from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+from fluidkv.answers.served.logged import LoggedServer, ServerSettings, read_server
 from fluidkv.answers.served.setting import Setting
 from fluidkv.logs import LoggedSettings, read_log
 from fluidkv.serving.clock import IterationClock
@@ -66,3 +67,15 @@ def test_a_log_is_held_against_the_rules_of_its_own_engine_only(tmp_path, engine
     found, said = server.measured(settings, engine, Demand(replay=True), None)
     assert (found is log) == (why == "")
     assert said.startswith(why)
+
+
+def test_a_log_without_all_times_still_says_how_its_server_was_set(tmp_path):
+    write_log(tmp_path)
+    rows = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
+    kept = ("request_id", "input_toks", "output_toks", "arrival_time")
+    lines = "".join(json.dumps({key: row[key] for key in kept}) + "\n" for row in rows)
+    (tmp_path / "requests.jsonl").write_text(lines)
+    server = read_server(str(tmp_path))
+    assert (server.log, server.clock) == (None, None)
+    assert server.capacity is not None
+    assert server.fit.startswith("none fitted, the log lacks per-request times")

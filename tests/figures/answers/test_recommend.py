@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fluidkv.answers.recommend import Recommendation, recommend_settings
-from fluidkv.answers.recommend.frontier import Choice
+from fluidkv.answers.recommend.choosing import Choice
+from fluidkv.answers.recommend.gains import Pick
 from fluidkv.answers.served.demand import Demand
 from fluidkv.figures import write_figures
 from fluidkv.figures.answers import recommend as recommend_frontier_module
@@ -56,7 +57,7 @@ def test_points_are_means_and_the_kinds_are_what_is_turned():
 )
 def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp_path):
     result = found(**options)
-    figure = recommend_frontier(replace(result, choice=Choice(pick, (), (), None)))
+    figure = recommend_frontier(_picking(result, pick))
     assert said in figure.title
     if pick:
         gain = result.mean(1, result.throughput) / result.mean(0, result.throughput) - 1
@@ -66,6 +67,11 @@ def test_titles_say_what_was_found_and_all_of_them_draw(options, pick, said, tmp
         write_figures([figure], tmp_path)
     assert (tmp_path / "frontier.png").stat().st_size > 0
     assert np.isnan(figure.data()["pick"]) == (pick is None)
+
+
+def _picking(result: Recommendation, index: int | None) -> Recommendation:
+    pick = Pick(Choice(index, (), (), None), index)
+    return replace(result, picks=replace(result.picks, of_engine=pick))
 
 
 def test_slow_settings_are_left_out_but_not_todays():

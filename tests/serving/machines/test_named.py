@@ -46,7 +46,9 @@ def test_the_modelled_clock_counts_bytes_and_operations():
     assert clock.per_kv_token == pytest.approx(131_072 / 1008e9)
     assert clock.per_prefill_token == pytest.approx(2 * 6_979_321_856 / 165.2e12)
     assert clock.per_prefill_pair == pytest.approx(4 * 4096 * 32 / 165.2e12)
-    assert named_clock("llama-3.1-8b@rtx-4090").clock == modelled_clock(LLAMA, RTX)
+    named = named_clock("llama-3.1-8b@rtx-4090").clock
+    assert named.durations == pytest.approx(modelled_clock(LLAMA, RTX).durations, rel=1e-3)
+    assert named.base == 0.01961  # four digits
     assert named_clock("modelled:meta-llama/Llama-3.1-8B@RTX 4090").name == "llama-3.1-8b@rtx-4090"
 
 
@@ -80,7 +82,10 @@ def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
         ("gpt-oss-20b@h100", "keep the last 128 only"),
         ("lama-3.1-8b@h100", "model: near: llama-3.1-8b, "),
         ("llama-3.1-8b@h1000", "gpu: near: h100, "),
-        ("vidur-llama3-8b", "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU"),
+        (
+            "vidur-llama3-8b",
+            "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU",
+        ),
         ("sundial", "one of iteration, vllm"),
     ],
 )

@@ -1,6 +1,7 @@
 """Counts against single prompts, compiled against literal, tables against the laws they hold."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -27,6 +28,7 @@ from fluidkv.wait.segments import Segments
 
 TYPES = (PromptType(4, 3, 1), PromptType(4, 3, 3), PromptType(2, 3, 6))
 SYSTEM = WaitSystem(TYPES, Fraction(1, 2), Fraction(1, 500))
+PREFILLED = WaitSystem(TYPES, Fraction(1, 2), Fraction(1, 500), Fraction(1, 300))
 SEGMENTS = Segments.of(SYSTEM)
 NESTED, EACH = (8, 6, 3), (4, 5, 3)  # thresholds; neither strict nor stable everywhere
 STEPS = RateSteps((0, 9, 30), (1, 0, 1.5))
@@ -120,14 +122,20 @@ def _run_of_prompts(
 
 @pytest.mark.parametrize(
     ("model", "steps"),
-    [(SEGMENTS, None), (SEGMENTS, STEPS), (SYSTEM, STEPS)],
-    ids=["segments", "segments, steps", "types, steps"],
+    [(SEGMENTS, None), (SEGMENTS, STEPS), (SYSTEM, STEPS), (PREFILLED, STEPS)],
+    ids=["segments", "segments, steps", "types, steps", "types, steps, prefill"],
 )
+@pytest.mark.parametrize("prefill", [None, Fraction(1, 300)], ids=["", "prefill"])
 def test_compiled_counts_equal_literal_ones(
-    model: Segments | WaitSystem, steps: RateSteps | None
+    model: Segments | WaitSystem, steps: RateSteps | None, prefill: Fraction | None
 ) -> None:
-    thresholds = NESTED if isinstance(model, Segments) else EACH
-    found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS)
+    nested = isinstance(model, Segments)
+    if not nested and prefill is not None:
+        pytest.skip("a system has its own")
+    thresholds = NESTED if nested else EACH
+    own = {} if prefill is None else {"per_prefill_token": prefill}
+    found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS, **own)
+    clock = replace(SYSTEM.clock, per_prefill_token=float(prefill or 0)) if nested else model.clock
     for run in found.run.values:
         one = found.isel(run=run)
         draws = [
@@ -136,7 +144,7 @@ def test_compiled_counts_equal_literal_ones(
                 one.wait.values, one.waited.values, one.entered.values, strict=True
             )
         ]
-        literal = list(chain_reference(model, thresholds, SYSTEM.clock, draws))
+        literal = list(chain_reference(model, thresholds, clock, draws))
         assert [count.queue for count in literal] == [_ints(q) for q in one.each_queue.values]
         for name in ("joined", "kv_tokens", "held_tokens"):
             assert [getattr(count, name) for count in literal] == one[name].values.tolist()

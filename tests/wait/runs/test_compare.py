@@ -131,7 +131,7 @@ def test_many_runs_are_each_alone() -> None:
     ("changed", "argument"),
     [
         ({"contenders": {}}, "contenders"),
-        ({"clock": replace(CLOCK, per_prefill_token=0.1)}, "clock"),
+        ({"clock": replace(CLOCK, per_prefill_pair=0.1)}, "clock"),
         ({"clock": IterationClock.iterations()}, "clock"),
         ({"window": (2.0, 2.0)}, "window"),
         ({"window": (2.0, 12.0)}, "window"),

@@ -280,8 +280,8 @@ def test_thresholds_that_nothing_reaches_never_run():
         (lambda: play(Wait([1]), 3, [2], [0], capacity=4), "capacity"),
         (lambda: play(Wait([1]), 3, [2], [0], capacity=True), "capacity"),
         (
-            lambda: play(Wait([1]), 3, [2], [0], clock=IterationClock(1.0, 0.0, 0.5)),
-            "per_prefill_token",
+            lambda: play(Wait([1]), 3, [2], [0], clock=IterationClock(1.0, per_prefill_pair=0.5)),
+            "per_prefill_pair",
         ),
     ],
 )

@@ -337,7 +337,7 @@ def test_numpy_numbers_are_numbers(backend):
         ({"requests": [1, 2]}, "requests"),
         ({"clock": None}, "clock"),
         ({"clock": [TICK, IterationClock.iterations()]}, "clock"),
-        ({"clock": IterationClock(1.0, 0.0, 1.0)}, "per_prefill_token"),
+        ({"clock": IterationClock(1.0, per_prefill_pair=1.0)}, "per_prefill_pair"),
     ],
 )
 def test_what_cannot_run_is_refused(change, argument):

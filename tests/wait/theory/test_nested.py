@@ -30,6 +30,17 @@ def test_time_and_memory_by_hand():
     assert segment_load(SMALL, Fraction(1, 100)) == Fraction(2 * 3 + 7, 100)
 
 
+def test_prefill_is_paid_once_by_the_prompts_that_segment_1_takes_in():
+    d1, d2 = Fraction(1, 100), Fraction(1, 7)
+    segments = Segments(4, (1, 3), (Fraction(2), Fraction(1)))
+    assert nested_time(segments, (5, 3), 2, d1, d2) - nested_time(segments, (5, 3), 2, d1) == (
+        d2 * 5 * 4  # 3 at the first stage of segment 2 have their prefill behind them
+    )
+    assert segment_load(segments, d1, d2) - segment_load(segments, d1) == d2 * 2 * 4
+    system = WaitSystem([PromptType(1, 4, 1), PromptType(1, 4, 3)], 2, d1, d2)
+    assert segment_load(Segments.of(system), d1, d2) == system.load
+
+
 def test_every_broken_constraint_is_named_with_what_is_missing():
     d1 = Fraction(1, 26)
     assert (
@@ -113,11 +124,13 @@ def test_thresholds_that_break_a_constraint_are_refused(thresholds, said):
     assert "\n" not in str(error.value)
 
 
-def _brute(segments: Segments, d0: Fraction, d1: Fraction, most: int) -> set[tuple[int, ...]]:
+def _brute(
+    segments: Segments, d0: Fraction, d1: Fraction, d2: Fraction, most: int
+) -> set[tuple[int, ...]]:
     return {
         n
         for n in product(range(1, most + 1), repeat=len(segments))
-        if not check_nested(segments, n, d0, d1)
+        if not check_nested(segments, n, d0, d1, per_prefill_token=d2)
     }
 
 
@@ -132,10 +145,11 @@ def _brute(segments: Segments, d0: Fraction, d1: Fraction, most: int) -> set[tup
         ((5, Fraction(1, 7)), (1, 2), Fraction(1, 2), Fraction(0)),
     ],
 )
-def test_least_thresholds_are_those_of_brute_force(rates, ends, d0, d1):
+@pytest.mark.parametrize("d2", [Fraction(0), Fraction(1, 50), Fraction(2, 35)])
+def test_least_thresholds_are_those_of_brute_force(rates, ends, d0, d1, d2):
     segments = Segments(1, ends, tuple(Fraction(rate) for rate in rates))
-    found = integer_nested_thresholds(segments, d0, d1)
-    feasible = _brute(segments, Fraction(d0), Fraction(d1), max(found.thresholds))
+    found = integer_nested_thresholds(segments, d0, d1, d2)
+    feasible = _brute(segments, Fraction(d0), Fraction(d1), d2, max(found.thresholds))
     assert found.thresholds in feasible
     assert all(all(a <= b for a, b in zip(found.thresholds, n, strict=True)) for n in feasible)
     assert all(slack > 0 for slack in found.slack)

@@ -20,21 +20,23 @@ QUANTITIES = ("iteration_time", "memory", "throughput")
 def in_symbols(types):
     """tau*, M*, throughput* and n*_j of so many types, from their definitions, and the symbols."""
     rates, inputs, outputs = (sympy.symbols(f"{x}:{types}", positive=True) for x in "rio")
-    d0, d1 = sympy.symbols("d0 d1", positive=True)
+    d0, d1, d2 = sympy.symbols("d0 d1 d2", positive=True)
     k, last, length = sympy.symbols("k last length", positive=True)
     over_stages = sympy.summation(length + k, (k, 0, last))  # a polynomial in both lengths
     costs = [over_stages.subs({length: i, last: o}) for i, o in zip(inputs, outputs, strict=True)]
     tokens = sum(r * c for r, c in zip(rates, costs, strict=True))
     tau = sympy.Symbol("tau")
-    (time,) = sympy.solve(sympy.Eq(tau, d0 + d1 * tau * tokens), tau)
+    prefill = sum(r * i for r, i in zip(rates, inputs, strict=True))
+    (time,) = sympy.solve(sympy.Eq(tau, d0 + tau * (d1 * tokens + d2 * prefill)), tau)
     throughput = sum(r * o for r, o in zip(rates, outputs, strict=True))
-    symbols = [x for each in zip(rates, inputs, outputs, strict=True) for x in each] + [d0, d1]
+    symbols = [x for each in zip(rates, inputs, outputs, strict=True) for x in each]
+    symbols += [d0, d1, d2]
     return [time, tokens * time, throughput, *(r * time for r in rates)], symbols
 
 
 def values(system):
     lengths = (getattr(each, name) for each in system.types for name in FIELDS)
-    return [*lengths, system.base, system.per_kv_token]
+    return [*lengths, system.base, system.per_kv_token, system.per_prefill_token]
 
 
 def rational(number):
@@ -49,6 +51,12 @@ def rational(number):
             [PromptType(Fraction(2, 3), 5, 2), PromptType(3, 1, 4)], Fraction(5, 7), Fraction(1, 90)
         ),
         WaitSystem([PromptType(1, 2, 3), PromptType(Fraction(1, 4), 7, 7)], 3, 0),
+        WaitSystem(
+            [PromptType(1, 2, 3), PromptType(Fraction(1, 4), 7, 7)],
+            3,
+            Fraction(1, 90),
+            Fraction(1, 12),
+        ),
     ],
 )
 def test_derivatives_are_those_of_the_definitions(system):
@@ -58,7 +66,7 @@ def test_derivatives_are_those_of_the_definitions(system):
     ours = [[getattr(row, name) for row in found.rows] for name in QUANTITIES]
     ours += [found.per_stage(j) for j in range(len(system.types))]
     for formula, effects in zip(formulas, ours, strict=True):
-        for symbol, effect in zip(symbols, effects, strict=True):
+        for symbol, effect in zip(symbols, effects, strict=False):  # no row of a d2 that is 0
             slope = sympy.diff(formula, symbol).subs(at)
             assert slope == rational(effect.derivative)
             assert slope * at[symbol] / formula.subs(at) == rational(effect.elasticity)
@@ -68,17 +76,16 @@ def test_derivatives_are_those_of_the_definitions(system):
 def test_rows_are_the_parameters_in_order_with_their_values(system):
     rows = sensitivity(system).rows
     names = [(name, j) for j in range(len(system.types)) for name in FIELDS]
-    assert [(row.parameter, row.type_index) for row in rows] == [
-        *names,
-        ("base", None),
-        ("per_kv_token", None),
-    ]
-    assert [row.value for row in rows] == values(system)
+    clock = [("base", None), ("per_kv_token", None)]
+    clock += [("per_prefill_token", None)] * (system.per_prefill_token > 0)
+    assert [(row.parameter, row.type_index) for row in rows] == [*names, *clock]
+    assert [row.value for row in rows] == values(system)[: len(rows)]
 
 
 def moved(system, place, by):
     """The system with its `place`-th parameter, a rate or the clock's, multiplied."""
-    types, clock = list(system.types), [system.base, system.per_kv_token]
+    types = list(system.types)
+    clock = [system.base, system.per_kv_token, system.per_prefill_token]
     if place >= 3 * len(types):
         clock[place - 3 * len(types)] *= by
     else:
@@ -91,7 +98,7 @@ def moved(system, place, by):
 
 @given(wait_systems())
 def test_elasticities_lie_between_those_of_small_changes(system):
-    """tau* and M* are convex in each rate and in d1, and linear in d0: chords enclose the slope.
+    """tau* and M* are convex in rates, d1 and d2, and linear in d0: chords enclose the slope.
 
     Up by e and down by e, with the load kept below 1.
     """
@@ -119,13 +126,14 @@ def test_elasticities_obey_the_scales_of_time_tokens_and_load(system):
     def total(name, *parameters):
         return sum(getattr(r, name).elasticity for r in found.rows if r.parameter in parameters)
 
-    # In another unit of time, rates go as 1 / d0 and 1 / d1; times as d0, throughput as rates.
-    clock = ("base", "per_kv_token")
+    # In another unit of time, rates go as 1 / d0, 1 / d1, 1 / d2; times as d0, throughput as rates.
+    per_token = ("per_kv_token", "per_prefill_token")
+    clock = ("base", *per_token)
     for name, power in (("iteration_time", 1), ("memory", 0), ("throughput", -1)):
         assert total(name, *clock) - total(name, "arrival_rate") == power
-    # Rates up by a percent and d1 down by one leave the load where it is.
+    # Rates up by a percent and d1, d2 down by one leave the load where it is.
     for name, more in (("iteration_time", 0), ("memory", 1), ("throughput", 1)):
-        assert total(name, "arrival_rate") - total(name, "per_kv_token") == more
+        assert total(name, "arrival_rate") - total(name, *per_token) == more
     # M* = K d0 / (1 - rho): a percent of all rates moves it by 1 / (1 - rho) percent.
     assert total("memory", "arrival_rate") == 1 / (1 - system.load)
 

@@ -19,7 +19,7 @@ from fluidkv.wait.theory.thresholds import (
     iteration_time,
     minimal_thresholds,
 )
-from tests.wait.test_model import wait_systems
+from tests.wait.test_model import prefills, wait_systems
 
 
 @st.composite
@@ -30,9 +30,9 @@ def small_systems(draw):
     rates = st.sampled_from([Fraction(1), Fraction(2, 3), Fraction(1, 2), Fraction(3, 5)])
     types = [PromptType(draw(rates), *pair) for pair in pairs]
     unloaded = WaitSystem(types, draw(st.sampled_from([1, Fraction(1, 3), Fraction(5, 4)])), 0)
-    return WaitSystem(
-        types, unloaded.base, Fraction(draw(st.integers(0, 6)), 8) / unloaded.token_rate
-    )
+    load, prefill = Fraction(draw(st.integers(0, 6)), 8), draw(prefills)
+    d1, d2 = (1 - prefill) * load / unloaded.token_rate, prefill * load / unloaded.prefill_rate
+    return WaitSystem(types, unloaded.base, d1, d2)
 
 
 def literal_time(system, n):
@@ -42,7 +42,8 @@ def literal_time(system, n):
         for k, each in zip(n, system.types, strict=True)
         for stage in range(each.output_length + 1)
     )
-    return system.base + system.per_kv_token * tokens
+    inputs = sum(k * each.input_length for k, each in zip(n, system.types, strict=True))
+    return system.base + system.per_kv_token * tokens + system.per_prefill_token * inputs
 
 
 def satisfies(system, n, *, strict=False):
@@ -59,7 +60,9 @@ def test_time_and_memory_are_summed_over_the_stages(system, data):
     n = data.draw(st.lists(some, min_size=count, max_size=count))
     time = literal_time(system, n)
     assert iteration_time(system, n) == time
-    assert system.per_kv_token * batch_memory(system, n) == time - system.base
+    prefill = sum(k * each.input_length for k, each in zip(n, system.types, strict=True))
+    decoding = time - system.base - system.per_prefill_token * prefill
+    assert system.per_kv_token * batch_memory(system, n) == decoding
 
 
 def climb(system, *, strict=False):

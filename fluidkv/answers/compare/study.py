@@ -1,0 +1,188 @@
+"""Engines and versions on the same requests: which is better, by how much, and is that real."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.answers.compare.plan import Asked, Plan, planned
+from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
+from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.cases import measured_cases
+from fluidkv.answers.served.demand import Demand
+from fluidkv.answers.served.paired import Against, against_first
+from fluidkv.answers.served.segments import by_segment
+from fluidkv.answers.served.setting import Setting
+from fluidkv.errors import InputError
+from fluidkv.logs.timed import TimedRun
+from fluidkv.runs.dataset import RunStatus
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engine_text import ServedEngine
+from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
+from fluidkv.traces import Trace
+from fluidkv.workload import Workload
+
+_SEGMENT = "segment:"
+
+
+def compare_engines(
+    source: Workload | Trace,
+    capacity: int,
+    engines: Sequence[str | EngineRules | ServedEngine],
+    *,
+    demand: Demand | None = None,
+    clock: IterationClock | None = None,
+    now: Setting | None = None,
+    block_size: int | None = None,
+    max_num_batched_tokens: int | None = None,
+    requests: int | None = None,
+    runs: int = 8,
+    seed: int = 0,
+    log: TimedRun | None = None,
+    logged: int = 0,
+    backend: Literal["auto", "jax", "reference"] = "auto",
+    on_progress: Callable[[int, int], None] | None = None,
+) -> EngineComparison:
+    """Serve the same requests by several engines, and hold all against the first.
+
+    Differences are taken run by run, each run with the same requests for every engine; where there
+    is one run, as of a short trace, by its consecutive parts. A difference is real where its
+    interval, for all engines and metrics that users feel at once (Bonferroni), does not reach 0;
+    and, where one engine's log is given, where it exceeds what the simulation misses there.
+
+    Args:
+        source: a workload, or a trace, which has one.
+        capacity: M, KV tokens of each server.
+        engines: at least two, as `serve` takes them: "vllm-0.19+cache",
+            "sglang+cache:conservativeness=0.3", rules.
+        demand: who asks; None: requests that all wait from the start.
+        clock: duration of an iteration of every server; None: the theory's, where each lasts 1.
+        now: caps of every server; a watermark only where all engines have one.
+        block_size: tokens; None: each engine's own.
+        max_num_batched_tokens: most tokens an iteration computes.
+        requests: in each run; None: as `recommend_settings`.
+        runs: of each engine. A replay has no more than the trace has parts.
+        seed: of the first run's requests; the others follow.
+        log: what was measured where these requests, all of them at their own times, were served by
+            the engine number `logged`.
+        logged: see there.
+        backend: of `serve`.
+        on_progress: told how many requests are served, of how many in all runs.
+
+    Raises:
+        InputError: before anything runs: fewer than two engines, or one twice; an engine for which
+            these requests cannot be simulated, with the row at fault; what `serve`, `Limits` and
+            `Demand` refuse; too many runs.
+    """
+    asked = Asked(
+        capacity,
+        demand or Demand(),
+        clock or IterationClock.iterations(),
+        now or Setting(),
+        block_size,
+        max_num_batched_tokens,
+        requests,
+        runs,
+        seed,
+    )
+    plan = planned(source, engines, asked)
+    if log is not None and len(plan.tables[0]) != len(log.input_lengths):
+        raise InputError(
+            "log", f"{len(log.input_lengths)} requests", f"the {len(plan.tables[0])} that are run"
+        )
+    felt = felt_of(asked.demand, asked.clock)
+    one = len(plan.tables) == 1
+
+    def segments(run: xr.Dataset) -> xr.Dataset:
+        found = by_segment(run, felt)
+        return found.rename({name: f"{_SEGMENT}{name}" for name in found.data_vars})
+
+    table, statuses = measured_cases(
+        plan.cases,
+        plan.tables,
+        horizon=plan.horizon,
+        every=plan.every,
+        warm_up=plan.warm_up,
+        backend=backend,
+        also=segments if one else None,
+        on_progress=on_progress,
+    )
+    table = table.rename(case="engine")
+    against = _against(table, felt, len(plan.engines), one)
+    bias = _bias(plan, log, logged, felt)
+    return _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+
+
+def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
+    """What users feel, in the order in which it counts; first tokens only on a clock that says
+    when they come.
+    """
+    throughput = THROUGHPUTS[0] if clock.unit == "s" else THROUGHPUTS[1]
+    if demand.kind == "saturated":
+        return (throughput, "tpot_p99", "longest_gap_p99")
+    first = ("ttft_p50", "ttft_p99") if clock.prefills else ()
+    return (throughput, *first, "latency_p99", "tpot_p99", "longest_gap_p99")
+
+
+def _against(
+    table: xr.Dataset, felt: tuple[str, ...], engines: int, one: bool
+) -> Mapping[str, Against]:
+    """Of the metrics felt all at once; of what memory does each by itself."""
+    found = {}
+    for metric in (*felt, "preemptions", "recompute_tax"):
+        values = table[metric].values
+        if one and f"{_SEGMENT}{metric}" in table:
+            values = table[f"{_SEGMENT}{metric}"].values.reshape(engines, -1)
+            values = values[:, np.isfinite(values).all(axis=0)]
+        together = (engines - 1) * len(felt) if metric in felt else 1
+        relative = metric in felt
+        if values.shape[1]:
+            found[metric] = against_first(values, comparisons=together, relative=relative)
+        else:
+            none = np.full(engines, np.nan)
+            found[metric] = Against(none, none, none, relative)
+    return found
+
+
+def _bias(
+    plan: Plan, log: TimedRun | None, logged: int, felt: tuple[str, ...]
+) -> Mapping[str, Bias]:
+    """What the simulation of the log's own engine misses; the run is made again, step by step."""
+    if log is None:
+        return {}
+    case = plan.cases[logged]
+    # One run of some thousand iterations is over before a compiled engine would have compiled.
+    how: dict[str, Any] = {} if plan.engines[logged].caching else {"backend": "reference"}
+    run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, **how)
+    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))))
+
+
+def _answer(
+    plan: Plan,
+    table: xr.Dataset,
+    against: Mapping[str, Against],
+    felt: tuple[str, ...],
+    statuses: Sequence[str],
+    bias: Mapping[str, Bias],
+    logged: int | None,
+) -> EngineComparison:
+    right = RunStatus.DONE if plan.horizon is None else RunStatus.HORIZON
+    ended = np.array([status != right.name for status in statuses]).reshape(len(plan.engines), -1)
+    return EngineComparison(
+        engines=plan.engines,
+        asked=plan.asked,
+        limits=tuple(case.limits for case in plan.cases),
+        felt=felt,
+        table=table.drop_vars([name for name in table if str(name).startswith(_SEGMENT)]),
+        against=against,
+        pairs="segment" if table.sizes["run"] == 1 else "run",
+        bias=bias,
+        logged=logged,
+        requests=len(plan.tables[0]),
+        iterations=plan.horizon,
+        warm_up=plan.warm_up * plan.every,
+        unfinished=tuple((i, int(n)) for i, n in enumerate(ended.sum(axis=1)) if n),
+        short=plan.short,
+    )

@@ -1,0 +1,216 @@
+"""The same requests through every setting: as it is now first, then what may be better.
+
+Where nothing is preempted now and nobody waits for a cap, nothing else is run. Where runs go one
+after the other and are many, pairs of knobs are only those of the values that are best alone.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Literal
+
+import numpy as np
+import xarray as xr
+
+from fluidkv.answers.recommend.frontier import IN_PAIRS
+from fluidkv.answers.recommend.plan import Plan
+from fluidkv.answers.served.cases import Case, measured_cases
+from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
+from fluidkv.answers.served.segments import by_segment
+from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
+from fluidkv.errors import InputError
+from fluidkv.serving.caching.table import check_modelled
+
+Backend = Literal["auto", "jax", "reference"]
+Progress = Callable[[int, int], None]
+
+WORK = 40_000_000
+"""Output tokens in all settings, from which on pairs are picked: about a minute, one by one."""
+ENOUGH = 10_000
+"""Requests of runs without a preemption, after which no more draws are looked at."""
+_BEST = 2  # values of each knob that are tried in pairs
+_BY_SEGMENT = "_by_segment"
+
+
+@dataclass(frozen=True, eq=False)
+class Ran:
+    """What was run.
+
+    Fields:
+        settings: the first is how the server is set now.
+        table: metrics [setting, run], the knobs as coordinates.
+        segments: metrics [setting, run, segment] of what users feel; None of several runs.
+        statuses: how each run ended.
+        left_out: settings that were not run, since their knobs are not the best alone.
+        nothing_to_gain: whether only `now` was run, because nothing could be gained on it.
+    """
+
+    settings: tuple[Setting, ...]
+    table: xr.Dataset
+    segments: xr.Dataset | None
+    statuses: tuple[str, ...]
+    left_out: int = 0
+    nothing_to_gain: bool = False
+
+
+def run_now(plan: Plan, backend: Backend) -> Ran | None:
+    """The server as it is, if that is all that needs to be run; None: the others have to be.
+
+    Nothing can be gained where nothing is preempted, and where nobody waits or no cap of today's
+    makes them. Caps only let less run at once. So it ends with the first run that preempts, and
+    what was chosen by a user is run in any case.
+    """
+    if plan.chosen or plan.demand.kind == "saturated" or not _caps_cannot_help(plan):
+        return None
+    case = _case(plan, plan.settings[0])
+    fast = _fast(plan)
+    if fast:  # nobody is preempted: a cache that only a preempted request looks into does nothing
+        case = replace(case, engine=replace(plan.engine, caching=True))
+    found: list[Ran] = []
+    for table in plan.tables:
+        one = replace(plan, tables=[table])
+        found.append(_measured(one, plan.settings[:1], [case], backend, None))
+        if not _nothing_to_gain(found[-1], plan):
+            return None
+        if len(found) * plan.size >= ENOUGH:
+            break
+    several = len(found) > 1
+    return Ran(
+        settings=plan.settings[:1],
+        table=xr.concat([one.table for one in found], "run", combine_attrs="override"),
+        segments=None if several else found[0].segments,
+        statuses=tuple(status for one in found for status in one.statuses),
+        nothing_to_gain=True,
+    )
+
+
+def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
+    """Every setting; or, where they are many, pairs of the best values alone."""
+    alone = tuple(s for s in plan.settings if len(s.changed(plan.settings[0])) < 2)
+    tokens = sum(int(table.output_length.sum()) for table in plan.tables)
+    if not plan.caching or len(plan.settings) * tokens <= WORK:
+        alone = plan.settings
+    cases = [_case(plan, each) for each in alone]
+    first = _measured(plan, alone, cases, backend, on_progress)
+    pairs = _best_pairs(plan, first) if len(alone) < len(plan.settings) else ()
+    if not pairs:
+        return replace(first, left_out=len(plan.settings) - len(alone))
+    cases = [_case(plan, each) for each in pairs]
+    second = _measured(plan, pairs, cases, backend, on_progress)
+    both = [part.segments for part in (first, second) if part.segments is not None]
+    return Ran(
+        settings=(*alone, *pairs),
+        table=xr.concat([first.table, second.table], "setting", combine_attrs="override"),
+        segments=xr.concat(both, "setting") if both else None,
+        statuses=(*first.statuses, *second.statuses),
+        left_out=len(plan.settings) - len(alone) - len(pairs),
+    )
+
+
+def _case(plan: Plan, setting: Setting) -> Case:
+    limits = limits_of(plan.limits, setting)
+    return Case(engine_of(plan.engine, setting), limits, plan.clock, setting.clients)
+
+
+def _measured(
+    plan: Plan,
+    settings: Sequence[Setting],
+    cases: Sequence[Case],
+    backend: Backend,
+    on_progress: Progress | None,
+) -> Ran:
+    found, statuses = measured_cases(
+        cases,
+        plan.tables,
+        horizon=plan.horizon,
+        every=plan.every,
+        warm_up=plan.warm_up,
+        backend=backend,
+        also=lambda run: _also(plan, run),
+        on_progress=on_progress,
+    )
+    found = found.rename(case="setting")
+    parts = {n: str(n).removesuffix(_BY_SEGMENT) for n in found if str(n).endswith(_BY_SEGMENT)}
+    segments = found[[*parts]].rename(parts) if parts else None
+    knob = {name: ("setting", [_float(getattr(s, name)) for s in settings]) for name in KNOBS}
+    table = found.drop_vars([*parts]).assign_coords(knob)
+    return Ran(tuple(settings), table, segments, tuple(statuses))
+
+
+def _also(plan: Plan, run: xr.Dataset) -> xr.Dataset:
+    """The longest queue and batch, goodput, and parts of a single run."""
+    found = {
+        "queue_most": run.waiting.max("window"),
+        "running_most": run.running.max("window"),
+    }
+    bounds = bounds_of(plan.slos) if "goodput" in plan.felt.order else {}
+    if bounds:
+        found["goodput"] = goodput(run, bounds)
+    for name, title in (("queue_most", "waiting"), ("running_most", "running")):
+        found[name].attrs = {"long_name": f"most requests {title}", "units": "request"}
+    if len(plan.tables) > 1:
+        return xr.Dataset(found)
+    parts = by_segment(run, plan.felt.order)
+    if bounds:
+        parts = parts.assign(goodput=shares_by_segment(run, bounds))
+    return xr.Dataset(found).merge(parts.rename({n: f"{n}{_BY_SEGMENT}" for n in parts}))
+
+
+# --- whether anything can be gained -------------------------------------------------------------
+
+
+def _caps_cannot_help(plan: Plan) -> bool:
+    """Whether what is asked for is nothing that a smaller batch may better by itself."""
+    bounded = bounds_of(plan.slos)
+    return not plan.felt.order[0].startswith(("tpot", "longest_gap")) and not bounded
+
+
+def _nothing_to_gain(ran: Ran, plan: Plan) -> bool:
+    worst = {name: float(ran.table[name].max()) for name in ("preemptions", "queue_most")}
+    if worst["preemptions"]:
+        return False
+    now = plan.settings[0]
+    capped = now.max_num_seqs is not None and float(ran.table.running_most.max()) >= (
+        now.max_num_seqs - 1e-9
+    )
+    held_back = bool(now.watermark) or now.admission_rate is not None or capped
+    conservative = "conservativeness" in dict(plan.rules.flags)
+    return not worst["queue_most"] or not (held_back or conservative)
+
+
+def _fast(plan: Plan) -> bool:
+    """Whether the engine with a prefix cache, which compiles nothing, has these rules too."""
+    if plan.caching or not plan.rules.name.startswith("vllm"):
+        return False
+    try:
+        check_modelled(plan.rules, limits_of(plan.limits, plan.settings[0]))
+    except InputError:
+        return False
+    return True
+
+
+# --- pairs of the best --------------------------------------------------------------------------
+
+
+def _best_pairs(plan: Plan, ran: Ran) -> tuple[Setting, ...]:
+    """Of the planned pairs, those of the values that are the best alone in the objective."""
+    objective = plan.felt.order[0]
+    sign = -1 if plan.felt.more_is_better(objective) else 1
+    means = sign * ran.table[objective].values.mean(axis=1)
+    now = ran.settings[0]
+    kept = {}
+    for knob in IN_PAIRS:
+        alone = [i for i, s in enumerate(ran.settings) if s.changed(now) == (knob,)]
+        best = sorted(alone, key=lambda i: (math.isnan(means[i]), means[i]))[:_BEST]
+        kept[knob] = {getattr(ran.settings[i], knob) for i in best}
+    return tuple(
+        setting
+        for setting in plan.settings
+        if setting not in ran.settings
+        and all(getattr(setting, knob) in kept.get(knob, ()) for knob in setting.changed(now))
+    )
+
+
+def _float(value: float | Fraction | None) -> float:
+    return np.nan if value is None else float(value)

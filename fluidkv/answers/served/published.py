@@ -1,0 +1,56 @@
+"""Published benchmarks that predictions of ours miss, by the knob that they are about.
+
+A pick that turns such a knob says so. The numbers are those of the claims that are named, computed
+by `fluidkv.papers.vllm.instances.misses` and held against them by its tests.
+"""
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+_FILE = files("fluidkv.answers.served") / "published.csv"
+
+
+@dataclass(frozen=True)
+class Published:
+    """One number of a published benchmark, and what we predict.
+
+    Fields:
+        claim: id, as `fluidkv verify` takes it.
+        knob: of `fluidkv.answers.served.setting.Setting`, or "victim".
+        what: the number, in words.
+        published, ours: its values.
+        unit: "share", or of a time.
+    """
+
+    claim: str
+    knob: str
+    what: str
+    published: float
+    ours: float
+    unit: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return dict(vars(self))
+
+
+@cache
+def published() -> tuple[Published, ...]:
+    """All that are on record."""
+    with _FILE.open(encoding="utf-8") as file:
+        return tuple(
+            Published(
+                **{**row, "published": float(row["published"]), "ours": float(row["ours"])},
+            )
+            for row in csv.DictReader(file)
+        )
+
+
+def misses_of(knobs: Iterable[str]) -> tuple[Published, ...]:
+    """Those that are about one of the knobs."""
+    turned = set(knobs)
+    return tuple(one for one in published() if one.knob in turned)

@@ -1,0 +1,278 @@
+"""What to set and how sure that is, as a person reads it."""
+
+import math
+from collections.abc import Sequence
+
+from fluidkv.answers.recommend import Recommendation, knobs
+from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.elsewhere import missed_elsewhere
+from fluidkv.answers.served.published import Published
+from fluidkv.answers.served.setting import Setting
+from fluidkv.cli.commands.recommend_frontier import TITLES
+from fluidkv.cli.page.numbers import short, signed
+from fluidkv.cli.page.page import Row
+
+_ALL_START = "memory holds a good part of all requests at once: these runs are mostly their start"
+_NAMES = {"admission_rate": "rate cap"}
+
+
+def pick_rows(found: Recommendation) -> list[Row]:
+    """What to take, what it gains, what holds that, and what else there is."""
+    if found.ran.nothing_to_gain:
+        return [("why", _nothing(found))]
+    if found.all_start:
+        return [("why", f"{_ALL_START}; take more --requests"), *_free_prefill(found)]
+    index = found.choice.index
+    if index is None:
+        closest = found.choice.closest or 0
+        rows: list[Row] = [("closest", setting_said(found, closest))]
+        rows += _slo_rows(found, closest)
+    elif index == 0:
+        rows = [("leave it", _left(found)), *_slo_rows(found, 0)]
+    else:
+        rows = [*_flag_rows(found, index), ("gain", _gains(found, index))]
+        rows += _slo_rows(found, index)
+    rows += _at_hand(found)
+    rows += _in_front(found)
+    if found.candidate or index is None:
+        rows += _sure(found)
+    rows += _free_prefill(found)
+    rows += published_rows(found.depends_on(_spoken_of(found)))
+    rows.append(("no preemption", _end(found)))
+    return rows
+
+
+def _spoken_of(found: Recommendation) -> int:
+    return found.choice.index or found.candidate or found.choice.closest or 0
+
+
+def _nothing(found: Recommendation) -> str:
+    runs = f"in {found.runs} runs" if found.runs > 1 else "in a run"
+    queue = found.mean(0, "queue_most")
+    waiting = "nobody waits" if not queue else "no cap of today's makes anybody wait"
+    return (
+        f"nothing is preempted {runs} of {found.requests:,} requests, and {waiting}: a watermark, "
+        "a lower max_num_seqs or a rate cap can only let less run at once. Nothing else was tried; "
+        "name a --watermark or --max-num-seqs to try it"
+    )
+
+
+def _left(found: Recommendation) -> str:
+    best = found.candidate
+    if not best:
+        return f"nothing tried is better by more than {MARGIN:.0%} in anything that users feel"
+    beyond = "what the simulation misses on this log and " if found.bias else ""
+    return (
+        f"nothing tried gains more than {beyond}chance makes of it. The best of it, "
+        f"{setting_said(found, best)}, is simulated with {_simulated(found, best)}"
+    )
+
+
+def _simulated(found: Recommendation, index: int) -> str:
+    parts = [f"{signed(found.gain(index, found.throughput))} output"]
+    parts += [f"{signed(found.gain(index, t))} {TITLES[t]}" for t in found.tails]
+    now, then = (short(found.mean(i, "preemptions")) for i in (0, index))
+    return ", ".join(parts) + f" and {now} -> {then} preemptions, both simulated"
+
+
+def _gains(found: Recommendation, index: int) -> str:
+    """What counts, with its interval; what it costs; what is neither."""
+    won, lost, even = [], [], []
+    for metric in found.felt:
+        gain = found.gains.of(index, metric)
+        if math.isnan(gain.relative):
+            continue
+        change = gain.relative if _up(found, metric) else -gain.relative
+        if gain.counts:
+            won.append(f"{_name(found, metric)} {change:+.1%} (+- {gain.half:.1%})")
+        elif gain.relative < -MARGIN:
+            lost.append(f"{_name(found, metric)} {change:+.1%}")
+        else:
+            even.append(_name(found, metric))
+    parts = [", ".join(won)] if won else ["what is asked"]
+    parts += [f"at {', '.join(lost)}"] if lost else []
+    parts += [f"no gain that counts in {', '.join(even)}"] if even else []
+    now, then = (short(found.mean(i, "preemptions")) for i in (0, index))
+    return "; ".join([*parts, f"preemptions {now} -> {then}"])
+
+
+def _up(found: Recommendation, metric: str) -> bool:
+    return found.plan.felt.more_is_better(metric)
+
+
+def _name(found: Recommendation, metric: str) -> str:
+    return "output" if metric == found.throughput else TITLES.get(metric, metric)
+
+
+def _sure(found: Recommendation) -> list[Row]:
+    """What holds the gain: the log, or nothing; and what such simulations missed where it was."""
+    if found.bias:
+        return []
+    return [("not measured", not_measured(found.plan.engine.rules.name, found.caching))]
+
+
+def not_measured(rules: str, caching: bool) -> str:
+    """Where no log is given: what holds a gain, and what simulations missed where one was."""
+    parts = []
+    for one in missed_elsewhere(rules, caching):
+        name = "output" if one.metric.startswith("output") else TITLES.get(one.metric, one.metric)
+        parts.append(f"{name} {one.relative:+.1%}")
+    said = "no log is given, so nothing measured holds this gain"
+    if not parts:
+        return f"{said}; no log of such an engine was at hand"
+    first = missed_elsewhere(rules, caching)[0]
+    return (
+        f"{said}. On the log of {first.server} ({first.log}) a simulation by the rules of "
+        f"{first.engine} was off by {', '.join(parts)}"
+    )
+
+
+def published_rows(misses: Sequence[Published]) -> list[Row]:
+    """One line on the published numbers of a knob that we miss, the first two of them."""
+    if not misses:
+        return []
+    said = [
+        f"{one.what}: {_in_unit(one.published, one.unit)} measured, "
+        f"{_in_unit(one.ours, one.unit)} predicted ({one.claim})"
+        for one in misses[:2]
+    ]
+    return [("published", "; ".join(said))]
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{value:.1%}" if unit == "share" else f"{value:+.3g} {unit}"
+
+
+# --- other picks --------------------------------------------------------------------------------
+
+
+def _at_hand(found: Recommendation) -> list[Row]:
+    """What the version of the log can do, where the pick needs a newer one."""
+    spoken = _spoken_of(found)
+    rows: list[Row] = []
+    for flag, first in found.needs(spoken):
+        rows.append(("needs", f"{flag}: {found.engine.name} >= {first}; it is {found.version}"))
+    if not rows or found.choice.index is None:
+        return rows
+    index = found.picks.at_hand.index
+    if index:
+        flags = " ".join(f"{flag} {value}" for flag, value in found.flags(index))
+        said = f"{flags}; {_gains(found, index)}"
+    else:
+        best = found.picks.at_hand.candidate
+        said = "leave it as it is"
+        if best:
+            said += f"; the best there, {setting_said(found, best)}: {_simulated(found, best)}"
+    return [*rows, (f"with {found.version}", said)]
+
+
+def _in_front(found: Recommendation) -> list[Row]:
+    """What a rate limiter would gain beyond it."""
+    index = found.in_front
+    if index is None:
+        return []
+    base = found.choice.index
+    parts = [] if base is not None else ["meets what is asked"]
+    for metric in found.felt:
+        more = found.mean(index, metric) / found.mean(base or 0, metric) - 1
+        if math.isfinite(more) and abs(more) > MARGIN / 2:
+            parts.append(f"{more:+.1%} {_name(found, metric)}")
+    said = ", ".join(parts) or "about as good"
+    beside = "today" if not base else "that"
+    return [
+        ("in front", f"{_limiter(found, index)}; no engine has a flag: {said}, beside {beside}")
+    ]
+
+
+def _limiter(found: Recommendation, index: int) -> str:
+    setting, now = found.settings[index], found.settings[0]
+    parts = []
+    if setting.clients != now.clients:
+        parts.append(f"at most {setting.clients} requests at once from the clients")
+    if setting.admission_rate is not None and setting.admission_rate != now.admission_rate:
+        rate = float(setting.admission_rate)
+        share = rate / float(found.equilibrium.rate)
+        where = f"{rate:.4g} admissions per iteration ({share:.0%} of x*)"
+        if found.clock.unit == "s":
+            length = found.mean(index, "duration") / found.mean(index, "iterations")
+            where += f", {rate / length:.3g} per second at {1000 * length:.3g} ms per iteration"
+        parts.append(f"a rate limiter of {where}")
+    flags = [f"{flag} {value}" for flag, value in found.flags(index)]
+    return ", ".join([*parts, *flags])
+
+
+# --- one setting --------------------------------------------------------------------------------
+
+
+def setting_said(found: Recommendation, index: int) -> str:
+    """Its knobs, as far as the engine has them."""
+    setting, there = found.settings[index], knobs(found.engine, found.demand)
+    parts = [f"watermark {setting.watermark:g}"] if "watermark" in there else []
+    parts.append(_knob(setting, "max_num_seqs") if setting.max_num_seqs else "no max_num_seqs")
+    if setting.conservativeness is not None:
+        parts.append(_knob(setting, "conservativeness"))
+    if setting.admission_rate is not None:
+        parts.append(f"{_knob(setting, 'admission_rate')} per iteration")
+    if setting.clients is not None:
+        parts.append(_knob(setting, "clients"))
+    return ", ".join(parts)
+
+
+def _knob(setting: Setting, name: str) -> str:
+    value = getattr(setting, name)
+    return f"{_NAMES.get(name, name)} {float(value):.4g}"
+
+
+def _flag_rows(found: Recommendation, index: int) -> list[Row]:
+    flags = " ".join(f"{flag} {value}" for flag, value in found.flags(index))
+    rows: list[Row] = [("set", f"{flags}   ({found.engine.label})")] if flags else []
+    setting = found.settings[index]
+    for knob in found.without_flag(index):
+        said = f"{knob} {getattr(setting, knob)}; {found.engine.label} has no flag for it"
+        rows.append(("set", said))
+    return rows
+
+
+def _slo_rows(found: Recommendation, index: int) -> list[Row]:
+    rows: list[Row] = []
+    for slo in found.plan.asked:
+        values = found.table[slo.metric].values[index]
+        worst = values.min() if slo.at_least else values.max()
+        met = bool(slo.met(values[None])[0])
+        sign = ">=" if slo.at_least else "<="
+        unit = found.table[slo.metric].attrs["units"]
+        bound = f"{slo.metric} {sign} {slo.bound:g} {unit}".rstrip()
+        rows.append(
+            ("asked", f"{bound}: {'met' if met else 'MISSED'}, worst run {short(float(worst))}")
+        )
+    return rows
+
+
+def _free_prefill(found: Recommendation) -> list[Row]:
+    if not found.free_prefill:
+        return []
+    what = "caps look worse than they are"
+    if "watermark" in knobs(found.engine, found.demand):
+        what = "a watermark looks worse than it is"
+    silent = "; it has no time to first token" if found.demand.kind != "saturated" else ""
+    said = f"prefill costs nothing here: {what}{silent}; give --clock D0:D1:D2"
+    return [("CAUTION", said)]
+
+
+def _end(found: Recommendation) -> str:
+    """The smallest watermark that ends preemption, all else as it is now."""
+    tried = found.watermarks
+    if len(tried) < 2:
+        why = f"{found.engine.label} has no flag for it"
+        if "watermark" in knobs(found.engine, found.demand):
+            why = "no other than the one that is set now was to be tried"
+        return f"watermark not tried: {why}"
+    end = found.end_of_preemption
+    largest = found.settings[tried[-1]].watermark
+    if end is None:
+        left = short(found.mean(tried[-1], "preemptions"))
+        return f"no watermark tried ends it: {left} per run are left at {largest:g}"
+    if not found.settings[end].watermark:
+        return "no watermark is needed: no run preempts without one"
+    cost = signed(found.gain(end, found.throughput))
+    return f"from a watermark of {found.settings[end].watermark:g} on, at {cost} output"
