@@ -17,12 +17,13 @@ import numpy as np
 
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
-from fluidkv.answers.replay.ways import settings_of
+from fluidkv.answers.replay.ways import Way
 from fluidkv.papers.measured.instances.sglang_published import SETTINGS, Setting
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
+from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.sglang_settings import SglangSettings
 
 _FILE = files("fluidkv.papers.measured.instances") / "sglang_study.csv"
@@ -34,6 +35,7 @@ MOVED_S = (0.001, 0.01, 0.1)
 SPREADS = (1, 3)
 """Times the standard errors of the fit. What is left over of its rows is correlated from row to
 row by 0.8, which makes the errors about three times as large as they are for independent rows."""
+SECOND = "fit second half of the log"
 RUN_S = 285.2  # of the whole run; its log ends before
 RATE = 2.0  # requests a second
 
@@ -103,7 +105,9 @@ def options(source: Source, setting: Setting | None = None) -> SglangSettings:
     server = source.settings
     limits = limits_of_source(server, None, None, None, None, 0.0)
     if setting is None:
-        return settings_of(server, limits)
+        found = Way(SGLANG, caching=True).options(server, limits)
+        assert found is not None  # of SGLang's own scheduler
+        return found
     return SglangSettings(
         setting.capacity,
         conservativeness=server.conservativeness or 1.0,
@@ -178,6 +182,8 @@ def computed(folder: Path) -> Iterator[Outcome]:
         ("whole log", np.inf),
     ):
         yield outcome(source, until(source, end_s).clock, f"fit {part}")[0]
+    second = fit_steps(rows_of(source), half="second")
+    yield outcome(source, second.clock, SECOND)[0]
     for spread in SPREADS:
         for draw in range(DRAWS):
             clock = drawn(fit, spread, draw)
