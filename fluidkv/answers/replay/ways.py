@@ -37,13 +37,10 @@ class Way:
         return self.rules.name + CACHE * self.caching
 
     def options(self, server: LoggedSettings, limits: Limits) -> SglangSettings | None:
-        """What SGLang's own scheduler is set to; None where that is not what serves.
-
-        What neither the way nor the log says is as SGLang has it.
-        """
+        """What SGLang's own scheduler is set to; None where that is not what serves."""
         if not (self.caching and self.rules == SGLANG):
             return None
-        return SglangSettings.of(limits, **_said(server) | dict[str, Any](self.settings))
+        return settings_of(server, limits, **dict[str, Any](self.settings))
 
 
 def rules_of_server(server: LoggedSettings, engine: str | None = None) -> tuple[EngineRules, bool]:
@@ -82,14 +79,18 @@ def ways_of(
     return (*ways, Way(VLLM_0_11 if rules is VLLM else VLLM, caching))
 
 
-def _said(server: LoggedSettings) -> dict[str, Any]:
-    """Options of SGLang's scheduler, as far as a log says them."""
+def settings_of(server: LoggedSettings, limits: Limits, **others: Any) -> SglangSettings:
+    """The options of a logged SGLang server; others by name stand above what the log says.
+
+    What neither says is as SGLang has it.
+    """
     said = {
         "conservativeness": server.conservativeness,
         "clip": server.clip_max_new_tokens,
         "radix": server.prefix_caching,
     }
-    return {name: value for name, value in said.items() if value is not None}
+    known = {name: value for name, value in said.items() if value is not None}
+    return SglangSettings.of(limits, **known | others)
 
 
 def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> xr.Dataset:

@@ -132,7 +132,7 @@ def test_settings_of_the_engine_stand_above_the_logs(tmp_path) -> None:
     assert logged.options is not None
     assert asked.options is not None
     assert (logged.options.conservativeness, asked.options.conservativeness) == (0.2, 5)
-    assert (logged.main.preemptions > 3, asked.main.preemptions) == (True, 0)
+    assert asked.main.preemptions < logged.main.preemptions
     other = replay_log(tmp_path, engine="vllm+cache")
     assert other.options is None
     assert [p.name for p in other.predictions] == ["vllm+cache", "vllm", "vllm-0.11+cache"]

@@ -74,7 +74,7 @@ def test_a_decode_log_gives_a_clock_and_its_own_scheduler(tmp_path) -> None:
     sglang_logs.write_log(tmp_path)
     server = read_server(str(tmp_path))
     assert (server.engine, server.capacity, server.log) == (
-        "sglang+cache",
+        "sglang+cache:conservativeness=0.2",
         sglang_logs.CAPACITY,
         None,
     )

@@ -17,13 +17,12 @@ import numpy as np
 
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
-from fluidkv.answers.replay.ways import Way
+from fluidkv.answers.replay.ways import settings_of
 from fluidkv.papers.measured.instances.sglang_published import SETTINGS, Setting
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.steps import StepFit, StepRows, fit_steps
-from fluidkv.serving.engines import SGLANG
 from fluidkv.serving.sglang_settings import SglangSettings
 
 _FILE = files("fluidkv.papers.measured.instances") / "sglang_study.csv"
@@ -105,9 +104,7 @@ def options(source: Source, setting: Setting | None = None) -> SglangSettings:
     server = source.settings
     limits = limits_of_source(server, None, None, None, None, 0.0)
     if setting is None:
-        found = Way(SGLANG, caching=True).options(server, limits)
-        assert found is not None  # of SGLang's own scheduler
-        return found
+        return settings_of(server, limits)
     return SglangSettings(
         setting.capacity,
         conservativeness=server.conservativeness or 1.0,
