@@ -16,6 +16,7 @@ from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
+from fluidkv.cli.commands.compare import compare
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
@@ -55,6 +56,7 @@ _PANELS = {
         study,
         recommend,
         size,
+        compare,
         replay,
         mix,
         wait,

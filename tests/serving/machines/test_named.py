@@ -87,7 +87,10 @@ def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
         ("gpt-oss-20b@h100", "keep the last 128 only"),
         ("lama-3.1-8b@h100", "model: near: llama-3.1-8b, "),
         ("llama-3.1-8b@h1000", "gpu: near: h100, "),
-        ("vidur-llama3-8b", "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU"),
+        (
+            "vidur-llama3-8b",
+            "near: vidur-llama3-8b-a100-prefill, vidur-llama3-8b-a100, or MODEL@GPU",
+        ),
         ("sundial", "one of iteration, vllm"),
     ],
 )
