@@ -108,6 +108,24 @@ class Asking(Reading):
         return replace(self, columns=columns, max_tokens=None).requests(source, classes, preset)
 
 
+def asked_again(
+    source: str | None, classes: list[str] | None, preset: str | None, reading: Reading
+) -> list[str]:
+    """The words of a command line that ask for the same requests; the source comes first."""
+    words = [source] if source else ["--preset", preset] if preset else []
+    words += [word for text in classes or () for word in ("--class", text)]
+    for option, value in (
+        ("--format", reading.format_),
+        ("--columns", _said(reading.columns)),
+        ("--scale-input", reading.scale_input),
+        ("--scale-output", reading.scale_output),
+        ("--scale-rate", reading.scale_rate),
+    ):
+        if value not in (None, 1):
+            words += [option, str(value)]
+    return words
+
+
 UNSCALED, AS_IT_IS, AS_ASKED = Scales(), Reading(), Asking()
 
 

@@ -170,7 +170,7 @@ def test_an_unknown_figure_gets_its_nearest(capsys):
     assert main(["figure", "measured_logs"]) == 2
     assert capsys.readouterr().err == (
         "fluidkv: ID: got 'measured_logs'; allowed: a figure that is listed without ID; "
-        "near: measured_log, replay_measured\n"
+        "near: measured_log\n"
     )
 
 

@@ -1,6 +1,5 @@
 """`fluidkv study`: one workload at one KV capacity, through every analysis."""
 
-import shlex
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -8,10 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
+from fluidkv.cli.commands.study_next import commands
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_IT_IS, Reading, asked_again
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _MEASURED = "The running engine"
-_WIDEST = 200  # columns of the command that is offered
 _OPTIONS = {"iterations": "--iterations", "capacity": "--capacity", "decode_length": "--class"}
 
 
@@ -88,6 +87,11 @@ def study(
             )
     from fluidkv.cli.commands.study_text import say_study
 
+    is_log = report is not None and report.of_log
+    asked = asked_again(source, class_, preset, reading)
+    room = None if memory.capacity is None and is_log else tokens
+    to_run = commands(asked, room, is_run=is_log and not reading.scaling)
+
     def beside():
         from fluidkv.figures import study_figures
 
@@ -95,7 +99,7 @@ def study(
 
     give(
         result.as_dict,
-        lambda page: say_study(page, result, _to_run(source, class_, preset, tokens, report)),
+        lambda page: say_study(page, result, to_run),
         as_json=json_,
         out=out,
         name="study.json",
@@ -108,25 +112,6 @@ def _workload(trace: "Trace", scaling: "Scaling") -> "Workload":
     """What the trace says of lengths, and how they were scaled."""
     workload = trace.workload()
     return replace(workload, note=f"{workload.note}; {scaling}") if scaling else workload
-
-
-def _to_run(
-    source: str | None,
-    class_: list[str] | None,
-    preset: str | None,
-    tokens: Fraction,
-    report: "LoadReport | None",
-) -> str:
-    """What asks for an engine's own rules about the same requests."""
-    words = [source] if source else ["--preset", preset] if preset else []
-    words += [word for text in class_ or () for word in ("--class", text)]
-    if report is not None and report.of_log:
-        folder = shlex.quote(source or "")
-        return f"its rules: fluidkv replay {folder}; fluidkv recommend {folder}"
-    said = shlex.join(["fluidkv", "recommend", *map(str, words), "--capacity", str(tokens)])
-    if len(said) > _WIDEST or tokens.denominator > 1:
-        said = "fluidkv recommend with these requests and a whole number of KV tokens"
-    return f"its rules: {said}"
 
 
 def _capacity(given: Fraction | None, source: str | None, report: "LoadReport | None") -> Fraction:

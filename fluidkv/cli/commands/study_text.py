@@ -1,5 +1,7 @@
 """The answer of `fluidkv study`, as a person reads it."""
 
+from collections.abc import Sequence
+
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
@@ -32,8 +34,8 @@ _CAPACITY = {
     Stability.UNDECIDED: "scales all of this alike and does not move the verdict",
 }
 _MODEL = (
-    "the mass model: all requests as a fluid, the least progressed evicted first (LPF); an "
-    "engine's own rules may still preempt"
+    "about the mass model: all requests as a fluid, the least progressed evicted first (LPF). "
+    "An engine's own rules may still preempt; to see what they do here, run"
 )
 _MODES_SHOWN = 5
 _PROVED = {
@@ -44,18 +46,21 @@ _PROVED = {
 }
 
 
-def say_study(page: Page, result: StudyResult, to_run: str) -> None:
+def say_study(page: Page, result: StudyResult, to_run: Sequence[str]) -> None:
     """Workload, verdict, equilibrium, modes, boundary, perturbed starts, measured log.
 
     Args:
         page: where to.
         result: what to say.
-        to_run: the command that asks for an engine's own rules.
+        to_run: commands that ask for an engine's own rules.
     """
     page.heading("Workload")
     page.rows(_workload_rows(result))
     page.heading("Eviction-free equilibrium")
-    page.rows(_equilibrium_rows(result, to_run))
+    page.rows(_verdict_rows(result))
+    for command in to_run:  # not wrapped, so that it can be pasted
+        page.line(f"  {command}")
+    page.rows(_equilibrium_rows(result))
     page.heading(_horizon(result))
     _starts(page, result.simulation)
     if result.homogeneous is not None:
@@ -89,22 +94,26 @@ def _workload_rows(result: StudyResult) -> list[Row]:
     return rows
 
 
-def _equilibrium_rows(result: StudyResult, to_run: str) -> list[Row]:
+def _verdict_rows(result: StudyResult) -> list[Row]:
     found = result.stability
     verdict = Text(str(found.verdict).upper(), _COLOURS[found.verdict])
     verdict.append(f"  {found.reason} ({_PROVED[found.evidence]})", "default")
     rows: list[Row] = [("verdict", verdict)]
     if found.verdict in _MEANING:
         rows.append(("that is", _MEANING[found.verdict]))
-    rows += [("model", _MODEL), ("engine", to_run)]
-    rows.append(
+    return [*rows, ("which is", _MODEL)]
+
+
+def _equilibrium_rows(result: StudyResult) -> list[Row]:
+    found = result.stability
+    rows: list[Row] = [
         (
             "carries",
             f"{short(found.equilibrium.in_flight)} requests in flight, "
             f"{short(found.equilibrium.rate)} completed per iteration, at "
             f"{short(result.system.capacity)} KV tokens",
         )
-    )
+    ]
     if found.leading_period is not None:
         rows.append(("leading mode", _leading_mode(found)))
     elif found.certificate.degree > 0:
