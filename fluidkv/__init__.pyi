@@ -12,6 +12,7 @@ from . import tokenpd as tokenpd
 from . import traces as traces
 from . import wait as wait
 from .answers.cache.study import cache_study as cache_study
+from .answers.compare.study import compare_engines as compare_engines
 from .answers.preempt.study import preempt_study as preempt_study
 from .answers.price.study import price_tokens as price_tokens
 from .answers.prompted import prompted_generator as prompted_generator

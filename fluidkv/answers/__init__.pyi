@@ -1,6 +1,12 @@
 from .cache.study import CacheAnswer as CacheAnswer
 from .cache.study import Curve as Curve
 from .cache.study import cache_study as cache_study
+from .compare.crossover import Along as Along
+from .compare.crossover import Crossing as Crossing
+from .compare.crossover import Crossover as Crossover
+from .compare.crossover import policies_crossover as policies_crossover
+from .compare.result import EngineComparison as EngineComparison
+from .compare.study import compare_engines as compare_engines
 from .mix import MixAnswer as MixAnswer
 from .mix import mix_answer as mix_answer
 from .preempt.forecasts import PREDICTORS as PREDICTORS

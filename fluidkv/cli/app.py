@@ -16,8 +16,10 @@ from fluidkv.cli.commands.atlas import atlas
 from fluidkv.cli.commands.cache import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
+from fluidkv.cli.commands.compare import compare
 from fluidkv.cli.commands.equilibria import equilibria
 from fluidkv.cli.commands.figure import figure
+from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.mix import mix
 from fluidkv.cli.commands.oracle import oracle
 from fluidkv.cli.commands.preempt import preempt
@@ -50,9 +52,11 @@ app = typer.Typer(
 
 _PANELS = {
     "Your server": (
+        log,
         study,
         recommend,
         size,
+        compare,
         replay,
         mix,
         wait,

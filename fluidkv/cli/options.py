@@ -64,13 +64,17 @@ _CLASSES = option("--class IN:OUT[:SHARE]", str, "A request class; repeatable.",
 Classes = Annotated[list[str], _CLASSES]
 MaybeClasses = Annotated[list[str] | None, _CLASSES]
 OneClass = Annotated[list[str], option("--class IN:OUT", str, "The one request class.")]
-_TRACE = "Trace file or log folder; the format is found from the content."
+_TRACE = (
+    "Trace file, benchmark result or log folder, its format found from the content; or "
+    "sample:vllm-rtx4090."
+)
 Source = Annotated[str | None, argument("SOURCE", str, _TRACE)]
 _PRESETS = "A synthetic workload: alpaca, bookcorpus, sharegpt."
 Preset = Annotated[str | None, option("--preset NAME", str, _PRESETS, WHO)]
 _FORMATS = (
-    "Format of SOURCE, where it is not to be guessed: azure, burstgpt, csv, mooncake, segments, "
-    "vidur, vllm-bench."
+    "Format of SOURCE, where it is not to be guessed: aiperf, azure, burstgpt, csv, genai-perf, "
+    "guidellm, mooncake, segments, sglang-bench-serving, sglang-log, vidur, vllm-bench, "
+    "vllm-bench-serve."
 )
 Format = Annotated[str | None, option("--format NAME", str, _FORMATS, WHO)]
 _COLUMNS = (

@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
@@ -71,6 +71,12 @@ class Progress:
         if before is not None and before.total == total and before.done <= done:
             first, since = before.first, before.since
         self._counted = _Count(done, total, printable(what), first, since)
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """What is known before the answer is there: lines that stay, on a terminal only."""
+        if self._live:
+            with self._lock:
+                _write(_CLEAN + "".join(f"{printable(line)}\n" for line in lines))
 
     @contextmanager
     def aside(self) -> Iterator[None]:

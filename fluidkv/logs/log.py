@@ -234,6 +234,9 @@ class ServerLog:
     def timed(self) -> TimedRun:
         """The run with every time known, for fitting a clock and for a replay.
 
+        A client does not see when its requests are scheduled. Then they are taken to be so as their
+        first tokens come, and to be queued as they are sent: `TimedRun.stood_in` says it.
+
         Raises:
             InputError: something of it is in no file; the message says what would record it.
         """
@@ -244,13 +247,19 @@ class ServerLog:
             **{name: of_ticks.get(name) for name in _OF_TICKS},
             "tick_ends_s": of_ticks.get("ends_s"),
         }
+        stood_in = [name for name in _STAND_INS if fields[name] is None]
+        for name in stood_in:
+            fields[name] = fields[_STAND_INS[name]]
+        if fields["prompt_tokens"] is None and fields["tick_ends_s"] is not None:
+            fields["prompt_tokens"] = np.full(len(fields["tick_ends_s"]), np.nan)
         absent = any(values is None for values in fields.values())
         if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
             said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"
             raise InputError("source", self.source, f"a log with every time in it ({said})")
-        return TimedRun(**fields, capacity=self.capacity)
+        return TimedRun(**fields, capacity=self.capacity, stood_in=tuple(stood_in))
 
 
+_STAND_INS = {"queued_s": "arrival_s", "scheduled_s": "first_token_s"}
 _TIMES = ("arrival_s", "queued_s", "scheduled_s", "first_token_s", "last_token_s")
 _OF_REQUESTS = ("report", "input_lengths", "decode_lengths", *_TIMES)
 _OF_TICKS = ("running", "waiting", "kv_used", "prompt_tokens", "generated_tokens")

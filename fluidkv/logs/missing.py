@@ -17,10 +17,8 @@ _POLLED = {
     "vllm": "curl -s localhost:8000/metrics every second",
     "sglang": "curl -s localhost:30000/metrics every second (--enable-metrics)",
 }
-_SCHEDULED = {
-    "vllm": "RequestOutput.metrics of vllm.LLM(..., disable_log_stats=False), as requests.jsonl",
-    "sglang": "no flag of SGLang's own",
-}
+_METRICS = "RequestOutput.metrics of vllm.LLM(..., disable_log_stats=False), as requests.jsonl"
+_LOGGED = "the server's stdout from its start: its decode log counts steps"
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,12 @@ class _Part:
 
 
 _REQUESTS = _Part("requests (lengths and arrivals)", "every answer about settings", _CLIENT)
-_TIMES = _Part("per-request times", "measured latencies", _CLIENT)
-_STARTS = _Part("when requests were scheduled", "a fitted clock and replay", _SCHEDULED)
+_TIMES = _Part("per-request times", "measured latencies, a fitted clock", _CLIENT)
+_STARTS = _Part(
+    "when requests were scheduled",
+    "a fitted clock (it takes first tokens instead)",
+    {"vllm": _METRICS, "sglang": _LOGGED},
+)
 _TICKS = _Part(
     "ticks (running, waiting, KV in use)",
     "a fitted clock and replay",
@@ -49,7 +51,10 @@ _TICKS = _Part(
 _PREEMPTIONS = _Part(
     "preemptions",
     "measured preemptions",
-    {"vllm": f"vllm:num_preemptions_total of {_POLLED['vllm']}", "sglang": _SERVER["sglang"]},
+    {
+        "vllm": f"{_POLLED['vllm']} (vllm:num_preemptions_total)",
+        "sglang": _SERVER["sglang"],
+    },
 )
 _CAPACITY = _Part("the KV capacity", "every answer, unless --capacity says it", _SERVER)
 
@@ -68,6 +73,7 @@ def missing_of(log: ServerLog) -> tuple[Missing, ...]:
         lacks.append(_TICKS)
     elif ticks.preemptions is None:
         lacks.append(_PREEMPTIONS)
-    if requests is not None and requests.scheduled_s is None:
+    counts_steps = ticks is not None and ticks.decode_steps is not None
+    if requests is not None and requests.scheduled_s is None and not counts_steps:
         lacks.append(_STARTS)
     return tuple(part.of(log.engine) for part in lacks)

@@ -7,10 +7,12 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.logs.joined.kinds import Kind, kind_of
 from fluidkv.logs.log import LoggedTicks, ServerLog
+from fluidkv.logs.metrics.names import GENERATED, counter_of
 from fluidkv.logs.read import read_log
 from fluidkv.measured.timeseries import ReadReport, Timeseries, read_timeseries
 from fluidkv.traces.report import LoadReport
 from fluidkv.traces.samples.shipped import sample_path
+from fluidkv.traces.source import csv_header
 
 
 def read_series(source: Path | str) -> Timeseries:
@@ -24,17 +26,21 @@ def read_series(source: Path | str) -> Timeseries:
     """
     path = sample_path(source)
     kind = kind_of(path) if path.is_file() else None
-    try:
-        if kind in (None, Kind.METRICS, Kind.VLLM_TICKS) and not path.is_dir():
-            return read_timeseries(path)
-    except InputError:
-        if kind is not Kind.METRICS:  # a table of counters whose differences are the rates
-            raise
+    if not path.is_dir() and (kind in (None, Kind.VLLM_TICKS) or _has_rates(path, kind)):
+        return read_timeseries(path)
     try:
         return series_of(read_log(path))
     except InputError as error:
         argument = "measured" if error.argument == "source" else error.argument
         raise InputError(argument, error.value, error.allowed) from None
+
+
+def _has_rates(path: Path, kind: Kind | None) -> bool:
+    """Whether metrics as CSV have no counter of tokens, whose differences would be the rates."""
+    if kind is not Kind.METRICS:
+        return False
+    columns = csv_header(path)
+    return not any(counter_of(name) == GENERATED for name in columns)
 
 
 def series_of(log: ServerLog) -> Timeseries:

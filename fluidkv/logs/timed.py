@@ -22,9 +22,12 @@ class TimedRun:
         tick_ends_s: strictly increasing.
         running, waiting: requests, as seen at the end of each tick.
         kv_used: part of the KV blocks in use there, 0 to 1.
-        prompt_tokens, generated_tokens: during each tick, as `LoggedTicks` counts them.
+        prompt_tokens, generated_tokens: during each tick, as `LoggedTicks` counts them; NaN where
+            prompts are not counted.
         capacity: KV tokens in the pool; None where no file says.
         report: what became of the rows of requests.
+        stood_in: of the times, those that no file says: `queued_s` is then the arrival, and
+            `scheduled_s` the first token.
     """
 
     input_lengths: NDArray[np.int64]
@@ -42,6 +45,7 @@ class TimedRun:
     generated_tokens: Array
     capacity: int | None
     report: LoadReport = field(repr=False)
+    stood_in: tuple[str, ...] = ()
 
     def clock_arrays(self) -> dict[str, NDArray[np.generic]]:
         """The arguments of `fluidkv.serving.clock_fit.points.tick_points`.

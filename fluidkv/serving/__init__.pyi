@@ -32,9 +32,12 @@ from .engines import engine as engine
 from .engines import served_engine as served_engine
 from .limits import Limits as Limits
 from .machines.against import Comparison as Comparison
+from .machines.against import PoolComparison as PoolComparison
 from .machines.against import compared as compared
 from .machines.against import error_range as error_range
 from .machines.against import modelled_caveat as modelled_caveat
+from .machines.against import pool_caveat as pool_caveat
+from .machines.against import pools as pools
 from .machines.gpus import Gpu as Gpu
 from .machines.gpus import gpu_named as gpu_named
 from .machines.gpus import known_gpus as known_gpus

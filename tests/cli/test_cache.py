@@ -86,7 +86,7 @@ def test_one_seed_claims_nothing_of_rlt(capsys):
     ("argv", "message"),
     [
         ([*SMALL, "--capacity", "23"], "--capacity: got 23; allowed: at least 24 tokens"),
-        ([*SMALL, "--capacity", "0"], "--capacity: got '0'; allowed: a whole number from 1"),
+        ([*SMALL, "--capacity", "0"], "--capacity: got '0'; allowed: a positive number"),
         ([*SMALL, "--policy", "best"], "--policy: got 'best'; allowed: one of lru, rlt"),
         ([*SMALL, "--granularity", "page"], "--granularity: got 'page'; allowed: tokens, nodes"),
         ([*SMALL, "--granularity", "blocks:999"], "--granularity: got 999; allowed: at most the"),

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fluidkv.cli import main
+from fluidkv.cli import main, options
+from fluidkv.traces import format_names, sample_names
 from tests.cli.test_study import refusal
+from tests.traces.results.written import TWO, lines, vllm
 
 _ODD = "when,asked,told\n0,30,8\n1,40,12\n2,30,9\n"
 _COLUMNS = ["--columns", "input=asked,output=told,arrival=when"]
@@ -118,3 +120,18 @@ def test_prompts_in_blocks_are_scaled_in_whole_blocks(capsys, tmp_path):
     assert "inputs x 2, rounded up to whole tokens" in text
     line = refusal(capsys, "cache", str(path), "--scale-input", "1/3", *few)
     assert "a multiple of 1/512" in line
+
+
+def test_help_names_every_format_and_sample() -> None:
+    for name in format_names():
+        assert f" {name}," in options._FORMATS or f" {name}." in options._FORMATS
+    assert all(name in options._TRACE for name in sample_names())
+
+
+def test_every_command_takes_a_benchmark_result_and_its_runs(capsys, tmp_path):
+    path = tmp_path / "runs.jsonl"
+    path.write_text(lines([vllm(), vllm(TWO[:1])]))
+    for command, cheap in _COMMANDS.items():
+        several = refusal(capsys, command, str(path), *cheap.split())
+        assert "one run, such as runs.jsonl#1" in several
+        assert "runs.jsonl#1" in _said(capsys, command, f"{path}#1", *cheap.split())

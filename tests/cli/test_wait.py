@@ -174,7 +174,7 @@ def test_prefill_is_an_option_or_comes_with_a_clock(capsys):
     assert (free["d2"], paid["d2"]) == (0, 0.025)
     # rho = d1 sum(rate c) + d2 sum(rate l), of two types with one input token each
     assert paid["load"] == pytest.approx(free["load"] + 0.025 * 2)
-    assert paid["fluid"]["exact"]["iteration_time"] != free["fluid"]["exact"]["iteration_time"]
+    assert paid["fluid"]["iteration_time_exact"] != free["fluid"]["iteration_time_exact"]
     assert "per_prefill_token" in [row["parameter"] for row in paid["sensitivity"]]
     assert "per_prefill_token" not in [row["parameter"] for row in free["sensitivity"]]
     timed = [*TWO[:4], "--capacity", "200", QUIET, "--clock"]

@@ -55,7 +55,7 @@ def test_a_decode_log_has_a_token_a_step_for_each_that_runs(sglang_dir) -> None:
     ("name", "text", "said"),
     [
         ("nowhere", None, "no such file"),
-        ("a.csv", "t,running\n0,1\n1,1\n", "no waiting in it"),
+        ("a.csv", "t,running\n0,1\n1,1\n", "missing columns waiting"),
         ("trace.csv", "input_tokens,output_tokens\n3,4\n", "no ticks in it"),
         ("text.log", "hello\n", "missing columns"),
     ],

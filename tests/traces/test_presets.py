@@ -62,4 +62,6 @@ def test_unknown_preset_is_refused(name: object) -> None:
     with pytest.raises(InputError) as error:
         preset(name)  # type: ignore[arg-type]
     assert error.value.argument == "preset"
-    assert "alpaca, bookcorpus, sharegpt" in str(error.value)
+    near = {"Alpaca": "near: alpaca", "sharegpt ": "near: sharegpt"}
+    said = near.get(str(name), "one of alpaca, bookcorpus, sharegpt")
+    assert str(error.value).endswith(f"allowed: {said}")

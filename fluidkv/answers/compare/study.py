@@ -93,7 +93,19 @@ def compare_engines(
             "log", f"{len(log.input_lengths)} requests", f"the {len(plan.tables[0])} that are run"
         )
     felt = felt_of(asked.demand, asked.clock)
-    one = len(plan.tables) == 1
+    table, statuses = _served(plan, felt, backend, on_progress)
+    against = _against(table, felt, len(plan.engines))
+    bias = _bias(plan, log, logged, felt)
+    return _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+
+
+def _served(
+    plan: Plan,
+    felt: tuple[str, ...],
+    backend: Literal["auto", "jax", "reference"],
+    on_progress: Callable[[int, int], None] | None,
+) -> tuple[xr.Dataset, list[str]]:
+    """Metrics [engine, run], and of one run also those of its parts; how each run ended."""
 
     def segments(run: xr.Dataset) -> xr.Dataset:
         found = by_segment(run, felt)
@@ -106,13 +118,10 @@ def compare_engines(
         every=plan.every,
         warm_up=plan.warm_up,
         backend=backend,
-        also=segments if one else None,
+        also=segments if len(plan.tables) == 1 else None,
         on_progress=on_progress,
     )
-    table = table.rename(case="engine")
-    against = _against(table, felt, len(plan.engines), one)
-    bias = _bias(plan, log, logged, felt)
-    return _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
+    return table.rename(case="engine"), statuses
 
 
 def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
@@ -126,14 +135,12 @@ def felt_of(demand: Demand, clock: IterationClock) -> tuple[str, ...]:
     return (throughput, *first, "latency_p99", "tpot_p99", "longest_gap_p99")
 
 
-def _against(
-    table: xr.Dataset, felt: tuple[str, ...], engines: int, one: bool
-) -> Mapping[str, Against]:
+def _against(table: xr.Dataset, felt: tuple[str, ...], engines: int) -> Mapping[str, Against]:
     """Of the metrics felt all at once; of what memory does each by itself."""
     found = {}
     for metric in (*felt, "preemptions", "recompute_tax"):
         values = table[metric].values
-        if one and f"{_SEGMENT}{metric}" in table:
+        if f"{_SEGMENT}{metric}" in table:
             values = table[f"{_SEGMENT}{metric}"].values.reshape(engines, -1)
             values = values[:, np.isfinite(values).all(axis=0)]
         together = (engines - 1) * len(felt) if metric in felt else 1

@@ -27,13 +27,15 @@ class Gain:
             simulated and on the measured server.
         paired: mean over pairs: runs, or parts of the one run.
         half: half of its interval; NaN where there are no two pairs.
-        bar: what the simulation misses on the log; None without a log.
+        bar: what the simulation misses on the log; None where no log says it.
+        held: whether the log, if there is one, has this metric: else no gain in it counts.
     """
 
     relative: float
     paired: float
     half: float
     bar: float | None
+    held: bool = True
 
     @property
     def needed(self) -> float:
@@ -43,7 +45,7 @@ class Gain:
     @property
     def counts(self) -> bool:
         """Whether it is beyond chance and beyond what the simulation misses."""
-        return bool(self.relative > self.needed and self.paired > self.half)
+        return bool(self.held and self.relative > self.needed and self.paired > self.half)
 
     @property
     def loses(self) -> bool:
@@ -90,7 +92,7 @@ class Gains:
         value, base = float(values[index].mean()), float(values[0].mean())
         if found is None:
             relative = sign * (value / base - 1) if base else math.nan
-            return Gain(relative, paired, half, None)
+            return Gain(relative, paired, half, None, held=not self.bias)
         gain = found.gain(value, more_is_better=sign > 0)
         return Gain(gain, paired, half, found.error_bar)
 

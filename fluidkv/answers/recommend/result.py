@@ -15,7 +15,7 @@ from fluidkv.answers.recommend.plan import Plan
 from fluidkv.answers.recommend.plan import as_dict as of_plan
 from fluidkv.answers.recommend.runs import Ran
 from fluidkv.answers.recommend.what_if import WhatIf
-from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.bias import Bias, Totals
 from fluidkv.answers.served.bias import as_dict as of_log
 from fluidkv.answers.served.demand import Demand, mostly_start
 from fluidkv.answers.served.paired import within_noise
@@ -54,6 +54,7 @@ class Recommendation:
         frontier: settings that no other beats in all objectives, by their means; of settings with
             the same means, the one with the fewest knobs turned.
         picks: what to take: nothing, of runs that are `all_start`.
+        totals: what the log says of the run as a whole.
         version: of the server, where it is known.
         end_of_preemption: smallest watermark, all else as now, with which no run preempts; None
             if none that was tried, or if runs are `all_start`.
@@ -66,6 +67,7 @@ class Recommendation:
     gains: Gains
     frontier: tuple[int, ...]
     picks: Picks
+    totals: Totals
     version: str | None
     end_of_preemption: int | None
     unfinished: int
@@ -258,6 +260,9 @@ class Recommendation:
             "nothing_to_gain": self.ran.nothing_to_gain,
             "now": self._row(0),
             "measured": of_log(self.bias) or None,
+            "measured_preemptions": None
+            if self.totals.preemptions is None
+            else {"count": self.totals.preemptions, "counted": self.totals.counted},
             "pick": self._row(index),
             "candidate": self._row(self.candidate),
             "pick_at_hand": self._row(picks.at_hand.index),

@@ -18,7 +18,7 @@ from fluidkv.answers.recommend.plan import Draws, Plan, planned
 from fluidkv.answers.recommend.result import Picks, Recommendation
 from fluidkv.answers.recommend.runs import Backend, Progress, Ran, run_all, run_now
 from fluidkv.answers.recommend.what_if import WhatIf, what_if
-from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.demand import Demand, mostly_start
 from fluidkv.answers.served.goodput import bounds_of
 from fluidkv.answers.served.memory import BLOCK_SIZES
@@ -54,6 +54,7 @@ def recommend_settings(
     objective: str = "throughput",
     version: str | None = None,
     log: TimedRun | None = None,
+    totals: Totals | None = None,
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     requests: int | None = None,
@@ -77,14 +78,14 @@ def recommend_settings(
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.
         candidates: knob -> values to try, instead of the usual ones. An empty list: none. Other
-            numbers of clients are tried only if given here: they are another demand, and those who
-            then wait outside are in no latency.
+            numbers of clients only if given here: who then waits outside is in no latency.
         slos: what must hold in every run; for "goodput", bounds on times are about each request.
         objective: what the pick is to be the best in, one of `OBJECTIVES`.
         version: of the server, "0.19.0"; flags that it lacks are said to be needed.
         log: what was measured where these requests, all of them at their own times, were served
             with the setting `now`. Then a gain no larger than what the simulation misses there is
             none: `now` is the pick; and the runs have all requests of the log.
+        totals: what else the log says.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
@@ -102,8 +103,7 @@ def recommend_settings(
             this clock does not have; too few requests for a run as long as the longest answer
             where all wait from the start; too many runs; a log of other requests.
     """
-    if log is not None:
-        requests = _all_of(log, source) if requests is None else requests
+    every = None if log is None else _all_of(log, source)
     block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
     plan = planned(
         source,
@@ -115,14 +115,15 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(requests, runs, seed),
+        Draws(requests or every, runs, seed),
     )
-    bias = {} if log is None else _held_against(plan, log)
-    if bias and on_first is not None:
+    bias = {} if log is None else _held_against(plan, log, totals)
+    if on_first is not None and bias:
         on_first(bias)
-    ran = run_now(plan, backend) or run_all(plan, backend, on_progress)
+    seen = bool(totals and totals.preemptions)  # then something preempts, whatever we simulate
+    ran = (None if seen else run_now(plan, backend)) or run_all(plan, backend, on_progress)
     changes = what_if(plan, backend) if _is_little(plan, ran) else ()
-    return _answer(plan, ran, changes, bias, version)
+    return _answer(plan, ran, changes, bias, totals, version)
 
 
 def _all_of(log: TimedRun, source: Workload | Trace) -> int:
@@ -148,6 +149,7 @@ def _answer(
     ran: Ran,
     changes: tuple[WhatIf, ...],
     bias: Mapping[str, Bias],
+    totals: Totals | None,
     version: str | None,
 ) -> Recommendation:
     """What the runs say: the frontier, and what to take."""
@@ -173,6 +175,7 @@ def _answer(
         gains=gains,
         frontier=_frontier(objectives, settings),
         picks=picks,
+        totals=totals or Totals(),
         version=version,
         end_of_preemption=end,
         unfinished=sum(status != right.name for status in ran.statuses),
@@ -180,7 +183,7 @@ def _answer(
     )
 
 
-def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses; the run is made again, step by step.
 
     Raises:
@@ -195,7 +198,7 @@ def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     else:
         run = serve(requests, engine.rules, limits, clock=plan.clock, backend="reference")
     wanted = (OUTPUT, *plan.felt.order, *plan.objectives, *(slo.metric for slo in plan.slos))
-    return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos))
+    return biases(run, log, tuple(dict.fromkeys(wanted)), bounds_of(plan.slos), totals)
 
 
 def _frontier(

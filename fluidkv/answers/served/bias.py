@@ -17,6 +17,20 @@ OUTPUT = "output_throughput_per_time"
 
 
 @dataclass(frozen=True)
+class Totals:
+    """What a log says of a run as a whole, and of no request. None: it does not say.
+
+    Fields:
+        duration_s: from the first arrival to the last token.
+        preemptions: at least so many; just so many where they are `counted`.
+    """
+
+    duration_s: float | None = None
+    preemptions: int | None = None
+    counted: bool = False
+
+
+@dataclass(frozen=True)
 class Bias:
     """One metric, measured and simulated as the server was set.
 
@@ -69,6 +83,7 @@ def biases(
     log: TimedRun,
     metrics: tuple[str, ...],
     bounds: Mapping[str, float] | None = None,
+    totals: Totals | None = None,
 ) -> Mapping[str, Bias]:
     """A simulated run of a log against the log itself.
 
@@ -78,6 +93,7 @@ def biases(
         metrics: `OUTPUT`, and percentiles of ttft, latency and tpot, "ttft_p99"; others are left
             out, since a log does not say them. "goodput" where there are bounds.
         bounds: most of ttft, latency and tpot for each request, seconds.
+        totals: where the log has no time of a last token.
 
     Returns:
         Metric -> bias, of those that the log has.
@@ -87,7 +103,8 @@ def biases(
     found = {}
     for metric in metrics:
         if metric == OUTPUT:
-            found[metric] = _of_output(measured, simulated, log, durations)
+            of = _of_output if np.isfinite(log.last_token_s).all() else _of_rows
+            found[metric] = of(measured, simulated, log, durations, totals or Totals())
             continue
         if metric == "goodput" and bounds:
             found[metric] = _of_goodput(measured, simulated, log, bounds)
@@ -103,7 +120,11 @@ def _first_tick(log: TimedRun) -> float:
 
 
 def _of_output(
-    measured: Account, simulated: Account, log: TimedRun, durations: Float[np.ndarray, " tick"]
+    measured: Account,
+    simulated: Account,
+    log: TimedRun,
+    durations: Float[np.ndarray, " tick"],
+    _: Totals,
 ) -> Bias:
     """Tokens over the time from the first arrival to the last token; of parts, their paces."""
     tokens, start = float(log.decode_lengths.sum()), float(log.arrival_s[0])
@@ -114,6 +135,25 @@ def _of_output(
         since = np.maximum(log.tick_ends_s - start, 0.0)  # ticks may begin before the first arrival
         parts.append(paces(made, since))
     return Bias(whole[0], whole[1], _apart(*parts))
+
+
+def _of_rows(
+    measured: Account,
+    simulated: Account,
+    log: TimedRun,
+    durations: Float[np.ndarray, " tick"],
+    totals: Totals,
+) -> Bias:
+    """Of a log that may end before the run: parts are of the logged time, each by its tokens."""
+    tokens = float(log.decode_lengths.sum())
+    ended = float(simulated.last_token_s.max() - log.arrival_s[0])
+    whole = tokens / (totals.duration_s or math.nan), tokens / ended
+    of_tick = np.ceil(np.arange(1, durations.size + 1) / durations.size * SEGMENTS)
+    made, said = (
+        np.array([(a.generated * durations)[of_tick == k].sum() for k in range(1, SEGMENTS + 1)])
+        for a in (measured, simulated)
+    )
+    return Bias(*whole, _apart(made, said))
 
 
 def _of_percentile(

@@ -20,6 +20,7 @@ from fluidkv.serving.run import serve
 LOGS = {"vllm_rtx4090_llama31_8b": ("vllm", "vllm+cache")}
 """Name of a log folder -> engines by whose rules it is simulated."""
 _METRICS = (OUTPUT, "ttft_p99", "latency_p99")
+_NUMBERS = ("measured", "simulated", "relative", "error_bar")
 _FILE = files("fluidkv.answers.served") / "elsewhere.csv"
 
 
@@ -49,13 +50,12 @@ class Missed:
 def recorded() -> tuple[Missed, ...]:
     """All that is on record."""
     with _FILE.open(encoding="utf-8") as file:
-        return tuple(
-            Missed(
-                *(row[f.name] for f in fields(Missed)[:4]),
-                *(float(row[f.name]) for f in fields(Missed)[4:]),
-            )
-            for row in csv.DictReader(file)
-        )
+        return tuple(_read(row) for row in csv.DictReader(file))
+
+
+def _read(row: dict[str, str]) -> Missed:
+    numbers = {name: float(row[name]) for name in _NUMBERS}
+    return Missed(row["log"], row["server"], row["engine"], row["metric"], **numbers)
 
 
 def missed_elsewhere(rules: str, caching: bool) -> tuple[Missed, ...]:

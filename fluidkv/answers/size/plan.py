@@ -15,6 +15,7 @@ from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import Server
 from fluidkv.errors import InputError
+from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
 from fluidkv.serving.clock import IterationClock
@@ -24,7 +25,7 @@ from fluidkv.serving.rules import EngineRules
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
-REQUESTS, DRAWS = 1000, 3
+REQUESTS, DRAWS = 1000, 2
 """Requests of a run; and runs, where requests are drawn."""
 _RECORDS = 20_000  # of a run, at most, roughly
 
@@ -41,6 +42,7 @@ class Asked:
         requests: of each run; None: `REQUESTS`, or all that a trace has if these are fewer.
         runs: draws, or consecutive parts of a trace; None: `DRAWS`, or one part.
         seed: of the first draw.
+        max_tokens: what clients ask for at most; None: what they get.
     """
 
     find: str
@@ -50,6 +52,7 @@ class Asked:
     requests: int | None
     runs: int | None
     seed: int
+    max_tokens: MaxTokens | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +100,17 @@ class Plan:
         carried = self.theory.carried(size.blocks * self.block_size)
         return self.rate * size.speed / size.replicas / carried.rate
 
+    def blocks_of(self, load: float) -> int:
+        """At which memory of one replica arrivals are so much of what it carries, or a bit more.
+
+        What memory carries grows with it, up to a cap on running requests.
+        """
+        low, high = 1, self.most
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self.load(Size(middle)) > load else (low, middle)
+        return low
+
     def speed_of(self, load: float, size: Size) -> float:
         """At which arrivals are so much of what the memory of a size carries."""
         return load / self.load(replace(size, speed=1.0))
@@ -135,7 +149,7 @@ def planned(
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
     least = max(_least_blocks(rules, caps, table) for table in tables)
     if today is not None and (today < least or axis.find != "kv"):
-        _check_today(today, rules, caps, tables)
+        _check_today(today, rules, caps, tables, source)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
     every = max(1, int(_length(tables, theory, clock, today or least) // _RECORDS))
     return Plan(
@@ -202,8 +216,8 @@ def _demand(
 ) -> tuple[Demand, float]:
     """A trace with times is replayed, faster or slower where a rate is asked for; else Poisson."""
     if own is None:
-        return Demand(rate=rate), rate
-    return Demand(replay=True, speed=rate / own), rate
+        return Demand(rate=rate, max_tokens=asked.max_tokens), rate
+    return Demand(replay=True, speed=rate / own, max_tokens=asked.max_tokens), rate
 
 
 def _tables(
@@ -244,17 +258,26 @@ def _least_blocks(rules: EngineRules, caps: Limits, table: Requests) -> int:
         blocks += needed - there
 
 
-def _check_today(today: int, rules: EngineRules, caps: Limits, tables: Sequence[Requests]) -> None:
+def _check_today(
+    today: int,
+    rules: EngineRules,
+    caps: Limits,
+    tables: Sequence[Requests],
+    source: Workload | Trace,
+) -> None:
     """Refuse a memory that cannot hold the largest request, with its place."""
     first = 0
     for table in tables:
         limits = replace(caps, capacity=max(1, today) * caps.block_size)
         worst, needed, there = largest_request(rules, limits, table)
         if needed > there:
+            whose = "a request that was drawn"
+            if isinstance(source, Trace):
+                whose = f"request {first + worst + 1} of {source.name or 'the trace'}"
             raise InputError(
                 "capacity",
                 limits.capacity,
-                f"memory for request {first + worst + 1} of the source, "
+                f"memory for {whose}, "
                 f"{table.input_length[worst]:,} input + {table.output_length[worst]:,} output "
                 f"tokens: {needed:,} blocks of {caps.block_size} under {rules.label}; {there:,} "
                 "are there",

@@ -1,6 +1,5 @@
 """Sizes tried so far, and which to try next: a grid, then what lies at an edge."""
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
@@ -17,10 +16,11 @@ WITHIN = 0.01
 MOST_SIZES = 200
 _GRID = 12  # sizes of the first batch
 _AT_ONCE, _ONE_BY_ONE = 12, 3  # sizes between two neighbours, where a batch costs little, and not
-_LOADS = (0.01, 8.0)  # rates are tried between these, in what memory carries in theory
+_LOADS = (0.25, 2.5)  # of the first grid, in what memory carries in theory
+_FURTHEST = (0.005, 20.0)  # loads beyond which no rate is tried
 # Harder and easier than an answer, relative to it: how near the cliff is.
-_LESS = (0.99, 0.97, 0.955, 0.9, 0.8, 0.65, 0.5)
-_MORE = (1.01, 1.03, 1.05, 1.1, 1.25, 1.5, 2.0)
+_LESS = (0.98, 0.955, 0.9, 0.8, 0.65, 0.5)
+_MORE = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 
 Told = Callable[[int, Size | None], None]
 """Told now and then: how many sizes were tried, and the answer so far."""
@@ -110,27 +110,42 @@ def base_of(plan: Plan) -> Size:
     return Size(plan.today or plan.least)
 
 
-def first_grid(plan: Plan, everything: Values | None = None) -> list[Size]:
-    """From what is hopeless to what is sure, if anything is; and today.
+def first_grid(plan: Plan) -> list[Size]:
+    """Around what the theory says memory carries; memory for all requests; and today.
 
-    Args:
-        everything: of memory for all requests. No more than is held there then need be tried; what
-            an engine keeps free besides is found by narrowing.
+    What lies further out takes many iterations and is seldom where an answer is: `further` has it.
     """
     base, axis = base_of(plan), plan.axis
-    if axis.find == "kv":
-        most, count = plan.most, _GRID
-        if everything is not None:
-            held = float(everything["peak_share"].max()) * plan.most
-            most, count = min(most, max(plan.least, math.ceil(held))), _GRID - 4
-        grid = spread(axis, base, plan.least, most, count)
-        there = plan.today is not None and plan.today >= plan.least
-        return [grid[-1], *grid[:-1], *([base] if there else [])]
+    if axis.find == "replicas":
+        return [axis.at(base, count) for count in _replicas(plan)]
     if axis.find == "rate":
         slow, fast = (plan.speed_of(load, base) for load in _LOADS)
         now = [base] if plan.own_rate is not None else []
         return [*spread(axis, base, slow, fast, _GRID), *now]
-    return [axis.at(base, count) for count in _replicas(plan)]
+    small, large = (plan.blocks_of(load) for load in _LOADS[::-1])
+    ends = [min(max(end, plan.least), plan.most) for end in (small, large)]
+    today = [base] if plan.today is not None and plan.today >= plan.least else []
+    everything = axis.at(base, plan.most)
+    grid = spread(axis, base, ends[0], ends[1], _GRID - 1)
+    return [everything, *today, *grid[::-1]]  # first what may be an answer
+
+
+def further(plan: Plan, tried: Sequence[Size], *, harder: bool) -> list[Size]:
+    """Sizes beyond those tried, on one side; none where there are none."""
+    axis = plan.axis
+    order = axis.harder_first(tried)
+    end = axis.of(order[0] if harder else order[-1])
+    up = axis.easier_up != harder
+    if axis.find == "rate":
+        load = plan.load(order[0] if harder else order[-1])
+        if not _FURTHEST[0] < load < _FURTHEST[1]:
+            return []
+        return [axis.at(order[0], end * (factor if up else 1 / factor)) for factor in (2.0, 5.0)]
+    least, most = 1, min(map(len, plan.tables))
+    if axis.find == "kv":
+        least, most = plan.least, plan.most
+    found = [min(end * factor, most) if up else max(end / factor, least) for factor in (1.5, 2.5)]
+    return [size for size in (axis.at(order[0], each) for each in found) if size not in tried]
 
 
 def _replicas(plan: Plan) -> list[int]:
@@ -139,13 +154,6 @@ def _replicas(plan: Plan) -> list[int]:
     found = [count for step in range(20) for count in (2**step, 3 * 2**step)]
     most = min(map(len, plan.tables))
     return sorted(count for count in found if count <= min(enough, most))
-
-
-def more_replicas(plan: Plan, tried: Sequence[Size]) -> list[Size]:
-    """Twice as many as the most that were tried; none where each request has its own."""
-    most = max(size.replicas for size in tried)
-    end = min(map(len, plan.tables))
-    return [replace(base_of(plan), replicas=min(2 * most, end))] if most < end else []
 
 
 def neighbours(plan: Plan, answer: Size) -> list[Size]:
@@ -165,8 +173,7 @@ def easier(plan: Plan, answer: Size) -> list[Size]:
     """The answer and sizes that are easier, up to the easiest that is tried at all."""
     axis, at = plan.axis, plan.axis.of(answer)
     if axis.find == "rate":
-        slow = plan.speed_of(_LOADS[0], base_of(plan))
-        return [axis.at(answer, at * factor) for factor in (1.0, *_LESS)] + [axis.at(answer, slow)]
+        return [axis.at(answer, at * factor) for factor in (1.0, *_LESS)]
     most = plan.most if axis.find == "kv" else min(map(len, plan.tables))
     found = [axis.at(answer, min(at * factor, most)) for factor in (1.0, *_MORE)]
     if axis.find == "kv":

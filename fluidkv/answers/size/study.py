@@ -19,13 +19,14 @@ from fluidkv.answers.size.search import (
     base_of,
     easier,
     first_grid,
-    more_replicas,
+    further,
     neighbours,
     other_ways,
 )
 from fluidkv.answers.size.sizes import AXES, Size
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
+from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.rules import EngineRules
@@ -50,6 +51,7 @@ def size_server(
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
+    max_tokens: MaxTokens | None = None,
     within: float = WITHIN,
     backend: Literal["auto", "jax", "reference"] = "auto",
     on_progress: Told | None = None,
@@ -76,8 +78,9 @@ def size_server(
         log: what was measured where these requests, all of them, were served with this engine and
             setting by today's memory. It says how far the simulation is off.
         requests: in each run; None: 1,000, or all that a trace has.
-        runs: draws, or consecutive parts of a trace; None: 3, or one.
+        runs: draws, or consecutive parts of a trace; None: 2, or one.
         seed: of the first draw.
+        max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
         backend: of `serve`.
         on_progress: told how many sizes were tried, and the answer so far.
@@ -87,7 +90,7 @@ def size_server(
             bound on times to first token with a clock on which prefill costs nothing; no rate where
             requests have no times; bounds that no size meets.
     """
-    asked = Asked(find, tuple(slos), capacity, rate, requests, runs, seed)
+    asked = Asked(find, tuple(slos), capacity, rate, requests, runs, seed, max_tokens)
     plan = planned(
         source,
         asked,
@@ -107,18 +110,19 @@ def size_server(
 
 
 def _first(tried: Tried) -> None:
-    """The grid; refuses bounds that no size on it meets."""
+    """The grid, and further out where the answer is not on it; refuses bounds that nothing meets.
+
+    The engine that goes one by one serves memory for all requests first of all: what that misses,
+    hardly any other size meets.
+    """
     plan = tried.plan
-    if plan.axis.find == "kv" and plan.server.one_by_one:  # nothing is gained by a larger batch
-        everything = replace(base_of(plan), blocks=plan.most)
-        tried.run([everything])
-        tried.run(first_grid(plan, tried.along[everything]))
-    else:
-        tried.run(first_grid(plan))
-    while tried.edge() is None and plan.axis.find == "replicas":
-        new = more_replicas(plan, list(tried.along))
-        if not new:
-            break
+    tried.run(first_grid(plan))
+    new = [base_of(plan)]
+    while tried.edge() is None and new:
+        new = further(plan, list(tried.along), harder=False)
+        tried.run(new)
+    while (edge := tried.edge()) is not None and edge.blocker is None and new:
+        new = further(plan, list(tried.along), harder=True)
         tried.run(new)
     if tried.edge() is None:
         raise refuse(plan, tried.along)

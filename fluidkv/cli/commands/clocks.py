@@ -46,7 +46,7 @@ def clocks(
 
 
 def _all_as_dict() -> dict[str, Any]:
-    from fluidkv.serving.machines.against import compared
+    from fluidkv.serving.machines.against import compared, pools
     from fluidkv.serving.machines.gpus import known_gpus
     from fluidkv.serving.machines.models import known_models
     from fluidkv.serving.machines.named import CLOCKS
@@ -58,6 +58,7 @@ def _all_as_dict() -> dict[str, Any]:
         "modelled_against_measured": [
             asdict(each) | {"relative_error": each.error} for each in compared()
         ],
+        "kv_tokens_left": [asdict(each) | {"relative_error": each.error} for each in pools()],
     }
 
 
@@ -85,7 +86,7 @@ def _as_dict(named: "NamedClock") -> dict[str, Any]:
 
 def _say_all(page: Page) -> None:
     from fluidkv.serving.clock import FREE_PREFILL
-    from fluidkv.serving.machines.against import compared, modelled_caveat
+    from fluidkv.serving.machines.against import compared, modelled_caveat, pool_caveat, pools
     from fluidkv.serving.machines.gpus import known_gpus
     from fluidkv.serving.machines.models import known_models
     from fluidkv.serving.machines.named import CLOCKS
@@ -117,13 +118,29 @@ def _say_all(page: Page) -> None:
         ],
         width=3,
     )
+    page.heading("KV tokens", f" that one GPU has beside a model's weights, {pool_caveat()}")
+    page.line()
+    page.table(
+        ("measured", "model@GPU", "of memory", "tokens", "modelled", "error"),
+        [
+            (
+                row.engine,
+                f"{row.model}@{row.gpu}",
+                f"{row.utilisation:.0%}",
+                f"{row.measured:,}",
+                f"{row.modelled:,}",
+                f"{100 * row.error:+.0f}%",
+            )
+            for row in pools()
+        ],
+    )
     page.line()
     page.rows([("models", ", ".join(known_models())), ("GPUs", ", ".join(known_gpus()))])
 
 
 def _say_one(page: Page, named: "NamedClock") -> None:
     from fluidkv.cli.served import clock_said
-    from fluidkv.serving.machines.against import modelled_caveat
+    from fluidkv.serving.machines.against import modelled_caveat, pool_caveat
     from fluidkv.serving.machines.models import model_named
 
     page.title(named.name, f": {named.kind}")
@@ -134,6 +151,9 @@ def _say_one(page: Page, named: "NamedClock") -> None:
         rows.append(("KV", f"{each:,} bytes a token, {int(1e9 / each):,} tokens a GB"))
     if named.kind == "modelled":
         rows.append(("CAUTION", modelled_caveat()))
+        if named.validity.kv_tokens is not None:
+            left = f"{named.validity.kv_tokens[1]:,} KV tokens beside the weights at 90 % of it"
+            rows.append(("memory", f"{left}; {pool_caveat()}"))
     if not named.clock.prefills and named.clock.unit == "s":
         from fluidkv.serving.clock import FREE_PREFILL
 

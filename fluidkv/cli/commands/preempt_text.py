@@ -8,6 +8,8 @@ from fluidkv.answers.preempt.pick import SHARES
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import FACTORS, RELEASED, SEE_LENGTHS
 from fluidkv.answers.recommend.choosing import MARGIN
+from fluidkv.answers.served.published import misses_of
+from fluidkv.cli.commands.held import not_measured, published_rows
 from fluidkv.cli.commands.preempt_runs import run_rows
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
@@ -303,11 +305,17 @@ def _unit(answer: PreemptAnswer) -> str:
 
 
 def _measured(answer: PreemptAnswer) -> list[Row]:
-    """The log beside the simulation of the engine's own rules."""
+    """The log beside the simulation of the engine's own rules; without one, what we miss."""
     said = {"output_throughput_per_time": "output", "ttft_p99": "p99 TTFT"}
     found = [
         f"{said.get(name, name)} {short(bias.measured, 3)} measured, {short(bias.simulated, 3)} "
         f"simulated ({100 * bias.relative:+.1f} %)"
         for name, bias in answer.bias.items()
     ]
-    return [("the log", "; ".join(found))] if found else []
+    if found:
+        return [("the log", "; ".join(found))]
+    turned = answer.combinations[answer.pick.index].victim is not answer.engine.victim
+    return [
+        ("not measured", not_measured(answer.engine.name, caching=False)),
+        *(published_rows(misses_of(["victim"])) if turned else []),
+    ]

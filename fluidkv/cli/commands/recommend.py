@@ -20,7 +20,10 @@ from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from fluidkv.answers.recommend import Recommendation
+    from fluidkv.answers.served.bias import Bias
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.figures.figure import Figure
@@ -162,6 +165,7 @@ def recommend(
     engine = engine or served.engine_of(logged, demand)
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
+        options["totals"] = logged.totals if options["log"] is not None else None
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation
@@ -208,11 +212,24 @@ def _run(
                 engine=engine,
                 demand=demand,
                 on_progress=lambda served, total: line.count(served, total, "requests served"),
+                on_first=lambda bias: line.tell(_first(bias)),
                 **options,
             )
         except InputError as error:
             name = _option_of(error.argument, options)
             raise InputError(name, error.value, error.allowed) from None
+
+
+def _first(bias: "Mapping[str, Bias]") -> list[str]:
+    """The first table, as long as what may be better is not known."""
+    from fluidkv.cli.commands.held import TITLES
+    from fluidkv.cli.page.numbers import short, signed
+
+    said = [f"{'so far':<26}{'measured':>10}{'simulated':>11}{'off by':>8}"]
+    for name, one in bias.items():
+        numbers = f"{short(one.measured):>10}{short(one.simulated):>11}{signed(one.relative):>8}"
+        said.append(f"{TITLES.get(name, 'output a second'):<26}{numbers}")
+    return said
 
 
 def _option_of(argument: str, options: dict[str, Any]) -> str:

@@ -5,15 +5,10 @@ import math
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import KNOBS
+from fluidkv.cli.commands.held import TITLES
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page
 
-TITLES = {
-    "ttft_p99": "p99 TTFT",
-    "latency_p99": "p99 latency",
-    "tpot_p99": "p99 TPOT",
-    "longest_gap_p99": "p99 longest gap",
-}
 _ROWS = 8  # --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above
 _HEADINGS = {

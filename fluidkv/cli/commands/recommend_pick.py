@@ -1,14 +1,11 @@
 """What to set and how sure that is, as a person reads it."""
 
 import math
-from collections.abc import Sequence
 
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
-from fluidkv.answers.served.elsewhere import missed_elsewhere
-from fluidkv.answers.served.published import Published
 from fluidkv.answers.served.setting import Setting
-from fluidkv.cli.commands.recommend_frontier import TITLES
+from fluidkv.cli.commands.held import TITLES, not_measured, published_rows
 from fluidkv.cli.page.numbers import short, signed
 from fluidkv.cli.page.page import Row
 
@@ -64,7 +61,7 @@ def _left(found: Recommendation) -> str:
     beyond = "what the simulation misses on this log and " if found.bias else ""
     return (
         f"nothing tried gains more than {beyond}chance makes of it. The best of it, "
-        f"{setting_said(found, best)}, is simulated with {_simulated(found, best)}"
+        f"{setting_said(found, best)}: {_simulated(found, best)}"
     )
 
 
@@ -109,38 +106,6 @@ def _sure(found: Recommendation) -> list[Row]:
     if found.bias:
         return []
     return [("not measured", not_measured(found.plan.engine.rules.name, found.caching))]
-
-
-def not_measured(rules: str, caching: bool) -> str:
-    """Where no log is given: what holds a gain, and what simulations missed where one was."""
-    parts = []
-    for one in missed_elsewhere(rules, caching):
-        name = "output" if one.metric.startswith("output") else TITLES.get(one.metric, one.metric)
-        parts.append(f"{name} {one.relative:+.1%}")
-    said = "no log is given, so nothing measured holds this gain"
-    if not parts:
-        return f"{said}; no log of such an engine was at hand"
-    first = missed_elsewhere(rules, caching)[0]
-    return (
-        f"{said}. On the log of {first.server} ({first.log}) a simulation by the rules of "
-        f"{first.engine} was off by {', '.join(parts)}"
-    )
-
-
-def published_rows(misses: Sequence[Published]) -> list[Row]:
-    """One line on the published numbers of a knob that we miss, the first two of them."""
-    if not misses:
-        return []
-    said = [
-        f"{one.what}: {_in_unit(one.published, one.unit)} measured, "
-        f"{_in_unit(one.ours, one.unit)} predicted ({one.claim})"
-        for one in misses[:2]
-    ]
-    return [("published", "; ".join(said))]
-
-
-def _in_unit(value: float, unit: str) -> str:
-    return f"{value:.1%}" if unit == "share" else f"{value:+.3g} {unit}"
 
 
 # --- other picks --------------------------------------------------------------------------------

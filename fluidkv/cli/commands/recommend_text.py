@@ -4,7 +4,8 @@ import math
 from collections.abc import Iterable
 
 from fluidkv.answers.recommend import Recommendation
-from fluidkv.cli.commands.recommend_frontier import TITLES, say_frontier
+from fluidkv.cli.commands.held import TITLES
+from fluidkv.cli.commands.recommend_frontier import say_frontier
 from fluidkv.cli.commands.recommend_pick import pick_rows, setting_said
 from fluidkv.cli.commands.recommend_runs import simulated_rows
 from fluidkv.cli.page.numbers import short, signed
@@ -76,7 +77,7 @@ def _today(page: Page, found: Recommendation) -> None:
     page.rows([("today", setting_said(found, 0))])
     if best:
         page.rows([("tried", setting_said(found, best))])
-    if found.bias:
+    if found.bias and best:
         page.paragraph(
             "gain: on the measured or the simulated server, whichever is less. It counts from what "
             "the simulation misses on this log on (off by, and the spread of that over its "
@@ -92,11 +93,20 @@ def _of_preemptions(found: Recommendation, best: int | None, width: int) -> list
         ("preemptions", "preemptions", short),
         ("computed again", "recompute_tax", _share),
     ):
-        cells = [title, *(["-"] if found.bias else []), form(found.mean(0, metric))]
+        cells = [title, *([_seen(found, metric)] if found.bias else [])]
+        cells.append(form(found.mean(0, metric)))
         cells += ["-"] if found.bias else []
         cells += [form(found.mean(best, metric))] if best else []
         rows.append([*cells, *([""] * (width - len(cells)))])
     return rows
+
+
+def _seen(found: Recommendation, metric: str) -> str:
+    """What the log shows; "+": at least so many."""
+    count = found.totals.preemptions
+    if metric != "preemptions" or count is None:
+        return "-"
+    return f"{count:,}" + ("" if found.totals.counted else "+")
 
 
 def _titled(found: Recommendation, metric: str) -> str:

@@ -12,7 +12,7 @@ from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
-from fluidkv.cli.source import AS_IT_IS, Reading
+from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _OPTIONS = {  # of the function -> of the command line
     "find": "--find",
     "max_num_batched_tokens": "--max-num-batched-tokens",
     "max_num_seqs": "--now",
+    "max_tokens": "--max-tokens",
     "rate": "--qps",
     "replay": "--clock",
     "requests": "--requests",
@@ -68,7 +69,7 @@ _EACH = r"Number of requests in each run. \[default: 1,000, or all of SOURCE if 
 _Requests = Annotated[
     int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
 ]
-_RUNS = r"Number of runs, each with other requests. \[default: 1 of SOURCE, 3 that are drawn]"
+_RUNS = r"Number of runs, each with other requests. \[default: 1 of SOURCE, 2 that are drawn]"
 _Runs = Annotated[int | None, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
 _WITHIN = "How near the answer and the next size that fails are to be, a share."
 _Within = Annotated[Fraction, opt.option("--within X", read.share, _WITHIN, opt.RUN)]
@@ -80,7 +81,7 @@ def size(
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
     qps: _Qps = None,
-    reading: Reading = AS_IT_IS,
+    reading: Asking = AS_ASKED,
     slo: _Slo = None,
     find: _Find = "kv",
     memory: LoggedMemory = NOT_GIVEN,
@@ -124,7 +125,7 @@ def size(
     if server.capacity is not None:
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
     slos = slos_of(bounds, server.clock)
-    log, why = _measured(logged, server, engine)
+    log, why = _measured(logged, server, engine, reading)
     options: dict[str, Any] = {
         "find": find,
         "capacity": server.capacity,
@@ -139,6 +140,7 @@ def size(
         "runs": runs,
         "seed": seed,
         "within": float(within),
+        "max_tokens": reading.asked,
     }
     answer = _run(load, slos, options)
     from fluidkv.cli.commands.size_text import say_size
@@ -149,6 +151,7 @@ def size(
         as_json=json_,
         out=out,
         name="size.json",
+        time=answer.plan.clock.unit,
         beside=lambda: _beside(answer),
     )
 
@@ -167,14 +170,14 @@ def _server(
 
 
 def _measured(
-    logged: "LoggedServer | None", server: "ServerSettings", engine: str
+    logged: "LoggedServer | None", server: "ServerSettings", engine: str, reading: Asking
 ) -> "tuple[TimedRun | None, str]":
     """The log whose error is to be said; else why there is none."""
     if logged is None:
         return None, "no log"
     from fluidkv.answers.served.demand import Demand
 
-    return logged.measured(server, engine, Demand(replay=True), None)
+    return logged.measured(server, engine, Demand(replay=True, max_tokens=reading.asked), None)
 
 
 def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "SizeAnswer":

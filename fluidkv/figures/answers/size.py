@@ -109,6 +109,7 @@ def _draw(
     for ax in panels:
         ax.set_xscale("log")
         _lines(ax, data)
+        ax.set_xlim(*_range(data))
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             if label not in labels:
                 handles.append(handle)
@@ -143,6 +144,13 @@ def _lines(ax: Axes, data: Data) -> None:
     if np.isfinite(data["cliff"]):
         ends = sorted((data["cliff"], data["answer"]))
         ax.axvspan(*ends, color=ORANGE, alpha=0.12, label="to the cliff", zorder=0)
+
+
+def _range(data: Data) -> tuple[float, float]:
+    """Around the answer and today: memory for all requests is far to the right."""
+    there = [data[name] for name in ("answer", "today", "cliff") if np.isfinite(data[name])]
+    low, high = data["at"].min(), data["at"].max()
+    return max(0.9 * low, min(there) / 6), min(1.1 * high, 3 * max(there))
 
 
 def _axis(found: "answers.SizeAnswer") -> str:

@@ -179,7 +179,8 @@ def _gave(part: Part) -> str:
         words.append(f"{len(log.ticks):,} ticks over {span:,.0f} s")
     if log.retractions:
         words.append(f"{sum(each.requests for each in log.retractions):,} retractions")
-    said = [each.name for each in fields(LoggedSettings) if getattr(log.settings, each.name)]
+    values = [getattr(log.settings, each.name) for each in fields(LoggedSettings)]
+    said = [value for value in values if value is not None]
     if said:
         words.append(f"{len(said)} settings")
     return ", ".join(words) or "nothing"

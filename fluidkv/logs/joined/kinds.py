@@ -17,7 +17,9 @@ from fluidkv.logs.metrics.scraped import is_page
 from fluidkv.logs.metrics.wide import is_metrics
 from fluidkv.logs.stdout.lines import log_lines
 from fluidkv.logs.stdout.sglang import DECODE
+from fluidkv.logs.stdout.sglang_start import STARTS as SGLANG_STARTS
 from fluidkv.logs.stdout.vllm import STATISTICS
+from fluidkv.logs.stdout.vllm_start import STARTS as VLLM_STARTS
 from fluidkv.reading import reading
 from fluidkv.traces.format import BadRow, folded
 from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
@@ -25,7 +27,7 @@ from fluidkv.traces.known import chosen_format
 from fluidkv.traces.source import csv_header, is_json, json_records
 
 _HEAD = 65_536  # characters, and
-_LINES = 400_000  # lines of a server's output in which statistics must have begun
+_LINES = 400_000  # lines of a server's output, one of which has to tell
 _RECORDS = 20
 
 
@@ -107,8 +109,8 @@ def _of_text(path: Path, head: str) -> Kind | None:
     if len(header) > 1 and not any(" " in name for name in header):
         return None  # another CSV file: no server prints so
     for _, line in islice(log_lines(path), _LINES):
-        if STATISTICS in line:
+        if STATISTICS in line or any(words in line for words in VLLM_STARTS):
             return Kind.VLLM_STDOUT
-        if DECODE.search(line):
+        if DECODE.search(line) or any(words in line for words in SGLANG_STARTS):
             return Kind.SGLANG_STDOUT
     return None

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from pathlib import Path
 
 import numpy as np
 
@@ -134,7 +135,7 @@ def table_of(
         lines.append(line)
         times.append(at)
         kept.append(values)
-    report = tally.report(source=source, format=form)
+    report = tally.report(source=Path(source).name, format=form)
     if not kept:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2]) or "no rows"
         raise InputError("source", source, f"at least one row of metrics ({found})")

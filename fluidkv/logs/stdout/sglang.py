@@ -61,8 +61,11 @@ class _Said:
 def read_sglang_stdout(path: Path) -> ServerLog:
     """Ticks, retractions and settings. A line that is cut off is dropped, and reported.
 
+    The start of a server alone gives settings.
+
     Raises:
-        InputError: a file that is unreadable; times that fall; fewer than two decode lines.
+        InputError: a file that is unreadable; times that fall; fewer than two decode lines and
+            nothing of the start.
     """
     said = _Said()
     for number, line in log_lines(path):
@@ -75,12 +78,15 @@ def read_sglang_stdout(path: Path) -> ServerLog:
         else:
             said.start.read(line)
     report = said.tally.report(source=path.name, format="sglang-stdout")
-    if len(said.turns.turns) < 2:
+    if len(said.turns.turns) < 2 and not said.start:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2])
         found = found or f"found {len(said.turns.turns)}"
         allowed = f"an SGLang log with two lines of a decode batch ({found})"
         raise InputError("source", str(path), allowed)
     settings = said.start.settings(max(len(said.turns.engines), 1))
+    if len(said.turns.turns) < 2:
+        notes = (f"{path.name} has the start of a server, and no two lines of a decode batch",)
+        return ServerLog(str(path), "sglang", settings=settings, notes=notes)
     ticks = replace(_ticks(said, path, settings), report=report)
     notes = [f"time 0 of {path.name} is its first decode line"]
     if said.start.steps is None:

@@ -9,6 +9,9 @@ from fluidkv.logs.stdout.numbers import COUNT, DECIMAL
 from fluidkv.text import printable
 
 _ARGUMENTS = "server_args=ServerArgs("
+STARTS = (_ARGUMENTS, "max_total_num_tokens=")
+"""What only an SGLang server says as it starts."""
+
 _FOUND = re.compile(r"max_total_num_tokens=" + COUNT)
 _VERSION = re.compile(r"\bsglang(?:\[all\])?(?:==| version:? | v)(\d{1,4}\.\d{1,4}[\w.+-]{0,40})")
 _COUNTS = {  # of the arguments -> of `LoggedSettings`
@@ -40,6 +43,10 @@ class Start:
     arguments: dict[str, object] = field(default_factory=dict)
     resolved: dict[str, object] = field(default_factory=dict)
     steps: int | None = None
+
+    def __bool__(self) -> bool:
+        """Whether any line was one of the start."""
+        return bool(self.arguments or self.resolved)
 
     def read(self, line: str) -> None:
         """What a line says, if it is one of the start."""

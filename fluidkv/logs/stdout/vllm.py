@@ -48,10 +48,12 @@ class _Said:
 def read_vllm_stdout(path: Path) -> ServerLog:
     """Ticks and settings. A line of statistics that is cut off is dropped, and reported.
 
-    Several engines (data parallel) are added up, as vLLM's own aggregated line does it.
+    The start of a server alone gives settings. Several engines (data parallel) are added up, as
+    vLLM's own aggregated line does it.
 
     Raises:
-        InputError: a file that is unreadable; times that fall; fewer than two lines of statistics.
+        InputError: a file that is unreadable; times that fall; fewer than two lines of statistics
+            and nothing of the start.
     """
     said = _Said()
     for number, line in log_lines(path):
@@ -63,12 +65,14 @@ def read_vllm_stdout(path: Path) -> ServerLog:
             said.start.read(number, line)
     report = said.tally.report(source=path.name, format="vllm-stdout")
     turns = said.turns.turns
-    if len(turns) < 2:
+    if len(turns) < 2 and not said.start:
         found = "; ".join(str(reason) for reason in report.dropped_because[:2])
         allowed = f"a vLLM log with two lines of statistics ({found or f'found {len(turns)}'})"
         raise InputError("source", str(path), allowed)
-    ticks = replace(_ticks(said, path), report=report)
+    ticks = replace(_ticks(said, path), report=report) if len(turns) > 1 else None
     notes = [f"time 0 of {path.name} is its first line of statistics"]
+    if ticks is None:
+        notes = [f"{path.name} has the start of a server, and no two lines of statistics"]
     engines = max(len(said.turns.engines), 1)
     if engines > 1:
         notes.append(f"{engines} engines of {path.name} added up; KV in use is their mean")

@@ -12,6 +12,9 @@ _BLOCKS = re.compile(r"# (?:GPU|CUDA|cuda|gpu) blocks: " + COUNT)
 _AFTER = re.compile(r"after num_gpu_blocks is: " + COUNT)
 _CORE = re.compile(r"\(EngineCore_DP?(\d{1,6})")
 _VERSION = re.compile(r"(?:version |LLM engine \(v)(\d{1,4}\.\d{1,4}[\w.+-]{0,40})")
+STARTS = ("vLLM API server version", "GPU KV cache size: ", "LLM engine (v")
+"""What only a vLLM server says as it starts."""
+
 _SPEAKS = ("non-default args", "args: Namespace(", "LLM engine (v", "Chunked prefill is enabled")
 _USUAL_BLOCK = 16
 _COUNTS = {  # of the flags -> of `LoggedSettings`
@@ -41,6 +44,10 @@ class Start:
     sizes: dict[str, dict[int, int]] = field(default_factory=dict)
     blocks: dict[int, int] = field(default_factory=dict)
     found: dict[str, object] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        """Whether any line was one of the start."""
+        return bool(self.sizes or self.blocks or self.found)
 
     def read(self, number: int, line: str) -> None:
         """What a line says, if it is one of the start."""

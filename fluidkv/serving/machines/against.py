@@ -13,6 +13,7 @@ from typing import Literal
 
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
+from fluidkv.serving.machines.pool import kv_tokens_left
 from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 
 
@@ -50,11 +51,41 @@ class Comparison:
         return self.modelled_s / self.measured_s - 1
 
 
+@dataclass(frozen=True)
+class PoolComparison:
+    """The KV tokens of a measured server beside those of `kv_tokens_left`.
+
+    Fields:
+        server, model, gpu, engine, source: whose, and from where.
+        utilisation: share of the memory that the engine took.
+        measured, modelled: tokens.
+    """
+
+    server: str
+    model: str
+    gpu: str
+    engine: str
+    source: str
+    utilisation: float
+    measured: int
+    modelled: int
+
+    @property
+    def error(self) -> float:
+        """Modelled over measured, less 1."""
+        return self.modelled / self.measured - 1
+
+
 @cache
 def compared() -> tuple[Comparison, ...]:
     """All rows of `measured.csv`."""
-    text = files("fluidkv.serving.machines").joinpath("measured.csv").read_text(encoding="utf-8")
-    return tuple(map(_comparison, csv.DictReader(text.splitlines())))
+    return tuple(map(_comparison, _rows("measured.csv")))
+
+
+@cache
+def pools() -> tuple[PoolComparison, ...]:
+    """All rows of `pools.csv`: servers whose share of the memory is known."""
+    return tuple(map(_pool, _rows("pools.csv")))
 
 
 def error_range(what: Literal["step", "prefill"]) -> tuple[float, float, int]:
@@ -70,8 +101,36 @@ def modelled_caveat() -> str:
     low, high, servers = error_range("step")
     first, last, prefills = error_range("prefill")
     return (
-        f"modelled, not measured: on {servers} measured servers its steps were {low:+.0%} to "
-        f"{high:+.0%} off, on {prefills} its prefill {first:+.0%} to {last:+.0%}"
+        f"modelled, not measured: of {servers} servers measured or profiled its steps were "
+        f"{low:+.0%} to {high:+.0%} off, of {prefills} its prefill {first:+.0%} to {last:+.0%}"
+    )
+
+
+def pool_caveat() -> str:
+    """What to say beside a number of tokens that a GPU has left for a model."""
+    errors = [row.error for row in pools()]
+    return (
+        f"modelled, not measured: on {len(errors)} measured servers {min(errors):+.0%} to "
+        f"{max(errors):+.0%} off"
+    )
+
+
+def _rows(name: str) -> list[dict[str, str]]:
+    text = files("fluidkv.serving.machines").joinpath(name).read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def _pool(row: dict[str, str]) -> PoolComparison:
+    model, gpu, share = model_named(row["model"]), gpu_named(row["gpu"]), float(row["utilisation"])
+    return PoolComparison(
+        server=row["server"],
+        model=model.name,
+        gpu=gpu.name,
+        engine=row["engine"],
+        source=row["source"],
+        utilisation=share,
+        measured=int(row["tokens"]),
+        modelled=kv_tokens_left(model, gpu, utilisation=share),
     )
 
 

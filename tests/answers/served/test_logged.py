@@ -10,6 +10,7 @@ from fluidkv.answers.served.logged import LoggedServer, ServerSettings, read_ser
 from fluidkv.answers.served.setting import Setting
 from fluidkv.logs import LoggedSettings, read_log
 from fluidkv.serving.clock import IterationClock
+from tests.answers.replay import sglang_logs
 from tests.answers.replay.logs import write_log
 
 NOTHING = ServerSettings(None, None, None, None, Setting())
@@ -69,6 +70,21 @@ def test_a_log_is_held_against_the_rules_of_its_own_engine_only(tmp_path, engine
     assert said.startswith(why)
 
 
+def test_a_decode_log_gives_a_clock_and_its_own_scheduler(tmp_path) -> None:
+    sglang_logs.write_log(tmp_path)
+    server = read_server(str(tmp_path))
+    assert (server.engine, server.capacity, server.log) == (
+        "sglang+cache",
+        sglang_logs.CAPACITY,
+        None,
+    )
+    assert server.clock is not None
+    held = 0.9 * sglang_logs.CAPACITY
+    step, known = (c.base + c.per_kv_token * held for c in (server.clock, sglang_logs.CLOCK))
+    assert step == pytest.approx(known, rel=0.15)
+    assert "rows of the log" in server.fit
+
+
 def test_a_log_without_all_times_still_says_how_its_server_was_set(tmp_path):
     write_log(tmp_path)
     rows = [json.loads(line) for line in (tmp_path / "requests.jsonl").read_text().splitlines()]
@@ -78,4 +94,4 @@ def test_a_log_without_all_times_still_says_how_its_server_was_set(tmp_path):
     server = read_server(str(tmp_path))
     assert (server.log, server.clock) == (None, None)
     assert server.capacity is not None
-    assert server.fit.startswith("none fitted, the log lacks per-request times")
+    assert server.fit.startswith("none fitted: ")

@@ -101,6 +101,13 @@ def test_without_a_start_the_share_is_the_line_s_own(tmp_path) -> None:
     assert any("40 steps a line" in note for note in log.notes)
 
 
+def test_the_start_of_a_server_alone_gives_its_settings(tmp_path) -> None:
+    log = read(tmp_path, START)
+    assert log.ticks is None
+    assert (log.capacity, log.settings.conservativeness) == (87_552, 0.3)
+    assert any("no two lines of a decode batch" in note for note in log.notes)
+
+
 def test_hybrid_models_name_their_full_tokens(tmp_path) -> None:
     line = (
         "[2026-04-18 23:02:1{}] Decode batch, #running-req: 1, #full token: 500, full token usage: "

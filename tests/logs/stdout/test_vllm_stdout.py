@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from fluidkv.errors import InputError
+from fluidkv.logs import read_log
 from fluidkv.logs.stdout.vllm import read_vllm_stdout
 from tests.logs.columns import column, report_of, ticks_of
 
@@ -146,6 +147,14 @@ def test_ranks_of_one_engine_name_one_pool(tmp_path) -> None:
     log = read(tmp_path, size.format("2,640,144") + size.format("2,640,000") + body)
     assert log.capacity == 2_640_000
     assert any("2,640,000, 2,640,144" in note for note in log.notes)
+
+
+def test_the_start_of_a_server_alone_gives_its_settings(tmp_path) -> None:
+    log = read(tmp_path, START)
+    assert log.ticks is None
+    assert (log.capacity, log.settings.max_num_seqs) == (41_408, 32)
+    assert any("no two lines of statistics" in note for note in log.notes)
+    assert read_log(tmp_path / "server.log").capacity == 41_408
 
 
 def test_a_year_ends(tmp_path) -> None:

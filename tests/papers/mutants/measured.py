@@ -3,6 +3,7 @@
 from tests.papers.mutants import Mutant
 
 _S, _O, _F = "measured.sglang.", "measured.one-class.", "measured.fixed-lengths."
+_M = "measured.modelled."
 _SWAPPED = "served(TRTLLM_NO_EVICT if row.preemptions else TRTLLM, by)"
 
 
@@ -48,4 +49,11 @@ MUTANTS = [
     Mutant(_F + "duration.two-gpus", "0.05", "0.5", near="two GPUs of one node"),
     Mutant(_F + "duration.same-day", "0.0105", "0.005", near="def _same_day"),
     Mutant(_F + "duration.other-lengths", "0.05", "0.9", near="def _other_lengths"),
+    # data sheets alone
+    Mutant(_M + "steps", "0.25", "0.1", near="no profiles"),
+    Mutant(_M + "steps.held-out", "0.05", "0.001", near="def _held_out"),
+    Mutant(_M + "steps.profiles", "0.25", "0.35", near="def _profiles"),
+    Mutant(_M + "steps.large-batch", "0.25", "0.4", near="def _large"),
+    Mutant(_M + "prefill", "0.25", "0.5", near="def _prefill"),
+    Mutant(_M + "pool", "0.15", "0.05", near="def _pool"),
 ]

@@ -1,0 +1,316 @@
+"""`fluidkv compare`: engines and versions on one workload, with intervals."""
+
+import csv
+import io
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli import options as opt
+from fluidkv.cli import served
+from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.output import give
+from fluidkv.cli.progress import progress
+from fluidkv.cli.source import AS_ASKED, Asking
+from fluidkv.errors import InputError
+
+if TYPE_CHECKING:
+    from fluidkv.answers import Crossover, EngineComparison
+    from fluidkv.answers.served.demand import Demand
+    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
+    from fluidkv.figures.figure import Figure
+    from fluidkv.logs.timed import TimedRun
+    from fluidkv.traces import Trace
+    from fluidkv.workload import Workload
+
+_OPTIONS = {  # of the function -> of the command line
+    "block_size": "--block-size",
+    "capacity": "--capacity",
+    "clients": "--clients",
+    "clock": "--clock",
+    "engine": "--engine",
+    "engines": "--engine",
+    "max_num_batched_tokens": "--max-num-batched-tokens",
+    "max_num_seqs": "--now",
+    "max_tokens": "--max-tokens",
+    "rate": "--rate",
+    "replay": "--clock",
+    "requests": "--requests",
+    "runs": "--runs",
+    "source": "SOURCE",
+    "speed": "--speed",
+    "watermark": "--now",
+}
+_ENGINES = (
+    "An engine, with its settings behind a colon: vllm+cache, vllm-0.11, "
+    "sglang+cache:conservativeness=0.3, trtllm-no-evict; repeatable, all are held against the "
+    r"first. \[default: what a log folder asks for first]"
+)
+_Engine = Annotated[list[str] | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_NOW = r"How servers are set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
+_Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
+_CROSS = (
+    "Also where TensorRT-LLM's MAX_UTILIZATION and GUARANTEED_NO_EVICT change places, along "
+    "max_tokens and along the pool."
+)
+_Cross = Annotated[bool, opt.flag("--crossover", _CROSS, opt.RUN)]
+_COUNT = {"most": served.LARGEST_COUNT}
+_EACH = r"Number of requests in each run. \[default: all of a log, else 200 to 2,000]"
+_Requests = Annotated[
+    int | None, opt.option("--requests N", read.whole_number, _EACH, opt.RUN, **_COUNT)
+]
+_RUNS = "Number of runs of each engine, each with other requests."
+_Runs = Annotated[int, opt.option("--runs N", read.whole_number, _RUNS, opt.RUN, **_COUNT)]
+_Out = Annotated[Path | None, opt.out("JSON, a table of all runs, and figures")]
+
+
+def compare(
+    source: opt.Source = None,
+    class_: opt.MaybeClasses = None,
+    preset: opt.Preset = None,
+    rate: served.Rate = None,
+    clients: served.Clients = None,
+    replay: served.Replay = False,
+    speed: served.Speed = Fraction(1),
+    reading: Asking = AS_ASKED,
+    engine: _Engine = None,
+    memory: Memory = NO_MEMORY,
+    clock: served.Clock = None,
+    now: _Now = None,
+    block_size: served.Block = None,
+    max_num_batched_tokens: served.Budget = None,
+    crossover: _Cross = False,
+    requests: _Requests = None,
+    runs: _Runs = 8,
+    seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
+    out: _Out = None,
+    json_: opt.Json = False,
+) -> None:
+    """Which engine, version or setting of a scheduler is better for these requests?
+
+    Serves the same requests by each engine's own rules and holds all against the
+    first: throughput, what users wait for, preemptions and recompute tax; which
+    differences are more than noise, and, with a log, more than the simulation
+    misses there.
+
+    [bold]fluidkv compare LOG_FOLDER --engine vllm-0.11+cache[/bold]
+    [bold]fluidkv compare trace.csv --engine vllm+cache --engine sglang+cache --capacity 40k[/bold]
+    """
+    read.exactly_one(source=source, **{"class": class_}, preset=preset)
+    reading.check(source, rate=rate, clients=clients)
+    names = _engines(engine or [])
+    server = _server(clock, block_size, max_num_batched_tokens, now)
+    tokens = memory.count(block_size)
+    load, report = reading.requests(source, class_, preset)
+    logged, notes = served.log_of(source, report, reading.scaling)
+    if logged is not None:
+        server, taken = server.as_logged(logged)
+        notes += taken
+    server = _with_capacity(server, tokens)
+    notes += memory.notes(block_size)
+    served.tokens_of(server, block_size)
+    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
+    notes += [("", why)] if why else []
+    names = _with_logged(names, logged, crossover)
+    block_size = block_size or _logged_block(server, names)
+    options = _asked(server, demand, block_size, requests, runs, seed, load, logged)
+    found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
+    crossed = _cross(load, options) if crossover else None
+    from fluidkv.cli.commands.compare_text import say_comparison
+
+    give(
+        lambda: _as_dict(found, crossed),
+        lambda page: say_comparison(page, found, crossed, load.name, notes),
+        as_json=json_,
+        out=out,
+        name="compare.json",
+        beside=lambda: _beside(found, crossed),
+        time=found.asked.clock.unit,
+    )
+
+
+def _engines(texts: list[str]) -> list[str]:
+    """Refused before anything is read, if they are not known."""
+    from fluidkv.serving.engines import served_engine
+
+    with read.as_options(_OPTIONS):
+        for text in texts:
+            served_engine(text)
+    return texts
+
+
+def _with_logged(names: list[str], logged: "LoggedServer | None", crossover: bool) -> list[str]:
+    """Engines to compare: the log's own goes first, where one is given and only others named."""
+    from fluidkv.answers.compare.crossover import POLICIES
+
+    if logged is not None and len(names) == 1 and logged.engine not in names:
+        return [logged.engine, *names]
+    if not names and crossover:
+        return list(POLICIES)
+    if len(names) < 2:
+        given = names[0] if names else "none"
+        raise InputError("--engine", given, "at least two, or one beside that of a log folder")
+    return names
+
+
+def _server(
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    now: list[str] | None,
+) -> "ServerSettings":
+    """The server as the options say, but for its memory."""
+    from fluidkv.answers.served.logged import ServerSettings
+
+    ticks = None if clock is None else served.clock_of(clock)
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+
+
+def _with_capacity(server: "ServerSettings", tokens: int | None) -> "ServerSettings":
+    from dataclasses import replace
+
+    return server if tokens is None else replace(server, capacity=tokens)
+
+
+def _logged_block(server: "ServerSettings", names: list[str]) -> int | None:
+    """The block size of a log, where every engine is its engine; None: each has its own."""
+    from fluidkv.serving.engines import served_engine
+
+    of_vllm = all(served_engine(name).rules.name.startswith("vllm") for name in names)
+    return server.block_size if of_vllm else None
+
+
+def _asked(
+    server: "ServerSettings",
+    demand: "Demand",
+    block_size: int | None,
+    requests: int | None,
+    runs: int,
+    seed: int,
+    load: "Workload | Trace",
+    logged: "LoggedServer | None",
+) -> dict[str, Any]:
+    """As `compare_engines` takes it; all of a log's requests, where it is replayed."""
+    if requests is None and logged is not None and demand.kind == "replay":
+        requests = len(load)  # type: ignore[arg-type]  # what is replayed is a trace
+    return {
+        "capacity": server.capacity,
+        "demand": demand,
+        "clock": server.clock,
+        "now": server.now,
+        "block_size": block_size,
+        "max_num_batched_tokens": server.max_num_batched_tokens,
+        "requests": requests,
+        "runs": runs,
+        "seed": seed,
+    }
+
+
+def _log_of(
+    logged: "LoggedServer | None",
+    names: list[str],
+    server: "ServerSettings",
+    demand: "Demand",
+    requests: int | None,
+) -> dict[str, Any]:
+    """The log, and which engine's it is; nothing where it is none's."""
+    if logged is None:
+        return {}
+    for place, name in enumerate(names):
+        log: TimedRun | None
+        log, _ = logged.measured(server, name, demand, requests)
+        if log is not None:
+            return {"log": log, "logged": place}
+    return {}
+
+
+def _run(load: "Workload | Trace", names: list[str], options: dict[str, Any]) -> "EngineComparison":
+    from fluidkv.answers import compare_engines
+
+    with progress("running every engine") as line, read.as_options(_OPTIONS):
+        return compare_engines(
+            load,
+            engines=names,
+            on_progress=lambda done, total: line.show(
+                f"running every engine, {done:,} of {total:,} requests served"
+            ),
+            **options,
+        )
+
+
+def _cross(load: "Workload | Trace", options: dict[str, Any]) -> "Crossover":
+    from fluidkv.answers import policies_crossover
+    from fluidkv.answers.compare.plan import Asked
+    from fluidkv.serving.clock import IterationClock
+
+    clock: dict[str, Any] = {"clock": options["clock"] or IterationClock.iterations()}
+    asked = Asked(**options | clock)
+    with progress("looking for the crossover") as line, read.as_options(_OPTIONS):
+        return policies_crossover(
+            load,
+            asked,
+            on_progress=lambda done, total: line.show(
+                f"looking for the crossover, {done:,} of {total:,} requests served"
+            ),
+        )
+
+
+# --- files --------------------------------------------------------------------------------------
+
+
+def _as_dict(found: "EngineComparison", crossed: "Crossover | None") -> dict[str, Any]:
+    return found.as_dict() | {"crossover": None if crossed is None else crossed.as_dict()}
+
+
+def _beside(
+    found: "EngineComparison", crossed: "Crossover | None"
+) -> "tuple[dict[str, bytes], list[Figure]]":
+    from fluidkv.figures.answers.compare import crossover_figure, engines_figure
+
+    figures = [engines_figure(found)]
+    files = {"compare.csv": _table(found).encode()}
+    if crossed is not None:
+        figures.append(crossover_figure(crossed))
+        files["crossover_runs.csv"] = _crossed_table(crossed).encode()
+    return files, figures
+
+
+def _table(found: "EngineComparison") -> str:
+    """A row for each engine and run; empty where there is no value."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    metrics = [str(name) for name in found.table.data_vars]
+    rows.writerow(["engine", "run", *metrics])
+    for index, name in enumerate(found.names):
+        for run in range(found.runs):
+            cells = [_cell(float(found.table[m].values[index, run])) for m in metrics]
+            rows.writerow([name, run, *cells])
+    return text.getvalue()
+
+
+def _crossed_table(crossed: "Crossover") -> str:
+    """A row for each axis, point, policy and run."""
+    from fluidkv.answers.compare.crossover import POLICIES
+
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    both = (crossed.by_max_tokens, crossed.by_capacity)
+    metrics = [str(name) for name in both[0].table.data_vars]
+    rows.writerow(["axis", "point", "policy", "run", *metrics])
+    for along in both:
+        for place, point in enumerate(along.points):
+            for policy, name in enumerate(POLICIES):
+                for run in range(crossed.runs):
+                    there = [along.table[m].values[policy, place, run] for m in metrics]
+                    cells = [_cell(float(value)) for value in there]
+                    rows.writerow([along.axis, _cell(point), name, run, *cells])
+    return text.getvalue()
+
+
+def _cell(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return str(int(value)) if value == int(value) else repr(value)

@@ -1,0 +1,252 @@
+"""The size that is found meets the SLOs, the next one does not, and the requests are the same."""
+
+import json
+
+import numpy as np
+import pytest
+
+import fluidkv as fk
+from fluidkv.answers import Size
+from fluidkv.answers.served.slo import Slo
+from fluidkv.answers.size.search import meets
+from fluidkv.answers.size.trials import Server, dealt_out, measured
+from fluidkv.errors import InputError
+from fluidkv.runs.arrivals import poisson, replayed
+from fluidkv.runs.measuring import metrics
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.workload import RequestClass, Workload
+
+CLOCK = IterationClock(0.01, 1e-6, 1e-5)
+MIX = Workload.from_lengths([(40, 30), (120, 60), (300, 20), (80, 90)])
+SLOS = (Slo("ttft_p99", 1.0), Slo("tpot_p99", 0.05))
+
+
+def answer(find="kv", **options):
+    given = {"engine": "vllm+cache", "clock": CLOCK, "rate": 8.0, "requests": 60, "runs": 2}
+    return fk.size_server(MIX, SLOS, find=find, **{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return answer(capacity=4096)
+
+
+@pytest.fixture(scope="module")
+def rates():
+    return answer("rate", capacity=4096)
+
+
+@pytest.fixture(scope="module")
+def fleets():
+    return answer("replicas", capacity=1024, rate=14.0)
+
+
+@pytest.fixture(scope="module", params=["pool", "rates", "fleets"])
+def found(request):
+    return request.getfixturevalue(request.param)
+
+
+def test_the_answer_and_every_easier_size_tried_meet_the_slos(found):
+    order = list(found.along)  # hardest first
+    place = order.index(found.answer)
+    assert all(meets(found.along[size], SLOS) for size in order[place:])
+
+
+def test_the_next_harder_size_misses_an_slo_and_is_near(found):
+    order = list(found.along)
+    blocker = order[order.index(found.answer) - 1]
+    assert blocker == found.edge.blocker
+    assert not meets(found.along[blocker], SLOS)
+    axis = found.plan.axis
+    low, high = sorted((axis.of(blocker), axis.of(found.answer)))
+    assert high <= low * (1 + found.within) or high - low <= 1
+
+
+def test_metrics_are_those_of_a_server_of_that_size_alone(pool):
+    plan = pool.plan
+    limits = Limits(pool.tokens(pool.answer), plan.block_size)
+    run = fk.serve(list(plan.tables), "vllm+cache", limits, clock=CLOCK)
+    alone = metrics(run)
+    for name in ("ttft_p99", "tpot_p99", "preemptions", "output_throughput_per_time"):
+        np.testing.assert_array_equal(pool.found(pool.answer)[name], alone[name].values)
+
+
+def test_every_size_serves_all_requests(found):
+    wanted = len(found.plan.tables[0])
+    for values in found.along.values():
+        assert (values["completions"] == wanted).all()
+
+
+def test_requests_do_not_depend_on_capacity():
+    small, large = (answer(capacity=tokens, requests=20, runs=1) for tokens in (2048, 8192))
+    for one, other in zip(small.plan.tables, large.plan.tables, strict=True):
+        np.testing.assert_array_equal(one.arrival, other.arrival)
+        np.testing.assert_array_equal(one.input_length, other.input_length)
+    assert small.answer == large.answer  # today's memory is shown, and decides nothing
+
+
+def test_peak_fits_in_the_pool(found):
+    for size, values in found.along.items():
+        assert values["peak_kv"].max() <= found.tokens(size)
+        assert values["peak_share"].max() <= 1
+
+
+def test_load_falls_with_memory_and_grows_with_the_rate(pool):
+    plan, at = pool.plan, pool.answer
+    more = Size(2 * at.blocks)
+    assert plan.load(more) < plan.load(at)
+    assert plan.load(Size(at.blocks, 2.0)) == pytest.approx(2 * plan.load(at), rel=1e-12)
+    assert plan.load(Size(at.blocks, 1.0, 2)) == pytest.approx(plan.load(at) / 2, rel=1e-12)
+
+
+def test_the_cliff_is_among_the_sizes_tried_and_is_worse(found):
+    cliff = found.cliff
+    if cliff.worse is not None:
+        assert found.worst(cliff.worse, cliff.metric) >= 2 * cliff.at
+        order = list(found.along)
+        assert order.index(cliff.worse) < order.index(found.answer)
+    assert cliff.at == found.worst(found.answer, cliff.metric)
+
+
+def test_plain_values_are_json(found):
+    values = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert values["find"] == found.plan.axis.find
+    assert len(values["sizes"]) == len(found.along)
+
+
+# --- against something independent --------------------------------------------------------------
+
+
+def test_the_highest_rate_of_a_single_server_is_that_of_its_queue():
+    """Memory for one request at a time: M/D/1, whose mean wait is rho S / (2 (1 - rho)).
+
+    A bound on the mean TTFT is met up to the rho at which that wait and an iteration are the bound.
+    """
+    steps, load = 4, 0.5
+    service = steps * 0.01
+    wait = load * service / (2 * (1 - load))
+    found = fk.size_server(
+        Workload((RequestClass(5, steps),)),
+        (Slo("ttft_mean", wait + 0.01),),
+        find="rate",
+        capacity=16,
+        clock=IterationClock(0.01, 0.0, 1e-12),
+        requests=1000,
+        runs=1,
+        seed=5,
+        within=0.02,
+    )
+    # The wait is of 1,000 requests: some percent off, half of which shows in the rate.
+    assert found.rate(found.answer) * service == pytest.approx(load, rel=0.06)
+    assert found.plan.load(found.answer) < 1
+
+
+def test_the_smallest_pool_for_a_batch_at_once_is_known():
+    """n requests at once, nobody to wait or be preempted: n times what one comes to, in blocks."""
+    count, inputs, outputs, block = 7, 33, 20, 16
+    # One that is gone when the others come, which is in the middle of its only iteration.
+    times = (0.0, *(0.005 + place * 1e-6 for place in range(count)))
+    trace = fk.Trace((1, *(inputs,) * count), (1, *(outputs,) * count), times)
+    found = fk.size_server(
+        trace,
+        (Slo("preemptions", 0.0), Slo("ttft_p99", 0.03)),
+        clock=CLOCK,
+        engine="vllm+cache",
+        block_size=block,
+    )
+    assert found.answer.blocks == count * -(-(inputs + outputs - 1) // block)
+    assert found.edge.blocker == Size(found.answer.blocks - 1)
+
+
+# --- what is measured ---------------------------------------------------------------------------
+
+
+def test_a_fleet_of_one_measures_what_its_run_does():
+    table = poisson(MIX, 8.0, 80, rng=3, per_iteration=False)
+    run = fk.serve([table, table], "vllm", [Limits(1024, 16), Limits(4096, 16)], clock=CLOCK)
+    ours, theirs = measured(run, [1, 1]), metrics(run)
+    for name in set(ours) & {str(each) for each in theirs}:
+        np.testing.assert_allclose(ours[name], theirs[name].values, rtol=1e-12, err_msg=name)
+    assert {"ttft_p99", "recompute_tax", "throughput_per_time"} <= set(ours)
+
+
+def test_a_fleet_is_measured_over_all_its_requests():
+    table = poisson(MIX, 8.0, 90, rng=3, per_iteration=False)
+    size = Size(64, replicas=3)
+    server = Server("vllm+cache", Limits(1, 16 // 16), CLOCK, [table])
+    parts = dealt_out(table, size)
+    assert sum(map(len, parts)) == 90
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([p.arrival for p in parts])), table.arrival
+    )
+    runs = [fk.serve(part, "vllm", Limits(1024, 16), clock=CLOCK) for part in parts]
+    ttft = np.concatenate([(r.first_token - r.arrival).values[0] for r in runs])
+    whole = fk.serve(parts, "vllm", Limits(1024, 16), clock=CLOCK)
+    values = measured(whole, [3])
+    assert values["ttft_p99"][0] == pytest.approx(np.quantile(ttft, 0.99), rel=1e-12)
+    assert values["preemptions"][0] == sum(float(metrics(r).preemptions[0]) for r in runs)
+    assert server.one_by_one
+
+
+def test_a_faster_trace_is_the_same_requests_sooner():
+    table = replayed((5, 6, 7), (2, 3, 4), (0.0, 1.0, 3.0))
+    [twice] = dealt_out(table, Size(9, speed=2.0))
+    np.testing.assert_array_equal(twice.arrival, [0, 0.5, 1.5])
+    np.testing.assert_array_equal(twice.output_length, table.output_length)
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def test_bounds_that_no_pool_meets_are_refused_with_the_best(capfd):
+    with pytest.raises(InputError) as refused:
+        fk.size_server(MIX, (Slo("ttft_p99", 1e-4),), rate=8.0, clock=CLOCK, requests=60, runs=1)
+    assert "no KV pool meets ttft_p99=0.0001; with memory for all requests it is" in str(
+        refused.value
+    )
+    assert "the clock is the limit" in str(refused.value)
+
+
+def test_a_cap_is_named_where_it_may_be_the_limit():
+    from fluidkv.answers.served.setting import Setting
+
+    with pytest.raises(InputError, match="max_num_seqs 1 are the limit"):
+        fk.size_server(
+            MIX,
+            (Slo("ttft_p99", 0.5),),
+            rate=8.0,
+            clock=CLOCK,
+            requests=60,
+            runs=1,
+            setting=Setting(max_num_seqs=1),
+        )
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"slos": ()}, "slos: got 'none'"),
+        ({"clock": IterationClock(0.01, 1e-6)}, "slo: got 'ttft_p99'"),
+        ({"find": "gpus"}, "find: got 'gpus'; allowed: one of kv, rate, replicas"),
+        ({"find": "rate"}, "capacity: got 'none'"),
+        ({"find": "rate", "capacity": 64}, "memory for a request that was drawn"),
+        ({"rate": None}, "rate: got 'none'"),
+        ({"rate": -1.0}, "rate: got -1.0"),
+        ({"within": 0}, "within: got 0"),
+        ({"engine": "fcfs-new-first"}, "engine: got 'fcfs-new-first'"),
+    ],
+)
+def test_bad_input_is_named(options, said):
+    slos = options.pop("slos", SLOS)
+    given = {"rate": 8.0, "clock": CLOCK, "requests": 20, "runs": 1, **options}
+    with pytest.raises(InputError) as refused:
+        fk.size_server(MIX, slos, **given)
+    assert said in str(refused.value)
+
+
+def test_the_largest_request_is_named_by_its_place():
+    trace = fk.Trace((40, 9000, 30), (5, 700, 9), (0.0, 1.0, 2.0), name="trace.csv")
+    with pytest.raises(InputError) as refused:
+        fk.size_server(trace, SLOS, capacity=4096, clock=CLOCK)
+    assert "request 2 of trace.csv, 9,000 input + 700 output tokens" in str(refused.value)

@@ -1,0 +1,113 @@
+"""KV memory as people write it, on every command that takes it."""
+
+from fractions import Fraction
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.cli.memory import LoggedMemory, amount
+from fluidkv.errors import InputError
+
+LLAMA = 2 * 32 * 8 * 128 * 2  # bytes a token: layers, KV heads, head size, 16 bits
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("41408", 41_408),
+        ("40k", 40_000),
+        ("40 K", 40_000),
+        ("2M", 2_000_000),
+        ("1.5k", 1500),
+        ("626/3", Fraction(626, 3)),
+        ("2588b", 2588 * 16),
+        ("2588 blocks", 2588 * 16),
+        ("24GB", 24 * 10**9 // LLAMA),
+        ("24 gb", 24 * 10**9 // LLAMA),
+        ("24GiB", 24 * 2**30 // LLAMA),
+        ("0.5MiB", 2**19 // LLAMA),
+    ],
+)
+def test_a_text_is_so_many_tokens(text, tokens):
+    memory = LoggedMemory(amount("--capacity", text), model="llama-3.1-8b")
+    assert memory.tokens(16) == tokens
+
+
+def test_bytes_are_said_with_what_a_token_takes():
+    memory = LoggedMemory(amount("--capacity", "24GB"), kv_bytes=131_072)
+    assert memory.tokens() == 183_105
+    [(label, said)] = memory.notes()
+    assert label == "capacity"
+    assert said.startswith("24GB = 183,105 tokens at 131,072 bytes a token")
+    assert said.endswith("not of the GPU")
+
+
+def test_plain_tokens_are_not_explained():
+    assert LoggedMemory(amount("--capacity", "41408")).notes() == []
+
+
+@pytest.mark.parametrize(
+    "text", ["24X", "24G", "2588B", "40m", "24GBs", "GB", "", "-5", "0", "nan"]
+)
+def test_an_unknown_text_is_refused_with_the_units_that_are_known(text):
+    with pytest.raises(InputError) as refused:
+        amount("--capacity", text)
+    for known in ("40k is 40,000", "2588b", "24GB", "24GiB"):
+        assert known in str(refused.value)
+
+
+def test_bytes_without_a_model_are_refused():
+    with pytest.raises(InputError, match="--model NAME or --kv-bytes"):
+        LoggedMemory(amount("--capacity", "24GB")).tokens()
+
+
+def test_a_model_and_bytes_together_are_refused():
+    with pytest.raises(InputError, match="--kv-bytes"):
+        LoggedMemory(amount("--capacity", "9"), kv_bytes=1, model="llama-3.1-8b").tokens()
+
+
+def test_part_of_a_token_is_refused_where_it_is_none():
+    memory = LoggedMemory(amount("--capacity", "100.5"))
+    assert memory.tokens() == Fraction(201, 2)
+    with pytest.raises(InputError, match="a whole number"):
+        memory.count()
+
+
+COMMANDS = {  # without the capacity
+    "study": ("--class", "2:3", "--iterations", "5"),
+    "equilibria": ("--class", "2:3", "--level", "1"),
+    "cascade": ("--class", "2:3", "--start", "5/2,2,17/10", "--project"),
+    "pulse": ("2", "4", "--input", "50", "--share", "1/2"),
+    "mix": ("--class", "30:5", "--class", "30:6", "--nodes", "2"),
+    "wait": ("--type", "0.5:3:4", "--d0", "0.01", "--d1", "1e-6", "--no-simulate"),
+    "recommend": ("--class", "8:8", "--clients", "2", "--requests", "20", "--runs", "1"),
+    "preempt": ("--class", "8:8", "--rate", "0.1", "--requests", "20", "--seeds", "1"),
+    "cache": ("--generator", "zipf", "--seeds", "1"),
+    "route": ("--generator", "zipf", "--workers", "2", "--jobs", "1"),
+    "size": ("--class", "8:8", "--slo", "tpot_p99=9", "--rate", "0.1", "--requests", "20"),
+}
+REFUSED = [
+    ("24X", "--capacity: got '24X'; allowed: a unit that is known"),
+    ("24GB", "--capacity: got '24GB'; allowed: --model NAME or --kv-bytes BYTES"),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), REFUSED, ids=["unit", "model"])
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_command_refuses_in_one_line(capsys, command, text, said):
+    assert main([command, *COMMANDS[command], "--capacity", text]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["equilibria", "pulse", "mix", "study", "cascade", "wait"])
+def test_theory_says_what_it_converted(capsys, command):
+    assert main([command, *COMMANDS[command], "--capacity", "1MB", "--kv-bytes", "1000"]) == 0
+    assert "1MB = 1,000 tokens at 1,000 bytes a token" in capsys.readouterr().out
+
+
+def test_blocks_are_tokens_where_there_are_none(capsys):
+    assert main(["equilibria", *COMMANDS["equilibria"], "--capacity", "20b"]) == 2
+    assert "of 16 tokens each they would be 320" in capsys.readouterr().err
