@@ -106,7 +106,7 @@ def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
         ((*QUICK, "--capacity", "20GB"), "--capacity: got '20GB'"),
         ((*QUICK, "--capacity", "96", "--find", "rate"), "120 input + 60 output tokens"),
         ((*QUICK, "--capacity", "1001", "--block-size", "16"), "--block-size: got 16"),
-        ((*QUICK, "--slo", "ttft_p99=1ms"), "no KV pool meets ttft_p99=0.001"),
+        ((*QUICK, "--slo", "ttft_p99=1ms"), "no KV pool meets ttft_p99=0.001s"),
         ((*QUICK, "--slo", "ttfp=1ms"), "--slo: got 'ttfp=1ms'"),
         (
             ("--class", "8:8", "--clock", "0.01:1e-6", "--slo", "ttft_p99=1s", "--qps", "1"),

@@ -158,6 +158,8 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     server = replace(plan.server, clock=slower(plan.clock, bar))
     again = Tried(replace(plan, server=server), tried.tell_more)
     again.run(easier(plan, answer))
+    if again.edge() is None:  # easier sizes may miss something else
+        again.run(neighbours(plan, answer))
     if again.edge() is not None:
         again.narrow(within)
     return Against(bar, again.edge(), in_order(plan, again.along))
