@@ -76,8 +76,7 @@ def test_engines_of_first_come_first_served_pay_the_same_for_prefill():
     table = Requests([6, 6], [3, 3])
     own = run_policy(table, Wait([2]), clock=SYSTEM.clock)
     for new_first in (True, False):
-        run = serve(
-            engine_requests(table), fcfs(new_first=new_first), Limits(99), clock=SYSTEM.clock
-        )
+        rules = fcfs(new_first=new_first)
+        run = serve(engine_requests(table), rules, Limits(99), clock=SYSTEM.clock, iterations=1)
         assert run.prefill_tokens.values[0, 0] == 12
         assert run.time.values[0, 0] == own.time.values[0, 0] == 0.5 + 12 / 512 + 12 / 64
