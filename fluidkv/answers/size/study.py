@@ -137,7 +137,7 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     tried.run([answer, *other_ways(plan, answer)], across=True)
     edge = tried.edge()
     assert edge is not None  # some size met it, and none was taken back
-    tail = "ttft_p99" if plan.clock.per_prefill_token else "latency_p99"
+    tail = "ttft_p99" if plan.clock.prefills else "latency_p99"
     other = AXES["kv" if plan.axis.find == "rate" else "rate"]
     return SizeAnswer(
         plan=plan,

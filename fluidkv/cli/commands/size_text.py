@@ -8,7 +8,7 @@ from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import clock_rows
 
 _ROWS = 14  # of the table; --out has all sizes
 _FOUND = {
@@ -320,7 +320,12 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     ]
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
-        ("clock", clock_said(plan.clock)),
+        *clock_rows(
+            plan.clock,
+            capacity=answer.answer.blocks * plan.block_size,
+            running=limits.max_num_seqs,
+            prefill_tokens=limits.max_num_batched_tokens,
+        ),
         ("memory", f"blocks of {plan.block_size}; {', '.join(caps) or 'no caps'}"),
     ]
     if plan.axis.find == "replicas":
