@@ -162,7 +162,9 @@ def log_of(
         return None, notes
     from fluidkv.answers.served.logged import read_server
 
-    return replace(read_server(source or ""), scaled=bool(scaling)), notes
+    with read.as_options({"source": "SOURCE"}):
+        server = read_server(source or "")
+    return replace(server, scaled=bool(scaling)), notes
 
 
 def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:

@@ -52,6 +52,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
         "measured.modelled.steps.profiles",
         "measured.one-class.duration.sglang",
         "measured.one-class.sglang.reserves-all",
+        "measured.sglang.second-half",
         "measured.sglang.settings.deterministic.wall",
         "measured.sglang.settings.no-tree",
         "measured.sglang.settings.retractions",

@@ -115,7 +115,7 @@ def recommend_settings(
         candidates,
         tuple(slos),
         objective,
-        Draws(requests or every, runs, seed),
+        Draws(every if requests is None else requests, runs, seed),
     )
     bias = {} if log is None else _held_against(plan, log, totals)
     if on_first is not None and bias:

@@ -122,7 +122,10 @@ def first_grid(plan: Plan) -> list[Size]:
         slow, fast = (plan.speed_of(load, base) for load in _LOADS)
         now = [base] if plan.own_rate is not None else []
         return [*spread(axis, base, slow, fast, _GRID), *now]
-    small, large = (plan.blocks_of(load) for load in _LOADS[::-1])
+    # A cap on running requests, or a burst, may leave a load that no memory carries.
+    least = plan.load(axis.at(base, plan.most))
+    large = plan.blocks_of(max(_LOADS[0], 1.02 * least))
+    small = plan.blocks_of(max(_LOADS[1], 3 * least))
     ends = [min(max(end, plan.least), plan.most) for end in (small, large)]
     today = [base] if plan.today is not None and plan.today >= plan.least else []
     everything = axis.at(base, plan.most)

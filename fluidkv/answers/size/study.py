@@ -136,7 +136,7 @@ def _answer(tried: Tried, bias: Mapping[str, Bias], within: float) -> SizeAnswer
     tried.run([answer, *other_ways(plan, answer)], across=True)
     edge = tried.edge()
     assert edge is not None  # some size met it, and none was taken back
-    tail = "ttft_p99" if plan.clock.per_prefill_token else "latency_p99"
+    tail = "ttft_p99" if plan.clock.prefills else "latency_p99"
     other = AXES["kv" if plan.axis.find == "rate" else "rate"]
     return SizeAnswer(
         plan=plan,
@@ -158,6 +158,8 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     server = replace(plan.server, clock=slower(plan.clock, bar))
     again = Tried(replace(plan, server=server), tried.tell_more)
     again.run(easier(plan, answer))
+    if again.edge() is None:  # easier sizes may miss something else
+        again.run(neighbours(plan, answer))
     if again.edge() is not None:
         again.narrow(within)
     return Against(bar, again.edge(), in_order(plan, again.along))

@@ -97,7 +97,7 @@ def compare(
     misses there.
 
     [bold]fluidkv compare LOG_FOLDER --engine vllm-0.11+cache[/bold]
-    [bold]fluidkv compare trace.csv --engine vllm+cache --engine sglang+cache --capacity 40k[/bold]
+    [bold]fluidkv compare trace.csv --capacity 40k --engine vllm --engine sglang[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=rate, clients=clients)

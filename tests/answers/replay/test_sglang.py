@@ -123,3 +123,16 @@ def test_the_measured_run_is_predicted_as_the_docs_say(real) -> None:
     assert round(1e9 * clock.per_kv_token) == 184
     assert round(1e6 * clock.per_prefill_token) == 86
     assert round(real.fit.rms_s, 2) == 0.15
+
+
+def test_settings_of_the_engine_stand_above_the_logs(tmp_path) -> None:
+    write_log(tmp_path)
+    logged = replay_log(tmp_path)
+    asked = replay_log(tmp_path, engine="sglang+cache:conservativeness=5")
+    assert logged.options is not None
+    assert asked.options is not None
+    assert (logged.options.conservativeness, asked.options.conservativeness) == (0.2, 5)
+    assert asked.main.preemptions < logged.main.preemptions
+    other = replay_log(tmp_path, engine="vllm+cache")
+    assert other.options is None
+    assert [p.name for p in other.predictions] == ["vllm+cache", "vllm", "vllm-0.11+cache"]
