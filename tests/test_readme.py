@@ -19,6 +19,7 @@ from fluidkv.verdict import Evidence, Verdict
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+THEORY = ROOT / "docs" / "theory.md"
 PAGES = [README, *sorted((ROOT / "docs").glob("*.md"))]
 
 
@@ -28,9 +29,9 @@ def blocks(page: Path, language: str = "") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.M | re.S)
 
 
-def block_after(comment: str) -> str:
-    """The block of the README that follows a comment."""
-    text = README.read_text(encoding="utf-8")
+def block_after(comment: str, page: Path = README) -> str:
+    """The block of a page that follows a comment."""
+    text = page.read_text(encoding="utf-8")
     match = re.search(rf"<!-- {re.escape(comment)} -->\n```\n(.*?)^```$", text, flags=re.M | re.S)
     assert match, f"no block after {comment!r}"
     return match[1]
@@ -50,20 +51,64 @@ def terminal(monkeypatch):
     monkeypatch.setenv("TERM", "dumb")
 
 
-def test_study_prints_what_the_readme_shows(capsys, terminal):
-    shown = block_after("output of: fluidkv study --preset sharegpt --capacity 41408")
-    found = printed(capsys, "study", "--preset", "sharegpt", "--capacity", "41408")
-    assert found.strip() == shown.strip()
+SHOWN = ["fluidkv study --preset sharegpt --capacity 41408", "fluidkv threshold 5 9 --share 1/2"]
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_commands_print_what_the_page_on_theory_shows(command, capsys, terminal):
+    shown = block_after(f"output of: {command}", THEORY)
+    assert printed(capsys, *shlex.split(command)[1:]).strip() == shown.strip()
+
+
+PARTS = {  # a command whose output the README shows a part of -> what makes that part cheaper
+    "fluidkv recommend sample:vllm-rtx4090": [],
+    "fluidkv study sample:vllm-rtx4090": ["--iterations", "50"],
+}
+SIZED = "fluidkv size sample:vllm-rtx4090 --qps 1 --slo ttft_p99=2s --slo tpot_p99=50ms"
+
+
+@pytest.mark.parametrize("command", PARTS)
+def test_commands_print_what_the_readme_shows_of_them(command, capsys, terminal):
+    shown = block_after(f"part of the output of: {command}").strip()
+    assert shown in printed(capsys, *shlex.split(command)[1:], *PARTS[command])
+
+
+@pytest.mark.thorough
+def test_size_prints_what_the_readme_shows_of_it(capsys, terminal):
+    shown = block_after(f"part of the output of: {SIZED}").strip()
+    found = printed(capsys, *shlex.split(SIZED)[1:])
+    assert shown in found
+    for number in ("with 1.3% less memory", "2.7 times as long"):
+        assert number in " ".join(found.split())
+
+
+def test_every_part_of_an_output_is_held():
+    text = README.read_text(encoding="utf-8")
+    named = set(re.findall(r"<!-- part of the output of: (.*) -->", text))
+    assert named == {*PARTS, SIZED}
+
+
+def test_the_readme_is_short_and_names_the_commands_in_the_order_of_need():
+    text = README.read_text(encoding="utf-8")
+    assert len(text.split()) < 900
+    order = ["make study", "make test", *map("fluidkv {}".format, _NEEDED)]
+    places = [text.index(f"\n{command}") for command in order]
+    assert places == sorted(places)
+
+
+_NEEDED = ("replay sample:", "compare sample:", "preempt sample:", "recommend sample:")
+
+
+def test_the_index_has_a_line_for_every_page():
+    text = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    linked = re.findall(r"\]\(([a-z_]+\.md)\)", text)
+    pages = sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+    assert sorted([*linked, "index.md"]) == pages
 
 
 def test_make_study_runs_the_command_whose_output_is_shown():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     assert "fluidkv study --preset sharegpt --capacity 41408 --out build/study" in makefile
-
-
-def test_threshold_prints_what_the_readme_shows(capsys, terminal):
-    shown = block_after("output of: fluidkv threshold 5 9 --share 1/2")
-    assert printed(capsys, "threshold", "5", "9", "--share", "1/2").strip() == shown.strip()
 
 
 @pytest.mark.thorough
@@ -108,16 +153,18 @@ def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
     papers = {"Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM"}
-    measured = {"sglang-peak-kv-admission", "inferlint", "vLLM-benchmarking"}
+    measured = {"sglang-peak-kv-admission", "inferlint", "vLLM-benchmarking", "measured servers"}
     assert sources == papers | measured
     assert "*Congestion*" in text
     assert "*WAIT*" in text
     assert "*Routing*" in text
+    assert "*CacheOPT*" in text
+    assert "*Token-PD*" in text
     assert "vLLM pull request 44594" in text
 
 
 def test_measured_numbers_are_those_of_the_committed_figure():
-    text = README.read_text(encoding="utf-8")
+    text = THEORY.read_text(encoding="utf-8")
     start = "<!-- numbers of: fluidkv figure measured_log -->"
     paragraph = text.split(start)[1].split("<!-- end of numbers -->")[0]
     manifest = json.loads((ROOT / "figures" / "manifest.json").read_text(encoding="utf-8"))
@@ -195,38 +242,3 @@ def test_links_lead_to_files(page):
     targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     missing = [t for t in targets if "://" not in t and not (page.parent / t).exists()]
     assert missing == []
-
-
-def test_docs_name_every_key_of_the_json(capsys, tmp_path):
-    """Both ways: no key without a word about it, no word about a key that is not there."""
-    source = tmp_path / "requests.csv"
-    source.write_text("prompt_tokens,output_tokens\n10,5\n20,6\n", encoding="utf-8")
-    series = tmp_path / "series.csv"
-    rows = [f"{t},{10 + 3 * (t % 8 < 4)},5,100,90" for t in range(64)]
-    header = "t,running,waiting,gen_throughput,kv_cache_pct"
-    series.write_text("\n".join([header, *rows]), encoding="utf-8")
-    answer = json.loads(
-        printed(
-            capsys,
-            *("study", str(source), "--capacity", "500", "--iterations", "50"),
-            *("--measured", str(series), "--json"),
-        )
-    )
-    alike = printed(
-        capsys, "study", "--class", "10:8", "--capacity", "500", "--iterations", "50", "--json"
-    )
-    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
-    tables = "\n".join(line.split("|")[1] for line in text.splitlines() if line.startswith("| `"))
-    keys = {*_keys(answer), *_keys(json.loads(alike))}
-    assert set(re.findall(r"`([a-z_.\[\]]+)`", tables)) == keys
-
-
-def _keys(value: object, path: str = ""):
-    match value:
-        case dict():
-            for name, inner in value.items():
-                yield from _keys(inner, f"{path}.{name}" if path else name)
-        case [dict() as first, *_]:
-            yield from _keys(first, f"{path}[]")
-        case _:
-            yield path

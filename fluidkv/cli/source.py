@@ -13,7 +13,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.runs.max_tokens import MaxTokens
-    from fluidkv.traces import LoadReport, Scaling, Trace
+    from fluidkv.traces import LoadedTrace, LoadReport, Scaling, Trace
     from fluidkv.workload import Workload
 
 _ASKED = (
@@ -172,12 +172,33 @@ def _read(
 
         try:
             found = read_trace(source or "", format=format_, columns=columns)
-            note_read(found.report)
-            return found
         except InputError as error:
-            if error.argument != "columns":
+            if error.argument == "columns":
+                raise InputError("--columns", _said(columns), error.allowed) from None
+            found = _of_log(source or "") if error.argument == "source" else None
+            if found is None:
                 raise
-            raise InputError("--columns", _said(columns), error.allowed) from None
+        note_read(found.report)
+        return found
+
+
+def _of_log(source: str) -> "LoadedTrace | None":
+    """The requests of a log whose files have to be looked at for them; None if it is none.
+
+    Raises:
+        InputError: a log without requests, of files that are named for what they are.
+    """
+    from fluidkv.logs import is_log, read_log
+    from fluidkv.traces.read import LoadedTrace, read_trace
+
+    if not is_log(source):
+        return None
+    log = read_log(source)
+    if log.requests_from is None:
+        what = "; ".join(f"{each.name} is {each.kind}" for each in log.files[:4])
+        raise InputError("source", source, f"requests ({what}); {log.missing[0].command}")
+    trace, report = read_trace(log.requests_from)
+    return LoadedTrace(trace, replace(report, of_log=True))
 
 
 def _said(columns: Mapping[str, str] | None) -> str | None:

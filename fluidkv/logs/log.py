@@ -4,6 +4,7 @@ What no file says is None, and `ServerLog.missing` names it with the command tha
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -197,6 +198,7 @@ class ServerLog:
         unmatched_ticks: ticks whose prompt tokens are not those of the requests; 0 unless requests
             were dropped.
         files: there are, with what each said.
+        requests_from: the file that the requests are from.
         missing: what no file says.
         notes: what else a reader ought to know, a sentence each.
     """
@@ -212,6 +214,7 @@ class ServerLog:
     offset_s: tuple[float, float] | None = None
     unmatched_ticks: int = 0
     files: tuple[LogFile, ...] = ()
+    requests_from: Path | None = None
     missing: tuple[Missing, ...] = ()
     notes: tuple[str, ...] = ()
 

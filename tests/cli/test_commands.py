@@ -52,7 +52,8 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
 
 
 COMMANDS = [
-    *("study", "recommend", "replay", "mix", "wait", "cache", "route", "preempt"),
+    *("study", "recommend", "size", "compare", "replay"),
+    *("mix", "wait", "cache", "route", "preempt"),
     *("threshold", "equilibria", "cascade", "pulse", "atlas"),
     *("verify", "table", "figure", "oracle"),
 ]
@@ -62,7 +63,7 @@ def test_the_help_has_every_command_in_a_panel(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    order = ["Your server", *COMMANDS[:8], "Theory", *COMMANDS[8:13], "Papers", *COMMANDS[13:]]
+    order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:15], "Papers", *COMMANDS[15:]]
     places = [re.search(rf"^[│╭].{{1,2}}{re.escape(name)} ", shown, flags=re.M) for name in order]
     assert all(places)
     starts = [place.start() for place in places if place]

@@ -1,10 +1,13 @@
 """`fluidkv log`: what the files of a run say and lack, in 80 columns and as JSON."""
 
 import json
+from pathlib import Path
 
 import pytest
 
+from fluidkv.answers.served.logged import read_server
 from fluidkv.cli import main
+from tests.answers.replay.logs import write_log
 from tests.logs.stdout.test_vllm_stdout import START, v1
 
 
@@ -54,3 +57,66 @@ def test_bad_input_gets_one_line(capsys, tmp_path, monkeypatch, source) -> None:
 def test_a_recorded_file_takes_what_lies_beside_it(capsys, traces_dir, name) -> None:
     folder = traces_dir / "vllm_rtx4090_llama31_8b"
     assert said(capsys, str(folder / name)) == said(capsys, str(folder))
+
+
+def refusal(capsys, *argv: str) -> str:
+    assert main(list(argv)) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1
+    return line
+
+
+@pytest.mark.parametrize("command", ["study", "recommend"])
+def test_a_file_of_a_log_without_requests_is_named_for_what_it_is(
+    capsys, tmp_path, command
+) -> None:
+    path = tmp_path / "server.log"
+    path.write_text(START + v1("13:08:10", 1, 2, 3, 1, 40) + v1("13:08:20", 1, 2, 3, 1, 40))
+    line = refusal(capsys, command, str(path))
+    assert "requests (server.log is what a vLLM server printed); vllm bench serve" in line
+
+
+def test_a_trace_beside_a_server_s_output_takes_its_capacity(capsys, tmp_path) -> None:
+    (tmp_path / "server.log").write_text(START)
+    (tmp_path / "trace.csv").write_text("input_tokens,output_tokens\n5,3\n6,3\n")
+    assert main(["study", str(tmp_path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["capacity"] == 41_408
+
+
+def test_the_file_of_requests_is_a_log_as_its_folder_is(traces_dir) -> None:
+    folder = traces_dir / "vllm_rtx4090_llama31_8b"
+    whole, file = read_server(str(folder)), read_server(str(folder / "requests.jsonl"))
+    assert whole.clock is not None
+    assert (file.clock, file.fit, file.settings) == (whole.clock, whole.fit, whole.settings)
+
+
+def test_a_replay_takes_the_file_of_requests(capsys, tmp_path) -> None:
+    write_log(tmp_path)
+    assert main(["replay", str(tmp_path / "requests.jsonl"), "--json"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert main(["replay", str(tmp_path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["predictions"] == one["predictions"]
+
+
+def test_study_measures_what_a_server_printed(capsys, tmp_path) -> None:
+    path = tmp_path / "server.log"
+    rows = [v1(f"13:{m:02d}:{s}0", 1, 90.0, 3, 1, 40) for m in range(4) for s in range(6)]
+    path.write_text("".join(rows))
+    assert main(["study", "--class", "5:3", "--capacity", "100", "--measured", str(path)]) == 0
+    assert "requests running (mean)" in capsys.readouterr().out
+
+
+def test_the_page_on_logs_names_every_key(capsys) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
+    found = json.loads(said(capsys, "sample:vllm-rtx4090", "--json"))
+    keys = set(found) - {"fluidkv", "command", "inputs", "units"}
+    keys |= {*found["requests"], *found["ticks"], *found["files"][0], *found["missing"][0]}
+    assert {key for key in keys if f"`{key}`" not in page} == set()
+
+
+def test_the_page_on_logs_runs(capsys) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "logs.md").read_text(encoding="utf-8")
+    code = page.split("```python\n")[1].split("```")[0]
+    exec(compile(code, "docs/logs.md", "exec"), {})
+    assert capsys.readouterr().out.startswith("vllm 0.19.0 41408 300 184\npreemptions, ")

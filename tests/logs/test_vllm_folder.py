@@ -90,7 +90,10 @@ def test_bad_requests_are_dropped_with_their_reason(tmp_path, changed, why):
         (["2,7,1,1,0,50", "1,11,2,2,1,100"], "line 3: 1 after 2"),
         (["1,7,1,1,0,50", "1,11,2,2,1,100"], "line 3: 1 after 1"),
         (["1,7,1,1,0,50"], "at least two ticks (found 1)"),
-        (["1,8,1,1,0,50", "2,11,2,2,1,100", "3,13,3,0,0,0"], "(1 ticks not)"),
+        (
+            ["1,8,1,1,0,50", "2,11,2,2,1,100", "3,13,3,0,0,0"],
+            "(1 ticks not: those that end at 1 s",
+        ),
     ],
 )
 def test_bad_ticks_get_one_line(tmp_path, ticks, message):

@@ -42,6 +42,7 @@ from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.sglang_settings import SglangSettings
 
 _OTHER: Mapping[Half, Half] = {"first": "second", "second": "first"}
 Errors = Mapping[str, SeriesError | RelativeError | None]
@@ -107,6 +108,7 @@ class Replay:
             None where it shows nothing.
         recomputed_logged: the same as the log counts it; None where it does not.
         repeats: what repeats of the run came to; None where nobody says.
+        options: of SGLang's own scheduler, where the first prediction is by it.
     """
 
     engine: Engine
@@ -127,6 +129,7 @@ class Replay:
     recompute_seen: Recompute | None = None
     recomputed_logged: float | None = None
     repeats: Repeats | None = None
+    options: SglangSettings | None = None
 
     @property
     def main(self) -> Prediction:
@@ -226,6 +229,7 @@ def replay_log(
         baseline=baseline,
         baseline_errors=_errors(baseline, measured, log, other),
         repeats=repeats,
+        options=ways[0].options(server, limits),
         **seen.counted,
     )
 

@@ -86,7 +86,7 @@ def read_source(source: Path) -> Source:
     """
     folder = log_folder(source)
     try:
-        log = read_log(folder)
+        log = read_log(source)
         if log.ticks is not None and log.ticks.decode_steps is not None:
             return Source(log, _laid(log), counts_steps=True)
         run = log.timed()

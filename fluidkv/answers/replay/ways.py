@@ -1,6 +1,7 @@
 """The ways to serve the requests of a log: as its server was set, and otherwise, for comparison."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import xarray as xr
 
@@ -10,7 +11,8 @@ from fluidkv.logs.settings import LoggedSettings
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.caching.run import serve_caching, serve_sglang
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import CACHE, SGLANG, VLLM, VLLM_0_11, with_cache
+from fluidkv.serving.engine_text import CACHE, ServedEngine, Setting
+from fluidkv.serving.engines import SGLANG, VLLM, VLLM_0_11, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.run import serve
@@ -19,15 +21,26 @@ from fluidkv.serving.sglang_settings import SglangSettings
 
 @dataclass(frozen=True)
 class Way:
-    """Rules, and whether there is a cache; SGLang's own scheduler, where they are SGLang's."""
+    """Rules, and whether there is a cache; SGLang's own scheduler, where they are SGLang's.
+
+    Args:
+        settings: of that scheduler, as (name, value); they stand above the log's.
+    """
 
     rules: EngineRules
     caching: bool
+    settings: tuple[tuple[str, Setting], ...] = ()
 
     @property
     def name(self) -> str:
         """As `serve` takes it."""
         return self.rules.name + CACHE * self.caching
+
+    def options(self, server: LoggedSettings, limits: Limits) -> SglangSettings | None:
+        """What SGLang's own scheduler is set to; None where that is not what serves."""
+        if not (self.caching and self.rules == SGLANG):
+            return None
+        return settings_of(server, limits, **dict[str, Any](self.settings))
 
 
 def rules_of_server(server: LoggedSettings, engine: str | None = None) -> tuple[EngineRules, bool]:
@@ -52,31 +65,40 @@ def ways_of(
         logged: the engine of the log.
     """
     of_server, caching = rules_of_server(server, logged)
-    rules, asked = (of_server, of_server is SGLANG) if engine is None else with_cache(engine)
+    asked = (
+        ServedEngine(of_server, of_server is SGLANG) if engine is None else served_engine(engine)
+    )
+    rules = asked.rules
     of_vllm = rules in (VLLM, VLLM_0_11)
-    caching = asked or (caching and of_vllm)
-    ways = (Way(rules, True), Way(rules, False)) if caching else (Way(rules, False),)
+    caching = asked.caching or (caching and of_vllm)
+    ways = (Way(rules, False),)
+    if caching:
+        ways = (Way(rules, True, asked.settings), *ways)
     if not of_vllm:
         return ways
     return (*ways, Way(VLLM_0_11 if rules is VLLM else VLLM, caching))
 
 
-def settings_of(server: LoggedSettings, limits: Limits) -> SglangSettings:
-    """The options of a logged SGLang server; what it does not say is as SGLang has it."""
+def settings_of(server: LoggedSettings, limits: Limits, **others: Any) -> SglangSettings:
+    """The options of a logged SGLang server; others by name stand above what the log says.
+
+    What neither says is as SGLang has it.
+    """
     said = {
         "conservativeness": server.conservativeness,
         "clip": server.clip_max_new_tokens,
         "radix": server.prefix_caching,
     }
-    return SglangSettings.of(limits, **{k: v for k, v in said.items() if v is not None})
+    known = {name: value for name, value in said.items() if value is not None}
+    return SglangSettings.of(limits, **known | others)
 
 
 def served(source: Source, way: Way, limits: Limits, clock: IterationClock) -> xr.Dataset:
     """The run; refused where it gets stuck, since requests without an end have no times."""
     requests = source.requests
-    if way.caching and way.rules == SGLANG:
-        settings = settings_of(source.settings, limits)
-        run = serve_sglang(requests, settings, clock, source.prompts)
+    options = way.options(source.settings, limits)
+    if options is not None:
+        run = serve_sglang(requests, options, clock, source.prompts)
     elif way.caching:
         run = serve_caching(requests, way.rules, limits, clock, source.prompts)
     else:

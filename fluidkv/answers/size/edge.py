@@ -19,10 +19,11 @@ class Edge:
         answer: the hardest size such that it and every easier one tried, up to `ceiling`, meets
             what is asked.
         blocker: the next harder one tried, which does not; None where all tried do.
-        ceiling: the last size that does, where the easiest ones tried do not; None: they do.
+        ceiling: the last size that does, where the easiest one tried does not; None: it does. The
+            widest run of neighbours is taken then.
         too_easy: the next one after `ceiling`, which does not.
-        islands: harder sizes than `blocker` that do, as runs of neighbours, (hardest, easiest) of
-            each: luck of these requests, or a metric that falls with less memory.
+        islands: other sizes that do, as runs of neighbours, (hardest, easiest) of each: luck of
+            these requests, or a metric that falls with less memory.
     """
 
     answer: Size
@@ -42,11 +43,22 @@ def edge_of(axis: Axis, met: Mapping[Size, bool]) -> Edge | None:
     runs = _runs(order, met)
     if not runs:
         return None
-    *islands, (first, last) = runs
+    first, last = runs[-1] if met[order[-1]] else _widest(axis, runs)
+    islands = [run for run in runs if run != (first, last)]
     blocker = order[order.index(first) - 1] if first != order[0] else None
     if last == order[-1]:
         return Edge(first, blocker, None, None, tuple(islands))
     return Edge(first, blocker, last, order[order.index(last) + 1], tuple(islands))
+
+
+def _widest(axis: Axis, runs: Sequence[tuple[Size, Size]]) -> tuple[Size, Size]:
+    """By the ratio of its ends; of equal ones the easiest."""
+
+    def ratio(run: tuple[Size, Size]) -> float:
+        low, high = sorted(axis.of(end) for end in run)
+        return high / low
+
+    return max(runs[::-1], key=ratio)
 
 
 def _runs(order: Sequence[Size], met: Mapping[Size, bool]) -> list[tuple[Size, Size]]:

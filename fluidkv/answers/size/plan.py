@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
-from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
@@ -181,13 +181,8 @@ def _check(
     if not asked.slos:
         raise InputError("slos", "none", "at least one bound, such as ttft_p99=2s")
     for slo in asked.slos:
-        if slo.metric.startswith("ttft") and not clock.per_prefill_token:
-            raise InputError(
-                "slo",
-                slo.metric,
-                "another metric, or a clock with the seconds of a prefill token: on this one "
-                "prefill costs nothing",
-            )
+        if slo.metric.startswith("ttft"):
+            require_prefill(clock, "slo", slo.metric)
     if axis.find != "kv" and asked.capacity is None:
         raise InputError("capacity", "none", "the KV tokens of a server")
     if rules.may_cycle:

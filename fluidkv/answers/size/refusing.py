@@ -28,16 +28,16 @@ def refuse(plan: Plan, tried: Mapping[Size, Values]) -> InputError:
             other = f"; the best of {len(tried)} tried has {best:.4g}" if best != found else ""
             return InputError(
                 "slo",
-                _said(slo),
+                _said(slo, plan),
                 f"{'at most' if slo.at_least else 'at least'} {best:.4g} here: {nothing} meets "
-                f"{_said(slo)}; {alone} it is {found:.4g}{other}; {_limit(plan)} the limit",
+                f"{_said(slo, plan)}; {alone} it is {found:.4g}{other}; {_limit(plan)} the limit",
             )
     missed = [slo for slo in plan.slos if not _met(slo, tried[easiest])]
     return InputError(
         "slo",
-        ", ".join(map(_said, plan.slos)),
+        ", ".join(_said(slo, plan) for slo in plan.slos),
         f"bounds that one size meets together: each is met by some of the {len(tried)} sizes "
-        f"tried, all by none; {alone}, {', '.join(map(_said, missed))} is missed",
+        f"tried, all by none; {alone}, {', '.join(_said(slo, plan) for slo in missed)} is missed",
     )
 
 
@@ -50,8 +50,9 @@ def _worst(slo: Slo, values: Values) -> float:
     return float(column.min() if slo.at_least else column.max())
 
 
-def _said(slo: Slo) -> str:
-    return f"{slo.metric}={slo.bound:g}"
+def _said(slo: Slo, plan: Plan) -> str:
+    timed = slo.metric.startswith(("ttft", "tpot", "latency", "longest_gap"))
+    return f"{slo.metric}={slo.bound:g}{'s' * (timed and plan.clock.unit == 's')}"
 
 
 def _limit(plan: Plan) -> str:

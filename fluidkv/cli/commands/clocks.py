@@ -34,7 +34,7 @@ def clocks(
     from fluidkv.serving.machines.named import CLOCKS, named_clock
 
     if name is None:
-        give(_all_as_dict, _say_all, as_json=json_)
+        give(_all_as_dict, _say_all, as_json=json_, time="s")
         return
     clock_of(name)  # the same refusal as every --clock
     found = named_clock(name) if name in CLOCKS or "@" in name else None
@@ -42,7 +42,12 @@ def clocks(
         from fluidkv.errors import InputError
 
         raise InputError("CLOCK", name, "a name, not numbers")
-    give(lambda: _as_dict(found), lambda page: _say_one(page, found), as_json=json_)
+    give(
+        lambda: _as_dict(found),
+        lambda page: _say_one(page, found),
+        as_json=json_,
+        time=found.clock.unit,
+    )
 
 
 def _all_as_dict() -> dict[str, Any]:

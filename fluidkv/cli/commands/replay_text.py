@@ -62,9 +62,8 @@ def _server(found: "Replay") -> list[Row]:
 
 
 def _of_rules(found: "Replay") -> str:
-    said = found.server.conservativeness
-    if found.main.rules == SGLANG and said is not None:
-        return f"schedule conservativeness {said:g}"
+    if found.options is not None:
+        return f"schedule conservativeness {found.options.conservativeness:g}"
     return f"watermark {found.limits.watermark:g}"
 
 

@@ -8,7 +8,7 @@ from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
-from fluidkv.cli.served import clock_said
+from fluidkv.cli.served import clock_rows
 
 _ROWS = 14  # of the table; --out has all sizes
 _FOUND = {
@@ -92,7 +92,7 @@ def _answer_rows(answer: SizeAnswer, memory: Memory) -> list[Row]:
         rows.append(
             (
                 "not in order",
-                f"{span} meets it, too, and larger ones do not: chance of "
+                f"{span} meets it, too, and others between do not: chance of "
                 "these requests, no size to take",
             )
         )
@@ -111,10 +111,10 @@ def _next(answer: SizeAnswer, memory: Memory) -> str:
             "replicas": "one is enough",
         }[find]
         return f"{least}; {tried}"
-    return (
-        f"{_size(answer, blocker, memory)} misses {_missed(answer, blocker)}; every one tried "
-        f"beyond the answer meets it ({tried})"
-    )
+    beyond = "every one tried beyond the answer meets it"
+    if answer.edge.ceiling is not None:
+        beyond = "those tried beyond the answer meet it only so far as the CAUTION says"
+    return f"{_size(answer, blocker, memory)} misses {_missed(answer, blocker)}; {beyond} ({tried})"
 
 
 def _missed(answer: SizeAnswer, size: Size) -> str:
@@ -272,20 +272,22 @@ def _mark(answer: SizeAnswer, size: Size) -> str:
 def _theory_rows(answer: SizeAnswer) -> list[Row]:
     plan, at = answer.plan, answer.answer
     carried = plan.theory.carried(answer.tokens(at))
-    unit = "a second" if plan.clock.unit == "s" else "an iteration"
-    one = "the worst cycle" if len(plan.theory.workload.classes) == 1 else "each at its peak"
+    seconds = plan.clock.unit == "s"
+    unit = "a second" if seconds else "an iteration"
+    sure = "so much an engine carries that reserves it"
+    if len(plan.theory.workload.classes) == 1:
+        sure = "the worst cycle: below it a collapsed server comes back by itself"
+    lasts = f", an iteration of {short(carried.iteration)} s" if seconds else ""
     return [
         (
             "equilibrium",
             f"x* = {short(carried.per_iteration)} requests an iteration without evictions, "
-            f"{short(carried.in_flight)} in flight, an iteration of {short(carried.iteration)} "
-            f"{'s' if plan.clock.unit == 's' else ''}".rstrip(),
+            f"{short(carried.in_flight)} in flight{lasts}",
         ),
-        ("critical rate", f"{short(carried.rate)} {unit} of each replica: above it a queue grows"),
+        ("critical rate", f"{short(carried.rate)} {unit} at each replica; above it a queue grows"),
         (
-            "sure rate",
-            f"{short(carried.reserving)} {unit} ({one}): below it a server that collapsed comes "
-            "back; between the two it may not",
+            "at its peak",
+            f"{short(carried.reserving)} {unit} if each held its peak all along: {sure}",
         ),
         ("arrivals", f"{short(answer.rate(at) / at.replicas)} {unit} at each replica"),
     ]
@@ -318,7 +320,12 @@ def _run_rows(answer: SizeAnswer) -> list[Row]:
     ]
     rows: list[Row] = [
         ("requests", f"{parts}{f' ({what})' if answer.runs > 1 else ''}, the same at every size"),
-        ("clock", clock_said(plan.clock)),
+        *clock_rows(
+            plan.clock,
+            capacity=answer.answer.blocks * plan.block_size,
+            running=limits.max_num_seqs,
+            prefill_tokens=limits.max_num_batched_tokens,
+        ),
         ("memory", f"blocks of {plan.block_size}; {', '.join(caps) or 'no caps'}"),
     ]
     if plan.axis.find == "replicas":

@@ -135,9 +135,22 @@ def laid(requests: LoggedRequests, ticks: LoggedTicks, source: str) -> Laid:
     )
     dropped = 0 if requests.report is None else requests.report.dropped
     if unmatched > dropped:  # a dropped request leaves one tick unmatched at most
-        allowed = f"{TICKS_FILE} with the prompt tokens of {REQUESTS_FILE} ({unmatched} ticks not)"
-        raise InputError("source", source, allowed)
+        ends = _unmatched(first - (low + high) / 2, requests, ticks.ends_s, prompts)
+        some = ", ".join(f"{end:g}" for end in ends[:4]) + (", ..." if len(ends) > 4 else "")
+        raise InputError(
+            "source",
+            source,
+            f"{TICKS_FILE} with the prompt tokens of {REQUESTS_FILE} ({unmatched} ticks not: those "
+            f"that end at {some} s)",
+        )
     return Laid(requests.moved((low + high) / 2), ticks, (low, high), unmatched)
+
+
+def _unmatched(first_s: Array, requests: LoggedRequests, ends: Array, prompts: Array) -> Array:
+    """Ends of the ticks whose prompt tokens are not those of the first tokens in them."""
+    tick = np.minimum(np.searchsorted(ends, first_s), len(ends))
+    found = np.bincount(tick, requests.input_lengths, minlength=len(ends) + 1)[: len(ends)]
+    return ends[np.abs(found - prompts) >= 0.5]
 
 
 def _ticks(path: Path) -> Array:

@@ -36,6 +36,7 @@ def joined(source: Path, parts: Sequence[Part]) -> ServerLog:
         settings=settings,
         clock_zero_s=None if ticks is None else ticks.log.clock_zero_s,
         files=tuple(LogFile(part.path.name, part.kind.value, _gave(part)) for part in parts),
+        requests_from=None if requests is None else requests.path,
         notes=tuple(note for part in parts for note in part.log.notes),
     )
     if ticks is not None:

@@ -98,7 +98,7 @@ def _made(mean: float, wide: float, bar: float | None = None) -> EngineCompariso
     engines = (served_engine("vllm"), served_engine("sglang"))
     against = Against(np.array([0, mean]), np.array([0, wide / 2]), np.array([0, wide]), True)
     felt: tuple[str, ...] = ("output_throughput_per_time", "latency_p99")
-    bias = {} if bar is None else dict.fromkeys(felt, Bias(1.0, 1.0 + bar, ()))
+    bias = {} if bar is None else {metric: Bias(1.0, 1.0 + bar, ()) for metric in felt}
     return EngineComparison(
         engines=engines,
         asked=Asked(100, Demand(), CLOCK, Setting()),

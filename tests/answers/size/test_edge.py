@@ -18,16 +18,23 @@ def test_the_edge_is_what_a_literal_reading_says(marks):
     if not any(marks):
         assert found is None
         return
-    last = max(place for place, mark in enumerate(marks) if mark)
-    first = last
-    while first and marks[first - 1]:
-        first -= 1
+    runs = [
+        (first, last)
+        for first in range(len(marks))
+        for last in range(first, len(marks))
+        if all(marks[first : last + 1])
+        and not any(marks[max(0, first - 1) : first])
+        and not any(marks[last + 1 : last + 2])
+    ]
+    first, last = runs[-1]
+    if not marks[-1]:  # the widest, and of equal ones the easiest
+        first, last = max(runs, key=lambda run: ((run[1] + 1) / (run[0] + 1), run[1]))
     assert found is not None
     assert found.answer == Size(first + 1)
     assert found.blocker == (Size(first) if first else None)
     assert found.ceiling == (None if last == len(marks) - 1 else Size(last + 1))
-    inside = {s for a, b in found.islands for s in range(a.blocks, b.blocks + 1)}
-    assert inside == {place + 1 for place, mark in enumerate(marks[:first]) if mark}
+    others = [run for run in runs if run != (first, last)]
+    assert [(a.blocks - 1, b.blocks - 1) for a, b in found.islands] == others
 
 
 def test_a_slower_rate_is_the_easier_one():

@@ -202,7 +202,7 @@ def test_a_faster_trace_is_the_same_requests_sooner():
 def test_bounds_that_no_pool_meets_are_refused_with_the_best(capfd):
     with pytest.raises(InputError) as refused:
         fk.size_server(MIX, (Slo("ttft_p99", 1e-4),), rate=8.0, clock=CLOCK, requests=60, runs=1)
-    assert "no KV pool meets ttft_p99=0.0001; with memory for all requests it is" in str(
+    assert "no KV pool meets ttft_p99=0.0001s; with memory for all requests it is" in str(
         refused.value
     )
     assert "the clock is the limit" in str(refused.value)

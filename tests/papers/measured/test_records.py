@@ -39,7 +39,7 @@ def test_the_record_has_every_study() -> None:
     sizes = {study: len(runs) for study, runs in recorded().items()}
     draws = [f"clock {k}" for k in SPREADS] + [f"moved {size:g} s" for size in MOVED_S]
     assert {study for study, size in sizes.items() if size == DRAWS} == set(draws)
-    assert sum(sizes.values()) == 4 + DRAWS * len(draws) + len(SETTINGS)
+    assert sum(sizes.values()) == 5 + DRAWS * len(draws) + len(SETTINGS)
     assert len(retractions("measured")) == len(retractions("predicted")) == 20
 
 

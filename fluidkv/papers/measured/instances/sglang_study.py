@@ -34,6 +34,7 @@ MOVED_S = (0.001, 0.01, 0.1)
 SPREADS = (1, 3)
 """Times the standard errors of the fit. What is left over of its rows is correlated from row to
 row by 0.8, which makes the errors about three times as large as they are for independent rows."""
+SECOND = "fit second half of the log"
 RUN_S = 285.2  # of the whole run; its log ends before
 RATE = 2.0  # requests a second
 
@@ -178,6 +179,8 @@ def computed(folder: Path) -> Iterator[Outcome]:
         ("whole log", np.inf),
     ):
         yield outcome(source, until(source, end_s).clock, f"fit {part}")[0]
+    second = fit_steps(rows_of(source), half="second")
+    yield outcome(source, second.clock, SECOND)[0]
     for spread in SPREADS:
         for draw in range(DRAWS):
             clock = drawn(fit, spread, draw)

@@ -1,0 +1,133 @@
+"""`fluidkv size`: what is printed, its JSON and files, and one line for bad input."""
+
+import csv
+import json
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.traces import Trace
+from fluidkv.traces.write import write_mooncake
+
+CLOCK = ("--clock", "0.01:1e-6:1e-5")
+TWO = ("--class", "40:30", "--class", "120:60", *CLOCK)
+SLO = ("--slo", "ttft_p99=0.5s", "--slo", "tpot_p99=30ms")
+QUICK = (*TWO, *SLO, "--qps", "8", "--requests", "30", "--runs", "1", "--within", "0.2")
+
+
+def shown(capsys, *argv: str) -> str:
+    assert main(["size", *argv]) == 0
+    return capsys.readouterr().out
+
+
+def refusal(capsys, *argv: str) -> str:
+    assert main(["size", *argv]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    return err
+
+
+def test_the_page_says_the_answer_the_cliff_and_the_theory(capsys):
+    page = shown(capsys, *QUICK, "--capacity", "4k", "--kv-bytes", "1000")
+    for words in (
+        "smallest KV pool",
+        "tokens (",
+        " GB)",
+        "to spare",
+        "no measurement holds it: no log",
+        "The cliff",
+        "less memory",
+        "faster arrivals",
+        "Theory",
+        "critical rate",
+        "the same at every size",
+        "4k = 4,000 tokens",
+    ):
+        assert words in " ".join(page.split()), words
+    assert max(map(len, page.splitlines())) <= 80
+
+
+def test_json_has_what_the_page_says(capsys):
+    assert main(["size", *QUICK, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["command"] == "size"
+    assert found["answer"]["value"] == found["answer"]["tokens"]
+    assert found["answer"]["met"] is True
+    assert found["against_bias"] is None
+    for slo in found["slos"]:
+        assert slo["worst_run"] <= slo["bound"]
+    at = [row["tokens"] for row in found["sizes"]]
+    assert at == sorted(at)
+    assert {"ttft_p99", "preemptions", "peak_kv", "near_full"} <= set(found["sizes"][0]["metrics"])
+
+
+@pytest.mark.parametrize(("find", "said"), [("rate", "highest rate"), ("replicas", "fewest")])
+def test_rates_and_replicas_of_a_server_like_todays(capsys, find, said):
+    argv = (*QUICK, "--find", find, "--capacity", "1024")
+    assert said in shown(capsys, *argv)
+
+
+def test_a_rate_needs_no_first_guess(capsys):
+    argv = (*TWO, *SLO, "--find", "rate", "--capacity", "64b", "--requests", "40", "--runs", "1")
+    page = " ".join(shown(capsys, *argv).split())
+    assert "highest rate" in page
+    assert "64b = 1,024 tokens, 16 in a block" in page
+
+
+def test_files_have_a_row_for_every_size(capsys, tmp_path):
+    shown(capsys, *QUICK, "--out", str(tmp_path))
+    rows = list(csv.DictReader((tmp_path / "sizes.csv").read_text().splitlines()))
+    found = json.loads((tmp_path / "size.json").read_text())
+    sizes = {(row["tokens"], row["rate"]) for row in found["sizes"] + found["other_sizes"]}
+    assert {(int(row["tokens"]), float(row["rate"])) for row in rows} == sizes
+    assert (tmp_path / "size.png").stat().st_size > 0
+
+
+def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
+    times = tuple(0.25 * place for place in range(40))
+    path = tmp_path / "trace.jsonl"
+    write_mooncake(Trace((40, 120) * 20, (30, 60) * 20, times), path)
+    own = " ".join(shown(capsys, str(path), *CLOCK, *SLO).split())
+    assert "the source's own times, 4 requests a second" in own
+    fast = " ".join(shown(capsys, str(path), *CLOCK, *SLO, "--qps", "8").split())
+    assert "2 times as fast: 8 requests a second" in fast
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        ((*TWO, "--qps", "8"), "--slo: got 'none'"),
+        ((*TWO, "--slo", "ttft_p99=1s"), "--qps: got 'none'"),
+        ((*QUICK, "--find", "gpus"), "--find: got 'gpus'"),
+        ((*QUICK, "--find", "rate"), "--capacity: got 'none'"),
+        ((*TWO, *SLO, "--within", "2"), "--within: got '2'"),
+        ((*QUICK, "--engine", "vlm"), "--engine: got 'vlm'"),
+        ((*QUICK, "--capacity", "20GB"), "--capacity: got '20GB'"),
+        ((*QUICK, "--capacity", "96", "--find", "rate"), "120 input + 60 output tokens"),
+        ((*QUICK, "--capacity", "1001", "--block-size", "16"), "--block-size: got 16"),
+        ((*QUICK, "--slo", "ttft_p99=1ms"), "no KV pool meets ttft_p99=0.001s"),
+        ((*QUICK, "--slo", "ttfp=1ms"), "--slo: got 'ttfp=1ms'"),
+        (
+            ("--class", "8:8", "--clock", "0.01:1e-6", "--slo", "ttft_p99=1s", "--qps", "1"),
+            "--slo: got 'ttft_p99'",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(capsys, argv, said):
+    assert said in refusal(capsys, *argv)
+
+
+def test_a_log_brings_its_server_and_its_error(capsys, traces_dir):
+    """Measured, and simulated at the log's own memory: p99 TTFT 137.4 s, within 3 %."""
+    argv = (str(traces_dir / "vllm_rtx4090_llama31_8b"), "--slo", "ttft_p99=60s", "--json")
+    assert main(["size", *argv]) == 0
+    found = json.loads(capsys.readouterr().out)
+    today, ttft = found["today"], found["bias"]["ttft_p99"]
+    assert (today["tokens"], today["met"]) == (41_392, False)
+    assert today["metrics"]["ttft_p99"] == pytest.approx(ttft["simulated"], rel=0.01)
+    assert ttft["measured"] == pytest.approx(137.36, abs=0.01)
+    assert abs(ttft["relative"]) < 0.03
+    against = found["against_bias"]
+    assert against["bar"] >= max(ttft["error_bar"], 0.01)
+    assert against["value"] >= found["answer"]["value"] > 41_392
