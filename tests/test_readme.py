@@ -153,7 +153,7 @@ def test_the_readme_names_every_source_of_the_ledger():
     sources = {claim.source.split(",")[0] for claim in select()}
     text = README.read_text(encoding="utf-8")
     papers = {"Congestion", "WAIT", "Routing", "CacheOPT", "Token-PD", "vLLM"}
-    measured = {"sglang-peak-kv-admission", "inferlint", "vLLM-benchmarking"}
+    measured = {"sglang-peak-kv-admission", "inferlint", "vLLM-benchmarking", "measured servers"}
     assert sources == papers | measured
     assert "*Congestion*" in text
     assert "*WAIT*" in text

@@ -16,6 +16,7 @@ from fluidkv.answers.size.search import (
     WITHIN,
     Told,
     Tried,
+    about,
     base_of,
     easier,
     first_grid,
@@ -83,7 +84,7 @@ def size_server(
         max_tokens: what clients ask for at most; None: what they get.
         within: an edge is narrowed until neighbours differ by no more than this share.
         backend: of `serve`.
-        on_progress: told how many sizes were tried, and the answer so far.
+        on_progress: told sizes tried, of about how many, and the answer so far.
 
     Raises:
         InputError: what `serve` and `Limits` refuse; a request that today's memory cannot hold; a
@@ -104,7 +105,7 @@ def size_server(
     if not 0 < within < 1:
         raise InputError("within", within, "a share above 0 and below 1")
     bias = {} if log is None else _held_against(plan, log)
-    tried = Tried(plan, on_progress)
+    tried = Tried(plan, on_progress, about(plan, against=bool(bias)))
     _first(tried)
     return _answer(tried, bias, within)
 
@@ -156,7 +157,7 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     plan = tried.plan
     bar = bar_of(bias, plan.slos)
     server = replace(plan.server, clock=slower(plan.clock, bar))
-    again = Tried(replace(plan, server=server), tried.tell_more)
+    again = Tried(replace(plan, server=server), lambda count, *_: tried.tell(count))
     again.run(easier(plan, answer))
     if again.edge() is None:  # easier sizes may miss something else
         again.run(neighbours(plan, answer))

@@ -197,15 +197,20 @@ def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "Size
 
     with progress("trying sizes") as line, read.as_options(_OPTIONS):
 
-        def told(tried: int, best: "Size | None") -> None:
+        def told(tried: int, total: int, best: "Size | None") -> None:
             so_far = "none meets the SLOs so far" if best is None else f"so far {_so_far(best)}"
-            line.show(f"trying sizes: {tried} tried, {so_far}")
+            line.count(tried, total, f"sizes, {so_far}")
 
         return size_server(load, slos, on_progress=told, **options)
 
 
 def _so_far(best: "Size") -> str:
-    return f"{best.blocks:,} blocks, speed {best.speed:.4g}, {best.replicas} replicas"
+    parts = [f"{best.blocks:,} blocks"]
+    if best.speed != 1:
+        parts.append(f"{best.speed:.4g} times as fast")
+    if best.replicas != 1:
+        parts.append(f"{best.replicas} replicas")
+    return ", ".join(parts)
 
 
 def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":
