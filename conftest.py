@@ -3,10 +3,14 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jax
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from fluidkv.answers.replay import Replay
 
 ROOT = Path(__file__).parent
 
@@ -59,6 +63,7 @@ REAL_TRACES = (
     "azure_llm_2023_conv.csv",
     "mooncake_conversation.jsonl",
     "mooncake_synthetic.jsonl",
+    "one_class_engines.json",
     *(f"sglang_rtx4090_qwen3_4b/{name}" for name in _SGLANG),
     "vllm_rtx4090_llama31_8b/meta.json",
     "vllm_rtx4090_llama31_8b/requests.jsonl",
@@ -81,3 +86,11 @@ def traces_dir() -> Path:
 def sglang_dir(traces_dir: Path) -> Path:
     """The measured SGLang run among the real traces."""
     return traces_dir / "sglang_rtx4090_qwen3_4b"
+
+
+@pytest.fixture(scope="session")
+def sglang_replay(sglang_dir: Path) -> "Replay":
+    """The measured SGLang run, predicted from the first half of its log: seconds, so once."""
+    from fluidkv.answers.replay import replay_log
+
+    return replay_log(sglang_dir)

@@ -1,6 +1,7 @@
 from . import answers as answers
 from . import exact as exact
 from . import fluid as fluid
+from . import logs as logs
 from . import measured as measured
 from . import papers as papers
 from . import preempt as preempt
@@ -46,6 +47,7 @@ from .fluid.model import cohort_model as cohort_model
 from .fluid.one_class.basins import basins as basins
 from .fluid.simulation import simulate as simulate
 from .fluid.starts import perturbed_starts as perturbed_starts
+from .logs.read import read_log as read_log
 from .measured import compare_with_prediction as compare_with_prediction
 from .measured import measure as measure
 from .measured import read_timeseries as read_timeseries

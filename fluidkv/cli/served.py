@@ -1,6 +1,6 @@
 """What commands about a server share: who asks, its memory and clock, what its log says."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,42 +95,62 @@ def clock_of(text: str) -> "IterationClock":
         raise InputError("--clock", text, _NUMBERS) from None
 
 
-def demand_of(
-    load: "Workload | Trace",
-    clock: "IterationClock | None",
-    rate: Fraction | None,
-    clients: int | None,
-    replay: bool,
-    speed: Fraction,
-    max_tokens: "MaxTokens | None" = None,
-) -> "tuple[Demand, str]":
-    """Who asks, and why that, where nobody said: a trace with times is replayed if it can be."""
-    from fluidkv.answers.served.demand import Demand
-    from fluidkv.traces import Trace
+def engine_named(argument: str, text: str) -> str:
+    """The text of an engine that is known: refused before a file is read, if it is not."""
+    from fluidkv.serving.engines import served_engine
 
-    given = [
-        name
-        for name, there in (("--rate", rate), ("--clients", clients), ("--replay", replay))
-        if there
-    ]
-    if len(given) > 1:
-        raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
-    timed = isinstance(load, Trace) and load.arrival_times_s is not None
-    why = ""
-    if not given and timed:
-        replay = clock is not None and clock.unit == "s"
-        if not replay:
-            why = "its times are in seconds: --clock would replay them"
-    if replay and (clock is None or clock.unit != "s"):
-        raise InputError("--replay", "no --clock", "together with a clock in seconds")
-    if replay and not timed:
-        raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
-    if speed != 1 and not replay:
-        raise InputError("--speed", str(speed), "only where a trace is replayed")
-    arrivals = None if rate is None else float(rate)
-    with read.as_options({"max_tokens": "--max-tokens"}):
-        demand = Demand(arrivals, clients, replay, float(speed), max_tokens)
-    return demand, why
+    with read.as_options({"engine": argument}):
+        served_engine(text)
+    return text
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Options that say when requests come; none: all wait from the start, or as a trace has it."""
+
+    rate: Rate = None
+    clients: Clients = None
+    replay: Replay = False
+    speed: Speed = Fraction(1)
+
+    def demand(
+        self,
+        load: "Workload | Trace",
+        clock: "IterationClock | None",
+        max_tokens: "MaxTokens | None" = None,
+    ) -> "tuple[Demand, str]":
+        """Who asks, and why that, where nobody said: a trace with times is replayed if it can be.
+
+        Args:
+            load: the requests.
+            clock: of the server; a replay needs one in seconds.
+            max_tokens: what clients ask for at most.
+        """
+        from fluidkv.answers.served.demand import Demand
+        from fluidkv.traces import Trace
+
+        asked = (("--rate", self.rate), ("--clients", self.clients), ("--replay", self.replay))
+        given = [name for name, there in asked if there]
+        if len(given) > 1:
+            raise InputError(given[0], " ".join(given), "one of --rate, --clients, --replay")
+        replay, seconds = self.replay, clock is not None and clock.unit == "s"
+        timed = isinstance(load, Trace) and load.arrival_times_s is not None
+        why = ""
+        if not given and timed:
+            replay = seconds
+            why = "" if replay else "its times are in seconds: --clock would replay them"
+        if replay and not seconds:
+            raise InputError("--replay", "no --clock", "together with a clock in seconds")
+        if replay and not timed:
+            raise InputError("--replay", load.name or "no trace", "a trace with arrival times")
+        if self.speed != 1 and not replay:
+            raise InputError("--speed", str(self.speed), "only where a trace is replayed")
+        rate = None if self.rate is None else float(self.rate)
+        with read.as_options({"max_tokens": "--max-tokens"}):
+            return Demand(rate, self.clients, replay, float(self.speed), max_tokens), why
+
+
+AS_IT_COMES = Arrivals()
 
 
 def asked_rows(rules: "EngineRules", demand: "Demand") -> list[tuple[str, str]]:

@@ -20,7 +20,10 @@ _FILES = 200
 def log_folder(source: Path | str) -> Path:
     """The folder of a measured run; of a file in it, that folder; of a sample, its own."""
     path = sample_path(source)
-    return path.parent if path.is_file() else path
+    try:
+        return path.parent if path.is_file() else path
+    except OSError:  # a name that is too long: its reader says so
+        return path
 
 
 def read_log(source: Path | str) -> ServerLog:
@@ -68,8 +71,8 @@ def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
                 return _known(path, [(path, kind)]), []
             path = path.parent
         inside = sorted(each for each in path.iterdir() if each.is_file())[:_FILES]
-    except OSError as error:
-        reason = error.strerror or type(error).__name__
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
+        reason = getattr(error, "strerror", None) or type(error).__name__
         allowed = f"a log folder or file (there is no such file, or none to be read: {reason})"
         raise InputError("source", str(path), allowed) from None
     found = [(each, kind_of(each)) for each in inside if not each.name.startswith(".")]

@@ -39,6 +39,7 @@ COMMANDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
         ("--requests", "9", "--runs", "1"),
     ),
     (("replay", TRACE, "--fit", "first", "--out", OUT), ()),
+    (("log", TRACE, "--json"), ()),
     (("mix", *CLASSES, "--nodes", "2", "--capacity", "100", "--json"), ()),
     (
         ("wait", "--type", "0.5:3:4", "--d0", "0.01", "--d1", "1e-6", "--capacity", "100"),

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.serving.engines import ENGINES
+from fluidkv.serving.engines import ENGINES, with_cache
 from tests.cli.test_study import refusal
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
@@ -24,12 +24,18 @@ QUICK = [*TWO, *FEW, "--requests", "104", "--runs", "2"]  # what a run of 20 ite
 
 @pytest.fixture(autouse=True)
 def _literal_engine(monkeypatch):
-    """Small runs: compiling would take longer than they do. They are equal (tests/serving)."""
+    """Small runs: compiling would take longer than they do. They are equal (tests/serving).
+
+    With a cache nothing is compiled.
+    """
     module = import_module("fluidkv.answers.served.cases")
     serve = module.serve
-    monkeypatch.setattr(
-        module, "serve", lambda *args, **options: serve(*args, **options | {"backend": "reference"})
-    )
+
+    def literal(requests, engine, *args, **options):
+        backend = "auto" if with_cache(engine)[1] else "reference"
+        return serve(requests, engine, *args, **options | {"backend": backend})
+
+    monkeypatch.setattr(module, "serve", literal)
 
 
 def answer(capsys, *argv: str, code: int = 0) -> dict:
@@ -329,10 +335,10 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
         capsys,
         *options,
         *("--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"),
-        *("--requests", "400"),
+        *("--clients", "12", "--requests", "50"),
     )
     assert (own["capacity"], own["now"]["max_num_seqs"]) == (30000, 9)
-    assert own["demand"] == {"kind": "saturated"}
+    assert own["demand"] == {"kind": "clients", "clients": 12}
 
 
 def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):
@@ -350,3 +356,72 @@ def test_a_clock_has_a_name(capsys):
     words = " ".join(shown(capsys, *options).split())
     assert "computing again costs nothing" in words
     assert "vidur-llama3-8b-a100" in refusal(capsys, "recommend", *TWO, "--clock", "h100")
+
+
+LOG_OPTIONS = ["--watermark", "0.05", "--max-num-seqs", "34"]
+
+
+def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch):
+    """The log's own numbers, by hand: tokens over the time that they took, a percentile."""
+    monkeypatch.setenv("COLUMNS", "80")
+    folder = traces_dir / "vllm_rtx4090_llama31_8b"
+    rows = [json.loads(line) for line in (folder / "requests.jsonl").read_text().splitlines()]
+    tokens = sum(row["output_toks"] for row in rows)
+    start = min(row["queued_ts"] for row in rows)
+    output = tokens / (max(row["last_token_ts"] for row in rows) - start)
+    waits = sorted(row["first_token_ts"] - row["queued_ts"] for row in rows)
+    ttft = waits[295] + 0.01 * (waits[296] - waits[295])  # 0.99 * 299 = 296.01
+    found = answer(capsys, str(folder), *LOG_OPTIONS)
+    measured = found["measured"]
+    assert measured["output_throughput_per_time"]["measured"] == pytest.approx(output, rel=1e-3)
+    assert measured["ttft_p99"]["measured"] == pytest.approx(ttft, abs=0.5)
+    assert found["logged_version"] == "0.19.0"
+    assert found["pick"]["watermark"] == 0  # left as it is: no gain is beyond the bias
+    assert found["pick"]["max_num_seqs"] == 256
+    assert found["pick_at_hand"] is not None
+    assert found["measured_preemptions"] == {"count": 99, "counted": False}
+    text = shown(capsys, str(folder), *LOG_OPTIONS)
+    assert max(map(len, text.splitlines())) <= 80
+    table = text.split("What it does today")[1].split("What to set")[0]
+    assert re.search(r"output, tokens/s +1,066 +1,057", table)
+    assert re.search(r"p99 TTFT, s +137\.4 +140\.1", table)
+    order = ["What it does today", "What to set, and how sure", "What if", "Frontier", "How it was"]
+    places = [text.index(heading) for heading in order]
+    assert places == sorted(places)
+    words = " ".join(text.split())
+    assert "leave it nothing tried gains more than what the simulation misses on this log" in words
+    assert "--watermark: vllm >= 0.33.0; it is 0.19.0" in words
+    assert "(vllm-44594.throughput.gain)" in words
+
+
+def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
+    options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
+    found = answer(capsys, *options)
+    assert found["engine"]["text"].startswith("sglang+cache")
+    assert found["measured_preemptions"] == {"count": 20, "counted": True}
+    output = found["measured"]["output_throughput_per_time"]
+    assert output["measured"] == pytest.approx(1183.2, abs=0.5)  # meta.json, of this run
+    assert abs(output["relative"]) < 0.05
+    assert set(found["measured"]) == {"output_throughput_per_time"}
+
+
+def test_a_load_that_preempts_nothing_is_answered_at_once(capsys):
+    options = ["--preset", "alpaca", "--capacity", "200000", "--rate", "1", "--requests", "100"]
+    text = shown(capsys, *options, "--clock", "0.01:1e-7:1e-5")
+    assert "Nothing to gain: leave it as it is" in text
+    assert "nothing is preempted in 4 runs of 100 requests, and nobody waits" in " ".join(
+        text.split()
+    )
+    assert "Frontier" not in text
+
+
+def test_without_a_log_nothing_measured_holds_a_gain(capsys):
+    options = [*QUICK, "--clients", "25", "--slo", "preemptions=0", "--clock", "0.01:1e-6:1e-4"]
+    words = " ".join(shown(capsys, *options).split())
+    assert "not measured no log is given, so nothing measured holds a gain here" in words
+    assert "vllm_rtx4090_llama31_8b) a simulation by the rules of vllm was off by output" in words
+
+
+def test_an_objective_that_is_not_known_is_one_line(capsys):
+    err = refusal(capsys, "recommend", *QUICK, "--objective", "speed")
+    assert "--objective: got 'speed'; allowed: one of throughput, ttft_p99" in err

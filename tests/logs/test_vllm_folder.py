@@ -92,7 +92,7 @@ def test_bad_requests_are_dropped_with_their_reason(tmp_path, changed, why):
         (["1,7,1,1,0,50"], "at least two ticks (found 1)"),
         (
             ["1,8,1,1,0,50", "2,11,2,2,1,100", "3,13,3,0,0,0"],
-            "(1 ticks not: those that end at 1 s)",
+            "(1 ticks not: those that end at 1 s",
         ),
     ],
 )

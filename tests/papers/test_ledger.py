@@ -43,6 +43,7 @@ def test_errors_of_the_paper_are_on_record() -> None:
     """The statements that do not come out as printed, each with a witness or both values."""
     failing = {claim.id for claim in ledger() if claim.expected is Verdict.FAILS}
     assert failing == {
+        "measured.capacity-policies.loss",
         "measured.fixed-lengths.duration.72b",
         "measured.fixed-lengths.duration.7b",
         "measured.fixed-lengths.duration.other-lengths",

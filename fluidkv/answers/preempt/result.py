@@ -12,6 +12,7 @@ from fluidkv.answers.preempt.objectives import Objectives
 from fluidkv.answers.preempt.pick import Aim, Pick
 from fluidkv.answers.preempt.rules import PROPOSED, RELEASED, Combination
 from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
@@ -126,13 +127,7 @@ class PreemptAnswer:
                 "clients": self.demand.clients,
                 "speed": self.demand.speed,
             },
-            "clock": {
-                "unit": clock.unit,
-                "base": clock.base,
-                "per_kv_token": clock.per_kv_token,
-                "per_prefill_token": clock.per_prefill_token,
-                "per_prefill_pair": clock.per_prefill_pair,
-            },
+            "clock": clock_values(clock),
             "objectives": None
             if asked is None
             else {

@@ -6,6 +6,7 @@ from typing import Any
 
 from fluidkv.answers.recommend.choosing import Felt
 from fluidkv.answers.recommend.settings import check_options, objectives_of, settings_of
+from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.demand import (
     MOST_RUNS,
     Demand,
@@ -158,13 +159,7 @@ def as_dict(plan: Plan) -> dict[str, Any]:
         "max_num_batched_tokens": plan.limits.max_num_batched_tokens,
         "demand": {"kind": demand.kind}
         | {name: value for name, value in given.items() if value not in (None, 1.0)},
-        "clock": {
-            "unit": clock.unit,
-            "base": clock.base,
-            "per_kv_token": clock.per_kv_token,
-            "per_prefill_token": clock.per_prefill_token,
-            "per_prefill_pair": clock.per_prefill_pair,
-        },
+        "clock": clock_values(clock),
         "equilibrium": {
             "rate": float(plan.equilibrium.rate),
             "in_flight": float(plan.equilibrium.in_flight),

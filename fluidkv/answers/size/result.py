@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.answers.served import bias as of_log
+from fluidkv.answers.served.clock import clock_values
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.edge import Edge
@@ -121,7 +122,7 @@ class SizeAnswer:
             "find": plan.axis.find,
             "engine": {"name": plan.rules.name, "version": plan.rules.version},
             "caching": plan.caching,
-            "clock": _clock(plan),
+            "clock": clock_values(plan.clock),
             "block_size": plan.block_size,
             "max_num_seqs": plan.server.limits.max_num_seqs,
             "max_num_batched_tokens": plan.server.limits.max_num_batched_tokens,
@@ -211,17 +212,6 @@ def in_order(plan: Plan, along: Mapping[Size, Values]) -> dict[Size, Values]:
 def _slo(slo: Slo, found: float | None = None) -> dict[str, Any]:
     row: dict[str, Any] = {"metric": slo.metric, "bound": slo.bound, "at_least": slo.at_least}
     return row if found is None else row | {"worst_run": _number(found)}
-
-
-def _clock(plan: Plan) -> dict[str, Any]:
-    clock = plan.clock
-    return {
-        "unit": clock.unit,
-        "base": clock.base,
-        "per_kv_token": clock.per_kv_token,
-        "per_prefill_token": clock.per_prefill_token,
-        "per_prefill_pair": clock.per_prefill_pair,
-    }
 
 
 def _number(value: float) -> float | None:

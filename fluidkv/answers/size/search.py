@@ -22,8 +22,8 @@ _FURTHEST = (0.005, 20.0)  # loads beyond which no rate is tried
 _LESS = (0.98, 0.955, 0.9, 0.8, 0.65, 0.5)
 _MORE = (1.02, 1.05, 1.1, 1.25, 1.5, 2.0)
 
-Told = Callable[[int, Size | None], None]
-"""Told now and then: how many sizes were tried, and the answer so far."""
+Told = Callable[[int, int, Size | None], None]
+"""Told now and then: sizes tried, of about how many, and the answer so far."""
 
 
 class Tried:
@@ -32,10 +32,11 @@ class Tried:
     Args:
         plan: what is run.
         tell: see `Told`.
+        total: sizes that will be tried, about.
     """
 
-    def __init__(self, plan: Plan, tell: Told | None = None) -> None:
-        self.plan, self.axis = plan, plan.axis
+    def __init__(self, plan: Plan, tell: Told | None = None, total: int = 1) -> None:
+        self.plan, self.axis, self.total = plan, plan.axis, total
         self.along: dict[Size, Values] = {}  # sizes that differ on the axis alone
         self.across: dict[Size, Values] = {}  # others
         self._tell = tell
@@ -44,26 +45,23 @@ class Tried:
         """Try sizes that were not tried."""
         known = self.across if across else self.along
         new = [size for size in dict.fromkeys(sizes) if size not in known]
-        before = self.count
-
-        def tell(count: int) -> None:
-            edge = self.edge()
-            if self._tell is not None:
-                self._tell(before + count, None if edge is None else edge.answer)
-
-        if new:
-            known |= measured_sizes(self.plan.server, new, tell)
+        # As they come where they go one by one: what is found so far is told on the way.
+        for batch in [[size] for size in new] if self.plan.server.one_by_one else [new]:
+            if batch:
+                known |= measured_sizes(self.plan.server, batch)
+                self.tell(0)
 
     @property
     def count(self) -> int:
         """Sizes tried."""
         return len(self.along) + len(self.across)
 
-    def tell_more(self, count: int, _: Size | None) -> None:
-        """Of sizes tried elsewhere: the answer here stays."""
-        edge = self.edge()
-        if self._tell is not None:
-            self._tell(self.count + count, None if edge is None else edge.answer)
+    def tell(self, more: int) -> None:
+        """What is found here, and that so many sizes were tried elsewhere."""
+        if self._tell is None:
+            return
+        edge, tried = self.edge(), self.count + more
+        self._tell(tried, max(tried, self.total), None if edge is None else edge.answer)
 
     def edge(self) -> Edge | None:
         """What the sizes say so far."""
@@ -89,6 +87,18 @@ class Tried:
             if not new or len(self.along) >= MOST_SIZES:
                 return edge.answer
             self.run(new)
+
+
+def about(plan: Plan, *, against: bool) -> int:
+    """How many sizes will be tried, roughly.
+
+    Args:
+        against: whether all is run again with the simulation's error.
+    """
+    narrowing = 8 if plan.server.one_by_one else 2 * _AT_ONCE
+    beside = len(_LESS) + len(_MORE)
+    again = len(_MORE) + 2 + narrowing if against else 0
+    return _GRID + 1 + narrowing + beside + len(_MORE) + again
 
 
 def meets(values: Values, slos: Sequence[Slo]) -> bool:

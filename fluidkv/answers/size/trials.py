@@ -65,27 +65,12 @@ class Server:
         return with_cache(self.engine)[1]
 
 
-def measured_sizes(
-    server: Server, sizes: Sequence[Size], on_progress: Callable[[int], None] | None = None
-) -> dict[Size, Values]:
-    """Metrics of each run at each size: all in one batch, where the engine has one.
-
-    Args:
-        on_progress: told how many sizes are done.
+def measured_sizes(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:
+    """Metrics of each run at each size, in one call of `serve`: of each size, run and replica.
 
     Raises:
         InputError: as `serve`.
     """
-    found: dict[Size, Values] = {}
-    for batch in [[size] for size in sizes] if server.one_by_one else [list(sizes)]:
-        found |= _together(server, batch)
-        if on_progress is not None:
-            on_progress(len(found))
-    return found
-
-
-def _together(server: Server, sizes: Sequence[Size]) -> dict[Size, Values]:
-    """One call of `serve`: of each size, each run, each replica."""
     fleets = [(size, dealt_out(table, size)) for size in sizes for table in server.tables]
     run = serve(
         [table for _, tables in fleets for table in tables],

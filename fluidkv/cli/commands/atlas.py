@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
-from fluidkv.cli.options import RUN, option, out
-from fluidkv.cli.output import refuse_folder, say_written
+from fluidkv.cli.options import RUN, Json, option, out
+from fluidkv.cli.output import give, refuse_folder, say_written
 from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
@@ -46,6 +46,7 @@ def atlas(
             most=MOST_WORKERS,
         ),
     ] = 2,
+    json_: Json = False,
 ) -> None:
     """Certified l0_min of every pair of decode lengths up to N, at several shares.
 
@@ -69,9 +70,18 @@ def atlas(
             on_progress=lambda done, total: line.count(done, total, "pairs"),
         )
     names = write(found, out)
-    page = Page()
-    page.line(f"{pairs:,} pairs x {found.sizes['share']} shares")
-    say_written(page, out, names)
+    shares_of = int(found.sizes["share"])
+
+    def say(page: Page) -> None:
+        page.line(f"{pairs:,} pairs x {shares_of} shares")
+        say_written(page, out, names)
+
+    give(
+        lambda: {"pairs": pairs, "shares": shares_of, "files": names},
+        say,
+        as_json=json_,
+        time=None,
+    )
 
 
 def write(found: "xr.Dataset", folder: Path) -> list[str]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _CACHE = "The cache"
 _MOST_TOKENS, _MOST_SEEDS, _MOST_SEED = 10**12, 1000, 2**31
+_UNIT = r"tokens|nodes|blocks(?::[0-9]{1,9})?"
 _OPTIONS = {  # of the function -> of the command line
     "answers": "--answers",
     "capacity": "--capacity",
@@ -69,6 +70,8 @@ def cache(
     """
     scales.check(source)
     sizes = memory.counts()
+    if granularity is not None and re.fullmatch(_UNIT, granularity) is None:
+        raise InputError("--granularity", granularity, "tokens, nodes, blocks or blocks:N")
     policies = None if not policy else [_policy(name) for name in policy]
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
@@ -119,12 +122,10 @@ def _granularity(text: str | None, block: int | None) -> "Granularity | None":
         return None
     if text in ("tokens", "nodes"):
         return Granularity(nodes=text == "nodes")
-    found = re.fullmatch(r"blocks(?::([0-9]{1,9}))?", text)
-    if found is None or (found[1] is None and block is None):
-        needs = " (blocks:N, where the requests name no blocks of their own)"
-        allowed = f"tokens, nodes, blocks or blocks:N{needs if found else ''}"
-        raise InputError("--granularity", text, allowed)
-    if found[1] is None:
-        assert block is not None
-        return Granularity(block, "counted")
-    return Granularity(int(found[1]))
+    size = text.partition(":")[2]
+    if size:
+        return Granularity(int(size))
+    if block is None:
+        needs = "blocks:N, where the requests name no blocks of their own"
+        raise InputError("--granularity", text, f"tokens, nodes, blocks or blocks:N ({needs})")
+    return Granularity(block, "counted")

@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -71,10 +70,7 @@ def compare(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    rate: served.Rate = None,
-    clients: served.Clients = None,
-    replay: served.Replay = False,
-    speed: served.Speed = Fraction(1),
+    arrivals: served.Arrivals = served.AS_IT_COMES,
     reading: Asking = AS_ASKED,
     engine: _Engine = None,
     memory: Memory = NO_MEMORY,
@@ -100,7 +96,7 @@ def compare(
     [bold]fluidkv compare trace.csv --capacity 40k --engine vllm --engine sglang[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    reading.check(source, rate=rate, clients=clients)
+    reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
     server = _server(clock, block_size, max_num_batched_tokens, now)
     tokens = memory.count(block_size)
@@ -112,7 +108,7 @@ def compare(
     server = _with_capacity(server, tokens)
     notes += memory.notes(block_size)
     served.tokens_of(server, block_size)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
+    demand, why = arrivals.demand(load, server.clock, reading.asked)
     notes += [("", why)] if why else []
     names = _with_logged(names, logged, crossover)
     block_size = block_size or _logged_block(server, names)

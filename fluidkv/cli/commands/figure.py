@@ -1,17 +1,21 @@
 """`fluidkv figure`: the figures of papers and docs, drawn again."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fluidkv.cli.arguments import as_options
-from fluidkv.cli.options import out
-from fluidkv.cli.output import refuse_folder
+from fluidkv.cli.options import Json, out
+from fluidkv.cli.output import give, refuse_folder
 from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.text import nearest
+
+if TYPE_CHECKING:
+    from fluidkv.figures.render import Rendered
 
 
 def figure(
@@ -21,17 +25,16 @@ def figure(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Draw every figure.")] = False,
     out: Annotated[Path, out("pictures, data and manifest")] = Path("figures"),
+    json_: Json = False,
 ) -> None:
     """Regenerate figures: PNG, SVG and data, with a manifest. Without ID, list them."""
     from fluidkv.papers.figures import figures, render
 
     if ids and all_:
         raise InputError("--all", " ".join(ids), "either figure ids or --all")
-    page = Page()
     if not ids and not all_:
-        width = 2 + max(len(each.id) for each in figures())
-        for each in figures():
-            page.rows([(each.id, each.title)], width=width)
+        listed = [{"id": each.id, "title": each.title} for each in figures()]
+        give(lambda: {"figures": listed}, _list, as_json=json_, time=None)
         return
     known = {each.id for each in figures()}
     for name in ids or ():
@@ -45,6 +48,28 @@ def figure(
             rendered = render(ids or None, out, on_skip=skip, on_progress=line.count)
     except OSError as error:
         raise refuse_folder(out, error) from None
+    titles = {each.id: each.title for each in figures()}
+    drawn = [
+        {
+            "id": each.id,
+            "title": titles[each.id],
+            "files": list(each.files),
+            "skipped": each.skipped or None,
+        }
+        for each in rendered
+    ]
+    give(lambda: {"figures": drawn}, lambda page: _say(page, rendered), as_json=json_, time=None)
+
+
+def _list(page: Page) -> None:
+    from fluidkv.papers.figures import figures
+
+    width = 2 + max(len(each.id) for each in figures())
+    for each in figures():
+        page.rows([(each.id, each.title)], width=width)
+
+
+def _say(page: Page, rendered: "Sequence[Rendered]") -> None:
     for each in rendered:
         said = f"skipped, {each.skipped}" if each.skipped else ", ".join(each.files)
         page.line(f"{each.id}: {said}")

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
+from fluidkv.cli.asked import note_read
 from fluidkv.cli.options import Json, argument
 from fluidkv.cli.output import give
 from fluidkv.cli.page.page import Page, Row
@@ -30,6 +31,8 @@ def log(source: _Log, json_: Json = False) -> None:
 
     with progress(f"reading {source}"), read.as_options({"source": "SOURCE"}):
         found = read_log(source)
+    if found.requests is not None and found.requests.report is not None:
+        note_read(found.requests.report)
     said = log_as_dict(found)
     give(lambda: said, lambda page: _say(page, found, said), as_json=json_, time="s")
 

@@ -49,7 +49,9 @@ _ENGINES = (
     "Engine whose other rules are kept: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
     r"trtllm-no-evict, vidur-sarathi, restart. \[default: vllm]"
 )
-_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_Engine = Annotated[
+    str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
+]
 _SEQS = r"Most requests running at once. \[default: no limit]"
 _Seqs = Annotated[
     int | None, opt.option("--max-num-seqs N", read.whole_number, _SEQS, opt.SERVER, **_COUNT)
@@ -122,10 +124,7 @@ def preempt(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    rate: served.Rate = None,
-    clients: served.Clients = None,
-    replay: served.Replay = False,
-    speed: served.Speed = Fraction(1),
+    arrivals: served.Arrivals = served.AS_IT_COMES,
     reading: Asking = AS_ASKED,
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
@@ -161,7 +160,7 @@ def preempt(
     [bold]fluidkv preempt trace.csv --capacity 200000 --clock 0.02:1e-7:1e-4[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    reading.check(source, rate=rate, clients=clients)
+    reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
     token = memory.per_token()
@@ -181,7 +180,7 @@ def preempt(
         values.check_seconds(slo, server.clock)
     swapping, fitted = _swapping(prices, server, chosen["restores"])
     limits = _limits(server, engine, block_size, swapping)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
+    demand, why = arrivals.demand(load, server.clock, reading.asked)
     notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:

@@ -3,7 +3,6 @@
 import csv
 import io
 import math
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -59,7 +58,9 @@ _ENGINES = (
     "cache of preempted requests, sglang+cache for SGLang's own scheduler and tree. "
     r"\[default: what a log folder asks for, else vllm]"
 )
-_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_Engine = Annotated[
+    str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
+]
 _NOW = (
     r"How the server is set: watermark, max_num_seqs, rate_cap; repeatable. \[default: 0 and no "
     "caps]"
@@ -98,10 +99,7 @@ def recommend(
     source: opt.Source = None,
     class_: opt.MaybeClasses = None,
     preset: opt.Preset = None,
-    rate: served.Rate = None,
-    clients: served.Clients = None,
-    replay: served.Replay = False,
-    speed: served.Speed = Fraction(1),
+    arrivals: served.Arrivals = served.AS_IT_COMES,
     reading: Asking = AS_ASKED,
     memory: LoggedMemory = NOT_GIVEN,
     engine: _Engine = None,
@@ -131,9 +129,8 @@ def recommend(
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
-    reading.check(source, rate=rate, clients=clients)
-    read.only_with("--client-cap", client_cap, "--clients", clients)
-    # Everything that can be refused without reading a file, before a file is read.
+    reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
+    read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
     memory.per_token()
     server = _server(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
@@ -147,7 +144,7 @@ def recommend(
     server, converted = served.with_capacity(server, memory, asked)
     notes += converted
     tokens = served.tokens_of(server, block_size)
-    demand, why = served.demand_of(load, server.clock, rate, clients, replay, speed, reading.asked)
+    demand, why = arrivals.demand(load, server.clock, reading.asked)
     options: dict[str, Any] = {
         "clock": server.clock,
         "now": server.now,
@@ -157,9 +154,7 @@ def recommend(
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
+        "requests": requests, "runs": runs, "seed": seed,
     }
     notes += [("", why)] if why else []
     engine = engine or served.engine_of(logged, demand)

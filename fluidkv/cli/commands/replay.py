@@ -8,6 +8,7 @@ from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
+from fluidkv.cli.served import engine_named
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ _Log = Annotated[str, argument("SOURCE", str, _LOG)]
 _FIT = "Half of the run that the clock is fitted to: first or second."
 _Fit = Annotated[str, option("--fit HALF", str, _FIT, RUN)]
 _ENGINE = r"Engine whose rules are replayed. \[default: that of the log]"
-_Engine = Annotated[str | None, option("--engine NAME", str, _ENGINE, SERVER)]
+_Engine = Annotated[str | None, option("--engine NAME", engine_named, _ENGINE, SERVER)]
 
 
 def _count(spec: str, help: str) -> Any:

@@ -131,21 +131,16 @@ def route(
     [bold]fluidkv route --generator gsp --workers 4 --capacity 200000[/bold]
     [bold]fluidkv route trace.jsonl --workers 8 --capacity 3000000[/bold]
     """
-    from fluidkv.routing import Service
-
     scales.check(source, rate=rate)
     plain = engine == "plain" or None
-    for name, value in (
-        ("--cached-ms", cached_ms),
-        ("--output-ms", output_ms),
-        ("--at-once", at_once),
-    ):
+    alone = {"--cached-ms": cached_ms, "--output-ms": output_ms, "--at-once": at_once}
+    for name, value in alone.items():
         read.only_with(name, value, "--engine plain", plain)
     read.only_with("--block-size", block_size, "--engine vllm or sglang", engine != "plain")
     with read.as_options(_OPTIONS | {"router": "--router"}):
         routers = _routers(router)
         service = _service(engine, prefill_ms, cached_ms, output_ms, at_once, block_size)
-        blocks = None if isinstance(service, Service) else service.block_size
+        blocks = getattr(service, "block_size", None)
         capacity = int(memory.tokens(blocks, whole=WHOLE))
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)

@@ -14,6 +14,7 @@ from fluidkv.cli.progress import progress
 from fluidkv.cli.slos import read_slo, slos_of
 from fluidkv.cli.source import AS_ASKED, Asking
 from fluidkv.errors import InputError
+from fluidkv.text import nearest
 
 if TYPE_CHECKING:
     from fluidkv.answers import Size, SizeAnswer
@@ -45,8 +46,17 @@ _OPTIONS = {  # of the function -> of the command line
 }
 _SLO = "What must hold in every run, such as ttft_p99=2s or tpot_p99=50ms; repeatable."
 _Slo = Annotated[list[str] | None, opt.option("--slo METRIC=BOUND", str, _SLO, _ASKED)]
+_KINDS = ("kv", "rate", "replicas")
+
+
+def _kind(argument: str, text: str) -> str:
+    if text not in _KINDS:
+        raise InputError(argument, text, nearest(text, _KINDS))
+    return text
+
+
 _FIND = "What to look for: kv (smallest pool), rate (highest) or replicas (fewest)."
-_Find = Annotated[str, opt.option("--find WHAT", str, _FIND, _ASKED)]
+_Find = Annotated[str, opt.option("--find WHAT", _kind, _FIND, _ASKED)]
 _QPS = (
     "Requests a second (an iteration, without --clock): the times of SOURCE are stretched or "
     r"squeezed to it; others arrive as Poisson. \[default: SOURCE's own]"
@@ -61,7 +71,9 @@ _ENGINES = (
     "Engine whose rules are run, as recommend takes it. "
     r"\[default: what a log folder asks for, else vllm+cache]"
 )
-_Engine = Annotated[str | None, opt.option("--engine NAME", str, _ENGINES, opt.SERVER)]
+_Engine = Annotated[
+    str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
+]
 _NOW = r"How the server is set: watermark, max_num_seqs; repeatable. \[default: 0 and no cap]"
 _Now = Annotated[list[str] | None, opt.option("--now KNOB=VALUE", str, _NOW, opt.SERVER)]
 _COUNT = {"most": served.LARGEST_COUNT}
@@ -136,6 +148,7 @@ def size(
         "block_size": server.block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "log": log,
+        "totals": None if log is None or logged is None else logged.totals,
         "requests": requests,
         "runs": runs,
         "seed": seed,
@@ -185,15 +198,20 @@ def _run(load: "Workload | Trace", slos: list, options: dict[str, Any]) -> "Size
 
     with progress("trying sizes") as line, read.as_options(_OPTIONS):
 
-        def told(tried: int, best: "Size | None") -> None:
+        def told(tried: int, total: int, best: "Size | None") -> None:
             so_far = "none meets the SLOs so far" if best is None else f"so far {_so_far(best)}"
-            line.show(f"trying sizes: {tried} tried, {so_far}")
+            line.count(tried, total, f"sizes, {so_far}")
 
         return size_server(load, slos, on_progress=told, **options)
 
 
 def _so_far(best: "Size") -> str:
-    return f"{best.blocks:,} blocks, speed {best.speed:.4g}, {best.replicas} replicas"
+    parts = [f"{best.blocks:,} blocks"]
+    if best.speed != 1:
+        parts.append(f"{best.speed:.4g} times as fast")
+    if best.replicas != 1:
+        parts.append(f"{best.replicas} replicas")
+    return ", ".join(parts)
 
 
 def _beside(answer: "SizeAnswer") -> "tuple[dict[str, bytes], list[Figure]]":

@@ -28,6 +28,7 @@ DECODE_COLUMNS = (
     "preemptions",
 )
 _RESOLUTION_S = 1.0
+_SHARE = 0.006  # what a share may be off: it has two digits in what SGLang prints
 
 
 def read_requests(path: Path) -> LoggedRequests:
@@ -77,7 +78,8 @@ def read_ticks(path: Path, capacity: int | None) -> LoggedTicks:
 
     Raises:
         InputError: a file that is unreadable; a row that is not of finite numbers of at least 0; a
-            time, or a count so far, that falls; fewer than two rows.
+            time, or a count so far, that falls; a share that is not that of the tokens; fewer than
+            two rows.
     """
     form = Format("sglang-log", Layout.CSV, DECODE_COLUMNS, parse=_no_row)
     rows: list[list[float]] = []
@@ -95,6 +97,9 @@ def read_ticks(path: Path, capacity: int | None) -> LoggedTicks:
                 said = f"{name} is {value:g} after {before:g}" if before else f"{name} is {value:g}"
                 allowed = f"counters that can be (line {line}: {said})"
                 raise InputError("source", str(path), allowed)
+        if capacity is not None and abs(row[4] / capacity - row[5]) > _SHARE:
+            said = f"line {line}: {row[4]:,.0f} tokens of {capacity:,}, kv_usage {row[5]:g}"
+            raise InputError("source", str(path), f"one capacity of the KV cache ({said})")
         rows.append(row)
     if len(rows) < 2:
         raise InputError("source", str(path), f"at least two rows (found {len(rows)})")

@@ -78,10 +78,10 @@ def drawn(seed: int) -> TrueServer:
     """A server whose clock the simulation has wrong by up to a third, in each number by itself."""
     rng = np.random.default_rng(1000 + seed)
     wrong = rng.uniform(0.75, 1.33, 3)
-    numbers = (CLOCK.base, CLOCK.per_kv_token, CLOCK.per_prefill_token)
+    base, kv, prefill = wrong * (CLOCK.base, CLOCK.per_kv_token, CLOCK.per_prefill_token)
     return TrueServer(
         cap=int(rng.choice([4, 6, 10, 16, 64])),
         load=float(rng.choice([0.05, 0.2, 0.35])),
-        believed=IterationClock(*(float(v * w) for v, w in zip(numbers, wrong, strict=True))),
+        believed=IterationClock(float(base), float(kv), float(prefill)),
         seed=seed,
     )

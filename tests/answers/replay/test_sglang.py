@@ -1,6 +1,7 @@
 """A log of our own SGLang scheduler comes back; a measured one is predicted from its first half."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,11 +18,6 @@ def error(errors, name) -> SeriesError:
     found = errors[name]
     assert isinstance(found, SeriesError)
     return found
-
-
-@pytest.fixture(scope="module")
-def real(sglang_dir):
-    return replay_log(sglang_dir)
 
 
 @pytest.mark.parametrize("half", ["first", "second"])
@@ -52,8 +48,7 @@ def test_with_its_own_clock_the_counts_are_exact(tmp_path, monkeypatch) -> None:
     run = write_log(tmp_path)
 
     def exact(rows, *, half=None) -> StepFit:
-        fit = fit_steps(rows, half=half)
-        return StepFit(**(vars(fit) | {"clock": CLOCK}))
+        return replace(fit_steps(rows, half=half), clock=CLOCK)
 
     monkeypatch.setattr(module, "fit_steps", exact)
     found = replay_log(tmp_path)
@@ -100,8 +95,9 @@ def test_repeats_that_are_no_numbers_are_refused(tmp_path) -> None:
             replay_log(tmp_path)
 
 
-def test_the_measured_run_meets_its_targets(real) -> None:
+def test_the_measured_run_meets_its_targets(sglang_replay) -> None:
     """Retractions within 25 % of 20, running within 5 % of 68, and 285 s within 5 %."""
+    real = sglang_replay
     assert (real.fitted, round(real.middle_s, 1)) == ("first", 91.4)
     main, plain = real.predictions
     assert (real.preemptions_seen, main.preemptions, plain.preemptions) == (20, 20, 29)
@@ -112,7 +108,8 @@ def test_the_measured_run_meets_its_targets(real) -> None:
     assert real.repeats.recomputed_tokens == (21452, 20276, 20270, 20272)
 
 
-def test_the_measured_run_is_predicted_as_the_docs_say(real) -> None:
+def test_the_measured_run_is_predicted_as_the_docs_say(sglang_replay) -> None:
+    real = sglang_replay
     errors, baseline = real.main.errors, real.baseline_errors
     off = [round(error(errors, name).rmse, 1) for name in ("running", "waiting")]
     assert off == [2.8, 3.1]

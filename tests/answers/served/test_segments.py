@@ -1,5 +1,7 @@
 """Parts of a run: the same work in each, and the queue carried over."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -43,7 +45,7 @@ def test_parts_of_a_run_make_up_the_run():
 
 def test_scaled_requests_keep_all_but_prompts_or_times():
     table = Requests([3, 5], [4, 6], arrival=[0.0, 2.0], max_output=[9, 9], priority=[1, 0])
-    longer, faster = scaled(table, inputs=2), scaled(table, rate=2.0)
+    longer, faster = scaled(table, inputs=Fraction(2)), scaled(table, rate=2.0)
     assert longer.input_length.tolist() == [6, 10]
     assert faster.arrival.tolist() == [0.0, 1.0]
     for other in (longer, faster):

@@ -170,13 +170,19 @@ def test_tokens_that_nobody_got_are_refused_with_the_tick(folder) -> None:
         read_log(folder)
 
 
-def test_more_tokens_than_the_capacity_holds_are_refused_with_the_tick(
-    sglang_dir, tmp_path
-) -> None:
+def test_tokens_of_another_capacity_are_refused_with_their_line(sglang_dir, tmp_path) -> None:
     for path in sglang_dir.iterdir():
         shutil.copyfile(path, tmp_path / path.name)
     changed(tmp_path, "meta.json", lambda text: text.replace("87552", "80000"))
-    with pytest.raises(InputError, match=r"of the KV capacity are in use at tick \d+"):
+    with pytest.raises(InputError, match=r"line \d+: [\d,]+ tokens of 80,000, kv_usage 0\.\d+"):
+        read_log(tmp_path)
+
+
+def test_more_than_the_whole_cache_is_refused_with_the_tick(tmp_path) -> None:
+    text = "t,num_running_reqs,num_queue_reqs,num_used_tokens,max_total_num_tokens\n"
+    text += "".join(f"{100 + i},3,0,{n},400\n" for i, n in enumerate((100, 200, 900)))
+    (tmp_path / "metrics.csv").write_text(text)
+    with pytest.raises(InputError, match=r"225.0% of the KV capacity are in use at tick 3"):
         read_log(tmp_path)
 
 

@@ -3,12 +3,12 @@
 from matplotlib.figure import Figure as Canvas
 
 from fluidkv.answers.replay import replay_log
-from fluidkv.papers.measured.figures.sglang_run import FIGURE, draw_steps, steps_figure
+from fluidkv.papers.measured.figures.sglang_run import FIGURE, draw_steps, steps_data, steps_figure
 from tests.answers.replay.sglang_logs import write_log
 
 
-def test_the_measured_run_has_the_numbers_of_the_page(sglang_dir) -> None:
-    data = FIGURE.data()
+def test_the_measured_run_has_the_numbers_of_the_page(sglang_replay) -> None:
+    data = steps_data(sglang_replay)
     assert (data["measured_preemptions"], data["predicted_preemptions"]) == (20, 20)
     assert len(data["measured_preempted_s"]) == len(data["predicted_preempted_s"]) == 20
     assert data["measured_running"].max() == 68

@@ -3,7 +3,7 @@
 from tests.papers.mutants import Mutant
 
 _S, _O, _F = "measured.sglang.", "measured.one-class.", "measured.fixed-lengths."
-_M = "measured.modelled."
+_M, _C = "measured.modelled.", "measured.capacity-policies."
 _SWAPPED = "served(TRTLLM_NO_EVICT if row.preemptions else TRTLLM, by)"
 
 
@@ -50,6 +50,10 @@ MUTANTS = [
     Mutant(_F + "duration.two-gpus", "0.05", "0.5", near="two GPUs of one node"),
     Mutant(_F + "duration.same-day", "0.0105", "0.005", near="def _same_day"),
     Mutant(_F + "duration.other-lengths", "0.05", "0.9", near="def _other_lengths"),
+    # two capacity policies
+    Mutant(_C + "no-evict", "0.05", "0.01", near="def _no_evict"),
+    Mutant(_C + "first-tokens", "after < before", "after > before", near="def _first_tokens"),
+    Mutant(_C + "loss", "0.25", "1.25", near="def _loss"),
     # data sheets alone
     Mutant(_M + "steps", "0.25", "0.1", near="no profiles"),
     Mutant(_M + "steps.held-out", "0.05", "0.001", near="def _held_out"),

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from fluidkv.runs.requests import Requests
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.run import serve
 from fluidkv.wait.model import PromptType, WaitSystem
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.runs.arrivals import poisson_prompts
 from fluidkv.wait.runs.run import run_policy
+from fluidkv.wait.runs.stages import engine_requests, fcfs
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.fluid import fluid_equilibrium
 from fluidkv.wait.theory.nested import nested_time
@@ -66,3 +69,14 @@ def test_the_load_with_prefill_says_who_keeps_up(load):
     else:
         # d0 goes besides: at most 1 / load of the prompts can be served.
         assert done < float(1 / load)
+
+
+def test_engines_of_first_come_first_served_pay_the_same_for_prefill():
+    """Two prompts of 6 tokens at once: the first iteration computes both, under either."""
+    table = Requests([6, 6], [3, 3])
+    own = run_policy(table, Wait([2]), clock=SYSTEM.clock)
+    for new_first in (True, False):
+        rules = fcfs(new_first=new_first)
+        run = serve(engine_requests(table), rules, Limits(99), clock=SYSTEM.clock, iterations=1)
+        assert run.prefill_tokens.values[0, 0] == 12
+        assert run.time.values[0, 0] == own.time.values[0, 0] == 0.5 + 12 / 512 + 12 / 64

@@ -1,6 +1,12 @@
 """What others measured on real servers, against our engines: each a prediction."""
 
-from fluidkv.papers.measured.claims import fixed_lengths, modelled, one_class, sglang_run
+from fluidkv.papers.measured.claims import (
+    capacity_policies,
+    fixed_lengths,
+    modelled,
+    one_class,
+    sglang_run,
+)
 
-MODULES = (sglang_run, one_class, fixed_lengths, modelled)
+MODULES = (sglang_run, one_class, capacity_policies, fixed_lengths, modelled)
 """Each has its `CLAIMS`."""
