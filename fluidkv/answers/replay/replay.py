@@ -177,9 +177,8 @@ def replay_log(
 
     Raises:
         InputError: what the readers refuse; times that go backwards; ticks that end before the
-            requests do; a capacity or block size that neither is given nor in meta.json; a given
-            one of which blocks do not make up the capacity; a log whose half has no tick to fit a
-            clock on; a run that gets stuck.
+            requests do; a capacity or block size that nobody says, or that do not go together; a
+            half without a tick to fit a clock on; a run that gets stuck.
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings

@@ -131,7 +131,6 @@ def recommend(
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
-    # Everything that can be refused without reading a file, before a file is read.
     memory.per_token()
     server = _server(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
@@ -151,9 +150,7 @@ def recommend(
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
+        "requests": requests, "runs": runs, "seed": seed,
     }
     notes += [("", why)] if why else []
     engine = engine or served.engine_of(logged, demand)
