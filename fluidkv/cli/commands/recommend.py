@@ -138,12 +138,9 @@ def recommend(
     bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    if logged is not None:
-        server, taken = server.as_logged(logged)
-        notes += taken
     engine = engine or (logged.engine if logged is not None else "vllm")
-    server, converted = served.with_capacity(server, memory, engine)
-    notes += converted
+    server, said = served.completed(server, memory, logged, engine)
+    notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
     options: dict[str, Any] = {
