@@ -149,7 +149,9 @@ def recommend(
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        "requests": requests, "runs": runs, "seed": seed,
+        "requests": requests,
+        "runs": runs,
+        "seed": seed,
     }
     notes += [("", why)] if why else []
     if logged is not None:
