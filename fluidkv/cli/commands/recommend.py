@@ -145,7 +145,8 @@ def recommend(
     notes += converted
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    options: dict[str, Any] = {
+    draws = {"requests": requests, "runs": runs, "seed": seed}
+    options: dict[str, Any] = draws | {
         "clock": server.clock,
         "now": server.now,
         "block_size": server.block_size,
@@ -154,7 +155,6 @@ def recommend(
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        **{"requests": requests, "runs": runs, "seed": seed},
     }
     notes += [("", why)] if why else []
     engine = engine or served.engine_of(logged, demand)
