@@ -147,7 +147,8 @@ def with_settings(engine: ServedEngine, given: Mapping[str, str]) -> ServedEngin
 
 def _without(name: str) -> str:
     if name == _MEMORY:
-        return f"without {name}: it is memory; as KV tokens, in the capacity"
+        relation = f"({name} x the GPU's memory - weights) / bytes of a token"
+        return f"without {name}: it is memory; as KV tokens, in the capacity: {relation}"
     if name in _OF_LIMITS:
         return f"without {name}: it is {_OF_LIMITS[name]}"
     return f"without {name}"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fluidkv.cli import main
-from fluidkv.serving.engines import ENGINES
+from fluidkv.serving.engines import ENGINES, with_cache
 from tests.cli.test_study import refusal
 
 TWO = ["--class", "8:10", "--class", "8:20", "--capacity", "400"]
@@ -24,12 +24,18 @@ QUICK = [*TWO, *FEW, "--requests", "104", "--runs", "2"]  # what a run of 20 ite
 
 @pytest.fixture(autouse=True)
 def _literal_engine(monkeypatch):
-    """Small runs: compiling would take longer than they do. They are equal (tests/serving)."""
+    """Small runs: compiling would take longer than they do. They are equal (tests/serving).
+
+    With a cache nothing is compiled.
+    """
     module = import_module("fluidkv.answers.served.cases")
     serve = module.serve
-    monkeypatch.setattr(
-        module, "serve", lambda *args, **options: serve(*args, **options | {"backend": "reference"})
-    )
+
+    def literal(requests, engine, *args, **options):
+        backend = "auto" if with_cache(engine)[1] else "reference"
+        return serve(requests, engine, *args, **options | {"backend": backend})
+
+    monkeypatch.setattr(module, "serve", literal)
 
 
 def answer(capsys, *argv: str, code: int = 0) -> dict:
@@ -329,10 +335,10 @@ def test_a_log_folder_says_how_its_server_was_set_and_gives_a_clock(capsys):
         capsys,
         *options,
         *("--capacity", "30000", "--now", "max_num_seqs=9", "--clock", "iteration"),
-        *("--requests", "400"),
+        *("--clients", "12", "--requests", "50"),
     )
     assert (own["capacity"], own["now"]["max_num_seqs"]) == (30000, 9)
-    assert own["demand"] == {"kind": "saturated"}
+    assert own["demand"] == {"kind": "clients", "clients": 12}
 
 
 def test_other_numbers_of_clients_are_tried_where_asked_for(capsys):

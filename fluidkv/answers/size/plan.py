@@ -22,6 +22,7 @@ from fluidkv.serving.clock import IterationClock, require_prefill
 from fluidkv.serving.engines import with_cache
 from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import EngineRules
+from fluidkv.serving.run import serve
 from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
@@ -147,7 +148,7 @@ def planned(
     demand, rate = _demand(source, asked, own, rate)
     tables = _tables(source, workload, demand, clock, asked)
     theory = Theory(_mix(tables, workload), clock, setting.max_num_seqs)
-    least = max(_least_blocks(rules, caps, table) for table in tables)
+    least = max(_least_blocks(engine, rules, caps, table) for table in tables)
     if today is not None and (today < least or axis.find != "kv"):
         _check_today(today, rules, caps, tables, source)
     most = max(least, *(_all_at_once(caps, table) for table in tables))
@@ -242,15 +243,34 @@ def _mix(tables: Sequence[Requests], workload: Workload) -> Workload:
     return Workload.from_lengths(lengths, name=workload.name)
 
 
-def _least_blocks(rules: EngineRules, caps: Limits, table: Requests) -> int:
-    """The smallest memory in which each request can be served."""
+def _least_blocks(
+    engine: str | EngineRules, rules: EngineRules, caps: Limits, table: Requests
+) -> int:
+    """The smallest memory in which each request can be served; of an engine with a cache, the first
+    from there on that it does not refuse.
+    """
     blocks = 1
     while True:
         limits = replace(caps, capacity=blocks * caps.block_size)
         _, needed, there = largest_request(rules, limits, table)
         if needed <= there:
-            return blocks
+            break
         blocks += needed - there
+    while with_cache(engine)[1] and _refused(engine, caps, table, blocks):
+        blocks += 1 + blocks // 100
+    return blocks
+
+
+def _refused(engine: str | EngineRules, caps: Limits, table: Requests, blocks: int) -> bool:
+    """Whether an engine's own scheduler refuses a request in so much memory."""
+    limits = replace(caps, capacity=blocks * caps.block_size)
+    try:
+        serve(table, engine, limits, iterations=1)
+    except InputError as error:
+        if error.argument != "capacity":
+            raise
+        return True
+    return False
 
 
 def _check_today(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Literal
 
-from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.bar import bar_of, slower
@@ -49,6 +49,7 @@ def size_server(
     block_size: int | None = None,
     max_num_batched_tokens: int | None = None,
     log: TimedRun | None = None,
+    totals: Totals | None = None,
     requests: int | None = None,
     runs: int | None = None,
     seed: int = 0,
@@ -78,6 +79,7 @@ def size_server(
         max_num_batched_tokens: most tokens an iteration computes.
         log: what was measured where these requests, all of them, were served with this engine and
             setting by today's memory. It says how far the simulation is off.
+        totals: what else the log says.
         requests: in each run; None: 1,000, or all that a trace has.
         runs: draws, or consecutive parts of a trace; None: 2, or one.
         seed: of the first draw.
@@ -104,7 +106,7 @@ def size_server(
     )
     if not 0 < within < 1:
         raise InputError("within", within, "a share above 0 and below 1")
-    bias = {} if log is None else _held_against(plan, log)
+    bias = {} if log is None else _held_against(plan, log, totals)
     tried = Tried(plan, on_progress, about(plan, against=bool(bias)))
     _first(tried)
     return _answer(tried, bias, within)
@@ -166,7 +168,7 @@ def _against(tried: Tried, bias: Mapping[str, Bias], answer: Size, within: float
     return Against(bar, again.edge(), in_order(plan, again.along))
 
 
-def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
+def _held_against(plan: Plan, log: TimedRun, totals: Totals | None) -> Mapping[str, Bias]:
     """What the simulation of the log's own server misses: its requests, at their own times.
 
     Raises:
@@ -179,4 +181,4 @@ def _held_against(plan: Plan, log: TimedRun) -> Mapping[str, Bias]:
     requests = Requests(log.input_lengths, log.decode_lengths, arrival=times)
     run = serve(requests, plan.server.engine, limits, clock=plan.clock)
     wanted = ("ttft_p99", "tpot_p99", "latency_p99", OUTPUT, *(slo.metric for slo in plan.slos))
-    return biases(run, log, tuple(dict.fromkeys(wanted)))
+    return biases(run, log, tuple(dict.fromkeys(wanted)), totals=totals)

@@ -50,8 +50,12 @@ def _runs(found: Recommendation) -> str:
     one = "the first requests of the trace" if found.demand.kind == "replay" else "one draw"
     parts = f"{found.runs} {what} of {found.requests:,} requests"
     if found.runs == 1:
-        parts = f"{one}, {found.requests:,} requests"
-    return f"{count} settings x {parts}; the same requests in every setting"
+        whole = "all requests of the log" if found.bias else one
+        parts = f"{whole}, {found.requests:,} requests"
+    said = f"{count} settings x {parts}; the same requests in every setting"
+    if found.ran.left_out:
+        said += f"; {found.ran.left_out} pairs of knobs not run: other values are better alone"
+    return said
 
 
 def _horizon(found: Recommendation) -> str:
@@ -74,7 +78,7 @@ def _memory(found: Recommendation) -> str:
 
 def _noise(found: Recommendation) -> str:
     if found.runs == 1:
-        return "one run of each setting: differences of some percent may be chance"
+        return "one run of each setting: +- is from its four parts, which are not independent"
     return (
         f"+- is {CONFIDENCE:.0%} for one pair of settings, not for all at once; "
         "the best of many looks better than it is"

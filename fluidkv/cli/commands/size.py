@@ -148,6 +148,7 @@ def size(
         "block_size": server.block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
         "log": log,
+        "totals": None if log is None or logged is None else logged.totals,
         "requests": requests,
         "runs": runs,
         "seed": seed,

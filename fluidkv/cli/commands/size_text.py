@@ -10,6 +10,7 @@ from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import clock_rows
 
+_NOTHING = "the log has nothing that can be held against the simulation"
 _ROWS = 14  # of the table; --out has all sizes
 _FOUND = {
     "kv": "smallest KV pool",
@@ -144,7 +145,7 @@ def _sure_rows(answer: SizeAnswer, memory: Memory, why: str) -> list[Row]:
         rows.append(("each run", f"by itself: {', '.join(each)}"))
     against = answer.against
     if against is None:
-        rows.append(("measured", f"no measurement holds it: {why}"))
+        rows.append(("measured", f"no measurement holds it: {why or _NOTHING}"))
         return rows
     found = "none tried" if against.edge is None else _size(answer, against.edge.answer, memory)
     rows.append(

@@ -86,5 +86,7 @@ def _logged(run: SglangRun) -> tuple[list[str], list[dict]]:
         steps += 1
         if steps % EVERY == 0:
             used = counts["used_blocks"]
-            rows.append(f"{int(run.now)},{steps},{row.running},{row.waiting},{used},0,{retracted}")
+            share = f"{used / CAPACITY:.4f}"
+            counters = (int(run.now), steps, row.running, row.waiting, used, share, retracted)
+            rows.append(",".join(map(str, counters)))
     return rows, events

@@ -1,6 +1,7 @@
 """A log of our own SGLang scheduler comes back; a measured one is predicted from its first half."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -47,8 +48,7 @@ def test_with_its_own_clock_the_counts_are_exact(tmp_path, monkeypatch) -> None:
     run = write_log(tmp_path)
 
     def exact(rows, *, half=None) -> StepFit:
-        fit = fit_steps(rows, half=half)
-        return StepFit(**(vars(fit) | {"clock": CLOCK}))
+        return replace(fit_steps(rows, half=half), clock=CLOCK)
 
     monkeypatch.setattr(module, "fit_steps", exact)
     found = replay_log(tmp_path)

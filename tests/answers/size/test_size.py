@@ -250,3 +250,21 @@ def test_the_largest_request_is_named_by_its_place():
     with pytest.raises(InputError) as refused:
         fk.size_server(trace, SLOS, capacity=4096, clock=CLOCK)
     assert "request 2 of trace.csv, 9,000 input + 700 output tokens" in str(refused.value)
+
+
+@pytest.mark.parametrize("engine", ["sglang+cache", "trtllm-no-evict", "vllm-0.11+cache"])
+def test_other_engines_have_a_smallest_memory_of_their_own(engine):
+    found = fk.size_server(
+        MIX,
+        (Slo("tpot_p99", 10.0),),
+        rate=1.0,
+        clock=CLOCK,
+        requests=12,
+        runs=1,
+        engine=engine,
+        backend="auto",
+    )
+    least = found.plan.least
+    assert found.answer.blocks == least  # hardly anything is asked: all that fits is enough
+    assert found.edge.blocker is None
+    assert least * found.plan.block_size >= 300 + 20
