@@ -143,15 +143,13 @@ def recommend(
     notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    options: dict[str, Any] = {
+    draws = {"requests": requests, "runs": runs, "seed": seed}
+    options: dict[str, Any] = draws | {
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        "requests": requests,
-        "runs": runs,
-        "seed": seed,
     }
     notes += [("", why)] if why else []
     if logged is not None:
