@@ -187,13 +187,6 @@ def log_of(
     return replace(server, scaled=bool(scaling)), notes
 
 
-def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:
-    """The engine where nobody names one: that of the log, as far as its arrivals are kept."""
-    if logged is None or demand.kind not in ("replay", "rate"):
-        return "vllm"
-    return logged.engine
-
-
 def with_capacity(
     server: "ServerSettings", memory: "LoggedMemory", engine: str
 ) -> "tuple[ServerSettings, list[tuple[str, str]]]":

@@ -238,7 +238,8 @@ class ServerLog:
         """The run with every time known, for fitting a clock and for a replay.
 
         A client does not see when its requests are scheduled. Then they are taken to be so as their
-        first tokens come, and to be queued as they are sent: `TimedRun.stood_in` says it.
+        first tokens come, and to be queued as they are sent: `TimedRun.stood_in` says it. Memory in
+        use that no file says is NaN.
 
         Raises:
             InputError: something of it is in no file; the message says what would record it.
@@ -253,8 +254,9 @@ class ServerLog:
         stood_in = [name for name in _STAND_INS if fields[name] is None]
         for name in stood_in:
             fields[name] = fields[_STAND_INS[name]]
-        if fields["prompt_tokens"] is None and fields["tick_ends_s"] is not None:
-            fields["prompt_tokens"] = np.full(len(fields["tick_ends_s"]), np.nan)
+        for name in ("prompt_tokens", "kv_used"):
+            if fields[name] is None and fields["tick_ends_s"] is not None:
+                fields[name] = np.full(len(fields["tick_ends_s"]), np.nan)
         absent = any(values is None for values in fields.values())
         if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
             said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"

@@ -169,7 +169,10 @@ def limits_of_source(
     given = capacity is not None or block_size is not None
     block = block_size or server.block_size
     if block is None:
-        raise InputError("block_size", "none", "tokens a block, where meta.json does not say")
+        lacks = "tokens a block, where meta.json does not say (vLLM's own default is 16)"
+        if capacity is None and server.capacity is None:
+            lacks = f"{lacks}, and --capacity, the KV tokens of the pool"
+        raise InputError("block_size", "none", lacks)
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
     if capacity is None:

@@ -169,11 +169,14 @@ def _relative(error: "RelativeError") -> str:
 def _run(found: "Replay") -> Sequence[Said]:
     shown = found.predictions[:_SHOWN]
     least = "" if found.preemptions_counted else ">= "
+    seen = f"{least}{found.preemptions_seen:,}"
+    if not found.preemptions_counted and not found.preemptions_seen:
+        seen = "none seen"
     again, lasted = _computed_again(found), found.duration_s
     rows = [
         (
             "preemptions",
-            f"{least}{found.preemptions_seen:,}",
+            seen,
             [f"{p.preemptions:,}" for p in shown],
         ),
         ("computed again", again, [f"{p.recomputed_tokens:,}" for p in shown]),

@@ -8,6 +8,7 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.logs.folder import vllm
+from fluidkv.logs.held import recorded
 from fluidkv.logs.joined.kinds import Kind
 from fluidkv.logs.joined.lay import laying
 from fluidkv.logs.joined.parts import Part
@@ -41,7 +42,17 @@ def joined(source: Path, parts: Sequence[Part]) -> ServerLog:
     )
     if ticks is not None:
         log = replace(log, notes=log.notes + _not_taken(ticks, parts))
+        log = _without_empty(log, ticks.path.name)
     return log if requests is None or ticks is None else _on_one_clock(log, requests, ticks)
+
+
+def _without_empty(log: ServerLog, name: str) -> ServerLog:
+    """The log without a counter of memory that nobody filled in."""
+    ticks = log.ticks
+    if ticks is None or recorded(ticks.kv_used, ticks.running) is ticks.kv_used:
+        return log
+    note = f"KV in use is 0 in all of {name} while requests run: taken as not recorded"
+    return replace(log, ticks=replace(ticks, kv_used=None), notes=(*log.notes, note))
 
 
 def _engine(source: Path, parts: Sequence[Part]) -> Engine | None:

@@ -28,6 +28,9 @@ from fluidkv.errors import InputError
 RECOMPUTE = "preempted requests may have come back; what they compute again is not logged"
 FIRST = "nothing is known of its start"
 IDLE = "the engine was idle for a part"
+NEARLY_FULL = 0.8
+"""Of the pool. A request that is preempted leaves less room than this, unless it holds a fifth."""
+
 FEW = "fewer than one request decoding, or no token"
 
 PerTick = Float[np.ndarray, " tick"]
@@ -85,6 +88,7 @@ def tick_points(
     scheduled_s: ArrayLike,
     first_token_s: ArrayLike,
     last_token_s: ArrayLike,
+    capacity: float | None = None,
 ) -> TickPoints:
     """One point a tick, from counters at its end and the times of all requests.
 
@@ -96,6 +100,8 @@ def tick_points(
         input_lengths: prompt tokens, shape (request,).
         scheduled_s: when each request was scheduled for the first time, on the clock of the ticks.
         first_token_s, last_token_s: when it got these; not before `scheduled_s`, in this order.
+        capacity: KV tokens of the pool. Where memory is never nearly full, nobody is preempted,
+            though a snapshot may lag behind what was scheduled. None: not known.
 
     Raises:
         InputError: shapes that differ, numbers that are not finite, ticks or times out of order.
@@ -118,6 +124,8 @@ def tick_points(
     durations = np.diff(edges)
     preempted = _so_far(scheduled, ends) - _so_far(last, ends) - batch
     preempted = np.concatenate(([0.0], np.maximum(preempted, 0)))  # snapshots are not simultaneous
+    if capacity is not None and kv.max() < NEARLY_FULL * capacity:
+        preempted[:] = 0
     started = np.diff(_area(first, edges) - _area(last, edges)) / durations
     decoding = np.maximum(started - _mean_of_ends(preempted), 0)
     first_tokens = np.diff(_so_far(first, edges))

@@ -11,7 +11,7 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.logs import LoggedSettings, read_log
 from fluidkv.serving.clock import IterationClock
 from tests.answers.replay import sglang_logs
-from tests.answers.replay.logs import write_log
+from tests.answers.replay.logs import LIMITS, write_log
 
 NOTHING = ServerSettings(None, None, None, None, Setting())
 CLOCK = IterationClock(0.02)
@@ -92,3 +92,37 @@ def test_a_log_without_all_times_still_says_how_its_server_was_set(tmp_path):
     assert (server.log, server.clock) == (None, None)
     assert server.capacity is not None
     assert server.fit.startswith("none fitted: ")
+
+
+def _bare(folder, **changed) -> None:
+    """A log as older recorders left it: nothing of memory in it, neither its size nor its use."""
+    write_log(folder)
+    meta = json.loads((folder / "meta.json").read_text())
+    del meta["kv_cache"]
+    (folder / "meta.json").write_text(json.dumps(meta))
+    header, *rows = (folder / "timeseries.csv").read_text().splitlines()
+    used = changed.get("used", "0.0")
+    ticks = [f"{row.rpartition(',')[0]},{used}" for row in rows]
+    (folder / "timeseries.csv").write_text("\n".join([header, *ticks]) + "\n")
+
+
+def test_memory_that_nobody_recorded_is_reckoned_and_the_log_still_holds_a_run(tmp_path):
+    _bare(tmp_path)
+    server = read_server(str(tmp_path))
+    assert server.capacity is None
+    assert server.clock is not None
+    assert "KV in use is reckoned" in server.fit
+    assert server.totals.preemptions is None  # a snapshot that lags looks like one
+    own = replace(NOTHING, capacity=LIMITS.capacity, block_size=LIMITS.block_size)
+    settings, _ = own.as_logged(server)
+    found, why = server.measured(settings, "vllm", Demand(replay=True), None)
+    assert (found is server.log, why) == (True, "")
+    other = replace(settings, now=Setting(max_num_seqs=3))
+    assert server.measured(other, "vllm", Demand(replay=True), None)[0] is None
+
+
+def test_memory_as_a_part_of_what_nobody_says_gives_no_clock_and_says_why(tmp_path):
+    _bare(tmp_path, used="50.0")
+    server = read_server(str(tmp_path))
+    assert server.clock is None
+    assert server.fit.startswith("none fitted: the KV capacity")

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def preempting_run(seed: int = 0, capacity: int = 41408, span_s: float = 60.0) -
     return serve(requests, "vllm", limits, clock=CLOCK, backend="reference").isel(run=0)
 
 
-def log_of(run: xr.Dataset, tick_s: float = 1.0) -> dict[str, np.ndarray]:
+def log_of(run: xr.Dataset, tick_s: float = 1.0) -> dict[str, Any]:
     """What an engine that ran so would have logged: counters at ticks, times of requests."""
     ends = tick_s * np.arange(1, np.ceil(run.time.values.max() / tick_s) + 1)
     left = np.searchsorted(run.time.values, ends, side="right")
@@ -214,6 +215,15 @@ def test_a_request_alone_gives_its_tokens_as_iterations():
     assert points.dropped == (FIRST, "", "", FEW, FEW)
     assert points.prefill_tokens.tolist() == [10, 0, 0, 0, 0]
     assert points.middle_s == 2.5
+
+
+def test_where_memory_is_never_nearly_full_nobody_is_preempted():
+    """A snapshot that lags behind what was scheduled looks like a preemption, and is none."""
+    lagging = small_log(running=[1, 0, 1, 0, 0])
+    for capacity, used, gone in ((None, False, 1), (37, False, 1), (38, True, 0)):
+        points = tick_points(**lagging, capacity=capacity)  # pyright: ignore[reportArgumentType]
+        assert bool(points.used[2]) is used
+        assert np.maximum(-points.resumed, 0).sum() == gone
 
 
 def test_a_part_without_requests_makes_a_tick_idle():
