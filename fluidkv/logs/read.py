@@ -71,6 +71,8 @@ def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
                 return _known(path, [(path, kind)]), []
             path = path.parent
         inside = sorted(each for each in path.iterdir() if each.is_file())[:_FILES]
+    except InputError:  # of a file that is there
+        raise
     except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         reason = getattr(error, "strerror", None) or type(error).__name__
         allowed = f"a log folder or file (there is no such file, or none to be read: {reason})"

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,14 @@ def test_a_log_brings_its_engine_its_server_and_its_bias(
     assert found["bias"]["output_throughput_per_time"]["error_bar"] > 0
     assert (found["runs"], found["requests"], found["pairs"]) == (1, 300, "segment")
     assert found["better"] == []
+
+
+def test_a_log_of_sglang_is_held_against_what_it_counted(
+    capsys: pytest.CaptureFixture[str], traces_dir: Path
+) -> None:
+    source = str(traces_dir / "sglang_rtx4090_qwen3_4b")
+    text = said(capsys, source, "--engine", "sglang+cache", "--engine", "vllm+cache")
+    assert re.search(r"output, tokens/s +1,183 +1,138 +-3\.8%", text)
 
 
 @pytest.mark.parametrize(

@@ -189,9 +189,7 @@ def _asked(
     load: "Workload | Trace",
     logged: "LoggedServer | None",
 ) -> dict[str, Any]:
-    """As `compare_engines` takes it; all of a log's requests, where it is replayed."""
-    if requests is None and logged is not None and demand.kind == "replay":
-        requests = len(load)  # type: ignore[arg-type]  # what is replayed is a trace
+    """As `compare_engines` takes it."""
     return {
         "capacity": server.capacity,
         "demand": demand,
@@ -199,7 +197,7 @@ def _asked(
         "now": server.now,
         "block_size": block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
-        "requests": requests,
+        "requests": served.all_of_log(requests, load, logged, demand),
         "runs": runs,
         "seed": seed,
     }
@@ -219,7 +217,7 @@ def _log_of(
         log: TimedRun | None
         log, _ = logged.measured(server, name, demand, requests)
         if log is not None:
-            return {"log": log, "logged": place}
+            return {"log": log, "logged": place, "totals": logged.totals}
     return {}
 
 
