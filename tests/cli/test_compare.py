@@ -99,6 +99,13 @@ def test_bad_input_is_one_line(
     assert said in refusal(capsys, *QUICK, *argv)
 
 
+def test_blocks_are_refused_where_each_engine_has_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = refusal(capsys, *TWO, "--class", "8:10", "--capacity", "40b")
+    assert "--capacity: got '40b'; allowed: tokens, or --block-size beside it" in line
+
+
 def test_the_crossover_is_said_and_drawn(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

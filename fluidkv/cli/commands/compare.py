@@ -10,7 +10,7 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.commands import recommend_values as values
-from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
@@ -73,7 +73,7 @@ def compare(
     arrivals: served.Arrivals = served.AS_IT_COMES,
     reading: Asking = AS_ASKED,
     engine: _Engine = None,
-    memory: Memory = NO_MEMORY,
+    memory: LoggedMemory = NOT_GIVEN,
     clock: served.Clock = None,
     now: _Now = None,
     block_size: served.Block = None,
@@ -99,6 +99,7 @@ def compare(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
     server = _server(clock, block_size, max_num_batched_tokens, now)
+    _check_blocks(memory, block_size)
     tokens = memory.count(block_size)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
@@ -163,6 +164,13 @@ def _server(
 
     ticks = None if clock is None else served.clock_of(clock)
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
+
+
+def _check_blocks(memory: LoggedMemory, block_size: int | None) -> None:
+    """Refuse a number of blocks where nobody says how large one is: engines differ in that."""
+    if memory.capacity is not None and memory.capacity.unit == "blocks" and block_size is None:
+        allowed = "tokens, or --block-size beside it: each engine has blocks of its own size"
+        raise InputError("--capacity", memory.capacity.text, allowed)
 
 
 def _with_capacity(server: "ServerSettings", tokens: int | None) -> "ServerSettings":
