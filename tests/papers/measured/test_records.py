@@ -1,14 +1,21 @@
 """What is on record of measured runs is what is published, and what our engines give."""
 
 import json
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 from fluidkv.answers.replay.source import read_source
 from fluidkv.papers.measured.instances import fixed_lengths, sglang_study
-from fluidkv.papers.measured.instances.one_class_runs import ROWS, clock, served
+from fluidkv.papers.measured.instances.one_class_runs import (
+    ROWS,
+    SGLANG,
+    SGLANG_LESS,
+    SGLANG_OWN,
+    clock,
+    served,
+)
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS
 from fluidkv.papers.measured.instances.sglang_study import (
     DRAWS,
@@ -25,6 +32,7 @@ from fluidkv.papers.measured.instances.sglang_study import (
 from fluidkv.serving.caching.sglang.admission import Admission
 from fluidkv.serving.caching.sglang.fast import FastSglang
 from fluidkv.serving.caching.sglang.reserved import Summed
+from fluidkv.serving.clock import IterationClock
 
 _DIGITS = 1e-5  # six are on record
 
@@ -124,6 +132,20 @@ def test_one_class_is_what_is_published(traces_dir) -> None:
     assert ours == theirs
     rates = {round(row["out_tok_s"]) for row in rows if "out_tok_s" in row}
     assert rates <= {round(row.output_per_s or 0) for row in ROWS}
+
+
+@pytest.mark.parametrize("step_s", [0.001, 0.2])
+def test_counts_of_one_class_by_other_clocks(step_s: float) -> None:
+    """What docs/measured.md says: any clock, but for SGLang, whose requests come in passes."""
+    by = IterationClock(step_s, step_s / 1e6, step_s / 1e3)
+    for row in ROWS:
+        if not row.engine.startswith("sglang"):
+            assert served(row, by).preemptions == row.preemptions
+    if step_s == 0.001:
+        found = [served(row, by).preemptions for row in (SGLANG_OWN, SGLANG_LESS)]
+        assert found == [2, 0]
+    in_one_pass = replace(SGLANG, passes=(32,))
+    assert (served(in_one_pass, by).preemptions, served(in_one_pass, by).running) == (3, 32)
 
 
 def test_the_clock_of_the_first_start_gives_its_duration() -> None:
