@@ -71,7 +71,8 @@ def prefilled(
     # The log begins with the first request; both clocks are in whole seconds there.
     arrived = np.sort(arrival_s)
     came = np.searchsorted(arrived - arrived[0], ticks.ends_s, side="right")
-    admitted = np.maximum.accumulate(came - waiting + retracted)
+    seen = came - waiting + retracted
+    admitted = np.maximum.accumulate(seen)
     fresh = _of_each(requests, arrival_s)
     before = np.concatenate(([0.0], np.cumsum(fresh)))
     place = np.minimum(admitted.astype(int), len(fresh))
@@ -87,10 +88,12 @@ def prefilled(
         return Prefilled(passes, tokens, None)
     # where the first row has a pass that is logged, all are
     passes_then, tokens_then = (passes[start], tokens[start]) if start >= 0 else (0.0, 0.0)
+    # `admitted` keeps a request that a cut second let come too early; this row alone does not
+    known_then = before[min(int(seen[start]), len(fresh))] if start >= 0 else 0.0
     later = np.arange(len(ticks)) > start
     many = _after(log.prefills, ticks, tokens=True)
     # after the last row nobody is admitted any more, or it is not logged
-    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - tokens_then))
+    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - known_then))
     return Prefilled(
         passes=np.where(later, passes_then + after, passes),
         tokens=np.where(later, tokens_then + many, tokens),

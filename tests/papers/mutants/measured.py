@@ -41,14 +41,14 @@ MUTANTS = [
     Mutant(_O + "duration", "0.05", "0.001", near="def durations"),
     Mutant(_O + "duration.sglang", "0.05", "0.1", near="def durations"),
     # fixed lengths
-    Mutant(_F + "memory", "max(0.0003, 0.0055 / server.memory_gib)", "1e-4", near="def _memory"),
+    Mutant(_F + "memory", "0.005 / server", "0.003 / server", near="def _memory"),
     Mutant(_F + "running", "ours.least <=", "ours.least + 3 <=", near="def _running"),
     Mutant(_F + "duration.32b", "0.05", "0.01", near="Qwen2.5-32B: with"),
     Mutant(_F + "ttft.32b", "0.10", "0.05", near="There, the mean"),
     Mutant(_F + "duration.7b", "0.05", "0.5", near="Qwen2-7B on one GPU"),
     Mutant(_F + "duration.72b", "0.05", "0.5", near="Qwen2-72B: the"),
     Mutant(_F + "duration.two-gpus", "0.05", "0.5", near="two GPUs of one node"),
-    Mutant(_F + "duration.same-day", "0.0105", "0.005", near="def _same_day"),
+    Mutant(_F + "duration.same-day", "0.01", "0.005", near="def _same_day"),
     Mutant(_F + "duration.other-lengths", "0.05", "0.9", near="def _other_lengths"),
     # two capacity policies
     Mutant(_C + "no-evict", "0.05", "0.01", near="def _no_evict"),
