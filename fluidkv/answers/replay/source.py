@@ -126,7 +126,7 @@ def _laid(log: ServerLog) -> TimedRun:
         report=report,
         input_lengths=requests.input_lengths,
         decode_lengths=requests.decode_lengths,
-        arrival_s=arrival - arrival[0] + resolution / 2,
+        arrival_s=arrival - arrival.min() + resolution / 2,
         queued_s=of_request,
         scheduled_s=of_request,
         first_token_s=of_request,
