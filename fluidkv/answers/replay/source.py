@@ -169,11 +169,14 @@ def limits_of_source(
     given = capacity is not None or block_size is not None
     block = block_size or server.block_size
     if block is None:
-        raise InputError("block_size", "none", "tokens a block, where meta.json does not say")
+        allowed = "tokens a block, where no file says (16 is vLLM's own on most GPUs)"
+        raise InputError("block_size", "none", allowed)
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
+    if capacity is None and server.capacity is not None:
+        capacity = server.capacity // block * block  # the engine says its pool, and no block size
     if capacity is None:
-        raise InputError("capacity", "none", "KV tokens, where meta.json does not say")
+        raise InputError("capacity", "none", "KV tokens, where no file says")
     if given and capacity % block:
         raise InputError(
             "capacity" if block_size is None else "block_size",

@@ -120,7 +120,10 @@ def read_server(source: str) -> LoggedServer:
     fit = f"fitted to {ticks} ticks of the log, {rest:.1%} of a tick left over (rms)"
     if "scheduled_s" in log.stood_in:
         fit = f"{fit}; {STOOD_IN}"
-    totals = Totals(preemptions=int(np.maximum(-points.resumed, 0).sum()))
+    if read.ticks.preemptions is not None:
+        totals = Totals(preemptions=int(read.ticks.preemptions[-1]), counted=True)
+    else:
+        totals = Totals(preemptions=int(np.maximum(-points.resumed, 0).sum()))
     return replace(server, clock=found.clock, fit=fit, log=log, totals=totals)
 
 
