@@ -11,7 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs import read_log
 from tests.logs.columns import ticks_of, times
 from tests.logs.stdout.test_vllm_stdout import START, v1
-from tests.traces.results.written import Asked, vllm
+from tests.traces.results.written import Asked, sglang, vllm
 
 # A server with 3 slots and steps of 0.1 s: requests that come, wait, run and go.
 ASKED = tuple(
@@ -249,3 +249,17 @@ def test_a_log_is_found_among_hundreds_of_other_files(folder) -> None:
     log = read_log(folder)
     assert [file.name for file in log.files] == [file.name for file in alone.files]
     assert log.notes[-1].endswith("aa006.txt, aa007.txt and 292 more")
+
+
+@pytest.mark.parametrize("write", [vllm, sglang])
+def test_without_arrivals_they_are_what_is_missing_and_not_what_was_recorded(
+    tmp_path, write
+) -> None:
+    """The command that wrote the file is no way to more than it wrote."""
+    run = write(ASKED)
+    run.pop("start_times", None)
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(run))
+    first = read_log(path).missing[0]
+    assert first.what == "when requests arrived"
+    assert "guidellm" in first.command
