@@ -117,7 +117,7 @@ class Start:
             notes.append(f"{name} names KV cache sizes {of_each}; the smallest is taken")
         if len(named) > 1:
             return sum(named)
-        return several[0] if several else None
+        return several[0] * engines if several else None
 
 
 def _whole(text: str) -> int:
