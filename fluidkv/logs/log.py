@@ -169,11 +169,13 @@ class Missing:
         what: such as "per-request times".
         needed_for: the answers that need it.
         command: what would record it.
+        is_required: whether those answers are refused without it.
     """
 
     what: str
     needed_for: str
     command: str
+    is_required: bool = True
 
     def __str__(self) -> str:
         return f"{self.what}, for {self.needed_for}: {self.command}"
@@ -259,7 +261,8 @@ class ServerLog:
                 fields[name] = np.full(len(fields["tick_ends_s"]), np.nan)
         absent = any(values is None for values in fields.values())
         if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
-            said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"
+            lacks = [each for each in self.missing if each.is_required]
+            said = "; ".join(map(str, lacks)) or "requests and ticks on one clock"
             raise InputError("source", self.source, f"a log with every time in it ({said})")
         return TimedRun(**fields, capacity=self.capacity, stood_in=tuple(stood_in))
 

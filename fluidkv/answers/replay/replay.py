@@ -266,13 +266,17 @@ def _seen(read: Source, limits: Limits, fit: Half) -> _Seen:
     # What requests can hold, which a log's own capacity may be a block above.
     log = replace(read.run, capacity=limits.blocks * limits.block_size)
     points = tick_points(**log.clock_arrays())
+    counted = None if read.log.ticks is None else read.log.ticks.preemptions
     return _Seen(
         fit=fit_clock(points, half=fit),
         middle_s=points.middle_s,
         durations_s=points.duration_s,
         rates=lambda part: rates_of(log, points.duration_s, part.ticks, part.requests),
         counted={
-            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum()),
+            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum())
+            if counted is None
+            else int(counted[-1]),
+            "preemptions_counted": counted is not None,
             "recompute_seen": _recompute(points),
         },
     )

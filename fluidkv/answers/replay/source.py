@@ -126,7 +126,7 @@ def _laid(log: ServerLog) -> TimedRun:
         report=report,
         input_lengths=requests.input_lengths,
         decode_lengths=requests.decode_lengths,
-        arrival_s=arrival - arrival[0] + resolution / 2,
+        arrival_s=arrival - arrival.min() + resolution / 2,
         queued_s=of_request,
         scheduled_s=of_request,
         first_token_s=of_request,
@@ -169,14 +169,16 @@ def limits_of_source(
     given = capacity is not None or block_size is not None
     block = block_size or server.block_size
     if block is None:
-        lacks = "tokens a block, where meta.json does not say (vLLM's own default is 16)"
+        lacks = "tokens a block, where no file says (16 is vLLM's own on most GPUs)"
         if capacity is None and server.capacity is None:
             lacks = f"{lacks}, and --capacity, the KV tokens of the pool"
         raise InputError("block_size", "none", lacks)
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
+    if capacity is None and server.capacity is not None:
+        capacity = server.capacity // block * block  # the engine says its pool, and no block size
     if capacity is None:
-        raise InputError("capacity", "none", "KV tokens, where meta.json does not say")
+        raise InputError("capacity", "none", "KV tokens, where no file says")
     if given and capacity % block:
         raise InputError(
             "capacity" if block_size is None else "block_size",

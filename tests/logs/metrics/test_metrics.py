@@ -161,6 +161,16 @@ def falling(path):
     return wide(path, VLLM | {name: (100, 130, 7, 8)})
 
 
+def in_per_cent(path):
+    """Early rows, with little in use, could pass for shares: the file is refused as a whole."""
+    name = 'vllm:kv_cache_usage_perc{engine="0",model_name="m"}'
+    return wide(path, VLLM | {name: (0.2, 0.9, 37.5, 80.1)})
+
+
+def over_full(path):
+    return wide(path, {"running": (1, 2), "kv_cache_pct": (40, 250)}, times=TIMES[:2])
+
+
 def mixed(path):
     both = {"vllm:num_requests_running": (3, 4), "sglang:num_queue_reqs": (0, 1)}
     return wide(path, both, times=TIMES[:2])
@@ -172,6 +182,8 @@ def mixed(path):
         ("m.csv", two_engines, "one series of running: 2 are there (they differ in engine)"),
         ("m.csv", falling, "line 4: generated falls from 130 to 7"),
         ("m.csv", lambda path: wide(path, times=(1, 3, 2, 4)), "line 4: time falls from 3 to 2"),
+        ("m.csv", in_per_cent, "from 0 to 1, or with %, or as kv_cache_pct (line 4: 37.5)"),
+        ("m.csv", over_full, "from 0 to 100 per cent (line 3: 250)"),
         ("m.csv", mixed, "metrics of one engine (vLLM's and SGLang's are there)"),
         ("m.txt", lambda path: pages(path, mark=""), "pages of /metrics with their times"),
     ],
