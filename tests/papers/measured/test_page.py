@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from fluidkv.papers.measured.instances import fixed_lengths
 from fluidkv.papers.measured.instances.one_class_runs import ROWS, clock, served
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS
 from fluidkv.papers.measured.instances.sglang_study import SECOND, recorded
@@ -72,3 +73,14 @@ def test_one_class(row) -> None:
     running = f"{ours.running}" + (f" ({row.running})" if row.running else "")
     cells = f"{ours.preemptions} ({row.preemptions}) | {running} | {ours.duration_s:.2f} ("
     assert f"| {row.capacity:,} | {cells}{row.duration_s:.2f})" in _PAGE
+
+
+def test_how_wide_ours_is_while_memory_is_full() -> None:
+    ranges = {(row.test, row.shape): (ours.least, ours.most) for row, ours in _full()}
+    assert ranges[1, (4096, 4096)] == (49, 99)
+    assert ranges[2, (7168, 1024)] == (54, 62)
+    assert [(ours.least, ours.most) for row, ours in _full() if row.test == 4][:2] == [(43, 89)] * 2
+
+
+def _full() -> list[tuple[fixed_lengths.Row, fixed_lengths.Predicted]]:
+    return [(row, ours) for row, ours in fixed_lengths.recorded() if row.full]
