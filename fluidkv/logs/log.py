@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
 from fluidkv.traces.report import LoadReport
 
@@ -99,14 +100,9 @@ class LoggedTicks:
         Raises:
             InputError: equal times without a resolution.
         """
-        _, first, count = np.unique(self.ends_s, return_index=True, return_counts=True)
-        if count.max() > 1 and self.resolution_s is None:
+        if self.resolution_s is None and (np.diff(self.ends_s) == 0).any():
             raise InputError("ends_s", "equal times", "times that increase, or a resolution")
-        place = np.arange(len(self)) - np.repeat(first, count)
-        part = (place + 0.5) / np.repeat(count, count)
-        return self.ends_s + np.where(np.repeat(count, count) > 1, part, 0.5) * (
-            self.resolution_s or 0.0
-        )
+        return evenly(self.ends_s, self.resolution_s or 0.0)
 
 
 @dataclass(frozen=True)

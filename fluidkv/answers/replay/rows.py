@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from fluidkv.errors import InputError
 from fluidkv.logs.log import LoggedRequests, LoggedTicks, PrefillPass, ServerLog
-from fluidkv.serving.clock_fit.steps import PerRow, StepRows, evenly
+from fluidkv.serving.clock_fit.steps import PerRow, StepRows
 
 PerRequest = Float[np.ndarray, " request"]
 
@@ -50,10 +50,9 @@ def step_rows(log: ServerLog, capacity: int) -> tuple[StepRows, float | None]:
         raise InputError("source", log.source, "a log whose rows count decode steps")
     if requests is None or requests.arrival_s is None:
         raise InputError("source", log.source, "a log with the arrivals of its requests")
-    resolution = ticks.resolution_s or 0.0
     prefill = prefilled(log, requests, requests.arrival_s, ticks)
     rows = StepRows(
-        ends_s=evenly(ticks.ends_s, resolution) if resolution else ticks.ends_s,
+        ends_s=ticks.spread_s(),
         passes=ticks.decode_steps + np.nan_to_num(prefill.passes),
         kv_tokens=ticks.kv_used * capacity,
         prefill_tokens=np.nan_to_num(prefill.tokens),

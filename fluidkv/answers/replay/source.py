@@ -15,11 +15,11 @@ from fluidkv.logs.folder.vllm import TICKS_FILE
 from fluidkv.logs.log import ServerLog
 from fluidkv.logs.read import log_folder, read_log
 from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock_fit.steps import evenly
 from fluidkv.serving.limits import Limits
 from fluidkv.traces.format import BadRow
 from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
@@ -131,7 +131,7 @@ def _laid(log: ServerLog) -> TimedRun:
         scheduled_s=of_request,
         first_token_s=of_request,
         last_token_s=of_request,
-        tick_ends_s=evenly(ticks.ends_s, resolution) if resolution else ticks.ends_s,
+        tick_ends_s=ticks.spread_s(),
         running=running,
         waiting=waiting,
         kv_used=kv_used,
