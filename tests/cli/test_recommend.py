@@ -280,10 +280,13 @@ def test_bad_input_is_one_line(argv, said, capsys):
 
 def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
     code = (
-        "import os, signal, sys; import fluidkv.answers.served.cases as module\n"
-        "module.serve = lambda *_, **__: os.kill(os.getpid(), signal.SIGINT)\n"
+        "import os, signal, sys, time; import fluidkv.answers.served.cases as module\n"
+        "def stop(*_, **__):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(60)  # not to be returned from, whenever the signal comes\n"
+        "module.serve = stop\n"
         "from fluidkv.cli import main\n"
-        "sys.exit(main(sys.argv[1:]))"
+        "sys.exit(main())  # as users start it: with words of its own it ends by KeyboardInterrupt"
     )
     argv = ["recommend", *QUICK, "--out", str(tmp_path / "new")]
     stopped = subprocess.run(
