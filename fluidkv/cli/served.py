@@ -187,30 +187,30 @@ def log_of(
     return replace(server, scaled=bool(scaling)), notes
 
 
-def engine_of(logged: "LoggedServer | None", demand: "Demand") -> str:
-    """The engine where nobody names one: that of the log, as far as its arrivals are kept."""
-    if logged is None or demand.kind not in ("replay", "rate"):
-        return "vllm"
-    return logged.engine
-
-
-def with_capacity(
-    server: "ServerSettings", memory: "LoggedMemory", engine: str
+def completed(
+    server: "ServerSettings",
+    memory: "LoggedMemory",
+    logged: "LoggedServer | None",
+    engine: str | None,
 ) -> "tuple[ServerSettings, list[tuple[str, str]]]":
-    """The server with the memory that options give it, and a row on what was converted.
+    """What a log says where options do not, and the memory that these give; and rows on both.
 
     Args:
-        server: what is known of it so far, from a log for one.
-        engine: whose blocks they are where nobody says how large.
+        server: as the options say, but for its memory.
+        engine: whose blocks they are where nobody says how large; None: the log's, else vllm.
     """
+    notes: list[tuple[str, str]] = []
+    if logged is not None:
+        server, notes = server.as_logged(logged)
+        engine = engine or logged.engine
     if memory.capacity is None:
-        return server, []
+        return server, notes
     from fluidkv.answers.served.memory import BLOCK_SIZES
     from fluidkv.serving.engines import with_cache
 
     with read.as_options({"engine": "--engine"}):
-        block = server.block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)
-    return replace(server, capacity=memory.count(block)), memory.notes(block)
+        block = server.block_size or BLOCK_SIZES.get(with_cache(engine or "vllm")[0].name, 1)
+    return replace(server, capacity=memory.count(block)), [*notes, *memory.notes(block)]
 
 
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:

@@ -73,9 +73,13 @@ class Reading(Scales):
         self, source: str | None, classes: list[str] | None, preset: str | None
     ) -> "tuple[Workload | Trace, LoadReport | None]":
         """Classes, a preset, or a trace with the report of its reader; exactly one is given."""
-        return requests_of(
-            source, classes, preset, self.format_, columns=self.columns, scaling=self.scaling
-        )
+        load, report = _read(source, classes, preset, self.format_, self.columns)
+        if self.scaling:
+            from fluidkv.traces import scale
+
+            with arguments.as_options(SCALES):
+                load = scale(load, self.scaling)
+        return load, report
 
 
 @dataclass(frozen=True)
@@ -127,30 +131,6 @@ def asked_again(
 
 
 UNSCALED, AS_IT_IS, AS_ASKED = Scales(), Reading(), Asking()
-
-
-def requests_of(
-    source: str | None,
-    classes: list[str] | None,
-    preset: str | None,
-    format_: str | None,
-    *,
-    columns: Mapping[str, str] | None = None,
-    scaling: "Scaling | None" = None,
-) -> "tuple[Workload | Trace, LoadReport | None]":
-    """As `Reading.requests`, of options one by one.
-
-    Args:
-        columns: of a CSV file, as `read_trace` takes them.
-        scaling: of lengths and times, done to what was read.
-    """
-    load, report = _read(source, classes, preset, format_, columns)
-    if scaling:
-        from fluidkv.traces import scale
-
-        with arguments.as_options(SCALES):
-            load = scale(load, scaling)
-    return load, report
 
 
 def _read(

@@ -82,6 +82,7 @@ COMMANDS = {  # without the capacity
     "wait": ("--type", "0.5:3:4", "--d0", "0.01", "--d1", "1e-6", "--no-simulate"),
     "recommend": ("--class", "8:8", "--clients", "2", "--requests", "20", "--runs", "1"),
     "preempt": ("--class", "8:8", "--rate", "0.1", "--requests", "20", "--seeds", "1"),
+    "compare": ("--class", "8:8", "--engine", "vllm", "--engine", "sglang", "--rate", "0.1"),
     "cache": ("--generator", "zipf", "--seeds", "1"),
     "route": ("--generator", "zipf", "--workers", "2", "--jobs", "1"),
     "size": ("--class", "8:8", "--slo", "tpot_p99=9", "--rate", "0.1", "--requests", "20"),

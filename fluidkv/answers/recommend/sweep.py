@@ -77,31 +77,28 @@ def recommend_settings(
         demand: who asks; None: requests that all wait from the start.
         clock: duration of an iteration; None: the theory's, where each lasts 1.
         now: how the server is set; None: no watermark and no caps.
-        candidates: knob -> values to try, instead of the usual ones. An empty list: none. Other
-            numbers of clients only if given here: who then waits outside is in no latency.
-        slos: what must hold in every run; for "goodput", bounds on times are about each request.
+        candidates: knob -> values to try, instead of the usual ones; an empty list: none. Clients
+            are tried only if given: who then waits outside is in no latency.
+        slos: what must hold in every run; for "goodput", times of each request.
         objective: what the pick is to be the best in, one of `OBJECTIVES`.
         version: of the server, "0.19.0"; flags that it lacks are said to be needed.
-        log: what was measured where these requests, all of them at their own times, were served
-            with the setting `now`. Then a gain no larger than what the simulation misses there is
-            none: `now` is the pick; and the runs have all requests of the log.
+        log: what was measured where these requests, all at their own times, were served as `now`
+            says. A gain no larger than what the simulation misses there is none.
         totals: what else the log says.
         block_size: tokens; None: out of `BLOCK_SIZES`.
         max_num_batched_tokens: most tokens an iteration computes.
         requests: in each run; None: ten times what memory carries, 200 to 2,000; where memory is
             always full, four times what it carries at least, and where all wait from the start, so
             many that the run is as long as the longest answer.
-        runs: of each setting. A replay has no more than the trace has parts.
-        seed: of the first run's requests; the others follow.
+        runs, seed: of each setting, a replay no more than parts; of the first run's requests.
         backend: of `serve`.
         on_progress: told now and then how many requests are served, of how many.
         on_first: told what the log says and what the simulation of its server does, early.
 
     Raises:
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
-            without times or a clock in seconds; an SLO or objective on times that this demand or
-            this clock does not have; too few requests for a run as long as the longest answer
-            where all wait from the start; too many runs; a log of other requests.
+            without times or a clock in seconds; times that this demand or clock does not have; too
+            few requests for a run as long as the longest answer; too many runs; another log.
     """
     every = None if log is None else _all_of(log, source)
     block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)

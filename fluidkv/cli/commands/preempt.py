@@ -171,11 +171,8 @@ def preempt(
     server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    if logged is not None:
-        server, taken = server.as_logged(logged)
-        notes += taken
-    server, converted = served.with_capacity(server, memory, engine or "vllm")
-    notes += converted
+    server, said = served.completed(server, memory, logged, engine)
+    notes += said
     if in_seconds:
         values.check_seconds(slo, server.clock)
     swapping, fitted = _swapping(prices, server, chosen["restores"])

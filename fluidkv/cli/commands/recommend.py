@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _TRIED = "What to try and to ask for"
 _LARGEST = served.LARGEST_COUNT
+_OF_SERVER = ("clock", "now", "block_size", "max_num_batched_tokens")
 _OPTIONS = {  # of the function -> of the command line
     "admission_rate": "--rate-cap",
     "block_size": "--block-size",
@@ -121,10 +122,9 @@ def recommend(
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
 
-    Runs the same requests through every setting of the engine's own rules and
-    shows throughput against preemptions and tail latency, the setting to take,
-    and the flags. Exits with 1 if there is none to take: no setting meets every
-    --slo, or the runs are too short to say.
+    What the server does today, what gains more than chance and the simulation's
+    own error on a log, and what if there were more memory. Exits with 1 if there
+    is no setting to take: none meets every --slo, or the runs are too short.
 
     [bold]fluidkv recommend --preset sharegpt --capacity 41408 --clients 128[/bold]
     """
@@ -134,33 +134,27 @@ def recommend(
     memory.per_token()
     server = _server(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
+    values.check_objective(objective)
     bounds = [read_slo(text) for text in slo or []]
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
-    if logged is not None:
-        server, taken = server.as_logged(logged)
-        notes += taken
-    asked = engine or (logged.engine if logged is not None else "vllm")
-    server, converted = served.with_capacity(server, memory, asked)
-    notes += converted
+    engine = engine or (logged.engine if logged is not None else "vllm")
+    server, said = served.completed(server, memory, logged, engine)
+    notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    options: dict[str, Any] = {
-        "clock": server.clock,
-        "now": server.now,
-        "block_size": server.block_size,
-        "max_num_batched_tokens": server.max_num_batched_tokens,
+    draws = {"requests": requests, "runs": runs, "seed": seed}
+    options: dict[str, Any] = draws | {
+        **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,
         "slos": slos_of(bounds, server.clock),
         "objective": objective,
         "version": logged and logged.settings.version,
-        "requests": requests, "runs": runs, "seed": seed,
     }
     notes += [("", why)] if why else []
-    engine = engine or served.engine_of(logged, demand)
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
-        options["totals"] = logged.totals if options["log"] is not None else None
+        options |= {"totals": None if why else logged.totals}
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
     from fluidkv.cli.commands.recommend_text import say_recommendation

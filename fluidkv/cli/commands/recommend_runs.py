@@ -28,7 +28,7 @@ def simulated_rows(found: Recommendation) -> list[Row]:
             prefill_tokens=found.limits.max_num_batched_tokens,
         ),
         ("memory", _memory(found)),
-        ("noise", _noise(found)),
+        *([("noise", _noise(found))] if len(found.settings) > 1 else []),
     ]
     if found.unfinished:
         rows.append(("CAUTION", _unfinished(found)))
@@ -52,6 +52,8 @@ def _runs(found: Recommendation) -> str:
     if found.runs == 1:
         whole = "all requests of the log" if found.bias else one
         parts = f"{whole}, {found.requests:,} requests"
+    if count == 1:
+        return f"as it is now x {parts}"
     said = f"{count} settings x {parts}; the same requests in every setting"
     if found.ran.left_out:
         said += f"; {found.ran.left_out} pairs of knobs not run: other values are better alone"

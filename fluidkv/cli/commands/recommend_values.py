@@ -27,6 +27,14 @@ def now(texts: list[str]) -> "Setting":
     return Setting(**values)
 
 
+def check_objective(text: str) -> None:
+    """Before a source is read."""
+    from fluidkv.answers.recommend.choosing import OBJECTIVES
+
+    if text not in OBJECTIVES:
+        raise InputError("--objective", text, f"one of {', '.join(OBJECTIVES)}")
+
+
 def candidates(
     watermark: str | None, max_num_seqs: str | None, rate_cap: str | None, client_cap: str | None
 ) -> dict[str, list[Any]]:

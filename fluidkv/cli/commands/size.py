@@ -129,11 +129,8 @@ def size(
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = engine or (logged.engine if logged is not None else "vllm+cache")
-    if logged is not None:
-        server, taken = server.as_logged(logged)
-        notes += taken
-    server, converted = served.with_capacity(server, memory, engine)
-    notes += converted
+    server, said = served.completed(server, memory, logged, engine)
+    notes += said
     if server.capacity is not None:
         served.tokens_of(server, block_size)  # refuses blocks that do not make it up
     slos = slos_of(bounds, server.clock)

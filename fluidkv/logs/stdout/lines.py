@@ -24,7 +24,8 @@ _TIME = re.compile(r"\[(\d\d:\d\d:\d\d)([.,]\d+)?(?=[\] ])")
 _COMMON, _LEAP = 2023, 2024  # years for dates without one
 _EPOCH = datetime(1970, 1, 1)
 _DAY_S = 86_400.0
-_STAMP_WITHIN = 200  # characters from the beginning; what stands later is part of what is said
+STAMP_WITHIN = 200
+"""Characters from the beginning of a line; what stands later is part of what is said."""
 
 
 class Stamp(Enum):
@@ -53,7 +54,7 @@ class Clock:
     def seconds(self, line: str) -> float | None:
         """Seconds after the first stamp; None where the line has none of its kind."""
         for kind in Stamp if self.kind is None else (self.kind,):
-            at = self._stamped(line[:_STAMP_WITHIN], kind)
+            at = self._stamped(line[:STAMP_WITHIN], kind)
             if at is not None:
                 break
         else:

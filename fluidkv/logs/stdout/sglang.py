@@ -11,7 +11,9 @@ requests are retracted:
     #new_tokens_gained: 646, #new_token_ratio: 0.0980 -> 0.3487
 
 Tokens in use are those of running requests: what the radix cache could evict is not among them.
-Times are in whole seconds, so that several lines may have one.
+Times are in whole seconds, so that several lines may have one. Each rank of an engine (TP, PP) is a
+process that prints what it sees, and all see the same: a retraction stands there once for each. One
+rank of each engine (DP) is read, the first that prints statistics.
 """
 
 import re
@@ -24,7 +26,7 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.logs.log import LoggedTicks, PrefillPass, Retraction, ServerLog
 from fluidkv.logs.settings import LoggedSettings
-from fluidkv.logs.stdout.lines import Clock, Stamp, log_lines
+from fluidkv.logs.stdout.lines import STAMP_WITHIN, Clock, Stamp, log_lines
 from fluidkv.logs.stdout.numbers import COUNT, DECIMAL, number_after
 from fluidkv.logs.stdout.rows import StatRow, Turns, ends_of, summed
 from fluidkv.logs.stdout.sglang_start import Start
@@ -36,6 +38,7 @@ DECODE = re.compile(r"Decode batch(?: \[\d{1,15}\])?[.,] ")
 _PREFILL = re.compile(r"Prefill batch(?: \[\d{1,15}\])?[.,] ")
 _RETRACTED = re.compile(r"#retracted_reqs: " + COUNT)
 _RATIO = re.compile(rf"#new_token_ratio: {DECIMAL} -> {DECIMAL}(?![\d.])")
+_RANKS = re.compile(r"\[[^\]]{0,60}?((?: [A-Z]{2,8}\d{1,6})+)\]")
 _ENGINE = re.compile(r"\bDP(\d{1,6})\b")
 _USUAL_STEPS = 40  # between lines, in all versions unless set otherwise
 
@@ -51,6 +54,8 @@ class _Said:
     turns: Turns = field(default_factory=Turns)
     start: Start = field(default_factory=Start)
     tally: Tally = field(default_factory=Tally)
+    ranks: dict[str, str] = field(default_factory=dict)
+    guessed: dict[str, str] = field(default_factory=dict)
     retractions: list[Retraction] = field(default_factory=list)
     prefills: list[PrefillPass] = field(default_factory=list)
     retracted: float = 0.0
@@ -70,11 +75,15 @@ def read_sglang_stdout(path: Path) -> ServerLog:
     said = _Said()
     for number, line in log_lines(path):
         if DECODE.search(line):
-            _decode(said, number, line)
+            if _counts(line, said.ranks):
+                _decode(said, number, line)
         elif _PREFILL.search(line):
-            _prefill(said, number, line)
+            if _counts(line, said.ranks):
+                _prefill(said, number, line)
         elif found := _RETRACTED.search(line):
-            _retraction(said, line, int(found[1]))
+            # A log cut at its top may begin with a retraction, of whichever rank came first.
+            if _counts(line, said.guessed | said.ranks, said.guessed):
+                _retraction(said, line, int(found[1]))
         else:
             said.start.read(line)
     report = said.tally.report(source=path.name, format="sglang-stdout")
@@ -104,6 +113,24 @@ def read_sglang_stdout(path: Path) -> ServerLog:
         clock_zero_s=said.clock.zero_s if said.clock.kind is Stamp.ZONE else None,
         notes=tuple(notes),
     )
+
+
+def _counts(line: str, ranks: dict[str, str], keep: dict[str, str] | None = None) -> bool:
+    """Whether a line is of the one rank of its engine that is read.
+
+    Args:
+        ranks: that of each engine, as far as they are known.
+        keep: where the rank of an engine that is not known yet is put down; `ranks` if None.
+    """
+    found = _RANKS.search(line[:STAMP_WITHIN])
+    if found is None:
+        return True
+    engine = _ENGINE.search(found[1])
+    name = engine[1] if engine else ""
+    if name not in ranks:
+        (ranks if keep is None else keep)[name] = found[1]
+        return True
+    return ranks[name] == found[1]
 
 
 def _decode(said: _Said, number: int, line: str) -> None:

@@ -194,3 +194,35 @@ def _clock(at_s: float) -> str:
 
 
 _SAME = ("running", "waiting", "kv_used", "preemptions", "decode_steps", "ends_s")
+
+
+def test_a_retraction_that_each_rank_prints_is_one(tmp_path) -> None:
+    """TP ranks schedule in lockstep: all warn of a retraction, one prints statistics."""
+    line = retract("16:06:07", 2, 0.098, 0.3487).replace("]", "{}]", 1)
+    body = [
+        line.format(" DP0 TP1"),  # cut off at its top: no line of statistics yet
+        line.format(" DP0 TP0"),
+        decode("16:06:08", 66, 84642, 0.97, 2574.67, 11, rank=" DP0 TP0"),
+        decode("16:06:08", 60, 84642, 0.97, 2574.67, 11, rank=" DP1 TP2"),
+        line.format(" DP0 TP1"),
+        line.format(" DP1 TP3"),
+        line.format(" DP0 TP0"),
+        line.format(" DP1 TP2"),
+        decode("16:06:12", 66, 84642, 0.97, 2574.67, 11, rank=" DP0 TP0"),
+        decode("16:06:12", 60, 84642, 0.97, 2574.67, 11, rank=" DP1 TP2"),
+    ]
+    log = read(tmp_path, "".join(body))
+    assert column(log, "preemptions") == [2, 6]
+    assert column(log, "running") == [126, 126]
+    assert sum(each.requests for each in log.retractions) == 6
+
+
+def test_statistics_that_each_stage_prints_are_read_once(tmp_path) -> None:
+    body = [
+        decode(f"16:06:{second:02d}", 66, 84642, 0.97, 2574.67, 11, rank=f" PP{stage} TP{2 * stage}")
+        for second in (7, 9, 11)
+        for stage in (0, 1)
+    ]
+    log = read(tmp_path, "".join(body))
+    assert column(log, "running") == [66, 66, 66]
+    assert column(log, "decode_steps") == [40, 80, 120]
