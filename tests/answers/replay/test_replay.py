@@ -238,7 +238,7 @@ def test_options_stand_above_meta_json(tmp_path) -> None:
     assert found.main.rules.name == "vllm-0.11"
     assert found.main.account.running.max() == 9
     (tmp_path / "meta.json").unlink()
-    with pytest.raises(InputError, match="capacity.*blocks are not of 16"):
+    with pytest.raises(InputError, match=r"capacity.*blocks are not of 16"):
         replay_log(tmp_path)
     with pytest.raises(InputError, match="capacity"):
         replay_log(tmp_path, block_size=16)
