@@ -301,7 +301,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
 
 def test_help_is_not_broken_twice_in_80_columns():
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
-    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend").recommend)
+    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend.command").recommend)
     assert text
     assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
 

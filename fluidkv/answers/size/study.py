@@ -24,7 +24,7 @@ from fluidkv.answers.size.search import (
     neighbours,
     other_ways,
 )
-from fluidkv.answers.size.sizes import AXES, Size
+from fluidkv.answers.size.sizes import AXES, Find, Size
 from fluidkv.errors import InputError
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.max_tokens import MaxTokens
@@ -40,7 +40,7 @@ def size_server(
     source: Workload | Trace,
     slos: Iterable[Slo],
     *,
-    find: Literal["kv", "rate", "replicas"] = "kv",
+    find: Find = "kv",
     capacity: int | None = None,
     rate: float | None = None,
     engine: str | EngineRules = "vllm+cache",

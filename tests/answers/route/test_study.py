@@ -143,7 +143,7 @@ def test_routers_by_name():
 
 
 def test_refused_before_anything_is_run():
-    said: list[str] = []
+    said: list[tuple[int, int, str]] = []
     with pytest.raises(InputError, match="capacity"):
         route_study(SMALL, Fleet(2, 50), on_progress=lambda *told: said.append(told))
     with pytest.raises(InputError, match="rate"):

@@ -9,6 +9,7 @@ import fluidkv as fk
 from fluidkv.answers import Size
 from fluidkv.answers.served.slo import Slo
 from fluidkv.answers.size.search import meets
+from fluidkv.answers.size.sizes import Find
 from fluidkv.answers.size.trials import Server, dealt_out, measured
 from fluidkv.errors import InputError
 from fluidkv.runs.arrivals import poisson, replayed
@@ -22,7 +23,7 @@ MIX = Workload.from_lengths([(40, 30), (120, 60), (300, 20), (80, 90)])
 SLOS = (Slo("ttft_p99", 1.0), Slo("tpot_p99", 0.05))
 
 
-def answer(find="kv", **options):
+def answer(find: Find = "kv", **options):
     given = {"engine": "vllm+cache", "clock": CLOCK, "rate": 8.0, "requests": 60, "runs": 2}
     return fk.size_server(MIX, SLOS, find=find, **{**given, **options})
 

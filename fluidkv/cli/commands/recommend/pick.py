@@ -5,7 +5,7 @@ import math
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import Setting
-from fluidkv.cli.commands.held import TITLES, not_measured, published_rows
+from fluidkv.cli.held import TITLES, not_measured, published_rows
 from fluidkv.cli.page.numbers import short, signed
 from fluidkv.cli.page.page import Row
 

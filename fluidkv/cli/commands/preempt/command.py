@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import preempt_values as values
+from fluidkv.cli.commands.preempt import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -185,7 +185,7 @@ def preempt(
         notes += [("", f"not held against the log: {why}")] if why else []
     options |= {"clock": server.clock, "requests": requests, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine or "vllm", options)
-    from fluidkv.cli.commands.preempt_text import say_preemption
+    from fluidkv.cli.commands.preempt.text import say_preemption
 
     give(
         answer.as_dict,
