@@ -183,15 +183,8 @@ def replay_log(
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
-    limits = limits_of_source(
-        server,
-        capacity,
-        block_size,
-        max_num_seqs,
-        max_num_batched_tokens,
-        watermark,
-        read.log.engine or "vllm",
-    )
+    given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
+    limits = limits_of_source(server, *given, read.log.engine or "vllm")
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
