@@ -24,7 +24,7 @@ from fluidkv.verdict import Evidence, Verdict
 
 CLAIMS = Statements(
     "measured.unseen",
-    "LLMServingSim examples",
+    "measured servers",
     origin=Origin.PREDICTION,
     evidence=Evidence.SAMPLED,
 )
