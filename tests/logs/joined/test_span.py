@@ -1,11 +1,14 @@
 """Of a server that lives longer than the benchmark, only the ticks of the benchmark count."""
 
+import json
+
 import numpy as np
 import pytest
 
 from fluidkv.logs import read_log
 from tests.logs.columns import column, times
 from tests.logs.stdout.test_sglang_stdout import START, decode, prefill, retract
+from tests.traces.results.written import Asked, vllm
 
 REQUESTS = 60
 STEPS = 20
@@ -60,3 +63,25 @@ def test_a_log_that_counts_steps_begins_with_its_first_request(tmp_path) -> None
     assert late.offset_s is not None
     middle = float(np.mean(late.offset_s))
     assert middle + times(late, "arrival_s")[0] == pytest.approx(0.0, abs=1e-6)  # of the trace
+
+
+def test_a_server_that_idled_for_hours_is_laid_as_one_that_did_not(tmp_path) -> None:
+    """Ticks are looked at evenly: those of the run are seen however long the idle ones last."""
+    rng = np.random.default_rng(3)
+    came = np.cumsum(rng.exponential(1.0, 80))
+    gone = came + rng.uniform(2, 9, 80)
+    path = tmp_path / "bench.json"
+    asked = [
+        Asked(float(a), 10, 0.5, ((float(b - a) - 0.5),)) for a, b in zip(came, gone, strict=True)
+    ]
+    path.write_text(json.dumps(vllm(asked)))
+    found = []
+    for idle in (3, 20_000):
+        at = np.arange(-idle, 110 + idle) + 0.3
+        running = [((came <= t) & (t < gone)).sum() for t in at]
+        rows = [f"{1.7e9 + t},{n},0" for t, n in zip(at, running, strict=True)]
+        (tmp_path / "metrics.csv").write_text("\n".join(["time,running,waiting", *rows]))
+        log = read_log(tmp_path)
+        assert log.offset_s is not None
+        found.append(np.mean(log.offset_s) + log.ticks.ends_s[0] - 0.3 if log.ticks else None)
+    assert found[1] == pytest.approx(found[0], abs=0.05)

@@ -128,12 +128,35 @@ def test_sglang_names_its_pool(tmp_path) -> None:
             "2025-09-02 13:08:13",
         ),
         (1756818490000, 1756818491000, 1756818492000, 1756818493000),
+        tuple(int(at) * 10**6 for at in TIMES),
+        tuple(int(at) * 10**9 for at in TIMES),
         (0.0, 1.0, 2.0, 3.0),
     ],
 )
 def test_times_are_dates_or_numbers_of_any_unit(tmp_path, times) -> None:
     log = read_log(wide(tmp_path / "m.csv", times=times))
     assert column(log, "ends_s") == pytest.approx([1, 2, 3])
+
+
+def test_shares_may_be_written_in_per_cent(tmp_path) -> None:
+    """With the sign, as Grafana exports formatted values; or under a name that says so."""
+    name = 'vllm:kv_cache_usage_perc{engine="0",model_name="m"}'
+    signed = read_log(wide(tmp_path / "a.csv", VLLM | {name: ("25%", "50%", "75 %", "100%")}))
+    named = {"running": (3, 4), "waiting": (0, 0), "kv_cache_pct": (25, 50)}
+    assert column(signed, "kv_used") == [0.5, 0.75, 1]
+    assert column(read_log(wide(tmp_path / "b.csv", named, TIMES[:2])), "kv_used") == [0.25, 0.5]
+
+
+def test_rates_count_over_the_time_since_the_row_before(tmp_path) -> None:
+    series = {
+        "running": (3, 4, 4),
+        "waiting": (0, 0, 0),
+        "gpu_cache_usage_perc": (0.1, 0.2, 0.3),
+        "avg_generation_throughput_toks_per_s": (10, 20, 30),
+    }
+    log = read_log(wide(tmp_path / "m.csv", series, times=(0.0, 2.0, 5.0)))
+    assert column(log, "generated_tokens") == [20, 40, 90]
+    assert column(log, "kv_used") == [0.1, 0.2, 0.3]
 
 
 def test_bad_rows_are_dropped_and_reported(tmp_path) -> None:
