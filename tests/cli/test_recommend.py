@@ -422,7 +422,8 @@ def test_without_a_log_nothing_measured_holds_a_gain(capsys):
     options = [*QUICK, "--clients", "25", "--slo", "preemptions=0", "--clock", "0.01:1e-6:1e-4"]
     words = " ".join(shown(capsys, *options).split())
     assert "not measured no log is given, so nothing measured holds a gain here" in words
-    assert "vllm_rtx4090_llama31_8b) a simulation by the rules of vllm was off by output" in words
+    said = "On 4 measured logs of vllm 0.19.0 simulations by the rules of vllm were off by output -"
+    assert said in words
 
 
 def test_an_objective_that_is_not_known_is_one_line(capsys):

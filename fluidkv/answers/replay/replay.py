@@ -172,6 +172,7 @@ def replay_log(
             meta.json says that admission looks at the first chunk only. With "+cache" there is a
             cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
+            Blocks that it does not say either are of 16 for vLLM, and of 1 for SGLang.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.
         on_progress: told before each prediction how many are made, of how many, and its name.
 
@@ -182,9 +183,8 @@ def replay_log(
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
-    limits = limits_of_source(
-        server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark
-    )
+    given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
+    limits = limits_of_source(server, *given, read.log.engine or "vllm")
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)

@@ -5,6 +5,7 @@ log does not: there what no file says is NaN, and rows are laid evenly within th
 times are written in.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.logs.folder.vllm import TICKS_FILE
-from fluidkv.logs.log import ServerLog
+from fluidkv.logs.log import Engine, ServerLog
 from fluidkv.logs.read import log_folder, read_log
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.stamps import evenly
@@ -152,6 +153,10 @@ def _broken_line(path: Path) -> str | None:
     return None
 
 
+USUAL_BLOCKS: Mapping[Engine, int] = {"vllm": 16, "sglang": 1}
+"""Tokens of a block, as each engine comes."""
+
+
 def limits_of_source(
     server: LoggedSettings,
     capacity: int | None,
@@ -159,26 +164,25 @@ def limits_of_source(
     max_num_seqs: int | None,
     max_num_batched_tokens: int | None,
     watermark: float,
+    engine: Engine = "vllm",
 ) -> Limits:
-    """As given; what is not, as the log says.
+    """As given; what is not, as the log says; blocks that neither says are those of the engine.
 
     Raises:
-        InputError: a capacity or block size that neither is given nor logged; a given one of which
-            blocks do not make up the capacity.
+        InputError: a capacity that neither is given nor logged; a given one of which blocks do not
+            make up the capacity.
     """
     given = capacity is not None or block_size is not None
-    block = block_size or server.block_size
-    if block is None:
-        lacks = "tokens a block, where no file says (16 is vLLM's own on most GPUs)"
-        if capacity is None and server.capacity is None:
-            lacks = f"{lacks}, and --capacity, the KV tokens of the pool"
-        raise InputError("block_size", "none", lacks)
+    block = block_size or server.block_size or USUAL_BLOCKS[engine]
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
     if capacity is None and server.capacity is not None:
         capacity = server.capacity // block * block  # the engine says its pool, and no block size
     if capacity is None:
-        raise InputError("capacity", "none", "KV tokens, where no file says")
+        said = "KV tokens, where no file says"
+        if block_size is None and server.block_size is None:
+            said = f"{said}; and --block-size, where blocks are not of {block}"
+        raise InputError("capacity", "none", said)
     if given and capacity % block:
         raise InputError(
             "capacity" if block_size is None else "block_size",
