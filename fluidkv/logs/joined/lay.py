@@ -58,7 +58,9 @@ def laying(requests: LoggedRequests, ticks: LoggedTicks) -> Laying | None:
     )
     cut = (ticks.resolution_s or 0.0) / 2  # times are cut to whole seconds: all may be as late
     low, high = best_low - cut, best_high + cut
-    return Laying(low, high, off, bool(off <= max(_LEAST, _OFF * counted.mean())))
+    mean = float(counted.mean())  # below a request or so any two runs differ by less than one
+    most = max(min(_LEAST, mean / 2), _OFF * mean)
+    return Laying(low, high, off, off <= most)
 
 
 def _known(ends: Array, counted: Array, *, all_of_it: bool) -> tuple[Array, Array]:

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from fluidkv.logs import read_log
-from tests.logs.columns import column, times
+from fluidkv.logs import log_as_dict, read_log
+from tests.logs.columns import column, ticks_of, times
 from tests.logs.stdout.test_sglang_stdout import START, decode, prefill, retract
 from tests.traces.results.written import Asked, vllm
 
@@ -83,5 +83,26 @@ def test_a_server_that_idled_for_hours_is_laid_as_one_that_did_not(tmp_path) -> 
         (tmp_path / "metrics.csv").write_text("\n".join(["time,running,waiting", *rows]))
         log = read_log(tmp_path)
         assert log.offset_s is not None
+        assert 90 < len(ticks_of(log)) < 110  # those of the run
         found.append(np.mean(log.offset_s) + log.ticks.ends_s[0] - 0.3 if log.ticks else None)
     assert found[1] == pytest.approx(found[0], abs=0.05)
+
+
+def test_two_runs_with_hardly_any_load_are_not_of_one(tmp_path) -> None:
+    """Any two of them differ by less than a request in the mean, so that says nothing."""
+    rng = np.random.default_rng(5)
+    came, others = (np.cumsum(rng.exponential(6.0, 100)) for _ in range(2))
+    asked = [Asked(float(at), 10, 0.5, (2.5,)) for at in others]
+    (tmp_path / "bench.json").write_text(json.dumps(vllm(asked)))
+    rows = [f"{t},{((came <= t) & (t < came + 3)).sum()},0" for t in np.arange(0.3, 700)]
+    (tmp_path / "metrics.csv").write_text("\n".join(["time,running,waiting", *rows]))
+    log = read_log(tmp_path)
+    assert log.offset_s is None
+    assert any("are apart" in note for note in log.notes)
+
+
+def test_what_is_said_of_a_log_is_what_its_requests_saw() -> None:
+    said = log_as_dict(read_log("sample:vllm-rtx4090"))["requests"]
+    assert said["ttft_p99_s"] == pytest.approx(137.4, abs=0.05)
+    assert said["latency_p99_s"] == pytest.approx(153.6, abs=0.05)
+    assert said["output_tokens"] / said["duration_s"] == pytest.approx(1066, abs=0.5)
