@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
-from fluidkv.cli.commands.held import measured_table
+from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row

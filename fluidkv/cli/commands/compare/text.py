@@ -8,7 +8,7 @@ from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
 from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.cli.commands.held import measured_table
+from fluidkv.cli.held import measured_table
 from fluidkv.cli.page.numbers import counted, percent, short, signed
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import asked_rows, clock_rows

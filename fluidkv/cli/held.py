@@ -29,17 +29,20 @@ def measured_table(page: Page, bias: Mapping[str, Bias]) -> None:
 
 def not_measured(rules: str, caching: bool) -> str:
     """Where no log is given: what holds a gain, and what simulations missed where one was."""
-    parts = []
-    for one in missed_elsewhere(rules, caching):
-        name = "output" if one.metric.startswith("output") else TITLES.get(one.metric, one.metric)
-        parts.append(f"{name} {one.relative:+.1%}")
     said = "no log of this very run is given, so nothing measured holds a gain here"
-    if not parts:
+    missed = missed_elsewhere(rules, caching)
+    if not missed:
         return f"{said}; no log of such an engine was at hand"
-    first = missed_elsewhere(rules, caching)[0]
+    parts = []
+    for metric in dict.fromkeys(one.metric for one in missed):
+        name = "output" if metric.startswith("output") else TITLES.get(metric, metric)
+        off = [one.relative for one in missed if one.metric == metric]
+        span = f"{min(off):+.1%}" if len(off) == 1 else f"{min(off):+.1%} to {max(off):+.1%}"
+        parts.append(f"{name} {span}")
+    logs, first = {one.log for one in missed}, missed[0]
     return (
-        f"{said}. On the log of {first.server} ({first.log}) a simulation by the rules of "
-        f"{first.engine} was off by {', '.join(parts)}"
+        f"{said}. On {len(logs)} measured {'log' if len(logs) == 1 else 'logs'} of {first.server} "
+        f"simulations by the rules of {first.engine} were off by {', '.join(parts)}"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import preempt_values as values
+from fluidkv.cli.commands.preempt import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -187,7 +187,7 @@ def preempt(
     whole = served.all_of_log(requests, load, logged, demand)
     options |= {"clock": server.clock, "requests": whole, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine, options)
-    from fluidkv.cli.commands.preempt_text import say_preemption
+    from fluidkv.cli.commands.preempt.text import say_preemption
 
     give(
         answer.as_dict,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -116,7 +116,7 @@ def compare(
     options = _asked(server, demand, block_size, requests, runs, seed, load, logged)
     found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
-    from fluidkv.cli.commands.compare_text import say_comparison
+    from fluidkv.cli.commands.compare.text import say_comparison
 
     give(
         lambda: _as_dict(found, crossed),

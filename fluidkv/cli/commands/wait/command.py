@@ -183,7 +183,7 @@ def wait(
         "duration": run_time,
     }
     answer = _answer(load, capacity, options, own_segments=bool(segment or threshold))
-    from fluidkv.cli.commands.wait_text import say_wait
+    from fluidkv.cli.commands.wait.text import say_wait
 
     def beside():
         from fluidkv.figures.answers.wait import wait_figures
