@@ -1,12 +1,15 @@
 """What holds a simulated gain, in words: nothing measured, where no log is given; what we miss."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.elsewhere import missed_elsewhere
 from fluidkv.answers.served.published import Published
-from fluidkv.cli.page.page import Row
+from fluidkv.cli.page.numbers import short
+from fluidkv.cli.page.page import Page, Row
 
 TITLES = {
+    "ttft_p50": "median TTFT",
     "ttft_p99": "p99 TTFT",
     "latency_p99": "p99 latency",
     "tpot_p99": "p99 TPOT",
@@ -14,9 +17,19 @@ TITLES = {
 }
 
 
+def measured_table(page: Page, bias: Mapping[str, Bias]) -> None:
+    """The log beside its simulation: how far that is off, and with the spread its error bar."""
+    rows = []
+    for name, one in bias.items():
+        title = f"{TITLES[name]}, s" if name in TITLES else "output, tokens/s"
+        cells = [title, short(one.measured), short(one.simulated)]
+        rows.append([*cells, f"{one.relative:+.1%}", f"{one.error_bar:.1%}"])
+    page.table(["", "measured", "simulated", "off by", "error bar"], rows)
+
+
 def not_measured(rules: str, caching: bool) -> str:
     """Where no log is given: what holds a gain, and what simulations missed where one was."""
-    said = "no log is given, so nothing measured holds a gain here"
+    said = "no log of this very run is given, so nothing measured holds a gain here"
     missed = missed_elsewhere(rules, caching)
     if not missed:
         return f"{said}; no log of such an engine was at hand"

@@ -45,6 +45,7 @@ _ARRIVING = {
 }
 _ARRIVALS = _Part("when requests arrived", "measured latencies, a fitted clock, replay", _ARRIVING)
 _TIMES = _Part("per-request times", "measured latencies, a fitted clock", _CLIENT)
+_LATENCIES = _Part("per-request times", "measured latencies", _CLIENT)
 _STARTS = _Part(
     "when requests were scheduled",
     "a fitted clock (it takes first tokens instead)",
@@ -71,20 +72,20 @@ _CAPACITY = _Part("the KV capacity", "every answer, unless --capacity says it", 
 def missing_of(log: ServerLog) -> tuple[Missing, ...]:
     """What no file of the log says, the most needed first."""
     requests, ticks = log.requests, log.ticks
+    counts_steps = ticks is not None and ticks.decode_steps is not None
     lacks = []
     if requests is None:
         lacks.append(_REQUESTS)
     elif requests.arrival_s is None:
         lacks.append(_ARRIVALS)
     elif requests.first_token_s is None or requests.last_token_s is None:
-        lacks.append(_TIMES)
+        lacks.append(_LATENCIES if counts_steps else _TIMES)  # a clock is fitted to steps
     if log.capacity is None:
         lacks.append(_CAPACITY)
     if ticks is None:
         lacks.append(_TICKS)
     elif ticks.preemptions is None:
         lacks.append(_PREEMPTIONS)
-    counts_steps = ticks is not None and ticks.decode_steps is not None
     if requests is not None and requests.scheduled_s is None and not counts_steps:
         lacks.append(_STARTS)
     return tuple(part.of(log.engine) for part in lacks)

@@ -143,7 +143,8 @@ def recommend(
     notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    draws = {"requests": requests, "runs": runs, "seed": seed}
+    whole = served.all_of_log(requests, load, logged, demand)
+    draws = {"requests": whole, "runs": runs, "seed": seed}
     options: dict[str, Any] = draws | {
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,

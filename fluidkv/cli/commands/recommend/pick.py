@@ -59,7 +59,8 @@ def _nothing(found: Recommendation) -> str:
 def _left(found: Recommendation) -> str:
     best = found.candidate
     if not best:
-        return f"nothing tried is better by more than {MARGIN:.0%} in anything that users feel"
+        better = f"better by more than {MARGIN:.0%} in something that users feel"
+        return f"nothing tried is {better} and worse by as much in nothing of it"
     beyond = "what the simulation misses on this log and " if found.bias else ""
     return (
         f"nothing tried gains more than {beyond}chance makes of it. The best of it, "
