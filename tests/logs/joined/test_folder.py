@@ -232,6 +232,7 @@ def test_one_run_of_a_file_with_several_is_a_log(tmp_path) -> None:
         ("INFO Engine 000: Avg".encode("utf-16"), "this is not UTF-8 text"),
         (b"hello world\n", "this file is none of these"),
     ],
+    ids=["empty", "gzip", "utf-16", "prose"],
 )
 def test_a_file_that_is_no_log_says_why(tmp_path, content, said) -> None:
     path = tmp_path / "server.log"
