@@ -288,7 +288,7 @@ def _check_today(
         if needed > there:
             whose = "a request that was drawn"
             if isinstance(source, Trace):
-                whose = f"request {first + worst + 1} of {source.name or 'the trace'}"
+                whose = f"request {first + worst} of {source.name or 'the trace'}"
             raise InputError(
                 "capacity",
                 limits.capacity,
