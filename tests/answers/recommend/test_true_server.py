@@ -65,9 +65,3 @@ def test_a_gain_needs_every_part_of_the_log_to_agree(advised):
     paces = found.ran.segments[OUTPUT].values[:, 0]
     assert gain.paired == pytest.approx((paces[index] - paces[0]).mean() / paces[0].mean())
     assert gain.counts == (gain.relative > gain.needed and gain.paired > gain.half)
-
-
-def test_parts_of_a_log_end_where_their_tokens_do(advised):
-    """Records of several iterations would shift the borders, and widen the interval."""
-    for found in advised.values():
-        assert found.plan.every == 1
