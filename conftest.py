@@ -83,6 +83,15 @@ def traces_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
+def unseen_dir() -> Path:
+    """The logs of `fluidkv.papers.measured.instances.unseen`; skips where they are missing."""
+    folder = os.environ.get("FLUIDKV_UNSEEN")
+    if not folder:
+        pytest.skip("no such logs: FLUIDKV_UNSEEN names no folder")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
 def sglang_dir(traces_dir: Path) -> Path:
     """The measured SGLang run among the real traces."""
     return traces_dir / "sglang_rtx4090_qwen3_4b"

@@ -23,10 +23,10 @@ def printable(text: str) -> str:
 def nearest(name: object, known: Iterable[str]) -> str:
     """What is allowed in place of a name that is not known: up to three near it, else all.
 
-    Near are those that it begins up to a hyphen or a dot, and those that are spelled alike.
+    Near are those that it begins, of three letters on, and those that are spelled alike.
     """
     there, asked = list(known), str(name).strip().lower()
-    near = [each for each in there if asked and each.lower().startswith((f"{asked}-", f"{asked}."))]
+    near = [each for each in there if len(asked) > 2 and each.lower().startswith(asked)]
     lower = {each.lower(): each for each in there}
     alike = (lower[each] for each in get_close_matches(asked, lower, 3, 0.6))
     near += [each for each in alike if each not in near]

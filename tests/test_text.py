@@ -32,6 +32,7 @@ def test_what_steers_a_terminal_is_written_out(text: str, shown: str) -> None:
         ("sharegp", "near: sharegpt"),
         ("ShareGPT ", "near: sharegpt"),
         ("vllm", "near: vllm-0.11, vllm-bench"),  # which it begins
+        ("vll", "near: vllm-0.11, vllm-bench"),
         ("x", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
         ("", "one of sharegpt, vllm-0.11, vllm-bench, trt"),
         (3, "one of sharegpt, vllm-0.11, vllm-bench, trt"),

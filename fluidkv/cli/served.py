@@ -213,6 +213,24 @@ def completed(
     return replace(server, capacity=memory.count(block)), [*notes, *memory.notes(block)]
 
 
+def all_of_log(
+    requests: int | None,
+    load: "Workload | Trace",
+    logged: "LoggedServer | None",
+    demand: "Demand",
+) -> int | None:
+    """Requests of a run: all of a log that is replayed, scaled or not, where nobody says how many.
+
+    Else a what-if row, which is of the whole log, would differ from the same asked by itself.
+    """
+    from fluidkv.answers.served.demand import MOST_REQUESTS
+    from fluidkv.traces import Trace
+
+    if requests is None and logged is not None and demand.kind == "replay":
+        return min(len(load), MOST_REQUESTS) if isinstance(load, Trace) else None
+    return requests
+
+
 def tokens_of(server: "ServerSettings", block_size: int | None) -> int:
     """The capacity, which a given block size has to divide."""
     if server.capacity is None:

@@ -10,4 +10,5 @@ from .report import log_as_dict as log_as_dict
 from .series import read_series as read_series
 from .series import series_of as series_of
 from .settings import LoggedSettings as LoggedSettings
+from .stamps import evenly as evenly
 from .timed import TimedRun as TimedRun

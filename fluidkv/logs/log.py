@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
 from fluidkv.traces.report import LoadReport
 
@@ -99,14 +100,9 @@ class LoggedTicks:
         Raises:
             InputError: equal times without a resolution.
         """
-        _, first, count = np.unique(self.ends_s, return_index=True, return_counts=True)
-        if count.max() > 1 and self.resolution_s is None:
+        if self.resolution_s is None and (np.diff(self.ends_s) == 0).any():
             raise InputError("ends_s", "equal times", "times that increase, or a resolution")
-        place = np.arange(len(self)) - np.repeat(first, count)
-        part = (place + 0.5) / np.repeat(count, count)
-        return self.ends_s + np.where(np.repeat(count, count) > 1, part, 0.5) * (
-            self.resolution_s or 0.0
-        )
+        return evenly(self.ends_s, self.resolution_s or 0.0)
 
 
 @dataclass(frozen=True)
@@ -169,11 +165,13 @@ class Missing:
         what: such as "per-request times".
         needed_for: the answers that need it.
         command: what would record it.
+        is_required: whether those answers are refused without it.
     """
 
     what: str
     needed_for: str
     command: str
+    is_required: bool = True
 
     def __str__(self) -> str:
         return f"{self.what}, for {self.needed_for}: {self.command}"
@@ -259,7 +257,8 @@ class ServerLog:
                 fields[name] = np.full(len(fields["tick_ends_s"]), np.nan)
         absent = any(values is None for values in fields.values())
         if absent or self.offset_s is None or (np.diff(of_ticks["ends_s"]) <= 0).any():
-            said = "; ".join(map(str, self.missing)) or "requests and ticks on one clock"
+            lacks = [each for each in self.missing if each.is_required]
+            said = "; ".join(map(str, lacks)) or "requests and ticks on one clock"
             raise InputError("source", self.source, f"a log with every time in it ({said})")
         return TimedRun(**fields, capacity=self.capacity, stood_in=tuple(stood_in))
 

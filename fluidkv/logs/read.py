@@ -11,10 +11,14 @@ from fluidkv.logs.joined.parts import Part, read_part
 from fluidkv.logs.log import ServerLog
 from fluidkv.logs.missing import missing_of
 from fluidkv.text import printable
+from fluidkv.traces.results.documents import numbered
 from fluidkv.traces.samples.shipped import sample_path
+from fluidkv.traces.source import first_line
 
-_FILES = 200
+_FILES = 1000
 """Files of a folder that are looked at."""
+
+_NAMED = 8  # files that a note names of those that were not read
 
 
 def log_folder(source: Path | str) -> Path:
@@ -46,7 +50,8 @@ def read_log(source: Path | str) -> ServerLog:
     log = joined(path, parts)
     check(log)
     if others:
-        log = replace(log, notes=(*log.notes, f"not read: {', '.join(others)}"))
+        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
+        log = replace(log, notes=(*log.notes, f"not read: {', '.join(others[:_NAMED])}{more}"))
     return replace(log, missing=missing_of(log))
 
 
@@ -65,29 +70,49 @@ def is_log(source: Path | str) -> bool:
 def _files(path: Path) -> tuple[list[tuple[Path, Kind]], list[str]]:
     """The files of a log, in alphabetical order, settings first; and the names of others."""
     try:
-        if path.is_file():
-            kind = kind_of(path)
+        file, run = numbered(path)
+        if file.is_file():
+            kind = kind_of(file)
+            if kind is None or (run is not None and kind is not Kind.REQUESTS):
+                raise _not_one(path, file, run)
             if kind not in OF_A_FOLDER:
                 return _known(path, [(path, kind)]), []
             path = path.parent
-        inside = sorted(each for each in path.iterdir() if each.is_file())[:_FILES]
+        inside = sorted(each for each in path.iterdir() if each.is_file())
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # a name that no file can have is a ValueError
         reason = getattr(error, "strerror", None) or type(error).__name__
         allowed = f"a log folder or file (there is no such file, or none to be read: {reason})"
         raise InputError("source", str(path), allowed) from None
-    found = [(each, kind_of(each)) for each in inside if not each.name.startswith(".")]
+    inside = [each for each in inside if not each.name.startswith(".")]
+    if len(inside) > _FILES:
+        allowed = f"a log folder of at most {_FILES:,} files (there are {len(inside):,})"
+        raise InputError("source", str(path), allowed)
+    found = [(each, kind_of(each)) for each in inside]
     others = [printable(each.name)[:60] for each, kind in found if kind is None]
     return sorted(_known(path, found), key=lambda file: file[1] is not Kind.META), others
+
+
+def _not_one(path: Path, file: Path, run: int | None) -> InputError:
+    """Why a file is no log: it cannot be read at all, or says nothing of a run.
+
+    Raises:
+        InputError: as `fluidkv.reading.reading`, or a file that is empty.
+    """
+    first_line(file)
+    if run is not None:
+        return InputError("source", str(path), "a benchmark result where a run is named")
+    return InputError("source", str(path), f"{_A_LOG} (this file is none of these)")
+
+
+_A_LOG = "a log: requests of a benchmark, a server's output, or polled metrics"
 
 
 def _known(path: Path, found: list[tuple[Path, Kind | None]]) -> list[tuple[Path, Kind]]:
     files = [(file, kind) for file, kind in found if kind is not None]
     if not any(kind is not Kind.META for _, kind in files):
-        allowed = (
-            "a log: requests of a benchmark, a server's output, or polled metrics "
-            "(no such file in it)"
-        )
-        raise InputError("source", str(path), allowed)
+        raise InputError("source", str(path), f"{_A_LOG} (no such file in it)")
     return files
 
 

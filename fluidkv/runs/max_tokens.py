@@ -106,8 +106,9 @@ class MaxTokens:
     def _allowed(self, table: Requests, row: int) -> str:
         inputs, outputs = int(table.input_length[row]), int(table.output_length[row])
         if self.rule == "context":
-            return f"a context for request {row}: {inputs} input + {outputs} output tokens"
-        return f"at least the {outputs} outputs of request {row}"
+            lengths = f"{inputs:,} input + {outputs:,} output"
+            return f"a context for request {row}, counted from 0: {lengths}"
+        return f"at least the {outputs:,} outputs of request {row}, counted from 0"
 
     def of(self, table: Requests, seed: int = 0) -> Requests:
         """The same requests that ask for so much."""

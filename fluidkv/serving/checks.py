@@ -79,14 +79,14 @@ def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
     """
     worst, needed, available = largest_request(rules, limits, table)
     if needed > available:
-        lengths = f"{table.input_length[worst]} input + {table.output_length[worst]} output"
+        lengths = f"{table.input_length[worst]:,} input + {table.output_length[worst]:,} output"
         if rules.gate in (Gate.PEAK, Gate.RATIO):
-            lengths += f", at most {table.max_output[worst]},"
+            lengths += f", at most {table.max_output[worst]:,},"
         raise InputError(
             "capacity",
             limits.capacity,
-            f"memory for request {worst} ({lengths} tokens): {needed} blocks of "
-            f"{limits.block_size} under {rules.label}; there are {available}",
+            f"memory for request {worst}, counted from 0 ({lengths} tokens): {needed:,} blocks of "
+            f"{limits.block_size} under {rules.label}; there are {available:,}",
         )
 
 

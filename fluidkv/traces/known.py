@@ -88,7 +88,7 @@ def chosen_format(path: Path, format: str | None, columns: Mapping[str, str] | N
     found = generic.csv_format(header, columns)
     if found is None:
         wanted = ("input_length", "decode_length")
-        what = f"columns of {_names(Layout.CSV)}, or with usual names for"
+        what = f"columns of {_names(Layout.CSV)}, as --columns says, or with usual names for"
         raise wrong_columns(path, header, what, wanted)
     return Chosen(found)
 

@@ -9,7 +9,7 @@ from fluidkv.traces.known import LOG_FORMATS, chosen_format
 from fluidkv.traces.results.documents import numbered
 from fluidkv.traces.samples.shipped import sample_path
 
-_MOST_FILES = 50
+_MOST_FILES = 1000
 """Files of a folder that are opened to find the one with its requests."""
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,14 @@ def test_a_log_brings_its_engine_its_server_and_its_bias(
     assert found["better"] == []
 
 
+def test_a_log_of_sglang_is_held_against_what_it_counted(
+    capsys: pytest.CaptureFixture[str], traces_dir: Path
+) -> None:
+    source = str(traces_dir / "sglang_rtx4090_qwen3_4b")
+    text = said(capsys, source, "--engine", "sglang+cache", "--engine", "vllm+cache")
+    assert re.search(r"output, tokens/s +1,183 +1,138 +-3\.8%", text)
+
+
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
@@ -88,6 +97,13 @@ def test_bad_input_is_one_line(
     capsys: pytest.CaptureFixture[str], argv: tuple[str, ...], said: str
 ) -> None:
     assert said in refusal(capsys, *QUICK, *argv)
+
+
+def test_blocks_are_refused_where_each_engine_has_its_own(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    line = refusal(capsys, *TWO, "--class", "8:10", "--capacity", "40b")
+    assert "--capacity: got '40b'; allowed: tokens, or --block-size beside it" in line
 
 
 def test_the_crossover_is_said_and_drawn(

@@ -26,6 +26,12 @@ def test_the_sample_is_shown_with_the_numbers_that_were_measured(capsys) -> None
     assert max(map(len, page.splitlines())) <= 80
 
 
+def test_a_clock_is_not_missed_where_one_is_fitted_to_decode_steps(capsys, sglang_dir) -> None:
+    page = said(capsys, str(sglang_dir))
+    assert "per-request times, for measured latencies\n" in page
+    assert "fitted clock" not in page
+
+
 def test_a_server_s_output_alone_says_what_else_to_record(capsys, tmp_path) -> None:
     path = tmp_path / "server.log"
     path.write_text(START + v1("13:08:10", 1, 2, 3, 1, 40) + v1("13:08:20", 1, 2, 3, 1, 40))
@@ -89,6 +95,12 @@ def test_the_file_of_requests_is_a_log_as_its_folder_is(traces_dir) -> None:
     whole, file = read_server(str(folder)), read_server(str(folder / "requests.jsonl"))
     assert whole.clock is not None
     assert (file.clock, file.fit, file.settings) == (whole.clock, whole.fit, whole.settings)
+
+
+def test_a_file_that_is_no_log_is_refused_for_what_it_has(capsys, tmp_path) -> None:
+    path = tmp_path / "requests.csv"
+    path.write_text("arrival,prompt,answer\n0,1,2\n")
+    assert "allowed: a log: requests of a benchmark" in refusal(capsys, "replay", str(path))
 
 
 def test_a_replay_takes_the_file_of_requests(capsys, tmp_path) -> None:

@@ -254,7 +254,7 @@ def test_a_bad_file_is_one_line(capsys, tmp_path, weights, at, by, said, message
 
 def test_names_in_the_help_are_those_that_there_are():
     from fluidkv.answers import FORECASTS
-    from fluidkv.cli.commands import price
+    from fluidkv.cli.commands.price import command as price
     from fluidkv.tokenpd import LastSeen, Objective, Pricing, generators, policies
 
     for name in generators():

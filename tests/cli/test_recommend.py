@@ -304,7 +304,7 @@ def test_ctrl_c_is_one_line_and_leaves_no_file(tmp_path):
 
 def test_help_is_not_broken_twice_in_80_columns():
     # rich keeps the line breaks of all but the first paragraph and has 78 columns for them
-    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend").recommend)
+    text = inspect.getdoc(import_module("fluidkv.cli.commands.recommend.command").recommend)
     assert text
     assert max(len(line) for line in re.sub(r"\[/?bold\]", "", text).splitlines()) <= 78
 
@@ -397,6 +397,17 @@ def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch
     assert "(vllm-44594.throughput.gain)" in words
 
 
+def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys):
+    """`--scale-input 2` and the row "twice the prompts" are the same question."""
+    one = ["sample:vllm-rtx4090", "--watermark", "0"]
+    rows = {each["of"]: each["metrics"] for each in answer(capsys, *one)["what_if"]}
+    found = answer(capsys, *one, "--scale-input", "2")
+    assert found["measured"] is None
+    now = found["what_if"][0]["metrics"]
+    assert now["completions"] == 300
+    assert now["ttft_p99"] == pytest.approx(rows["inputs"]["ttft_p99"])
+
+
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
     found = answer(capsys, *options)
@@ -421,8 +432,12 @@ def test_a_load_that_preempts_nothing_is_answered_at_once(capsys):
 def test_without_a_log_nothing_measured_holds_a_gain(capsys):
     options = [*QUICK, "--clients", "25", "--slo", "preemptions=0", "--clock", "0.01:1e-6:1e-4"]
     words = " ".join(shown(capsys, *options).split())
-    assert "not measured no log is given, so nothing measured holds a gain here" in words
-    assert "vllm_rtx4090_llama31_8b) a simulation by the rules of vllm was off by output" in words
+    assert (
+        "not measured no log of this very run is given, so nothing measured holds a gain here"
+        in words
+    )
+    said = "On 4 measured logs of vllm 0.19.0 simulations by the rules of vllm were off by output -"
+    assert said in words
 
 
 def test_an_objective_that_is_not_known_is_one_line(capsys):

@@ -8,6 +8,7 @@ import pytest
 import xarray as xr
 
 from fluidkv.cli import main
+from fluidkv.serving.limits import Limits
 from tests.answers.replay.logs import write_log
 from tests.cli.answered import answer_in
 
@@ -85,7 +86,13 @@ def test_bad_input_gets_one_line(log, tmp_path, capsys):
     (log / "meta.json").unlink()
     assert "--block-size" in one_line(capsys, argv)
     assert "--capacity" in one_line(capsys, [*argv, "--block-size", "16"])
-    assert main([*argv, "--block-size", "16", "--capacity", "2560"]) == 0
+    assert main([*argv, "--capacity", "2560"]) == 0
+
+
+def test_a_log_in_which_nobody_is_preempted_says_so(tmp_path, capsys):
+    write_log(tmp_path, limits=Limits(5000 * 16, 16, 64, 512))
+    assert main(["replay", str(tmp_path)]) == 0
+    assert "none seen" in capsys.readouterr().out
 
 
 def test_times_that_go_backwards_are_refused(log, capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from fluidkv.answers.study import StudyResult
 from fluidkv.cli import main
-from fluidkv.cli.commands.study_text import _boundary
+from fluidkv.cli.commands.study.text import _boundary
 from fluidkv.exact.linear_stability import InputScale
 
 

@@ -475,3 +475,8 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path):
     assert (run.returncode, printed) == (130, "")
     assert error == "fluidkv: interrupted; nothing was left half-written\n"
     assert not out.exists()
+
+
+def test_a_log_says_how_much_memory_there_is(capsys):
+    options = ["sample:vllm-rtx4090", "--clock", "llama-3.1-8b@h100", "--no-simulate"]
+    assert "prompt types, 41,408 KV tokens" in words(shown(capsys, *options))

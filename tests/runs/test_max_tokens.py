@@ -45,9 +45,9 @@ def test_a_draw_is_between_its_bounds_and_no_less_than_what_is_put_out() -> None
 @pytest.mark.parametrize(
     ("text", "allowed"),
     [
-        ("600", "at least the 700 outputs of request 2"),
-        ("uniform:1:699", "at least the 700 outputs of request 2"),
-        ("context:100", "a context for request 2: 30 input + 700 output tokens"),
+        ("600", "at least the 700 outputs of request 2, counted from 0"),
+        ("uniform:1:699", "at least the 700 outputs of request 2, counted from 0"),
+        ("context:100", "a context for request 2, counted from 0: 30 input + 700 output"),
     ],
 )
 def test_less_than_is_put_out_is_refused_with_its_row(text: str, allowed: str) -> None:

@@ -8,7 +8,7 @@ import xarray as xr
 
 from fluidkv.answers.compare.plan import Asked, Plan, planned
 from fluidkv.answers.compare.result import THROUGHPUTS, EngineComparison
-from fluidkv.answers.served.bias import OUTPUT, Bias, biases
+from fluidkv.answers.served.bias import OUTPUT, Bias, Totals, biases
 from fluidkv.answers.served.cases import measured_cases
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import Against, against_first
@@ -42,6 +42,7 @@ def compare_engines(
     seed: int = 0,
     log: TimedRun | None = None,
     logged: int = 0,
+    totals: Totals | None = None,
     backend: Literal["auto", "jax", "reference"] = "auto",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> EngineComparison:
@@ -68,6 +69,7 @@ def compare_engines(
         log: what was measured where these requests, all of them at their own times, were served by
             the engine number `logged`.
         logged: see there.
+        totals: what else the log says.
         backend: of `serve`.
         on_progress: told how many requests are served, of how many in all runs.
 
@@ -95,7 +97,7 @@ def compare_engines(
     felt = felt_of(asked.demand, asked.clock)
     table, statuses = _served(plan, felt, backend, on_progress)
     against = _against(table, felt, len(plan.engines))
-    bias = _bias(plan, log, logged, felt)
+    bias = _bias(plan, log, logged, felt, totals)
     return _answer(plan, table, against, felt, statuses, bias, None if log is None else logged)
 
 
@@ -154,7 +156,11 @@ def _against(table: xr.Dataset, felt: tuple[str, ...], engines: int) -> Mapping[
 
 
 def _bias(
-    plan: Plan, log: TimedRun | None, logged: int, felt: tuple[str, ...]
+    plan: Plan,
+    log: TimedRun | None,
+    logged: int,
+    felt: tuple[str, ...],
+    totals: Totals | None,
 ) -> Mapping[str, Bias]:
     """What the simulation of the log's own engine misses; the run is made again, step by step."""
     if log is None:
@@ -163,7 +169,7 @@ def _bias(
     # One run of some thousand iterations is over before a compiled engine would have compiled.
     how: dict[str, Any] = {} if plan.engines[logged].caching else {"backend": "reference"}
     run = serve(plan.tables[0], case.engine, case.limits, clock=case.clock, **how)
-    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))))
+    return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
 
 
 def _answer(

@@ -172,6 +172,7 @@ def replay_log(
             meta.json says that admission looks at the first chunk only. With "+cache" there is a
             cache, whatever meta.json says.
         capacity: KV tokens that requests can hold; None as in meta.json, as are the next three.
+            Blocks that it does not say either are of 16 for vLLM, and of 1 for SGLang.
         block_size, max_num_seqs, max_num_batched_tokens, watermark: as `Limits` has them.
         on_progress: told before each prediction how many are made, of how many, and its name.
 
@@ -182,9 +183,8 @@ def replay_log(
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings
-    limits = limits_of_source(
-        server, capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark
-    )
+    given = (capacity, block_size, max_num_seqs, max_num_batched_tokens, watermark)
+    limits = limits_of_source(server, *given, read.log.engine or "vllm")
     seen = _seen_steps(read, limits, fit) if read.counts_steps else _seen(read, limits, fit)
     fitted, other = (_part(log, seen.middle_s, half) for half in (fit, _OTHER[fit]))
     measured = of_log(log, seen.durations_s, read.preempted_s)
@@ -266,13 +266,17 @@ def _seen(read: Source, limits: Limits, fit: Half) -> _Seen:
     # What requests can hold, which a log's own capacity may be a block above.
     log = replace(read.run, capacity=limits.blocks * limits.block_size)
     points = tick_points(**log.clock_arrays())
+    counted = None if read.log.ticks is None else read.log.ticks.preemptions
     return _Seen(
         fit=fit_clock(points, half=fit),
         middle_s=points.middle_s,
         durations_s=points.duration_s,
         rates=lambda part: rates_of(log, points.duration_s, part.ticks, part.requests),
         counted={
-            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum()),
+            "preemptions_seen": int(np.maximum(-points.resumed, 0).sum())
+            if counted is None
+            else int(counted[-1]),
+            "preemptions_counted": counted is not None,
             "recompute_seen": _recompute(points),
         },
     )

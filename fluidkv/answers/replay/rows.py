@@ -17,7 +17,7 @@ from jaxtyping import Float
 
 from fluidkv.errors import InputError
 from fluidkv.logs.log import LoggedRequests, LoggedTicks, PrefillPass, ServerLog
-from fluidkv.serving.clock_fit.steps import PerRow, StepRows, evenly
+from fluidkv.serving.clock_fit.steps import PerRow, StepRows
 
 PerRequest = Float[np.ndarray, " request"]
 
@@ -50,10 +50,9 @@ def step_rows(log: ServerLog, capacity: int) -> tuple[StepRows, float | None]:
         raise InputError("source", log.source, "a log whose rows count decode steps")
     if requests is None or requests.arrival_s is None:
         raise InputError("source", log.source, "a log with the arrivals of its requests")
-    resolution = ticks.resolution_s or 0.0
     prefill = prefilled(log, requests, requests.arrival_s, ticks)
     rows = StepRows(
-        ends_s=evenly(ticks.ends_s, resolution) if resolution else ticks.ends_s,
+        ends_s=ticks.spread_s(),
         passes=ticks.decode_steps + np.nan_to_num(prefill.passes),
         kv_tokens=ticks.kv_used * capacity,
         prefill_tokens=np.nan_to_num(prefill.tokens),
@@ -71,7 +70,8 @@ def prefilled(
     # The log begins with the first request; both clocks are in whole seconds there.
     arrived = np.sort(arrival_s)
     came = np.searchsorted(arrived - arrived[0], ticks.ends_s, side="right")
-    admitted = np.maximum.accumulate(came - waiting + retracted)
+    seen = came - waiting + retracted
+    admitted = np.maximum.accumulate(seen)
     fresh = _of_each(requests, arrival_s)
     before = np.concatenate(([0.0], np.cumsum(fresh)))
     place = np.minimum(admitted.astype(int), len(fresh))
@@ -87,10 +87,12 @@ def prefilled(
         return Prefilled(passes, tokens, None)
     # where the first row has a pass that is logged, all are
     passes_then, tokens_then = (passes[start], tokens[start]) if start >= 0 else (0.0, 0.0)
+    # `admitted` keeps a request that a cut second let come too early; this row alone does not
+    known_then = before[min(int(seen[start]), len(fresh))] if start >= 0 else 0.0
     later = np.arange(len(ticks)) > start
     many = _after(log.prefills, ticks, tokens=True)
     # after the last row nobody is admitted any more, or it is not logged
-    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - tokens_then))
+    again = float(sum(p.tokens for p in log.prefills) - (fresh.sum() - known_then))
     return Prefilled(
         passes=np.where(later, passes_then + after, passes),
         tokens=np.where(later, tokens_then + many, tokens),

@@ -5,6 +5,7 @@ log does not: there what no file says is NaN, and rows are laid evenly within th
 times are written in.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,14 +13,14 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.logs.folder.vllm import TICKS_FILE
-from fluidkv.logs.log import ServerLog
+from fluidkv.logs.log import Engine, ServerLog
 from fluidkv.logs.read import log_folder, read_log
 from fluidkv.logs.settings import LoggedSettings
+from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
 from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.clock_fit.steps import evenly
 from fluidkv.serving.limits import Limits
 from fluidkv.traces.format import BadRow
 from fluidkv.traces.formats.vllm_log import REQUESTS_FILE
@@ -126,12 +127,12 @@ def _laid(log: ServerLog) -> TimedRun:
         report=report,
         input_lengths=requests.input_lengths,
         decode_lengths=requests.decode_lengths,
-        arrival_s=arrival - arrival[0] + resolution / 2,
+        arrival_s=arrival - arrival.min() + resolution / 2,
         queued_s=of_request,
         scheduled_s=of_request,
         first_token_s=of_request,
         last_token_s=of_request,
-        tick_ends_s=evenly(ticks.ends_s, resolution) if resolution else ticks.ends_s,
+        tick_ends_s=ticks.spread_s(),
         running=running,
         waiting=waiting,
         kv_used=kv_used,
@@ -152,6 +153,10 @@ def _broken_line(path: Path) -> str | None:
     return None
 
 
+USUAL_BLOCKS: Mapping[Engine, int] = {"vllm": 16, "sglang": 1}
+"""Tokens of a block, as each engine comes."""
+
+
 def limits_of_source(
     server: LoggedSettings,
     capacity: int | None,
@@ -159,24 +164,25 @@ def limits_of_source(
     max_num_seqs: int | None,
     max_num_batched_tokens: int | None,
     watermark: float,
+    engine: Engine = "vllm",
 ) -> Limits:
-    """As given; what is not, as the log says.
+    """As given; what is not, as the log says; blocks that neither says are those of the engine.
 
     Raises:
-        InputError: a capacity or block size that neither is given nor logged; a given one of which
-            blocks do not make up the capacity.
+        InputError: a capacity that neither is given nor logged; a given one of which blocks do not
+            make up the capacity.
     """
     given = capacity is not None or block_size is not None
-    block = block_size or server.block_size
-    if block is None:
-        lacks = "tokens a block, where meta.json does not say (vLLM's own default is 16)"
-        if capacity is None and server.capacity is None:
-            lacks = f"{lacks}, and --capacity, the KV tokens of the pool"
-        raise InputError("block_size", "none", lacks)
+    block = block_size or server.block_size or USUAL_BLOCKS[engine]
     if capacity is None and server.blocks is not None:
         capacity = server.blocks * (server.block_size or block)
+    if capacity is None and server.capacity is not None:
+        capacity = server.capacity // block * block  # the engine says its pool, and no block size
     if capacity is None:
-        raise InputError("capacity", "none", "KV tokens, where meta.json does not say")
+        said = "KV tokens, where no file says"
+        if block_size is None and server.block_size is None:
+            said = f"{said}; and --block-size, where blocks are not of {block}"
+        raise InputError("capacity", "none", said)
     if given and capacity % block:
         raise InputError(
             "capacity" if block_size is None else "block_size",

@@ -210,7 +210,8 @@ def _part(trace: Trace, rows: slice, demand: Demand) -> Requests:
     asked = np.array(trace.max_tokens[rows])
     if (asked < part.output_length).any():
         row = int(np.argmax(asked < part.output_length))
-        allowed = f"at least the {part.output_length[row]} outputs of request {rows.start + row}"
+        short = f"the {part.output_length[row]:,} outputs of request {rows.start + row}"
+        allowed = f"at least {short}, counted from 0"
         raise InputError("max_tokens", f"{asked[row]} in {demand.asks}", allowed)
     return part.asking(asked)
 

@@ -17,8 +17,19 @@ from fluidkv.serving.engines import CACHE, served_engine
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
 
-LOGS = {"vllm_rtx4090_llama31_8b": ("vllm", "vllm+cache")}
-"""Name of a log folder -> engines by whose rules it is simulated."""
+LOGS: dict[str, int | None] = {
+    "vllm_rtx4090_llama31_8b": None,
+    "rtx4090_aug17": 47_504,
+    "rtxpro6000_llama8b": 574_592,
+    "rtxpro6000_qwen32b_tp2": 480_000,
+}
+"""Name of a log folder -> KV tokens, in blocks of 16, where its files do not say them.
+
+What is known of the servers: `fluidkv.papers.measured.instances.unseen`.
+"""
+ENGINES = ("vllm", "vllm+cache")
+"""By whose rules each is simulated."""
+_BLOCK = 16
 _METRICS = (OUTPUT, "ttft_p99", "latency_p99")
 _NUMBERS = ("measured", "simulated", "relative", "error_bar")
 _FILE = files("fluidkv.answers.served") / "elsewhere.csv"
@@ -69,24 +80,24 @@ def missed_elsewhere(rules: str, caching: bool) -> tuple[Missed, ...]:
 
 
 def computed(folder: Path) -> tuple[Missed, ...]:
-    """The rows of the logs in a folder, six digits a number."""
+    """The rows of those of the logs that are in a folder, six digits a number."""
     return tuple(
         one
-        for name, engines in LOGS.items()
-        for engine in engines
-        for one in _of(folder / name, engine)
+        for name, capacity in LOGS.items()
+        if (folder / name).is_dir()
+        for engine in ENGINES
+        for one in _of(folder / name, engine, capacity)
     )
 
 
-def _of(folder: Path, engine: str) -> list[Missed]:
+def _of(folder: Path, engine: str, capacity: int | None) -> list[Missed]:
     server = read_server(str(folder))
     log, settings = server.log, server.settings
     assert log is not None  # these logs have ticks
-    assert server.capacity is not None
     assert server.clock is not None
     limits = Limits(
-        server.capacity,
-        settings.block_size or 1,
+        server.capacity or capacity or 0,
+        settings.block_size or _BLOCK,
         settings.max_num_seqs,
         settings.max_num_batched_tokens,
     )
@@ -108,9 +119,9 @@ def _of(folder: Path, engine: str) -> list[Missed]:
     ]
 
 
-def record(path: Path, folder: Path) -> None:
-    """Compute all rows and write them."""
+def record(path: Path, *folders: Path) -> None:
+    """Compute the rows of the logs in some folders and write them."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([field.name for field in fields(Missed)])
-        writer.writerows(astuple(one) for one in computed(folder))
+        writer.writerows(astuple(one) for folder in folders for one in computed(folder))

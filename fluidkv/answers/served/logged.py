@@ -126,9 +126,12 @@ def read_server(source: str) -> LoggedServer:
         fit = f"{fit}; {STOOD_IN}"
     if np.isnan(log.kv_used).all():
         fit = f"{fit}; {RECKONED}"
-    # Without the pool's size a snapshot that lags cannot be told from a preemption.
-    least = None if log.capacity is None else int(np.maximum(-points.resumed, 0).sum())
-    totals = Totals(preemptions=least)
+    if read.ticks.preemptions is not None:
+        totals = Totals(preemptions=int(read.ticks.preemptions[-1]), counted=True)
+    else:
+        # Without the pool's size a snapshot that lags cannot be told from a preemption.
+        least = None if log.capacity is None else int(np.maximum(-points.resumed, 0).sum())
+        totals = Totals(preemptions=least)
     return replace(server, clock=found.clock, fit=fit, log=log, totals=totals)
 
 

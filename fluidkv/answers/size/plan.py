@@ -288,14 +288,14 @@ def _check_today(
         if needed > there:
             whose = "a request that was drawn"
             if isinstance(source, Trace):
-                whose = f"request {first + worst} of {source.name or 'the trace'}"
+                whose = f"request {first + worst}, counted from 0"
             raise InputError(
                 "capacity",
                 limits.capacity,
-                f"memory for {whose}, "
-                f"{table.input_length[worst]:,} input + {table.output_length[worst]:,} output "
-                f"tokens: {needed:,} blocks of {caps.block_size} under {rules.label}; {there:,} "
-                "are there",
+                f"memory for {whose} "
+                f"({table.input_length[worst]:,} input + {table.output_length[worst]:,} output "
+                f"tokens): {needed:,} blocks of {caps.block_size} under {rules.label}; there are "
+                f"{there:,}",
             )
         first += len(table)
 

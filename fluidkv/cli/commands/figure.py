@@ -36,7 +36,7 @@ def figure(
         listed = [{"id": each.id, "title": each.title} for each in figures()]
         give(lambda: {"figures": listed}, _list, as_json=json_, time=None)
         return
-    known = {each.id for each in figures()}
+    known = [each.id for each in figures()]
     for name in ids or ():
         if name not in known:
             raise InputError(

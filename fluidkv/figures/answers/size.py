@@ -114,7 +114,7 @@ def _draw(
             if label not in labels:
                 handles.append(handle)
                 labels.append(label)
-    canvas.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    canvas.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 4))
     canvas.suptitle(title)
 
 

@@ -12,6 +12,7 @@ from fluidkv.logs.held import recorded
 from fluidkv.logs.joined.kinds import Kind
 from fluidkv.logs.joined.lay import laying
 from fluidkv.logs.joined.parts import Part
+from fluidkv.logs.joined.span import of_run
 from fluidkv.logs.log import Engine, LogFile, LoggedRequests, LoggedTicks, ServerLog
 from fluidkv.logs.settings import LoggedSettings
 
@@ -173,12 +174,13 @@ def _on_one_clock(log: ServerLog, requests: Part, ticks: Part) -> ServerLog:
         note = f"the clocks of {names} are apart: at best {found.off:,.1f} requests differ"
         return replace(log, notes=(*log.notes, note))
     note = f"the clocks of {names} are laid on each other to {found.high - found.low:.2g} s"
-    return replace(
+    laid = replace(
         log,
         requests=log.requests.moved((found.low + found.high) / 2),
         offset_s=(found.low, found.high),
         notes=(*log.notes, f"{note}, where {found.off:,.1f} requests differ"),
     )
+    return of_run(laid)
 
 
 def _gave(part: Part) -> str:

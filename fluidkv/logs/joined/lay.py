@@ -14,6 +14,7 @@ from fluidkv.logs.log import Array, LoggedRequests, LoggedTicks
 
 _STEPS = 4000  # offsets that are tried
 _TICKS = 500  # that are looked at, evenly chosen
+_IDLE = 5  # idle ticks that count on either side of the busy ones
 _OFF = 0.1  # of the mean number in the system: what two counts of one run may differ by
 _LEAST = 1.5  # requests: and this, for few of them
 
@@ -43,6 +44,9 @@ def laying(requests: LoggedRequests, ticks: LoggedTicks) -> Laying | None:
     ends, counted = _known(ticks.spread_s(), counted, all_of_it=done is not None)
     if ends.size < 2 or counted.max() == 0:
         return None
+    busy = np.flatnonzero(counted)  # a server may idle for hours around a benchmark of minutes
+    around = slice(max(int(busy[0]) - _IDLE, 0), int(busy[-1]) + 1 + _IDLE)
+    ends, counted = ends[around], counted[around]
     some = np.linspace(0, ends.size - 1, min(_TICKS, ends.size)).round().astype(int)
     ends, counted = ends[some], counted[some]
     end = float(arrival[-1] if done is None else done[-1])
@@ -54,7 +58,9 @@ def laying(requests: LoggedRequests, ticks: LoggedTicks) -> Laying | None:
     )
     cut = (ticks.resolution_s or 0.0) / 2  # times are cut to whole seconds: all may be as late
     low, high = best_low - cut, best_high + cut
-    return Laying(low, high, off, bool(off <= max(_LEAST, _OFF * counted.mean())))
+    mean = float(counted.mean())  # below a request or so any two runs differ by less than one
+    most = max(min(_LEAST, mean / 2), _OFF * mean)
+    return Laying(low, high, off, off <= most)
 
 
 def _known(ends: Array, counted: Array, *, all_of_it: bool) -> tuple[Array, Array]:

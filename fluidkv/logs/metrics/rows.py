@@ -86,9 +86,20 @@ def value_of(cell: object, name: str) -> float:
     value = float(text) * scale if NUMBER.fullmatch(text) and len(text) < 400 else math.nan
     if value != 0 and not _LEAST <= value <= _MOST:
         raise BadRow(f"{name}: missing, negative or not a finite number")
-    if (name == of.KV_SHARE and value > 1) or (name == of.KV_PERCENT and value > 100):
-        raise BadRow(f"{name}: more than all of it")
     return value
+
+
+_ROUNDED = 1.001  # a share that was computed as used over total may end a little above 1
+
+
+def _check_share(values: Mapping[str, float], source: str, line: int) -> None:
+    """Pass, or refuse the file: dropping such rows would leave those with little in use."""
+    for name, most, what in (
+        (of.KV_SHARE, 1.0, "a share of the KV in use from 0 to 1, or with %, or as kv_cache_pct"),
+        (of.KV_PERCENT, 100.0, "a share of the KV in use from 0 to 100 per cent"),
+    ):
+        if values.get(name, 0.0) > most * _ROUNDED:
+            raise InputError("source", source, f"{what} (line {line}: {values[name]:g})")
 
 
 def table_of(
@@ -109,7 +120,7 @@ def table_of(
         form: of the file, for the report.
 
     Raises:
-        InputError: time that falls; no row left.
+        InputError: time that falls; a share in use above all of it; no row left.
     """
     tally = Tally()
     lines: list[int] = []
@@ -123,6 +134,7 @@ def table_of(
                 raise row[1]
             at, since = moment(row[1])
             values = {name: value_of(cell, name) for name, cell in row[2].items()}
+            _check_share(values, source, line)
             if times and at == times[-1]:
                 raise BadRow("the time of the row before")
         except BadRow as bad:

@@ -16,7 +16,6 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
-from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.serving.clock import IterationClock
@@ -91,20 +90,6 @@ class StepFit:
 
 
 UNKNOWN = "what its prefill passes computed is not logged"
-
-
-def evenly(times_s: ArrayLike, resolution_s: float) -> PerRow:
-    """Times that are cut to whole `resolution_s`, laid evenly within them: no two alike.
-
-    Raises:
-        InputError: times that fall.
-    """
-    times = np.asarray(times_s, dtype=np.float64)
-    if (np.diff(times) < 0).any():
-        raise InputError("times_s", "times that fall", "times in order")
-    _, first, count = np.unique(times, return_index=True, return_counts=True)
-    place = np.arange(times.size) - np.repeat(first, count)
-    return times + resolution_s * (place + 0.5) / np.repeat(count, count)
 
 
 def fit_steps(rows: StepRows, *, half: Half | None = None) -> StepFit:

@@ -1,7 +1,9 @@
 """GPUs that people run: what their data sheets promise, dense, with sums in 32 bits.
 
 Data sheets often print the double, for matrices of which half is zero; those are halved here.
-"GB" of memory is 2^30 bytes on all of them; what a driver reports is up to 2 % less.
+"GB" of memory is 2^30 bytes on all of them; what a driver reports is up to 2 % less. Codes that
+correct errors take a sixteenth of GDDR6 (A10, A40, L4, L40S). It is left out, since they are on
+unless somebody turns them off.
 """
 
 import csv

@@ -162,7 +162,7 @@ def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
 
 
 def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> None:
-    from fluidkv.cli.commands.replay_text import say_replay
+    from fluidkv.cli.commands.replay.text import say_replay
     from fluidkv.cli.page.page import Page
 
     write_log(tmp_path)
@@ -238,11 +238,12 @@ def test_options_stand_above_meta_json(tmp_path) -> None:
     assert found.main.rules.name == "vllm-0.11"
     assert found.main.account.running.max() == 9
     (tmp_path / "meta.json").unlink()
-    with pytest.raises(InputError, match="block_size"):
+    with pytest.raises(InputError, match=r"capacity.*blocks are not of 16"):
         replay_log(tmp_path)
     with pytest.raises(InputError, match="capacity"):
         replay_log(tmp_path, block_size=16)
-    assert replay_log(tmp_path, block_size=16, capacity=2560).limits.blocks == 160
+    assert replay_log(tmp_path, block_size=8, capacity=2560).limits.blocks == 320
+    assert replay_log(tmp_path, capacity=2560).limits.blocks == 160  # vLLM's own size
 
 
 def test_a_cache_by_name_is_there_whatever_the_log_says(tmp_path) -> None:

@@ -104,7 +104,7 @@ def test_the_measured_run_meets_its_targets(sglang_replay) -> None:
     assert (main.account.running.max(), real.measured.running.max()) == (69, 68)
     assert round(main.duration_s, 1) == 292.7
     assert abs(main.duration_s / 285.2 - 1) < 0.05
-    assert (main.recomputed_tokens, real.recomputed_logged) == (21_758, 21_810)
+    assert (main.recomputed_tokens, real.recomputed_logged) == (21_758, 21_459)
     assert real.repeats.recomputed_tokens == (21452, 20276, 20270, 20272)
 
 

@@ -65,7 +65,8 @@ def test_a_column_below_an_output_is_one_line_with_its_row(tmp_path: Path) -> No
     with pytest.raises(InputError) as caught:
         tables_of(trace, trace.workload(), demand, CLOCK, 3, 1, 0)
     assert str(caught.value) == (
-        "max_tokens: got '60 in column:asked'; allowed: at least the 70 outputs of request 1"
+        "max_tokens: got '60 in column:asked'; allowed: at least the 70 outputs of request "
+        "1, counted from 0"
     )
 
 

@@ -272,7 +272,7 @@ def test_the_largest_request_is_named_by_its_place():
     trace = fk.Trace((40, 9000, 30), (5, 700, 9), (0.0, 1.0, 2.0), name="trace.csv")
     with pytest.raises(InputError) as refused:
         fk.size_server(trace, SLOS, capacity=4096, clock=CLOCK)
-    assert "request 1 of trace.csv, 9,000 input + 700 output tokens" in str(refused.value)
+    assert "request 1, counted from 0 (9,000 input + 700 output tokens)" in str(refused.value)
 
 
 @pytest.mark.parametrize("engine", ["sglang+cache", "trtllm-no-evict", "vllm-0.11+cache"])

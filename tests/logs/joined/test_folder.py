@@ -1,5 +1,6 @@
 """A folder with whatever files people have is one log, or is refused in one line."""
 
+import gzip
 import json
 import shutil
 
@@ -10,7 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs import read_log
 from tests.logs.columns import ticks_of, times
 from tests.logs.stdout.test_vllm_stdout import START, v1
-from tests.traces.results.written import Asked, vllm
+from tests.traces.results.written import Asked, sglang, vllm
 
 # A server with 3 slots and steps of 0.1 s: requests that come, wait, run and go.
 ASKED = tuple(
@@ -208,3 +209,58 @@ def test_requests_of_two_files_are_those_with_more_times(folder, tmp_path) -> No
     (folder / "trace.csv").write_text("input_tokens,output_tokens\n" + "\n".join(rows))
     log = read_log(folder)
     assert np.isfinite(times(log, "last_token_s")).all()
+
+
+def test_one_run_of_a_file_with_several_is_a_log(tmp_path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text("\n".join(json.dumps(vllm(ASKED[:count])) for count in (40, 7)))
+    log = read_log(f"{path}#2")
+    assert log.requests is not None
+    assert len(log.requests) == 7
+    assert [file.name for file in log.files] == ["runs.jsonl#2"]
+    with pytest.raises(InputError, match=r"#1 to runs.jsonl#2"):
+        read_log(f"{path}#3")
+    with pytest.raises(InputError, match=r"one run, such as runs.jsonl#1"):
+        read_log(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "this file is empty"),
+        (gzip.compress(b"{}"), "this is gzip: unpack it first"),
+        ("INFO Engine 000: Avg".encode("utf-16"), "this is not UTF-8 text"),
+        (b"hello world\n", "this file is none of these"),
+    ],
+    ids=["empty", "gzip", "utf-16", "prose"],
+)
+def test_a_file_that_is_no_log_says_why(tmp_path, content, said) -> None:
+    path = tmp_path / "server.log"
+    path.write_bytes(content)
+    for source in (path, f"{path}#1"):
+        with pytest.raises(InputError) as caught:
+            read_log(source)
+        assert said in str(caught.value) or (content[:5] == b"hello" and source != path)
+
+
+def test_a_log_is_found_among_hundreds_of_other_files(folder) -> None:
+    alone = read_log(folder)
+    for number in range(300):
+        (folder / f"aa{number:03d}.txt").write_text("hello world\n")
+    log = read_log(folder)
+    assert [file.name for file in log.files] == [file.name for file in alone.files]
+    assert log.notes[-1].endswith("aa006.txt, aa007.txt and 292 more")
+
+
+@pytest.mark.parametrize("write", [vllm, sglang])
+def test_without_arrivals_they_are_what_is_missing_and_not_what_was_recorded(
+    tmp_path, write
+) -> None:
+    """The command that wrote the file is no way to more than it wrote."""
+    run = write(ASKED)
+    run.pop("start_times", None)
+    path = tmp_path / "bench.json"
+    path.write_text(json.dumps(run))
+    first = read_log(path).missing[0]
+    assert first.what == "when requests arrived"
+    assert "guidellm" in first.command

@@ -74,5 +74,5 @@ def test_without_times_of_requests_nothing_stands_in(tmp_path) -> None:
     (tmp_path / "trace.csv").write_text("input_tokens,output_tokens\n3,4\n5,6\n")
     rows = "t,running,waiting,gen_throughput,kv_cache_pct\n1,1,0,5,1\n2,1,0,5,1\n"
     (tmp_path / "metrics.csv").write_text(rows)
-    with pytest.raises(InputError, match="per-request times"):
+    with pytest.raises(InputError, match="when requests arrived"):
         read_log(tmp_path).timed()

@@ -128,12 +128,35 @@ def test_sglang_names_its_pool(tmp_path) -> None:
             "2025-09-02 13:08:13",
         ),
         (1756818490000, 1756818491000, 1756818492000, 1756818493000),
+        tuple(int(at) * 10**6 for at in TIMES),
+        tuple(int(at) * 10**9 for at in TIMES),
         (0.0, 1.0, 2.0, 3.0),
     ],
 )
 def test_times_are_dates_or_numbers_of_any_unit(tmp_path, times) -> None:
     log = read_log(wide(tmp_path / "m.csv", times=times))
     assert column(log, "ends_s") == pytest.approx([1, 2, 3])
+
+
+def test_shares_may_be_written_in_per_cent(tmp_path) -> None:
+    """With the sign, as Grafana exports formatted values; or under a name that says so."""
+    name = 'vllm:kv_cache_usage_perc{engine="0",model_name="m"}'
+    signed = read_log(wide(tmp_path / "a.csv", VLLM | {name: ("25%", "50%", "75 %", "100%")}))
+    named = {"running": (3, 4), "waiting": (0, 0), "kv_cache_pct": (25, 50)}
+    assert column(signed, "kv_used") == [0.5, 0.75, 1]
+    assert column(read_log(wide(tmp_path / "b.csv", named, TIMES[:2])), "kv_used") == [0.25, 0.5]
+
+
+def test_rates_count_over_the_time_since_the_row_before(tmp_path) -> None:
+    series = {
+        "running": (3, 4, 4),
+        "waiting": (0, 0, 0),
+        "gpu_cache_usage_perc": (0.1, 0.2, 0.3),
+        "avg_generation_throughput_toks_per_s": (10, 20, 30),
+    }
+    log = read_log(wide(tmp_path / "m.csv", series, times=(0.0, 2.0, 5.0)))
+    assert column(log, "generated_tokens") == [20, 40, 90]
+    assert column(log, "kv_used") == [0.1, 0.2, 0.3]
 
 
 def test_bad_rows_are_dropped_and_reported(tmp_path) -> None:
@@ -161,6 +184,16 @@ def falling(path):
     return wide(path, VLLM | {name: (100, 130, 7, 8)})
 
 
+def in_per_cent(path):
+    """Early rows, with little in use, could pass for shares: the file is refused as a whole."""
+    name = 'vllm:kv_cache_usage_perc{engine="0",model_name="m"}'
+    return wide(path, VLLM | {name: (0.2, 0.9, 37.5, 80.1)})
+
+
+def over_full(path):
+    return wide(path, {"running": (1, 2), "kv_cache_pct": (40, 250)}, times=TIMES[:2])
+
+
 def mixed(path):
     both = {"vllm:num_requests_running": (3, 4), "sglang:num_queue_reqs": (0, 1)}
     return wide(path, both, times=TIMES[:2])
@@ -172,6 +205,8 @@ def mixed(path):
         ("m.csv", two_engines, "one series of running: 2 are there (they differ in engine)"),
         ("m.csv", falling, "line 4: generated falls from 130 to 7"),
         ("m.csv", lambda path: wide(path, times=(1, 3, 2, 4)), "line 4: time falls from 3 to 2"),
+        ("m.csv", in_per_cent, "from 0 to 1, or with %, or as kv_cache_pct (line 4: 37.5)"),
+        ("m.csv", over_full, "from 0 to 100 per cent (line 3: 250)"),
         ("m.csv", mixed, "metrics of one engine (vLLM's and SGLang's are there)"),
         ("m.txt", lambda path: pages(path, mark=""), "pages of /metrics with their times"),
     ],

@@ -219,10 +219,23 @@ def test_a_retraction_that_each_rank_prints_is_one(tmp_path) -> None:
 
 def test_statistics_that_each_stage_prints_are_read_once(tmp_path) -> None:
     body = [
-        decode(f"16:06:{second:02d}", 66, 84642, 0.97, 2574.67, 11, rank=f" PP{stage} TP{2 * stage}")
-        for second in (7, 9, 11)
+        decode(at, 66, 84642, 0.97, 2574.67, 11, rank=f" PP{stage} TP{2 * stage}")
+        for at in ("16:06:07", "16:06:09", "16:06:11")
         for stage in (0, 1)
     ]
     log = read(tmp_path, "".join(body))
     assert column(log, "running") == [66, 66, 66]
     assert column(log, "decode_steps") == [40, 80, 120]
+
+
+def test_engines_have_pools_apart(tmp_path) -> None:
+    """Each scheduler says the size of its own pool; tokens are those of all."""
+    body = [
+        decode(at, 60, tokens, 0.5, 9.0, 0, rank=rank)
+        for at in ("16:06:07", "16:06:09")
+        for rank, tokens in ((" DP0 TP0", 40_000), (" DP1 TP1", 20_000))
+    ]
+    log = read(tmp_path, START + "".join(body))
+    assert log.capacity == 2 * 87_552
+    assert log.settings.blocks == 2 * 87_552 // 16
+    assert column(log, "kv_used") == pytest.approx([60_000 / (2 * 87_552)] * 2)

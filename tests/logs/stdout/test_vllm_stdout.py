@@ -206,3 +206,25 @@ def test_what_was_printed_comes_back(tmp_path) -> None:
         assert [column(log, "running"), column(log, "waiting")] == counts.tolist()
         assert column(log, "kv_used") == pytest.approx(kv / 100)
         assert column(log, "prompt_tokens") == pytest.approx(drawn[0] * 10)
+
+
+@pytest.mark.parametrize(
+    ("cores", "capacity"),
+    [
+        # Ranks of one engine share blocks: as many as the smallest has; engines have pools apart.
+        ((("_DP0", 41_392), ("_DP0", 41_408), ("_DP1", 41_424)), 41_392 + 41_424),
+        ((("", 41_408),), 2 * 41_408),  # newer lines may not name the engine: it is of each
+    ],
+)
+def test_pools_of_two_engines(tmp_path, cores, capacity) -> None:
+    start = "".join(
+        f"(EngineCore{core} pid=8) INFO 09-02 13:07:30 [k.py:1] "
+        f"GPU KV cache size: {size:,} tokens\n"
+        for core, size in cores
+    )
+    body = "".join(
+        v1(at, 1, 5, 4, 0, 40, engine=f"Engine {engine:03d}: ")
+        for at in ("13:08:10", "13:08:20")
+        for engine in (0, 1)
+    )
+    assert read(tmp_path, start + body).capacity == capacity

@@ -1,14 +1,21 @@
 """What is on record of measured runs is what is published, and what our engines give."""
 
 import json
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 from fluidkv.answers.replay.source import read_source
 from fluidkv.papers.measured.instances import fixed_lengths, sglang_study
-from fluidkv.papers.measured.instances.one_class_runs import ROWS, clock, served
+from fluidkv.papers.measured.instances.one_class_runs import (
+    ROWS,
+    SGLANG,
+    SGLANG_LESS,
+    SGLANG_OWN,
+    clock,
+    served,
+)
 from fluidkv.papers.measured.instances.sglang_published import REPEATS, SETTINGS
 from fluidkv.papers.measured.instances.sglang_study import (
     DRAWS,
@@ -20,7 +27,12 @@ from fluidkv.papers.measured.instances.sglang_study import (
     recorded,
     retractions,
     slower,
+    until,
 )
+from fluidkv.serving.caching.sglang.admission import Admission
+from fluidkv.serving.caching.sglang.fast import FastSglang
+from fluidkv.serving.caching.sglang.reserved import Summed
+from fluidkv.serving.clock import IterationClock
 
 _DIGITS = 1e-5  # six are on record
 
@@ -59,6 +71,32 @@ def test_runs_on_record_are_computed_again(source) -> None:
     _same(found, recorded()[name][0])
 
 
+@pytest.mark.parametrize(("end_s", "wall_s"), [(16, 328.3), (28, 287.5), (36, 306.5), (44, 299.5)])
+def test_short_parts_give_counts_and_not_the_duration(source, end_s, wall_s) -> None:
+    """What docs/measured.md says of parts that begin with the run."""
+    run, _ = outcome(source, until(source, end_s).clock, "")
+    assert 18 <= run.retractions <= 21
+    assert run.running in (69, 70)
+    assert run.wall_s == pytest.approx(wall_s, abs=0.05)
+
+
+def _by_ratio(self) -> Admission:
+    decoding = self.decoding.settled
+    reserved = Summed(0, decoding(), self.settings.clip, self.ratio.now)
+    return Admission(self.settings, self.pool, reserved, len(self.decoding), decoding)
+
+
+def test_without_a_tree_the_ratio_for_those_who_run_gives_what_is_measured(
+    source, monkeypatch
+) -> None:
+    """Only this differs from 0.5.23's rule; measured are 54 running, no retraction, 275.6 s."""
+    (setting,) = (each for each in SETTINGS if not each.tree)
+    monkeypatch.setattr(FastSglang, "_admission", _by_ratio)
+    run, _ = outcome(source, fitted(source).clock, "", setting=setting)
+    assert (run.retractions, run.running) == (0, 55)
+    assert run.wall_s == pytest.approx(280.0, abs=0.05)
+
+
 @pytest.mark.thorough
 def test_every_run_on_record_is_computed_again(sglang_dir) -> None:
     kept = [run for runs in recorded().values() for run in runs]
@@ -94,6 +132,20 @@ def test_one_class_is_what_is_published(traces_dir) -> None:
     assert ours == theirs
     rates = {round(row["out_tok_s"]) for row in rows if "out_tok_s" in row}
     assert rates <= {round(row.output_per_s or 0) for row in ROWS}
+
+
+@pytest.mark.parametrize("step_s", [0.001, 0.2])
+def test_counts_of_one_class_by_other_clocks(step_s: float) -> None:
+    """What docs/measured.md says: any clock, but for SGLang, whose requests come in passes."""
+    by = IterationClock(step_s, step_s / 1e6, step_s / 1e3)
+    for row in ROWS:
+        if not row.engine.startswith("sglang"):
+            assert served(row, by).preemptions == row.preemptions
+    if step_s == 0.001:
+        found = [served(row, by).preemptions for row in (SGLANG_OWN, SGLANG_LESS)]
+        assert found == [2, 0]
+    in_one_pass = replace(SGLANG, passes=(32,))
+    assert (served(in_one_pass, by).preemptions, served(in_one_pass, by).running) == (3, 32)
 
 
 def test_the_clock_of_the_first_start_gives_its_duration() -> None:

@@ -3,7 +3,7 @@
 from tests.papers.mutants import Mutant
 
 _S, _O, _F = "measured.sglang.", "measured.one-class.", "measured.fixed-lengths."
-_M, _C = "measured.modelled.", "measured.capacity-policies."
+_M, _C, _U = "measured.modelled.", "measured.capacity-policies.", "measured.unseen."
 _SWAPPED = "served(TRTLLM_NO_EVICT if row.preemptions else TRTLLM, by)"
 
 
@@ -41,14 +41,14 @@ MUTANTS = [
     Mutant(_O + "duration", "0.05", "0.001", near="def durations"),
     Mutant(_O + "duration.sglang", "0.05", "0.1", near="def durations"),
     # fixed lengths
-    Mutant(_F + "memory", "max(0.0003, 0.0055 / server.memory_gib)", "1e-4", near="def _memory"),
+    Mutant(_F + "memory", "0.005 / server", "0.003 / server", near="def _memory"),
     Mutant(_F + "running", "ours.least <=", "ours.least + 3 <=", near="def _running"),
     Mutant(_F + "duration.32b", "0.05", "0.01", near="Qwen2.5-32B: with"),
     Mutant(_F + "ttft.32b", "0.10", "0.05", near="There, the mean"),
     Mutant(_F + "duration.7b", "0.05", "0.5", near="Qwen2-7B on one GPU"),
     Mutant(_F + "duration.72b", "0.05", "0.5", near="Qwen2-72B: the"),
     Mutant(_F + "duration.two-gpus", "0.05", "0.5", near="two GPUs of one node"),
-    Mutant(_F + "duration.same-day", "0.0105", "0.005", near="def _same_day"),
+    Mutant(_F + "duration.same-day", "0.01", "0.005", near="def _same_day"),
     Mutant(_F + "duration.other-lengths", "0.05", "0.9", near="def _other_lengths"),
     # two capacity policies
     Mutant(_C + "no-evict", "0.05", "0.01", near="def _no_evict"),
@@ -61,4 +61,16 @@ MUTANTS = [
     Mutant(_M + "steps.large-batch", "0.25", "0.4", near="def _large"),
     Mutant(_M + "prefill", "0.25", "0.5", near="def _prefill"),
     Mutant(_M + "pool", "0.15", "0.05", near="def _pool"),
+    # logs that were not looked at before
+    Mutant(_U + "latency", "LATENCY,", "LATENCY / 9,", near='"latency",\n        "One GPU'),
+    Mutant(_U + "latency.two-gpus", "LATENCY,", "2 * LATENCY,", near="two GPUs share"),
+    Mutant(_U + "running", "RUNNING,", "RUNNING / 9,", near="Requests running in the second"),
+    Mutant(_U + "peak", "PEAK,", "PEAK / 9,", near="As many run at most"),
+    Mutant(_U + "duration", "DURATION,", "DURATION / 9,", near="The run lasts"),
+    Mutant(_U + "modelled.steps", "MODELLED,", "MODELLED / 9,", near="the least"),
+    Mutant(_U + "modelled.prefill", "MODELLED,", "2 * MODELLED,", near="So does a token"),
+    Mutant(_U + "bars.throughput", "> bar", "> bar / 2", near="def printed_bar"),
+    Mutant(_U + "bars.latency", "> bar", "> bar / 2", near="def printed_bar"),
+    Mutant(_U + "bars.ttft", "> bar", "> 2 * bar", near="def printed_bar"),
+    Mutant(_U + "preemptions", "row.ours < row.measured", "row.ours > row.measured", near="def _p"),
 ]

@@ -151,9 +151,8 @@ def test_leaving_slow_ticks_out_takes_the_error_from_a_fifth_to_a_few_per_cent()
     assert (errors < [0.02, 0.04, 0.08]).all()
     assert before.min() > 1.04
     assert before.max() > 1.2
-    assert min(again) > 0.5
-    assert max(again) < 1
-    assert np.median(again) > 0.75
+    found = [min(again), float(np.median(again)), max(again)]  # docs/replay.md has these, too
+    assert found == pytest.approx([0.53, 0.85, 0.97], abs=0.01)
 
 
 def test_what_is_recomputed_can_be_read_off_the_time_left_over():

@@ -94,3 +94,15 @@ def test_experts_are_read_as_tokens_choose_them() -> None:
 def test_eight_bits_are_twice_as_fast_as_sixteen(name: str) -> None:
     gpu = known_gpus()[name]
     assert gpu.flops_8 is None or gpu.flops_8 == pytest.approx(2 * gpu.flops_16, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "mib"),
+    [
+        *(("l4", 23_034), ("l40s", 46_068), ("a40", 46_068)),
+        *(("rtx-4090", 24_564), ("h100", 81_559), ("h200", 143_771), ("a100-80", 81_920)),
+    ],
+)
+def test_memory_is_what_drivers_report(name: str, mib: int) -> None:
+    """`nvidia-smi`, codes that correct errors on where the card has them."""
+    assert gpu_named(name).memory / 2**20 == pytest.approx(mib, rel=0.02)

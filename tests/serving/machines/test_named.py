@@ -1,5 +1,6 @@
 """Clocks by name: what they say of themselves, what is modelled, and what is refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,7 +24,12 @@ from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
 from fluidkv.serving.machines.named import CLOCKS, Validity, known, named_clock, outside
 from fluidkv.serving.machines.pool import kv_tokens_left
-from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
+from fluidkv.serving.machines.roofline import (
+    BANDWIDTH_SHARE,
+    STEP_S,
+    batch_limit,
+    modelled_clock,
+)
 
 LLAMA, RTX = model_named("llama-3.1-8b"), gpu_named("rtx-4090")
 
@@ -70,6 +76,10 @@ def test_experts_are_computed_in_part_and_read_nearly_whole():
     )
     assert 0.8 < experts.base / dense.base < 1
     assert experts.per_prefill_token < dense.per_prefill_token / 10
+    # docs/clock.md: 23 ms at any number of requests, of which a single one needs 3
+    model, gpu = model_named("qwen3-30b-a3b"), gpu_named("h100")
+    alone = model.weight_bytes * model.read(1) / (BANDWIDTH_SHARE * gpu.bandwidth) + STEP_S
+    assert [round(1e3 * seconds) for seconds in (experts.base, alone)] == [23, 3]
 
 
 def test_a_batch_at_the_limit_is_multiplied_as_fast_as_it_is_read():
@@ -178,6 +188,13 @@ def test_the_clock_named_after_the_sglang_log_is_its_fit(sglang):
     # Four digits are named, three of d2.
     assert named.clock.durations == pytest.approx(fit.clock.durations, rel=1e-3)
     assert len(fit) == 110
+    said = json.loads((sglang / "meta.json").read_text())["step_time_ms"]
+    assert "11.0 @1," in said
+    assert "24.0 @68" in said
+    most, least = (
+        row.modelled_s for row in compared() if row.engine == "SGLang 0.5.18" and row.what == "step"
+    )
+    assert (round(most / 0.024 - 1, 2), round(least / 0.011 - 1, 2)) == (0.12, 0.0)
     assert named.validity.kv_tokens == pytest.approx(fit.kv_tokens, abs=1)
 
 

@@ -6,7 +6,8 @@ from fluidkv.papers.measured.claims import (
     modelled,
     one_class,
     sglang_run,
+    unseen,
 )
 
-MODULES = (sglang_run, one_class, capacity_policies, fixed_lengths, modelled)
+MODULES = (sglang_run, one_class, capacity_policies, fixed_lengths, modelled, unseen)
 """Each has its `CLAIMS`."""

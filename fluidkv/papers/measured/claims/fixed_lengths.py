@@ -41,7 +41,7 @@ def pairs(tests: Sequence[int]) -> Iterator[tuple[Row, Predicted]]:
     "memory",
     _README,
     "The KV tokens of a log are the GiB that a test states, over the bytes of a token, to within "
-    "0.03 %.",
+    "the digits of these GiB.",
     kind="remark",
     checked="the four tests with a log of their start",
 )
@@ -51,8 +51,8 @@ def _memory() -> Outcome:
         if server.logged is None:
             continue
         off = server.reckoned / server.logged - 1
-        # half of the last digit of 5.01 GiB is 0.1 %
-        if abs(off) > max(0.0003, 0.0055 / server.memory_gib):
+        # two digits are stated: half of the last one of 5.01 GiB is 0.1 %
+        if abs(off) > 0.005 / server.memory_gib:
             bad = bad or f"test {test}: {server.reckoned:,} for {server.logged:,}"
         shown.append(f"{test}: {off:+.3%}")
     return observed(bad, ", ".join(shown), "the logs' own")
@@ -61,13 +61,13 @@ def _memory() -> Outcome:
 @CLAIMS.claim(
     "running",
     _README,
-    "While requests wait and memory is full, as many run as in our run of the same lengths and "
-    "memory.",
+    "While requests wait and memory is full, no fewer run than the fewest, and no more than the "
+    "most, of our run of the same lengths and memory.",
     kind="remark",
     checked="every such line of the 24 logs",
 )
 def _running() -> Outcome:
-    """Between the fewest and the most of ours: 54 to 62 for 7,168 tokens in and 1,024 out."""
+    """A weak one: 54 to 62 for 7,168 tokens in and 1,024 out, but 43 to 89 for 1,024 in and out."""
     bad, lines = None, 0
     for row, ours in recorded():
         for running, part in row.full:
@@ -161,7 +161,7 @@ def _same_day() -> Outcome:
         for name in ("duration_s", "ttft_p99"):
             off = getattr(ours, name) / getattr(row, name) - 1
             shown.append(f"{off:+.1%}")
-            if abs(off) > 0.0105:
+            if abs(off) > 0.01:
                 bad = bad or f"{row.prompts} prompts: {name} {off:+.1%}"
     return observed(bad, ", ".join(shown), "within 1%")
 

@@ -1,7 +1,8 @@
 """One class of 32 requests on vLLM, SGLang and TensorRT-LLM: who is preempted, and how long it is.
 
-Nothing is fitted to counts; they come out by any clock. The durations are by the clock of the first
-of the runs.
+Nothing is fitted to counts. Those of vLLM and TensorRT-LLM come out by any clock; those of SGLang
+by clocks of 10 to 30 ms a step, where requests come in the prefill passes of its log. The durations
+are by the clock of the first of the runs.
 """
 
 from collections.abc import Sequence

@@ -2,8 +2,9 @@
 
 The bounds are what is printed of the one vLLM log that was known before: the error bars beside a
 pick without a log (`answers/served/elsewhere.csv`), the errors that `docs/replay.md` has for its
-predicted half, and the quarter that the modelled clocks claim. What came out is in `unseen.csv`;
-`record` makes it again from the logs, which are not in the repository.
+predicted half, and the quarter that the modelled clocks claim. What came out is in `unseen.csv`,
+and of whole runs in `elsewhere.csv`; `record` makes it again from the logs, which are not in the
+repository.
 """
 
 import csv
@@ -17,12 +18,10 @@ import numpy as np
 
 from fluidkv.answers.replay.errors import SeriesError
 from fluidkv.answers.replay.replay import Replay, replay_log
-from fluidkv.answers.served.bias import OUTPUT, biases
-from fluidkv.runs.requests import Requests
+from fluidkv.answers.served.elsewhere import LOGS as SIMULATED
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.machines.named import named_clock
-from fluidkv.serving.run import serve
 
 LATENCY = 0.05
 """Median error of latencies in the predicted half, as a share of their time there; 3.2 % known."""
@@ -38,7 +37,6 @@ MODELLED = 0.25
 _FILE = files("fluidkv.papers.measured.instances") / "unseen.csv"
 REPOSITORY = "casys-kaist/LLMServingSim"
 LICENCE = "MIT License, Copyright (c) 2024, CASYS Lab at KAIST"
-_METRICS = (OUTPUT, "ttft_p99", "latency_p99")
 _BLOCK = 16
 
 
@@ -50,8 +48,7 @@ class Log:
         name: of its folder here.
         path, commit: in `REPOSITORY`.
         server: in words.
-        capacity: KV tokens that requests can hold, in blocks of 16.
-        capacity_from: where that is from, since no file of the log says it.
+        capacity_from: where its KV tokens are from, since no file of the log says them.
         modelled: the clock from data sheets, MODEL@GPU; None: two GPUs share a model.
     """
 
@@ -59,9 +56,15 @@ class Log:
     path: str
     commit: str
     server: str
-    capacity: int
     capacity_from: str
     modelled: str | None
+
+    @property
+    def capacity(self) -> int:
+        """KV tokens that requests can hold, in blocks of 16."""
+        tokens = SIMULATED[self.name]
+        assert tokens is not None  # no file says
+        return tokens
 
 
 LOGS = (
@@ -70,7 +73,6 @@ LOGS = (
         "bench/results/rtx4090-llama8b-tp1",
         "5bae11f9799dd59de86daa6412a3b465b80418c3",
         "vLLM 0.19.0, Llama-3.1-8B, RTX 4090",
-        47_504,
         "its first 5 s: 47,264 tokens were held, 47,744 had no room",
         "llama-3.1-8b@rtx-4090",
     ),
@@ -79,7 +81,6 @@ LOGS = (
         "bench/examples/RTXPRO6000/Llama-3.1-8B/vllm",
         "5daddb21a545658d5150b535712d0494584b5278",
         "vLLM 0.19.0, Llama-3.1-8B, RTX PRO 6000",
-        574_592,
         "a later run of vLLM 0.28.0 on such a GPU (commit 0acc21b); never a third full",
         "llama-3.1-8b@rtx-pro-6000",
     ),
@@ -88,7 +89,6 @@ LOGS = (
         "bench/examples/RTXPRO6000/Qwen3-32B/vllm",
         "5daddb21a545658d5150b535712d0494584b5278",
         "vLLM 0.19.0, Qwen3-32B, two RTX PRO 6000",
-        480_000,
         "a round number that two such GPUs have left; never a third full",
         None,
     ),
@@ -101,11 +101,11 @@ class Held:
 
     Fields:
         log: its name.
-        part: "second half" and "run", by the clock of the first half; "whole", by the clock of
-            the whole log, as `recommend` simulates it; "modelled", by the clock from data sheets.
+        part: "second half" and "run", by the clock of the first half; "modelled", the clock from
+            data sheets.
         what: such as "latency".
         measured, ours: in the unit of `what`; means, where there are many.
-        off: the error, a share: of `what` "latency", "ttft", "tpot" the median of requests, of
+        off: the error, a share: of "latency", "ttft" and "tpot" the median over requests, of
             series the root mean square over the mean, else ours over measured, less 1.
     """
 
@@ -150,7 +150,6 @@ def _rows(folder: Path, log: Log) -> Iterator[_Row]:
     yield from _half(found)
     yield from _run(found)
     points = tick_points(**found.log.clock_arrays() | {"capacity": log.capacity})
-    yield from _whole(found, points)
     if log.modelled is not None:
         yield from _modelled(points, log.modelled)
 
@@ -175,17 +174,6 @@ def _run(found: Replay) -> Iterator[_Row]:
         ("preemptions at least", found.preemptions_seen, main.preemptions),
     ):
         yield "run", what, measured, ours, ours / measured - 1 if measured else float(ours > 0)
-
-
-def _whole(found: Replay, points: TickPoints) -> Iterator[_Row]:
-    """As `recommend` holds its own simulation against the log."""
-    log = found.log
-    table = Requests(
-        log.input_lengths, log.decode_lengths, arrival=log.arrival_s - log.arrival_s[0]
-    )
-    run = serve(table, found.main.name, found.limits, clock=fit_clock(points).clock)
-    for metric, bias in biases(run, log, _METRICS).items():
-        yield "whole", metric, bias.measured, bias.simulated, bias.relative
 
 
 def _modelled(points: TickPoints, name: str) -> Iterator[_Row]:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from fluidkv.answers import Size, SizeAnswer
 from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
+from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
 from fluidkv.cli.page.numbers import counted, percent, short
 from fluidkv.cli.page.page import Page, Row
@@ -197,7 +198,11 @@ def _beyond(answer: SizeAnswer, cliff: Cliff, memory: Memory) -> str:
     title = _TITLES[cliff.metric]
     if cliff.worse is None or cliff.margin is None:
         return f"{title} is nowhere {TIMES_WORSE:g} times that of the answer, of what was tried"
-    times = "never comes for some" if cliff.times is None else f"is {cliff.times:.2g} times as long"
+    times = (
+        "never comes for some"
+        if cliff.times is None
+        else f"is {short(cliff.times, 2)} times as long"
+    )
     where = cliff.worse
     kind = "kv" if where.blocks != answer.answer.blocks else "rate"
     if where.replicas != answer.answer.replicas:
@@ -298,13 +303,7 @@ def _measured(page: Page, answer: SizeAnswer) -> None:
     if not answer.bias:
         return
     page.heading("Today's server, measured and simulated", ", at the log's own arrivals")
-    rows = []
-    for name, bias in answer.bias.items():
-        output = name not in _TITLES
-        title = "output, tokens/s" if output else f"{_TITLES[name]}, s"
-        cells = [title, short(bias.measured), short(bias.simulated)]
-        rows.append([*cells, f"{bias.relative:+.1%}", f"{bias.error_bar:.1%}"])
-    page.table(["", "measured", "simulated", "off by", "error bar"], rows)
+    measured_table(page, answer.bias)
 
 
 def _run_rows(answer: SizeAnswer) -> list[Row]:

@@ -47,11 +47,11 @@ def simulated_rows(found: Recommendation) -> list[Row]:
 def _runs(found: Recommendation) -> str:
     count = len(found.settings)
     what = "consecutive parts" if found.demand.kind == "replay" else "draws"
-    one = "the first requests of the trace" if found.demand.kind == "replay" else "one draw"
     parts = f"{found.runs} {what} of {found.requests:,} requests"
     if found.runs == 1:
-        whole = "all requests of the log" if found.bias else one
-        parts = f"{whole}, {found.requests:,} requests"
+        of = f"the first {found.requests:,} requests of the trace"
+        of = of if found.demand.kind == "replay" else f"one draw of {found.requests:,} requests"
+        parts = f"all {found.requests:,} requests of the log" if found.bias else of
     if count == 1:
         return f"as it is now x {parts}"
     said = f"{count} settings x {parts}; the same requests in every setting"

@@ -145,7 +145,7 @@ def route(
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.route.study import route_study
-    from fluidkv.cli.commands.route_text import say_route
+    from fluidkv.cli.commands.route.text import say_route
     from fluidkv.routing.affinity import WEIGHTS
 
     with progress("routing") as line, read.as_options(_OPTIONS):

@@ -7,8 +7,8 @@ from fluidkv.answers.wait.ahead import best_fcfs, mean
 from fluidkv.answers.wait.load import Load
 from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
 from fluidkv.answers.wait.study import WaitAnswer
-from fluidkv.cli.commands import wait_words as words
-from fluidkv.cli.commands.wait_runs import say_runs
+from fluidkv.cli.commands.wait import words as words
+from fluidkv.cli.commands.wait.runs import say_runs
 from fluidkv.cli.page.numbers import (
     at_least,
     at_most,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli.commands.study_next import commands
+from fluidkv.cli.commands.study.next import commands
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -85,7 +85,7 @@ def study(
                 load_report=report,
                 on_progress=line.show,
             )
-    from fluidkv.cli.commands.study_text import say_study
+    from fluidkv.cli.commands.study.text import say_study
 
     is_log = report is not None and report.of_log
     asked = asked_again(source, class_, preset, reading)

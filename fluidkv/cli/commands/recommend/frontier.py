@@ -5,7 +5,7 @@ import math
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import KNOBS
-from fluidkv.cli.commands.held import TITLES
+from fluidkv.cli.held import TITLES
 from fluidkv.cli.page.numbers import counted, short
 from fluidkv.cli.page.page import Page
 

@@ -5,10 +5,12 @@ import math
 from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import Setting
-from fluidkv.cli.commands.held import TITLES, not_measured, published_rows
+from fluidkv.cli.held import TITLES, not_measured, published_rows
 from fluidkv.cli.page.numbers import short, signed
 from fluidkv.cli.page.page import Row
 
+FAR = 2.0
+"""Times what the simulation misses, from which on a gain is worth a test that cannot be sold."""
 _ALL_START = "memory holds a good part of all requests at once: these runs are mostly their start"
 _NAMES = {"admission_rate": "rate cap"}
 
@@ -25,7 +27,7 @@ def pick_rows(found: Recommendation) -> list[Row]:
         rows: list[Row] = [("closest", setting_said(found, closest))]
         rows += _slo_rows(found, closest)
     elif index == 0:
-        rows = [("leave it", _left(found)), *_slo_rows(found, 0)]
+        rows = [("leave it", _left(found)), *_uneven(found), *_slo_rows(found, 0)]
     else:
         rows = [*_flag_rows(found, index), ("gain", _gains(found, index))]
         rows += _slo_rows(found, index)
@@ -57,12 +59,30 @@ def _nothing(found: Recommendation) -> str:
 def _left(found: Recommendation) -> str:
     best = found.candidate
     if not best:
-        return f"nothing tried is better by more than {MARGIN:.0%} in anything that users feel"
+        better = f"better by more than {MARGIN:.0%} in something that users feel"
+        return f"nothing tried is {better} and worse by as much in nothing of it"
     beyond = "what the simulation misses on this log and " if found.bias else ""
     return (
         f"nothing tried gains more than {beyond}chance makes of it. The best of it, "
         f"{setting_said(found, best)}: {_simulated(found, best)}"
     )
+
+
+def _uneven(found: Recommendation) -> list[Row]:
+    """Gains far beyond what the simulation misses, which parts of the run do not share."""
+    best, said = found.candidate, []
+    for metric in found.felt if best and found.bias else ():
+        gain = found.gains.of(best or 0, metric)
+        if gain.held and gain.relative > FAR * gain.needed and not gain.counts:
+            change = gain.relative if _up(found, metric) else -gain.relative
+            said.append(
+                f"{_name(found, metric)} {change:+.1%}, where {gain.needed:.1%} is missed and "
+                f"quarters differ by +- {gain.half:.1%}"
+            )
+    if not said:
+        return []
+    why = "quarters differ so where requests wait in some of them only: a test on the server tells"
+    return [("worth a test", f"{'; '.join(said)}. {why[0].upper()}{why[1:]}")]
 
 
 def _simulated(found: Recommendation, index: int) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli.commands import price_values as values
+from fluidkv.cli.commands.price import values as values
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 
@@ -178,7 +178,7 @@ def price(
             brought = values.generated(generator, prompt, drawn, seed)
     else:
         brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
-    from fluidkv.cli.commands.price_text import say_price
+    from fluidkv.cli.commands.price.text import say_price
 
     rule = {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty}
     names = _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"}

@@ -10,7 +10,7 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
 from fluidkv.cli.codes import NO_PICK
-from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -143,7 +143,8 @@ def recommend(
     notes += said
     tokens = served.tokens_of(server, block_size)
     demand, why = arrivals.demand(load, server.clock, reading.asked)
-    draws = {"requests": requests, "runs": runs, "seed": seed}
+    whole = served.all_of_log(requests, load, logged, demand)
+    draws = {"requests": whole, "runs": runs, "seed": seed}
     options: dict[str, Any] = draws | {
         **{name: getattr(server, name) for name in _OF_SERVER},
         "candidates": tried,
@@ -157,7 +158,7 @@ def recommend(
         options |= {"totals": None if why else logged.totals}
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
-    from fluidkv.cli.commands.recommend_text import say_recommendation
+    from fluidkv.cli.commands.recommend.text import say_recommendation
 
     give(
         found.as_dict,
@@ -211,7 +212,7 @@ def _run(
 
 def _first(bias: "Mapping[str, Bias]") -> list[str]:
     """The first table, as long as what may be better is not known."""
-    from fluidkv.cli.commands.held import TITLES
+    from fluidkv.cli.held import TITLES
     from fluidkv.cli.page.numbers import short, signed
 
     said = [f"{'so far':<26}{'measured':>10}{'simulated':>11}{'off by':>8}"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import preempt_values as values
+from fluidkv.cli.commands.preempt import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -19,7 +19,7 @@ from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
     from fluidkv.answers.preempt.result import PreemptAnswer
-    from fluidkv.answers.served.logged import ServerSettings
+    from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.serving.limits import Limits
     from fluidkv.serving.rules import Restore
     from fluidkv.serving.swap import Swap
@@ -47,7 +47,7 @@ _OPTIONS = {  # of the functions -> of the command line
 }
 _ENGINES = (
     "Engine whose other rules are kept: vllm, vllm-0.11, sglang, trtllm-max-utilization, "
-    r"trtllm-no-evict, vidur-sarathi, restart. \[default: vllm]"
+    r"trtllm-no-evict, vidur-sarathi, restart. \[default: that of a log, else vllm]"
 )
 _Engine = Annotated[
     str | None, opt.option("--engine NAME", served.engine_named, _ENGINES, opt.SERVER)
@@ -171,6 +171,7 @@ def preempt(
     server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
+    engine = engine or _logged_rules(logged)
     server, said = served.completed(server, memory, logged, engine)
     notes += said
     if in_seconds:
@@ -181,11 +182,12 @@ def preempt(
     notes += [*fitted, *([("", why)] if why else [])]
     options: dict[str, Any] = {**chosen, "demand": demand, "objectives": asked}
     if logged is not None:
-        options["log"], why = logged.measured(server, engine or "vllm", demand, None)
+        options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    options |= {"clock": server.clock, "requests": requests, "seeds": seeds, "seed": seed}
-    answer = _run(load, limits, engine or "vllm", options)
-    from fluidkv.cli.commands.preempt_text import say_preemption
+    whole = served.all_of_log(requests, load, logged, demand)
+    options |= {"clock": server.clock, "requests": whole, "seeds": seeds, "seed": seed}
+    answer = _run(load, limits, engine, options)
+    from fluidkv.cli.commands.preempt.text import say_preemption
 
     give(
         answer.as_dict,
@@ -205,6 +207,13 @@ def _run(
 
     with progress("running every rule") as line, read.as_options(_OPTIONS):
         return preempt_study(load, limits, engine=engine, on_progress=line.count, **options)
+
+
+def _logged_rules(logged: "LoggedServer | None") -> str:
+    """The rules of a log's server, without its cache and its settings."""
+    from fluidkv.serving.engines import served_engine
+
+    return "vllm" if logged is None else served_engine(logged.engine).rules.name
 
 
 def _chosen(
@@ -257,7 +266,7 @@ def _swapping(
 
 def _limits(
     server: "ServerSettings",
-    engine: str | None,
+    engine: str,
     block_size: int | None,
     swapping: "Swap | None",
 ) -> "Limits":
@@ -270,7 +279,7 @@ def _limits(
     with read.as_options(_OPTIONS):
         return Limits(
             tokens,
-            server.block_size or BLOCK_SIZES.get(engine or "vllm", 1),
+            server.block_size or BLOCK_SIZES.get(engine, 1),
             server.now.max_num_seqs,
             server.max_num_batched_tokens,
             swap=swapping or Swap(),

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import recommend_values as values
-from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.commands.recommend import values as values
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_ASKED, Asking
@@ -73,7 +73,7 @@ def compare(
     arrivals: served.Arrivals = served.AS_IT_COMES,
     reading: Asking = AS_ASKED,
     engine: _Engine = None,
-    memory: Memory = NO_MEMORY,
+    memory: LoggedMemory = NOT_GIVEN,
     clock: served.Clock = None,
     now: _Now = None,
     block_size: served.Block = None,
@@ -99,6 +99,7 @@ def compare(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
     server = _server(clock, block_size, max_num_batched_tokens, now)
+    _check_blocks(memory, block_size)
     tokens = memory.count(block_size)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
@@ -115,7 +116,7 @@ def compare(
     options = _asked(server, demand, block_size, requests, runs, seed, load, logged)
     found = _run(load, names, options | _log_of(logged, names, server, demand, requests))
     crossed = _cross(load, options) if crossover else None
-    from fluidkv.cli.commands.compare_text import say_comparison
+    from fluidkv.cli.commands.compare.text import say_comparison
 
     give(
         lambda: _as_dict(found, crossed),
@@ -165,6 +166,13 @@ def _server(
     return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
+def _check_blocks(memory: LoggedMemory, block_size: int | None) -> None:
+    """Refuse a number of blocks where nobody says how large one is: engines differ in that."""
+    if memory.capacity is not None and memory.capacity.unit == "blocks" and block_size is None:
+        allowed = "tokens, or --block-size beside it: each engine has blocks of its own size"
+        raise InputError("--capacity", memory.capacity.text, allowed)
+
+
 def _with_capacity(server: "ServerSettings", tokens: int | None) -> "ServerSettings":
     from dataclasses import replace
 
@@ -189,9 +197,7 @@ def _asked(
     load: "Workload | Trace",
     logged: "LoggedServer | None",
 ) -> dict[str, Any]:
-    """As `compare_engines` takes it; all of a log's requests, where it is replayed."""
-    if requests is None and logged is not None and demand.kind == "replay":
-        requests = len(load)  # type: ignore[arg-type]  # what is replayed is a trace
+    """As `compare_engines` takes it."""
     return {
         "capacity": server.capacity,
         "demand": demand,
@@ -199,7 +205,7 @@ def _asked(
         "now": server.now,
         "block_size": block_size,
         "max_num_batched_tokens": server.max_num_batched_tokens,
-        "requests": requests,
+        "requests": served.all_of_log(requests, load, logged, demand),
         "runs": runs,
         "seed": seed,
     }
@@ -219,7 +225,7 @@ def _log_of(
         log: TimedRun | None
         log, _ = logged.measured(server, name, demand, requests)
         if log is not None:
-            return {"log": log, "logged": place}
+            return {"log": log, "logged": place, "totals": logged.totals}
     return {}
 
 

@@ -73,7 +73,7 @@ def replay(
     if fit not in _HALVES:
         raise InputError("--fit", fit, "first or second")
     from fluidkv.answers.replay import as_dict, replay_log
-    from fluidkv.cli.commands.replay_text import say_replay
+    from fluidkv.cli.commands.replay.text import say_replay
 
     with progress("replaying the log") as line, read.as_options(_OPTIONS):
         found = replay_log(

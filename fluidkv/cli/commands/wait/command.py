@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
-from fluidkv.cli.memory import NO_MEMORY, Memory
+from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.page.page import Row
 from fluidkv.cli.progress import progress
@@ -128,7 +128,7 @@ def wait(
     rate: _Rate = None,
     bins: _Bins = None,
     reading: Reading = AS_IT_IS,
-    memory: Memory = NO_MEMORY,
+    memory: LoggedMemory = NOT_GIVEN,
     d0: _D0 = None,
     d1: _D1 = None,
     d2: _D2 = None,
@@ -154,7 +154,7 @@ def wait(
     """
     capacity = memory.tokens(whole=_WHOLE)
     if capacity is None:
-        raise InputError("--capacity", "none", "a number of KV tokens")
+        capacity = _logged_capacity(source)
     read.only_with("--segment", _words(segment), "--unknown-lengths", unknown_lengths)
     read.only_with("--delta", delta, "--unknown-lengths", unknown_lengths)
     read.exactly_one(source=source, type=type_, preset=preset)
@@ -183,7 +183,7 @@ def wait(
         "duration": run_time,
     }
     answer = _answer(load, capacity, options, own_segments=bool(segment or threshold))
-    from fluidkv.cli.commands.wait_text import say_wait
+    from fluidkv.cli.commands.wait.text import say_wait
 
     def beside():
         from fluidkv.figures.answers.wait import wait_figures
@@ -207,6 +207,18 @@ def _binned(requests: Any, server: "_Server", how: dict[str, Any]) -> "Load":
 
     with read.as_options(_OPTIONS):
         return binned_load(requests, *server, **how)
+
+
+def _logged_capacity(source: str | None) -> Fraction:
+    """KV tokens of the server of a log."""
+    if source is not None:
+        from fluidkv.logs import is_log, read_log
+
+        with read.as_options({"source": "SOURCE"}):
+            found = read_log(source).capacity if is_log(source) else None
+        if found is not None:
+            return Fraction(found)
+    raise InputError("--capacity", "none", "a number of KV tokens")
 
 
 def _answer(

@@ -4,10 +4,10 @@ import math
 from collections.abc import Iterable
 
 from fluidkv.answers.recommend import Recommendation
-from fluidkv.cli.commands.held import TITLES
-from fluidkv.cli.commands.recommend_frontier import say_frontier
-from fluidkv.cli.commands.recommend_pick import pick_rows, setting_said
-from fluidkv.cli.commands.recommend_runs import simulated_rows
+from fluidkv.cli.commands.recommend.frontier import say_frontier
+from fluidkv.cli.commands.recommend.pick import pick_rows, setting_said
+from fluidkv.cli.commands.recommend.runs import simulated_rows
+from fluidkv.cli.held import TITLES
 from fluidkv.cli.page.numbers import short, signed
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.serving.engines import CACHE, SGLANG

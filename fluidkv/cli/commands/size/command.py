@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli import served
-from fluidkv.cli.commands import recommend_values as values
+from fluidkv.cli.commands.recommend import values as values
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
@@ -153,7 +153,7 @@ def size(
         "max_tokens": reading.asked,
     }
     answer = _run(load, slos, options)
-    from fluidkv.cli.commands.size_text import say_size
+    from fluidkv.cli.commands.size.text import say_size
 
     give(
         answer.as_dict,

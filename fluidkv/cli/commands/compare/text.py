@@ -8,6 +8,7 @@ from fluidkv.answers.compare.crossover import POLICIES, Along, Crossing
 from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.cli.held import measured_table
 from fluidkv.cli.page.numbers import counted, percent, short, signed
 from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import asked_rows, clock_rows
@@ -60,6 +61,10 @@ def say_comparison(
     _engines_table(page, found, columns)
     page.heading("Against the first", f", {found.names[0]}")
     page.rows(_differences(found))
+    if found.logged is not None:
+        name = found.names[found.logged]
+        page.heading("The log, measured and simulated", f", by the rules of {name}")
+        measured_table(page, found.bias)
     if crossed is not None:
         page.heading("MAX_UTILIZATION or GUARANTEED_NO_EVICT")
         _say_crossover(page, crossed)
@@ -123,7 +128,8 @@ def _verdict(found: EngineComparison, index: int) -> str:
         return "better in some, worse in some"
     if Difference.WORSE in said:
         return "worse in what is listed, better in nothing that users feel"
-    return "no difference that is more than noise and more than what the simulation misses"
+    beyond = " and more than what the simulation misses" if found.bias else ""
+    return f"no difference that is more than noise{beyond}"
 
 
 def _gap(found: EngineComparison, index: int, metric: str) -> str:
@@ -216,14 +222,8 @@ def _run_rows(found: EngineComparison) -> list[Row]:
         ("noise", _noise(found)),
     ]
     if found.logged is not None:
-        bars = ", ".join(
-            f"{_WORDS[metric]} {percent(found.bias[metric].error_bar)}"
-            for metric in found.felt
-            if metric in found.bias
-        )
-        said = f"is of {found.names[found.logged]}, whose simulation is off by: {bars}"
-        rows.append(("the log", f"{said}. A difference has to exceed that"))
-        rows.append(("", "how far off the other engines are, nobody measured"))
+        said = "a difference has to exceed the error bar, off by and its spread together"
+        rows.append(("the log", f"{said}; how far off the other engines are, nobody measured"))
     if not asked.clock.prefills:
         rows.append(("CAUTION", FREE_PREFILL))
     for engine in found.engines:

@@ -75,7 +75,7 @@ def cache(
     policies = None if not policy else [_policy(name) for name in policy]
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
-    from fluidkv.cli.commands.cache_text import say_cache
+    from fluidkv.cli.commands.cache.text import say_cache
 
     with progress("filling caches") as line, read.as_options(_OPTIONS):
         found = cache_study(

@@ -1,0 +1,1 @@
+"""`fluidkv cache`: hit rates of prefix caches by size."""

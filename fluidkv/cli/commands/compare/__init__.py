@@ -1,0 +1,1 @@
+"""`fluidkv compare`: engines side by side."""

@@ -1,0 +1,1 @@
+"""`fluidkv preempt`: whom to preempt."""

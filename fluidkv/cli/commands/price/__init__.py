@@ -1,0 +1,1 @@
+"""`fluidkv price`: which tokens to keep."""

@@ -1,0 +1,1 @@
+"""`fluidkv recommend`: what to set."""

@@ -1,0 +1,1 @@
+"""`fluidkv replay`: half of a measured run from the other."""

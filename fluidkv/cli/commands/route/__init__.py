@@ -1,0 +1,1 @@
+"""`fluidkv route`: which worker gets a request."""

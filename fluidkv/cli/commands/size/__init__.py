@@ -1,0 +1,1 @@
+"""`fluidkv size`: how much memory, what rate, how many replicas."""

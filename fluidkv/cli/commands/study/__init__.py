@@ -1,0 +1,1 @@
+"""`fluidkv study`: whether memory runs smoothly."""

@@ -1,0 +1,62 @@
+"""What holds a simulated gain, in words: nothing measured, where no log is given; what we miss."""
+
+from collections.abc import Mapping, Sequence
+
+from fluidkv.answers.served.bias import Bias
+from fluidkv.answers.served.elsewhere import missed_elsewhere
+from fluidkv.answers.served.published import Published
+from fluidkv.cli.page.numbers import short
+from fluidkv.cli.page.page import Page, Row
+
+TITLES = {
+    "ttft_p50": "median TTFT",
+    "ttft_p99": "p99 TTFT",
+    "latency_p99": "p99 latency",
+    "tpot_p99": "p99 TPOT",
+    "longest_gap_p99": "p99 longest gap",
+}
+
+
+def measured_table(page: Page, bias: Mapping[str, Bias]) -> None:
+    """The log beside its simulation: how far that is off, and with the spread its error bar."""
+    rows = []
+    for name, one in bias.items():
+        title = f"{TITLES[name]}, s" if name in TITLES else "output, tokens/s"
+        cells = [title, short(one.measured), short(one.simulated)]
+        rows.append([*cells, f"{one.relative:+.1%}", f"{one.error_bar:.1%}"])
+    page.table(["", "measured", "simulated", "off by", "error bar"], rows)
+
+
+def not_measured(rules: str, caching: bool) -> str:
+    """Where no log is given: what holds a gain, and what simulations missed where one was."""
+    said = "no log of this very run is given, so nothing measured holds a gain here"
+    missed = missed_elsewhere(rules, caching)
+    if not missed:
+        return f"{said}; no log of such an engine was at hand"
+    parts = []
+    for metric in dict.fromkeys(one.metric for one in missed):
+        name = "output" if metric.startswith("output") else TITLES.get(metric, metric)
+        off = [one.relative for one in missed if one.metric == metric]
+        span = f"{min(off):+.1%}" if len(off) == 1 else f"{min(off):+.1%} to {max(off):+.1%}"
+        parts.append(f"{name} {span}")
+    logs, first = {one.log for one in missed}, missed[0]
+    return (
+        f"{said}. On {len(logs)} measured {'log' if len(logs) == 1 else 'logs'} of {first.server} "
+        f"simulations by the rules of {first.engine} were off by {', '.join(parts)}"
+    )
+
+
+def published_rows(misses: Sequence[Published]) -> list[Row]:
+    """One line on the published numbers of a knob that we miss, the first two of them."""
+    if not misses:
+        return []
+    said = [
+        f"{one.what}: {_in_unit(one.published, one.unit)} measured, "
+        f"{_in_unit(one.ours, one.unit)} predicted ({one.claim})"
+        for one in misses[:2]
+    ]
+    return [("published", "; ".join(said))]
+
+
+def _in_unit(value: float, unit: str) -> str:
+    return f"{value:.1%}" if unit == "share" else f"{value:+.3g} {unit}"

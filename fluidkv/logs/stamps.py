@@ -1,0 +1,20 @@
+"""Times that are written in whole units, laid out within them."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fluidkv.errors import InputError
+
+
+def evenly(times_s: ArrayLike, resolution_s: float) -> NDArray[np.float64]:
+    """Times that are cut to whole `resolution_s`, laid evenly within them: no two alike.
+
+    Raises:
+        InputError: times that fall.
+    """
+    times = np.asarray(times_s, dtype=np.float64)
+    if (np.diff(times) < 0).any():
+        raise InputError("times_s", "times that fall", "times in order")
+    _, first, count = np.unique(times, return_index=True, return_counts=True)
+    place = np.arange(times.size) - np.repeat(first, count)
+    return times + resolution_s * (place + 0.5) / np.repeat(count, count)
