@@ -99,6 +99,7 @@ def test_a_version_has_the_rules_that_are_known_of_it_and_says_what_is_not() -> 
         ("vlm", "near: vllm"),
         ("quite another", "one of restart, vllm,"),
         ("vllm-0.15", "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19"),
+        ("vllm-0.18.1", "vllm-0.11, where a first chunk must fit to enter, or vllm-0.19"),
         ("vllm-0.9", "vllm-0.11, the oldest that was compared"),
         ("vllm-0.40.1", "vllm, which is 0.33.0, the newest compared"),
         ("sglang-0.4.6", "sglang-0.5.18 to sglang-0.5.23"),

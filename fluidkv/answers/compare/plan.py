@@ -30,6 +30,7 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 _WINDOWS = 400  # records of each run
+_OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def planned(
         check_case(asked.case(engine), engine, tables)
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
-    every = max(1, length // _WINDOWS)
+    every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
     return Plan(
         engines=served,
         asked=asked,

@@ -24,6 +24,7 @@ class Difference(Enum):
     WORSE = "worse"
     NOISE = "within noise"
     BIAS = "within what the simulation misses"
+    UNHELD = "not in the log: nothing measured holds it"
     UNKNOWN = "one run: not told from noise"
 
 
@@ -91,8 +92,9 @@ class EngineComparison:
             return Difference.UNKNOWN
         if not abs(mean) > wide:
             return Difference.NOISE
-        bar = self.bias[metric].error_bar if metric in self.bias else 0.0
-        if abs(mean) <= bar:
+        if self.logged is not None and metric not in self.bias:
+            return Difference.UNHELD
+        if self.logged is not None and abs(mean) <= self.bias[metric].error_bar:
             return Difference.BIAS
         more = metric in THROUGHPUTS
         return Difference.BETTER if (mean > 0) == more else Difference.WORSE

@@ -32,6 +32,7 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 _WINDOWS = 400  # records of each run
+_OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie within a record
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ def planned(
     check_pace(demand, clock, settings, size)
     horizon = horizon_of(demand, equilibrium, size)
     length = horizon or length_of(demand, clock, equilibrium, tables)
-    every = max(1, length // _WINDOWS)
+    every = max(1, length // (_WINDOWS if len(tables) > 1 else _OF_ONE))
     objectives = objectives_of(demand, clock)
     return Plan(
         engine=served,

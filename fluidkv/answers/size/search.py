@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,6 +16,7 @@ WITHIN = 0.01
 """An edge is narrowed until neighbours differ by no more than this share, or by 1."""
 MOST_SIZES = 200
 _GRID = 12  # sizes of the first batch
+_FINEST = 2 * _GRID  # sizes up to which a grid is made finer, where no size meets all bounds
 _AT_ONCE, _ONE_BY_ONE = 12, 3  # sizes between two neighbours, where a batch costs little, and not
 _LOADS = (0.25, 2.5)  # of the first grid, in what memory carries in theory
 _FURTHEST = (0.005, 20.0)  # loads beyond which no rate is tried
@@ -67,6 +69,23 @@ class Tried:
         """What the sizes say so far."""
         slos = self.plan.slos
         return edge_of(self.axis, {size: meets(found, slos) for size, found in self.along.items()})
+
+    def finer(self, within: float) -> list[Size]:
+        """Untried sizes between all neighbours, where each bound is met by some size tried.
+
+        One bound may be met from some memory on and another up to some: both may hold in between,
+        where a coarse grid has nothing. None where there are `_FINEST` sizes already.
+        """
+        order, slos = self.axis.harder_first(list(self.along)), self.plan.slos
+        some = (any(meets(found, [slo]) for found in self.along.values()) for slo in slos)
+        if len(order) > _FINEST or not all(some):
+            return []
+        return [
+            size
+            for first, last in pairwise(order)
+            if not _close(self.axis, first, last, within)
+            for size in between(self.axis, first, last, 1)
+        ]
 
     def narrow(self, within: float) -> Size:
         """Try what lies at the edges until neighbours there are close; the answer then.

@@ -108,11 +108,11 @@ def size_server(
         raise InputError("within", within, "a share above 0 and below 1")
     bias = {} if log is None else _held_against(plan, log, totals)
     tried = Tried(plan, on_progress, about(plan, against=bool(bias)))
-    _first(tried)
+    _first(tried, within)
     return _answer(tried, bias, within)
 
 
-def _first(tried: Tried) -> None:
+def _first(tried: Tried, within: float) -> None:
     """The grid, and further out where the answer is not on it; refuses bounds that nothing meets.
 
     The engine that goes one by one serves memory for all requests first of all: what that misses,
@@ -124,6 +124,8 @@ def _first(tried: Tried) -> None:
     while tried.edge() is None and new:
         new = further(plan, list(tried.along), harder=False)
         tried.run(new)
+    while tried.edge() is None and (finer := tried.finer(within)):
+        tried.run(finer)
     while (edge := tried.edge()) is not None and edge.blocker is None and new:
         new = further(plan, list(tried.along), harder=True)
         tried.run(new)

@@ -137,6 +137,17 @@ def test_a_difference_is_real_beyond_noise_and_beyond_the_bias(
     assert found.better == ()  # better in one and worse in the other, or in none
 
 
+def test_what_a_log_does_not_have_it_holds_no_difference_in() -> None:
+    """As a longest gap, or of SGLang's decode log all times: a bar of 0 would let anything pass."""
+    found = _made(-0.10, 0.05, 0.02)
+    assert found.difference(1, "latency_p99") is Difference.BETTER
+    bias = {name: one for name, one in found.bias.items() if name != "latency_p99"}
+    unheld = EngineComparison(**{**vars(found), "bias": bias})
+    assert unheld.difference(1, "latency_p99") is Difference.UNHELD
+    assert unheld.difference(1, "output_throughput_per_time") is Difference.WORSE
+    assert unheld.better == ()
+
+
 def test_better_is_better_in_something_and_worse_in_nothing() -> None:
     found = _made(0.1, 0.05)
     still = Against(np.zeros(2), np.zeros(2), np.full(2, 0.01), True)

@@ -1,8 +1,11 @@
 """No pick is sold inside the bias: servers whose truth is known, and a simulation that is wrong."""
 
+from dataclasses import replace
+
 import pytest
 
 from fluidkv.answers.recommend import Recommendation
+from fluidkv.answers.recommend.gains import Gain
 from fluidkv.answers.served.bias import OUTPUT
 from tests.answers.recommend.true_server import TrueServer, drawn
 
@@ -65,3 +68,21 @@ def test_a_gain_needs_every_part_of_the_log_to_agree(advised):
     paces = found.ran.segments[OUTPUT].values[:, 0]
     assert gain.paired == pytest.approx((paces[index] - paces[0]).mean() / paces[0].mean())
     assert gain.counts == (gain.relative > gain.needed and gain.paired > gain.half)
+
+
+def test_what_the_log_does_not_have_holds_no_gain(advised):
+    found = advised[SEEDS[-1]]
+    index = found.choice.index or 0
+    assert found.gains.of(index, OUTPUT).counts
+    others = {name: bias for name, bias in found.bias.items() if name != OUTPUT}
+    assert others
+    assert not replace(found.gains, bias=others).of(index, OUTPUT).counts
+
+
+def test_a_gain_counts_beyond_both_errors():
+    gain = Gain(relative=0.10, paired=0.09, half=0.05, bar=0.04)
+    assert gain.counts
+    assert not replace(gain, half=0.09).counts  # chance
+    assert not replace(gain, half=float("nan")).counts  # nobody knows
+    assert not replace(gain, bar=0.10).counts  # the model
+    assert not replace(gain, relative=0.02, bar=0.0).counts  # no difference

@@ -16,6 +16,7 @@ from fluidkv.runs.arrivals import poisson, replayed
 from fluidkv.runs.measuring import metrics
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
+from fluidkv.traces import Trace
 from fluidkv.workload import RequestClass, Workload
 
 CLOCK = IterationClock(0.01, 1e-6, 1e-5)
@@ -209,6 +210,27 @@ def test_bounds_that_no_pool_meets_are_refused_with_the_best(capfd):
     assert "the clock is the limit" in str(refused.value)
 
 
+def test_two_bounds_that_hold_together_in_a_narrow_range_are_found():
+    """Every pool up to memory for all was run one by one: only some of 54 to 90 blocks meet both.
+
+    The first grid has 51 and 69 blocks, and neither does.
+    """
+    rng = np.random.default_rng(1)
+    times = np.cumsum(rng.exponential(0.2, 40))
+    inputs, outputs = rng.integers(20, 200, 40), rng.integers(20, 80, 40)
+    trace = Trace(
+        tuple(inputs.tolist()),
+        tuple(outputs.tolist()),
+        arrival_times_s=tuple((times - times[0]).tolist()),
+    )
+    bounds = (Slo("ttft_p99", 7.16793), Slo("tpot_p99", 0.0585897))
+    found = fk.size_server(
+        trace, bounds, clock=IterationClock(0.02, 2e-5, 1e-4), max_num_batched_tokens=512
+    )
+    assert meets(found.along[found.answer], bounds)
+    assert 54 <= found.answer.blocks <= 90
+
+
 def test_a_cap_is_named_where_it_may_be_the_limit():
     from fluidkv.answers.served.setting import Setting
 
@@ -250,7 +272,7 @@ def test_the_largest_request_is_named_by_its_place():
     trace = fk.Trace((40, 9000, 30), (5, 700, 9), (0.0, 1.0, 2.0), name="trace.csv")
     with pytest.raises(InputError) as refused:
         fk.size_server(trace, SLOS, capacity=4096, clock=CLOCK)
-    assert "request 2 of trace.csv, 9,000 input + 700 output tokens" in str(refused.value)
+    assert "request 1, counted from 0 (9,000 input + 700 output tokens)" in str(refused.value)
 
 
 @pytest.mark.parametrize("engine", ["sglang+cache", "trtllm-no-evict", "vllm-0.11+cache"])

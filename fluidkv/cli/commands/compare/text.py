@@ -111,7 +111,7 @@ def _differences(found: EngineComparison) -> list[Row]:
         rows.append((_numbered(index), f"{found.names[index]}: {_verdict(found, index)}"))
         for said, text in real:
             rows.append((f"  {said.value}", text))
-        for said in (Difference.BIAS, Difference.NOISE, Difference.UNKNOWN):
+        for said in (Difference.BIAS, Difference.UNHELD, Difference.NOISE, Difference.UNKNOWN):
             alike = [text for other, text in rest if other is said]
             if alike:
                 rows.append(("", f"{said.value}: {', '.join(alike)}"))
