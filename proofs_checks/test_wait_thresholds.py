@@ -18,12 +18,14 @@ amounts = st.one_of(st.just(Fraction(0)), st.fractions(0, 9, max_denominator=6))
 
 
 def batch(system, n):
-    """Memory of a batch of n at each stage, and the time it takes."""
+    """Memory of a batch of n at each stage, and the time it takes; its newcomers are prefilled."""
     tokens = sum(
         k * sum(each.input_length + stage for stage in range(each.output_length + 1))
         for k, each in zip(n, system.types, strict=True)
     )
-    return tokens, system.base + system.per_kv_token * tokens
+    prefill = sum(k * each.input_length for k, each in zip(n, system.types, strict=True))
+    added = system.per_kv_token * tokens + system.per_prefill_token * prefill
+    return tokens, system.base + added
 
 
 def feasible(system, n):
@@ -35,13 +37,13 @@ def feasible(system, n):
 def solution(draw, system):
     """A vector that satisfies (11): every one is K n* and more in some types, K large enough.
 
-    With n = K n* + x the slack of type j is lambda_j ((K - 1) d0 - d1 sum of x c) + x_j.
+    With n = K n* + x the slack of type j is lambda_j ((K - 1) d0 - sum of x (d1 c + d2 l)) + x_j.
     """
     count = len(system.types)
     more = draw(st.lists(amounts, min_size=count, max_size=count))
-    tokens, _ = batch(system, more)
+    _, time = batch(system, more)
     spare = min(x / each.arrival_rate for x, each in zip(more, system.types, strict=True))
-    least = 1 + (system.per_kv_token * tokens - spare) / system.base
+    least = 1 + (time - system.base - spare) / system.base
     factor = max(Fraction(0), least) + draw(st.sampled_from([Fraction(0), Fraction(0), 1]))
     base = fluid_equilibrium(system).per_stage
     n = [factor * k + x for k, x in zip(base, more, strict=True)]
@@ -104,11 +106,12 @@ def test_at_a_load_of_1_or_more_nothing_satisfies_11(system, data):
 
 @given(wait_systems(), st.booleans())
 def test_whole_thresholds_need_a_bounded_part_more_than_the_equilibrium(system, strict):
-    """max(M*, C) <= M <= (1 + d1 C / d0) M* + C, with C the sum of c."""
+    """max(M*, C) <= M <= (1 + (d1 C + d2 L) / d0) M* + C, with C the sum of c, L of inputs."""
     found = integer_thresholds(system, strict=strict)
     least, costs = fluid_equilibrium(system).memory, sum(t.lifetime_cost for t in system.types)
     assert feasible(system, found.thresholds)
-    bound = (1 + system.per_kv_token * costs / system.base) * least + costs
+    _, time = batch(system, [1] * len(system.types))
+    bound = time / system.base * least + costs
     assert max(least, costs) <= found.memory <= bound
 
 

@@ -111,7 +111,8 @@ def test_the_crossover_is_said_and_drawn(
 ) -> None:
     argv = [*QUICK[:-4], "--requests", "12", "--runs", "2", "--crossover"]
     text = said(capsys, *argv, "--out", str(tmp_path / "out"))
-    assert max(map(len, text.splitlines())) <= 80
+    page = text.replace(str(tmp_path), "")  # a folder may be as long as it likes
+    assert max(map(len, page.splitlines())) <= 80
     assert "MAX_UTILIZATION or GUARANTEED_NO_EVICT" in text
     assert "1.25x" in text
     names = {path.name for path in (tmp_path / "out").iterdir()}

@@ -171,11 +171,11 @@ B = ["--budget", "20"]
         (["a.npy", *G, *B], "SOURCE: got 'SOURCE and --generator'; allowed: exactly one of"),
         (
             ["--generator", "recent", *B],
-            "--generator: got 'recent'; allowed: a known name",
+            "--generator: got 'recent'; allowed: near: recency",
         ),
         (
             [*G, *B, "--policy", "token-dp"],
-            "--policy: got 'token-dp'; allowed: a known name",
+            "--policy: got 'token-dp'; allowed: near: token-pd",
         ),
         ([*G, *B, "--policy", "zzz"], "--policy: got 'zzz'; allowed: one of fifo, fifo-pooled, "),
         ([*G, *B, "--predictor", "mean"], "--predictor: got 'mean'; allowed: one of last-seen"),

@@ -154,7 +154,7 @@ def refused(argument, call):
 def test_a_request_larger_than_the_memory_is_named_with_the_engine():
     table = Requests([10, 90], [5, 30])
     message = refused("capacity", lambda: serve(table, "vllm", Limits(100)))
-    assert "request 1 (90 input + 30 output tokens)" in message
+    assert "request 1, counted from 0 (90 input + 30 output tokens)" in message
     assert "vllm 0.33.0" in message
     refused("capacity", lambda: serve(table, "restart", Limits(119)))
     assert serve(table, "vllm", Limits(119)).status.item() == "DONE"

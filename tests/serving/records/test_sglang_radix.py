@@ -204,7 +204,7 @@ def test_a_list_that_is_shorter_says_nothing_there(capsys, tmp_path: Path) -> No
 def test_json_of_a_list_that_differs(capsys, tmp_path: Path) -> None:
     path = changed_calls(tmp_path, **with_rows(5, evicted_list=[[2, 2, 1, 2]]))
     assert main(["oracle", str(path), "--json"]) == 1
-    [answer] = json.loads(capsys.readouterr().out)
+    [answer] = json.loads(capsys.readouterr().out)["records"]
     assert answer["difference"]["columns"] == [
         {
             "name": "evicted_list",
