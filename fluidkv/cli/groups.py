@@ -35,6 +35,6 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
 
     # By name only: then one without a default may stand behind one with it.
     named = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in parameters]
-    run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=named)  # type: ignore[attr-defined]  # read by typer
     run.__annotations__ = {each.name: each.annotation for each in parameters}
     return run

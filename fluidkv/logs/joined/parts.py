@@ -56,7 +56,7 @@ def read_part(path: Path, kind: Kind, capacity: int | None) -> Part:
 def _meta(path: Path) -> ServerLog:
     engine = engine_of(meta_of(path))
     known = {"vllm": "vllm", "sglang": "sglang"}.get(engine or "")
-    return ServerLog(str(path), known, settings=read_settings(path))  # type: ignore[arg-type]
+    return ServerLog(str(path), known, settings=read_settings(path))  # type: ignore[arg-type]  # two names
 
 
 def _vllm_requests(path: Path) -> ServerLog:

@@ -105,7 +105,7 @@ class Start:
             capacity = blocks * size if capacity is None and blocks else capacity
             if capacity and capacity % size == 0 and capacity // size > engines:
                 found["blocks"] = capacity // size - (NULL_BLOCKS * engines if v1 else 0)
-        return LoggedSettings(**found, capacity=capacity), notes  # type: ignore[arg-type]
+        return LoggedSettings(**found, capacity=capacity), notes  # type: ignore[arg-type]  # own names
 
     def _capacity(self, engines: int, name: str, notes: list[str]) -> int | None:
         """Tokens of all pools. Ranks of one engine share blocks, as many as the smallest has."""

@@ -83,4 +83,4 @@ def test_times_are_laid_evenly_within_their_seconds() -> None:
     with pytest.raises(InputError, match="in order"):
         evenly([1, 0], 1.0)
     with pytest.raises(InputError, match="'first', 'second' or None"):
-        fit_steps(rows(cut=False), half="third")  # type: ignore[arg-type]
+        fit_steps(rows(cut=False), half="third")  # type: ignore[arg-type]  # what is refused

@@ -131,7 +131,7 @@ def test_compiled_counts_equal_literal_ones(
 ) -> None:
     nested = isinstance(model, Segments)
     if not nested and prefill is not None:
-        pytest.skip("a system has its own")
+        pytest.skip("a system has a prefill cost of its own; the argument is for segments")
     thresholds = NESTED if nested else EACH
     own = {} if prefill is None else {"per_prefill_token": prefill}
     found = _chain(model, runs=3, iterations=230, rate_steps=steps, record=CHAIN_RECORDS, **own)

@@ -98,7 +98,7 @@ def compare(
     read.exactly_one(source=source, **{"class": class_}, preset=preset)
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     names = _engines(engine or [])
-    server = _server(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
     _check_blocks(memory, block_size)
     tokens = memory.count(block_size)
     load, report = reading.requests(source, class_, preset)
@@ -151,19 +151,6 @@ def _with_logged(names: list[str], logged: "LoggedServer | None", crossover: boo
         given = names[0] if names else "none"
         raise InputError("--engine", given, "at least two, or one beside that of a log folder")
     return names
-
-
-def _server(
-    clock: str | None,
-    block_size: int | None,
-    max_num_batched_tokens: int | None,
-    now: list[str] | None,
-) -> "ServerSettings":
-    """The server as the options say, but for its memory."""
-    from fluidkv.answers.served.logged import ServerSettings
-
-    ticks = None if clock is None else served.clock_of(clock)
-    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
 def _check_blocks(memory: LoggedMemory, block_size: int | None) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from fluidkv.answers.recommend import Recommendation
     from fluidkv.answers.served.bias import Bias
     from fluidkv.answers.served.demand import Demand
-    from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.figures.figure import Figure
     from fluidkv.traces import Trace
     from fluidkv.workload import Workload
@@ -132,7 +131,7 @@ def recommend(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     read.only_with("--client-cap", client_cap, "--clients", arrivals.clients)
     memory.per_token()
-    server = _server(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
     tried = values.candidates(watermark, max_num_seqs, rate_cap, client_cap)
     values.check_objective(objective)
     bounds = [read_slo(text) for text in slo or []]
@@ -170,19 +169,6 @@ def recommend(
         beside=lambda: _beside(found),
     )
     return 0 if found.to_take else NO_PICK
-
-
-def _server(
-    clock: str | None,
-    block_size: int | None,
-    max_num_batched_tokens: int | None,
-    now: list[str] | None,
-) -> "ServerSettings":
-    """The server as the options say, but for its memory."""
-    from fluidkv.answers.served.logged import ServerSettings
-
-    ticks = None if clock is None else served.clock_of(clock)
-    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
 def _run(

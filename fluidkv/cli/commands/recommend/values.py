@@ -4,16 +4,30 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli import arguments
-from fluidkv.cli.served import LARGEST_COUNT
+from fluidkv.cli.served import LARGEST_COUNT, clock_of
 from fluidkv.errors import InputError
 
 if TYPE_CHECKING:
+    from fluidkv.answers.served.logged import ServerSettings
     from fluidkv.answers.served.setting import Setting
 
 _AS_SET = ("watermark", "max_num_seqs", "admission_rate")  # clients are who asks, not a setting
 
 
-def now(texts: list[str]) -> "Setting":
+def server_of(
+    clock: str | None,
+    block_size: int | None,
+    max_num_batched_tokens: int | None,
+    now: list[str] | None,
+) -> "ServerSettings":
+    """The server as the options say, but for its memory."""
+    from fluidkv.answers.served.logged import ServerSettings
+
+    ticks = None if clock is None else clock_of(clock)
+    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, as_set(now or []))
+
+
+def as_set(texts: list[str]) -> "Setting":
     from fluidkv.answers.served.setting import Setting
 
     allowed = "watermark=W, max_num_seqs=N or rate_cap=R, each once"

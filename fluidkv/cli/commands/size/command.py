@@ -125,7 +125,7 @@ def size(
     if not bounds:
         raise InputError("--slo", "none", "at least one, such as ttft_p99=2s")
     memory.per_token()
-    server = _server(clock, block_size, max_num_batched_tokens, now)
+    server = values.server_of(clock, block_size, max_num_batched_tokens, now)
     load, report = reading.requests(source, class_, preset)
     logged, notes = served.log_of(source, report, reading.scaling)
     engine = engine or (logged.engine if logged is not None else "vllm+cache")
@@ -164,19 +164,6 @@ def size(
         time=answer.plan.clock.unit,
         beside=lambda: _beside(answer),
     )
-
-
-def _server(
-    clock: str | None,
-    block_size: int | None,
-    max_num_batched_tokens: int | None,
-    now: list[str] | None,
-) -> "ServerSettings":
-    """The server as the options say, but for its memory."""
-    from fluidkv.answers.served.logged import ServerSettings
-
-    ticks = None if clock is None else served.clock_of(clock)
-    return ServerSettings(None, ticks, block_size, max_num_batched_tokens, values.now(now or []))
 
 
 def _measured(
