@@ -24,7 +24,7 @@ PUBLIC = {
 }
 """Name at the top level -> the module where it lives."""
 
-GROUND = {"plain", "text", "errors", "reading", "files", "processes", "verdict", "workload"}
+GROUND = {"plain", "text", "errors", "reading", "files", "processes", "systems", "verdict", "workload"}
 READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
 SIBLINGS = {"exact", "fluid"}
@@ -41,6 +41,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "processes": {"text", "errors"},
     "verdict": {"text", "errors"},
     "workload": {"text", "errors"},
+    "systems": {"text", "errors", "workload"},
     "runs": GROUND,
     "exact": GROUND,
     "fluid": GROUND | {"runs"},
@@ -51,6 +52,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "serving": GROUND | SIBLINGS | {"runs", "prefix"},
     **dict.fromkeys(SUBJECTS, GROUND | SIBLINGS | {"runs", "prefix", "serving"}),
     "answers": LABORATORY,
+    # A sweep runs any analysis by its name; the measured suite times whatever there is.
+    "sweeps": LABORATORY | {"answers"},
+    "suite": LABORATORY | {"answers", "sweeps"},
     "ledger": GROUND,
     # A figure may show what an answer found; it knows no paper.
     "figures": LABORATORY | {"answers"},
@@ -67,6 +71,8 @@ MAY_USE: dict[str, set[str]] = {
     "matplotlib": {"figures", "papers"},
     "typer": {"cli"},
     "rich": {"cli"},
+    "numba": {"runs"},
+    **dict.fromkeys(("zarr", "dask", "distributed"), {"sweeps"}),
 }
 
 

@@ -1,0 +1,1 @@
+"""Sweeps: systems, policies, engines, seeds and settings through any analysis, into a store."""

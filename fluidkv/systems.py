@@ -1,0 +1,1 @@
+"""Many systems as arrays: exact, padded where the numbers of classes differ, with coordinates."""
