@@ -14,7 +14,7 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.systems.axes import NAMES, Column, columns, places
 from fluidkv.systems.checks import check_systems
-from fluidkv.systems.rationals import Rationals, integers, rationals
+from fluidkv.systems.rationals import Rationals, first, integers, rationals
 from fluidkv.workload import RequestClass, System, Workload
 
 _TITLES = {
@@ -51,6 +51,8 @@ class Systems:
         share: `Rationals` (system, class), 0 where there is no class; of a system they sum to 1.
         capacity: `Rationals` (system), tokens.
         coords: name -> `Coordinate`, shown in every result over these systems.
+        index: place of each among the systems that they were cut out of; 0, 1, 2 ... if None. A
+            system draws its starts by this number, so that a part has the starts of the whole.
 
     Raises:
         InputError: of the first bad system, with its index, what `RequestClass`, `Workload` or
@@ -62,6 +64,7 @@ class Systems:
     share: Rationals
     capacity: Rationals
     coords: Mapping[str, Coordinate] = field(default_factory=dict)
+    index: np.ndarray = field(default=None)  # pyright: ignore[reportAssignmentType]  # see Args
 
     __hash__: ClassVar[None]  # pyright: ignore[reportIncompatibleMethodOverride]  # holds arrays
 
@@ -75,7 +78,7 @@ class Systems:
         check_systems(**read)
         count = len(read["input_length"])
         coords = {name: _coordinate(name, each, count) for name, each in self.coords.items()}
-        _put(self, **read, coords=coords)
+        _put(self, **read, coords=coords, index=_index(self.index, count))
 
     @classmethod
     def grid(
@@ -166,7 +169,8 @@ class Systems:
     def with_coords(self, **coords: Any) -> "Systems":
         """The same systems with further coordinates, given as to `of`."""
         made = {n: _coordinate(n, _named(c), len(self)) for n, c in coords.items()}
-        return self._part(slice(None), {**self.coords, **made})
+        part = self._part(slice(None))
+        return _put(part, coords={**self.coords, **made})
 
     def __len__(self) -> int:
         return len(self.input_length)
@@ -179,7 +183,7 @@ class Systems:
         if isinstance(index, int | np.integer):
             return self._one(range(len(self))[index])
         chosen = index if isinstance(index, slice) else np.arange(len(self))[index]
-        part = self._part(chosen, self.coords)
+        part = self._part(chosen)
         if not len(part):
             raise InputError("systems", index, "what leaves at least one system")
         return part
@@ -215,11 +219,12 @@ class Systems:
     def described(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]:
         """Coordinates of a dataset over these systems: name -> (dimensions, values, attributes).
 
-        `input_lengths`, `decode_lengths` and `shares` (system, class; 0 where there is no class),
-        `capacity` (system), and those of `coords`.
+        `system` (the index), `input_lengths`, `decode_lengths` and `shares` (system, class; 0 where
+        there is no class), `capacity` (system), and those of `coords`.
         """
         each, parts = ("system",), ("system", "class")
         found: dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]] = {
+            "system": (each, self.index, {"long_name": "system", "units": "1"}),
             "input_lengths": (parts, self.input_length, _attrs("input_length")),
             "decode_lengths": (parts, self.decode_length, _attrs("decode_length")),
             "shares": (parts, self.share.floats, _attrs("share")),
@@ -245,7 +250,7 @@ class Systems:
         capacity = Fraction(*(int(part[i]) for part in self.capacity))
         return System(Workload(classes), capacity)
 
-    def _part(self, chosen: Any, coords: Mapping[str, Coordinate]) -> "Systems":
+    def _part(self, chosen: Any) -> "Systems":
         """Of what has been checked."""
         return _put(
             object.__new__(Systems),
@@ -253,7 +258,8 @@ class Systems:
             decode_length=self.decode_length[chosen],
             share=self.share.at(chosen),
             capacity=self.capacity.at(chosen),
-            coords={n: c._replace(values=c.values[chosen]) for n, c in coords.items()},
+            coords={n: c._replace(values=c.values[chosen]) for n, c in self.coords.items()},
+            index=self.index[chosen],
         )
 
 
@@ -330,6 +336,13 @@ def _coordinate(name: str, given: Coordinate, count: int) -> Coordinate:
         raise InputError(name, f"values of shape {values.shape}", f"{count} values, one a system")
     values.setflags(write=False)
     return Coordinate(values, str(given.units), str(given.long_name))
+
+
+def _index(given: Any, count: int) -> np.ndarray:
+    index = np.arange(count) if given is None else integers("index", given)
+    if index.shape != (count,) or first(index < 0) is not None:
+        raise InputError("index", given, f"{count} numbers of at least 0, one a system")
+    return index
 
 
 def _attrs(name: str) -> dict[str, str]:

@@ -11,6 +11,8 @@ from fluidkv.errors import InputError
 INTEGER = "an integer of at least 1"
 RATIONAL = "an integer or a Fraction"
 
+_EXACT = 2**53  # integers up to here are doubles
+
 
 class Rationals(NamedTuple):
     """int64 arrays of one shape; in lowest terms, denominators positive."""
@@ -20,8 +22,12 @@ class Rationals(NamedTuple):
 
     @property
     def floats(self) -> np.ndarray:
-        """The nearest doubles, where both parts are below 2^53."""
-        return self.numerator / self.denominator
+        """The nearest doubles."""
+        found = np.asarray(self.numerator / self.denominator)
+        wide = (np.abs(self.numerator) > _EXACT) | (self.denominator > _EXACT)
+        for at in zip(*np.nonzero(wide), strict=True):  # whose parts would be rounded too
+            found[at] = int(self.numerator[at]) / int(self.denominator[at])
+        return found
 
     def at(self, chosen: Any) -> "Rationals":
         """Of the systems that are meant."""

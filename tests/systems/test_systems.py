@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from fluidkv import InputError, RequestClass, System, Systems, Workload
 from fluidkv.systems import Rationals
+from fluidkv.systems.rationals import rationals
 from tests.strategies import systems
 
 HALF = Fraction(1, 2)
@@ -83,7 +84,9 @@ def test_parts_keep_their_coordinates() -> None:
     part = many[many.coords["rank"].values % 2 == 1]
     assert list(part) == [many[1], many[3]]
     assert part.coords["rank"].values.tolist() == [1, 3]
+    assert part.index.tolist() == part[:].index.tolist() == [1, 3]
     assert part == many[1::2] == many[[1, 3]]
+    assert part != Systems.of(list(part), rank=[1, 3])  # it is no part, and draws other starts
     assert part != many[::2]
     with pytest.raises(InputError, match="systems: got"):
         many[4:]
@@ -103,6 +106,8 @@ def test_rationals_come_in_lowest_terms_and_are_never_rounded() -> None:
     many = Systems(np.array([[1, 1]]), np.array([[2, 3]]), third, _one(10, 2))
     assert many[0].workload.classes[0].share == Fraction(1, 3)
     assert many.capacity == (5, 1)
+    odd = Fraction(2**62 + 2**9 + 1, 2**62 - 1)
+    assert rationals("share", [odd]).floats.tolist() == [float(odd)]
     big = 2**61 - 1  # a prime: the common denominator of these shares has 122 bits
     shares = (Fraction(1, big), Fraction(1, big - 1), 1 - Fraction(1, big) - Fraction(1, big - 1))
     with pytest.raises(InputError, match="beyond 64 bits"):
