@@ -70,6 +70,7 @@ from .serving.run import serve as serve
 from .traces import Trace as Trace
 from .traces import preset as preset
 from .traces import read_trace as read_trace
+from .systems import Systems as Systems
 from .verdict import Evidence as Evidence
 from .verdict import Stability as Stability
 from .verdict import Verdict as Verdict
