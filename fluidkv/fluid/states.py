@@ -72,21 +72,16 @@ def read_states(
         InputError: a wrong shape, masses that are negative or not finite, mass at a stage that its
             class does not have, memory above capacity.
     """
-    owner = _owner(of)
-    states = _by_shape(owner, start, argument)
-    for part, block in _blocks(owner, states):
-        place = _Place(owner, part)
-        _check_numbers(block, argument, place)
-        _check_fits(owner.model(part, block.by_class), block, argument, place)
-    return states
+    return _read(_owner(of), start, argument, _check_fits)
 
 
 def class_states(
     of: System | MassModel, start: ArrayLike, *, argument: str = "start"
 ) -> Float[np.ndarray, "batch class stage"]:
     """As `read_states` of one system, as masses of classes."""
-    states = read_states(of, start, argument=argument)
-    return spread(_owner(of).model(slice(0, 1), True), states)[0]
+    owner = _owner(of)
+    states = _read(owner, start, argument, _check_fits)
+    return spread(owner.model(slice(0, 1), True), states)[0]
 
 
 def cohort_states(
@@ -104,10 +99,8 @@ def cohort_states(
         InputError: what `read_states` raises; classes that are not in proportion to their shares;
             with `full`, a start off the memory boundary.
     """
-    owner, states = _owner(of), read_states(of, start, argument=argument)
-    if full:
-        for part, block in _blocks(owner, states):
-            _check_full(owner.model(part, block.by_class), block, argument, _Place(owner, part))
+    owner = _owner(of)
+    states = _read(owner, start, argument, _check_full if full else _check_fits)
     if states.by_class and owner.classes > 1:
         found = np.zeros((owner.count or 1, states.masses.shape[1], owner.stages))
         for part, block in _blocks(owner, states):
@@ -205,6 +198,22 @@ def _of_cohorts(model: MassModel) -> MassModel:
     )
 
 
+def _read(
+    owner: _Owner,
+    start: ArrayLike,
+    argument: str,
+    check_memory: Callable[[MassModel, States, str, _Place], None],
+) -> States:
+    states = _by_shape(owner, start, argument)
+    for part, block in _blocks(owner, states):
+        place = _Place(owner, part)
+        model = owner.model(part, block.by_class)
+        _check_numbers(block, argument, place)
+        _check_stages(model, block, argument, place)
+        check_memory(model, block, argument, place)
+    return states
+
+
 def _by_shape(owner: _Owner, start: ArrayLike, argument: str) -> States:
     """The rule at the top of the file."""
     one = owner.count is None
@@ -280,8 +289,7 @@ def _check_numbers(states: States, argument: str, place: _Place) -> None:
         )
 
 
-def _check_fits(model: MassModel, states: States, argument: str, place: _Place) -> None:
-    """No mass where there is no stage, and memory at or below capacity."""
+def _check_stages(model: MassModel, states: States, argument: str, place: _Place) -> None:
     stages = model.weights.shape[-1]
     masses = states.masses
     beyond = np.any(masses[..., stages:], axis=(2, 3))
@@ -293,7 +301,10 @@ def _check_fits(model: MassModel, states: States, argument: str, place: _Place) 
             f"mass beyond a decode length ({where})",
             f"0 at stages of at least l1{_hint(place.owner, states)}",
         )
-    used, limit = _memory(model, masses), model.capacity
+
+
+def _check_fits(model: MassModel, states: States, argument: str, place: _Place) -> None:
+    used, limit = _memory(model, states.masses), model.capacity
     if limit.shape[1] > 1 and used.shape[1] not in (1, limit.shape[1]):
         allowed = f"{limit.shape[1]}, as capacities"
         raise InputError(argument, f"{used.shape[1]} trajectories", allowed)
