@@ -76,7 +76,9 @@ MAY_USE: dict[str, set[str]] = {
     "typer": {"cli"},
     "rich": {"cli"},
     "numba": {"runs"},
-    **dict.fromkeys(("zarr", "dask", "distributed"), {"sweeps"}),
+    "zarr": {"sweeps"},
+    "dask": {"sweeps"},
+    "distributed": {"sweeps"},
 }
 
 
