@@ -32,6 +32,7 @@ from .exact.mixed.cycles.orbits import periodic_orbit as periodic_orbit
 from .exact.mixed.cycles.pulse import pulse_cycle as pulse_cycle
 from .exact.mixed.mix import LengthMix as LengthMix
 from .exact.mixed.thresholds.atlas import threshold_atlas as threshold_atlas
+from .exact.mixed.thresholds.many import stability_map as stability_map
 from .exact.mixed.thresholds.threshold import input_threshold as input_threshold
 from .exact.modes import growing_modes as growing_modes
 from .exact.one_class.cascade import cascade as cascade
@@ -69,6 +70,7 @@ from .serving.metastability.times import time_to_collapse as time_to_collapse
 from .serving.rules import EngineRules as EngineRules
 from .serving.run import serve as serve
 from .sweeps.running import sweep as sweep
+from .systems import Systems as Systems
 from .traces import Trace as Trace
 from .traces import preset as preset
 from .traces import read_trace as read_trace

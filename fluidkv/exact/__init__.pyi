@@ -49,6 +49,9 @@ from .mixed.nearby.transition import transition_matrix as transition_matrix
 from .mixed.thresholds.asymptotic import AsymptoticThreshold as AsymptoticThreshold
 from .mixed.thresholds.atlas import TENTHS as TENTHS
 from .mixed.thresholds.atlas import threshold_atlas as threshold_atlas
+from .mixed.thresholds.many import UNPLACED as UNPLACED
+from .mixed.thresholds.many import StabilityMap as StabilityMap
+from .mixed.thresholds.many import stability_map as stability_map
 from .mixed.thresholds.pencil import Crossing as Crossing
 from .mixed.thresholds.pencil import InputPencil as InputPencil
 from .mixed.thresholds.scale import input_scale as input_scale

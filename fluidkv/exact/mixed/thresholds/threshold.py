@@ -156,10 +156,7 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
         raise InputError("bound", bound, "an integer of at least 0")
     asymptotic = asymptotic_threshold(mix)
     try:
-        if mix.ages > _MOST_AGES:
-            raise ArithmeticError("too many crossings to place them all")
-        crossings = tuple(InputPencil(mix).crossings())
-        windows = _windows(mix, crossings)
+        crossings, windows = input_windows(mix)
     except ArithmeticError:
         return _bracketed(mix, bound, asymptotic)
     anywhere = any(w.stable for w in windows)
@@ -175,6 +172,18 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
     return InputThreshold(
         mix, status, least, least, windows, bound, at, below, crossings, asymptotic
     )
+
+
+def input_windows(mix: LengthMix) -> tuple[tuple[Crossing, ...], list[InputWindow]]:
+    """Crossings at L >= 0, and the windows between them from 0 on, as `InputThreshold` has both.
+
+    Raises:
+        ArithmeticError: crossings that are too many, or that could not be told apart.
+    """
+    if mix.ages > _MOST_AGES:
+        raise ArithmeticError("too many crossings to place them all")
+    crossings = tuple(InputPencil(mix).crossings())
+    return crossings, _windows(mix, crossings)
 
 
 def _windows(mix: LengthMix, crossings: tuple[Crossing, ...]) -> list[InputWindow]:
