@@ -18,10 +18,12 @@ ROOT = Path(__file__).parent
 COMPILED = {
     "JAX_COMPILATION_CACHE_DIR": str(ROOT / "build" / "compiled"),
     "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.3",
+    "FLUIDKV_CACHE": str(ROOT / "build" / "compiled"),  # of kernels; JAX's own wins for JAX
 }
-os.environ |= COMPILED  # of children; here JAX has read them already
+os.environ |= COMPILED  # of children; here JAX has read its own already
 for name, value in COMPILED.items():
-    jax.config.update(name.lower(), value if name.endswith("DIR") else float(value))
+    if name.startswith("JAX"):
+        jax.config.update(name.lower(), value if name.endswith("DIR") else float(value))
 
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -68,6 +68,7 @@ from .serving.limits import Limits as Limits
 from .serving.metastability.times import time_to_collapse as time_to_collapse
 from .serving.rules import EngineRules as EngineRules
 from .serving.run import serve as serve
+from .systems import Systems as Systems
 from .traces import Trace as Trace
 from .traces import preset as preset
 from .traces import read_trace as read_trace

@@ -24,7 +24,10 @@ PUBLIC = {
 }
 """Name at the top level -> the module where it lives."""
 
-GROUND = {"plain", "text", "errors", "reading", "files", "processes", "systems", "verdict", "workload"}
+GROUND = {
+    *("plain", "text", "errors", "reading", "files", "labels", "processes"),
+    *("systems", "verdict", "workload"),
+}
 READERS = {"traces", "measured"}
 FILES = READERS | {"logs"}
 SIBLINGS = {"exact", "fluid"}
@@ -42,6 +45,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "verdict": {"text", "errors"},
     "workload": {"text", "errors"},
     "systems": {"text", "errors", "workload"},
+    "labels": {"text", "errors", "workload"},
     "runs": GROUND,
     "exact": GROUND,
     "fluid": GROUND | {"runs"},
@@ -72,7 +76,9 @@ MAY_USE: dict[str, set[str]] = {
     "typer": {"cli"},
     "rich": {"cli"},
     "numba": {"runs"},
-    **dict.fromkeys(("zarr", "dask", "distributed"), {"sweeps"}),
+    "zarr": {"sweeps"},
+    "dask": {"sweeps"},
+    "distributed": {"sweeps"},
 }
 
 

@@ -5,37 +5,97 @@ a set of types; it holds no interpreter lock, so that groups of trajectories go 
 (`batch.in_groups`). Modules with kernels are imported where one is called, not before: Numba takes
 half a second to load.
 
-The code is kept between processes. Numba looks only at the file of the function that is called, not
-at what that one calls; so a kernel calls nothing outside of its own folder, and the place of its
-code is named after the contents of all files there.
+The code is kept between processes, beside what JAX compiles. Numba's own way of keeping it looks
+only at the file of the function that is called, not at what that one calls; two processes that
+compile at once for other types may there find each other's code, and a full disk ends the
+computation. So a kernel calls nothing outside of its own folder, and its code is kept under a name
+that says what all files there contain, in a file for each set of types.
 """
 
+import os
+import pickle
+import platform
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
+import numba
+import numpy as np
 from numba import njit
-from numba.core import config
+
+from fluidkv.runs.compiled_code import code_store
+
+CompileResult: Any = None
+try:  # inner names of Numba; a version that lacks them compiles every time
+    from numba.core.compiler import CompileResult
+    from numba.core.serialize import dumps
+except ImportError:
+    dumps: Any = None
 
 Function = TypeVar("Function", bound=Callable)
 
 
 def kernel(function: Function) -> Function:
     """Compile on the first call; IEEE arithmetic in the order written, x / 0 is no error."""
-    before = config.__dict__["CACHE_DIR"]
-    config.__dict__["CACHE_DIR"] = str(_place(Path(function.__code__.co_filename).parent))
-    try:
-        compiled = njit(cache=True, nogil=True, error_model="numpy", fastmath=False)(function)
-    finally:
-        config.__dict__["CACHE_DIR"] = before
+    compiled: Any = njit(nogil=True, error_model="numpy", fastmath=False)(function)
+    contents = _contents(Path(function.__code__.co_filename).parent)
+    if CompileResult and dumps and contents and hasattr(compiled, "_cache"):
+        compiled._cache = _Kept(f"{contents} {function.__module__}.{function.__qualname__}")
     return cast(Function, compiled)
 
 
+class _Kept:
+    """The code of one kernel, as Numba asks for it. What is kept by whom is asked at each call."""
+
+    cache_path = None
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """For these types; None if there is none, or none that this Numba can read."""
+        store = code_store("kernels")
+        if store is None:
+            return None
+        target_context.refresh()
+        found = store.get(self._key(sig, target_context.codegen()))
+        if found is None:
+            return None
+        try:
+            code = CompileResult._rebuild(target_context, *pickle.loads(found))
+        except Exception:  # whatever is wrong with it: to compile is right
+            return None
+        return code if code.signature.args == sig else None
+
+    def save_overload(self, sig: Any, cres: Any) -> None:
+        """For these types, unless its code holds addresses of this process."""
+        store = code_store("kernels")
+        if store is None or cres.library.has_dynamic_globals or cres.lifted:
+            return
+        store.put(self._key(sig, cres.codegen), dumps(cres._reduce()))
+
+    def _key(self, sig: Any, codegen: Any) -> str:
+        versions = (numba.__version__, np.__version__, platform.python_version())
+        settings = sorted(each for each in os.environ.items() if each[0].startswith("NUMBA_"))
+        return f"{self._name} {sig} {codegen.magic_tuple()} {versions} {settings}"
+
+    def enable(self) -> None:
+        """Always."""
+
+    def disable(self) -> None:
+        """Never: the user's variable says whether code is kept."""
+
+    def flush(self) -> None:
+        """Nothing: what is unused goes by its age."""
+
+
 @cache
-def _place(folder: Path) -> Path:
+def _contents(folder: Path) -> str:
+    """Of all files there; nothing where there is no folder, as in a zip file."""
     contents = sha256()
-    for path in sorted(folder.glob("*.py")):
-        contents.update(path.name.encode() + path.read_bytes())
-    return Path.home() / ".cache" / "fluidkv" / "kernels" / contents.hexdigest()[:16]
+    paths = sorted(folder.glob("*.py"))
+    for path in paths:
+        contents.update(path.name.encode() + b"\0" + path.read_bytes())
+    return contents.hexdigest() if paths else ""

@@ -6,6 +6,8 @@ from contextlib import contextmanager
 import jax
 from jaxtyping import PRNGKeyArray
 
+from fluidkv.runs.jax_code import kept_code
+
 
 def random_key(seed: int) -> PRNGKeyArray:
     """The key of a seed, of one generator whatever JAX's default is. A user's key keeps its own."""
@@ -20,6 +22,7 @@ def in_float64() -> Iterator[None]:
     on purpose, such as the latency of nobody: `JAX_DEBUG_NANS` would take them for faults.
     """
     with (
+        kept_code(),
         jax.enable_x64(True),
         jax.threefry_partitionable(True),
         jax.debug_nans(False),
@@ -35,6 +38,7 @@ def in_float32() -> Iterator[None]:
     Optax counts its steps in integers and mixes them with floats, which a user may have forbidden.
     """
     with (
+        kept_code(),
         jax.enable_x64(False),
         jax.threefry_partitionable(True),
         jax.debug_nans(False),

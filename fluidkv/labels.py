@@ -1,0 +1,193 @@
+"""The one convention of datasets: order of dimensions, coordinates, units, names, attributes.
+
+Dimensions come in the order `system`, what else was varied, `run` or `batch`, then time, then what
+there is several of at a time (`ORDER`). Every dimension has a coordinate. Every variable and every
+coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`. Attributes are
+text, numbers or lists of them, so that each format can write them: `system` (exact, as JSON),
+`seed`, `fluidkv_version`, `jax_version`, `numpy_version`. docs/results.md says it for users.
+"""
+
+import json
+from collections.abc import Hashable, Iterable, Mapping
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+import fluidkv
+from fluidkv.errors import InputError
+from fluidkv.workload import RequestClass, System, Workload
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+Column = tuple[str | tuple[str, ...], ArrayLike, str, str]
+"""A variable: dimensions, values, units, long name."""
+
+INDICES: dict[str, str] = {
+    "run": "number of the run",
+    "batch": "number of the start",
+    "window": "number of the window",
+    "iteration": "iteration n, of the state X^n",
+    "step": "number of the step",
+    "block": "number of the block",
+    "level": "empty stages",
+    "worker": "number of the worker",
+    "request": "number of the request",
+    "class": "number of the class",
+    "segment": "number of the segment",
+    "stage": "stage: iterations that a request has run for since its admission",
+    "age": "age of a cohort, iterations",
+    "position": "relative position",
+}
+"""The dimensions that come last, in their order, and what the numbers along them are."""
+
+_UNITS = {"iteration": "iteration", "age": "iteration"}
+_VERSIONS = ("fluidkv", "jax", "numpy")
+
+
+def dataset(
+    variables: Mapping[str, Column],
+    coords: Mapping[str, Column] | None = None,
+    *,
+    system: System | None = None,
+    seed: int | None = None,
+    **attrs: object,
+) -> "xr.Dataset":
+    """A dataset by the convention.
+
+    Args:
+        variables, coords: name -> (dimensions, values, units, long name). A dimension without a
+            coordinate gets its numbers from 0 on.
+        system: what all of it is about, where it is one system.
+        seed: of all that was drawn.
+        attrs: others; None is left out.
+    """
+    import xarray as xr
+
+    found = xr.Dataset(
+        {name: _variable(*column) for name, column in variables.items()},
+        {name: _variable(*column) for name, column in (coords or {}).items()},
+    )
+    return completed(found, system=system, seed=seed, **attrs)
+
+
+def completed(
+    found: "xr.Dataset", *, system: System | None = None, seed: int | None = None, **attrs: object
+) -> "xr.Dataset":
+    """A dataset whose variables have units and names, with all else that the convention asks for.
+
+    Its own attributes stay, as plain values.
+    """
+    found = found.assign_coords(
+        {
+            dim: _variable(dim, np.arange(size), _UNITS.get(str(dim), "1"), _index_name(str(dim)))
+            for dim, size in found.sizes.items()
+            if dim not in found.coords
+        }
+    )
+    own: dict[str, object] = {**found.attrs, **attrs}
+    if system is not None:
+        own["system"] = system_text(system)
+    if seed is not None:
+        own["seed"] = seed
+    found = found.transpose(*in_order(found.dims))
+    found.attrs = {
+        **{name: plain_attr(value) for name, value in own.items() if value is not None},
+        **versions(),
+    }
+    return found
+
+
+def column(values: "xr.DataArray", units: str, long_name: str) -> Column:
+    """A variable out of what was computed."""
+    return tuple(str(dim) for dim in values.dims), values.values, units, long_name
+
+
+def in_order(dims: Iterable[Hashable]) -> list[Hashable]:
+    """The dimensions in the order of the convention; what is varied stays as it is."""
+    last = list(INDICES)
+
+    def place(dim: Hashable) -> int:
+        return -1 if dim == "system" else 1 + last.index(str(dim)) if dim in last else 0
+
+    return sorted(dims, key=place)
+
+
+@cache
+def _version(package: str) -> str:
+    try:
+        return fluidkv.__version__ if package == "fluidkv" else version(package)
+    except PackageNotFoundError:
+        return "none"
+
+
+def versions() -> dict[str, str]:
+    """`fluidkv_version` and those of what it computes with."""
+    return {f"{package}_version": _version(package) for package in _VERSIONS}
+
+
+def system_text(system: System) -> str:
+    """A system as JSON, exact: shares and capacity are fractions as text."""
+    classes = [
+        {
+            "input_length": each.input_length,
+            "decode_length": each.decode_length,
+            "share": str(each.share),
+        }
+        for each in system.workload.classes
+    ]
+    return json.dumps({"classes": classes, "capacity": str(system.capacity)})
+
+
+def system_of(text: str) -> System:
+    """The system of a dataset, from its attribute `system`.
+
+    Raises:
+        InputError: another text.
+    """
+    try:
+        given = json.loads(text)
+        classes = tuple(
+            RequestClass(each["input_length"], each["decode_length"], Fraction(each["share"]))
+            for each in given["classes"]
+        )
+        capacity = Fraction(given["capacity"])
+    except (ValueError, TypeError, KeyError, ZeroDivisionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("system", text, "JSON as in the attribute `system`") from None
+    return System(Workload(classes), capacity)
+
+
+def plain_attr(value: object) -> str | int | float | list[Any]:
+    """A value that every format can write: text, a number or a list of them; else JSON."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, bool | np.bool_):
+        return int(value)
+    if isinstance(value, np.generic | np.ndarray):
+        return plain_attr(value.tolist())
+    if isinstance(value, str | int | float):
+        return value
+    if isinstance(value, System):
+        return system_text(value)
+    if isinstance(value, Mapping):
+        return json.dumps(value, default=str)
+    if isinstance(value, Iterable):
+        return [plain_attr(each) for each in value]
+    return str(value)
+
+
+def _variable(
+    dims: Hashable | tuple[Hashable, ...], values: ArrayLike, units: str, long_name: str
+) -> tuple[Any, ArrayLike, dict[str, str]]:
+    return dims, values, {"long_name": long_name, "units": units}
+
+
+def _index_name(dim: str) -> str:
+    return INDICES.get(dim, f"number of the {dim}")
