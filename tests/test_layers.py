@@ -25,7 +25,7 @@ PUBLIC = {
 """Name at the top level -> the module where it lives."""
 
 GROUND = {
-    *("plain", "text", "errors", "reading", "files", "labels", "processes"),
+    *("plain", "record", "text", "errors", "reading", "files", "labels", "processes"),
     *("systems", "verdict", "workload"),
 }
 READERS = {"traces", "measured"}
@@ -37,6 +37,7 @@ LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "plain": set(),
+    "record": {"plain"},
     "text": set(),
     "errors": {"text"},
     "reading": {"text", "errors"},

@@ -34,7 +34,7 @@ class PulseAnswer:
     best: Fraction
     verified: bool | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: numbers, and exact ones beside them."""
         cycle, classes = self.cycle, self.cycle.system.workload.classes
         return {
@@ -53,7 +53,7 @@ class PulseAnswer:
             **with_exact("settled_mass", cycle.settled_mass),
             "verified": self.verified,
             "local_stability": self.stability.verdict,
-            "stability": self.stability.as_dict(),
+            "stability": self.stability.to_dict(),
             "equilibrium_growing_modes": self.equilibrium.outside,
         }
 

@@ -21,7 +21,7 @@ class RecordAnswer:
     record: Record
     result: Replay
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the keys are explained in docs/engines.md."""
         record, result, difference = self.record, self.result, self.result.difference
         return {

@@ -118,7 +118,7 @@ class Result:
             and self.claim.evidence in (None, self.outcome.evidence)
         )
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         claim, outcome = self.claim, self.outcome
         return {

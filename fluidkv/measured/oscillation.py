@@ -122,7 +122,7 @@ class Measurement:
             f"parabola through the peak; {self.oscillation.statement}"
         )
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         found = self.oscillation
         return {
@@ -143,7 +143,7 @@ class Measurement:
             "period_evidence": str(found.evidence) if found else None,
             "periodogram_period_s": found.periodogram_period_s if found else None,
             "periodogram_agrees": found.methods_agree if found else None,
-            "rows": self.report.as_dict() if self.report else None,
+            "rows": self.report.to_dict() if self.report else None,
         }
 
 

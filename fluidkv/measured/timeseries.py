@@ -52,7 +52,7 @@ class ReadReport:
         words += [f"{count:,} changed: {reason}" for reason, count in self.changed]
         return "; ".join(words)
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
             "read": self.rows_read,

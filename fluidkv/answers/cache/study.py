@@ -87,7 +87,7 @@ class CacheAnswer:
         """That of a policy; None if it was not asked for."""
         return next((curve for curve in self.curves if curve.policy is policy), None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routing.md lists the keys."""
         granularity = self.granularity
         return {

@@ -71,7 +71,7 @@ class Crossing:
         """Whether they change places, and both sides are beyond noise."""
         return None not in (self.at, self.low, self.high) and self.before != self.after
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "before": self.before,
@@ -106,7 +106,7 @@ class Along:
         """No-evict less the other, in parts of the other, at each point; and half its interval."""
         return _gaps(self.table[metric].values, len(self.points))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "axis": self.axis,
@@ -120,7 +120,7 @@ class Along:
                 metric: {"mean": mean.tolist(), "half_width": half.tolist()}
                 for metric, (mean, half) in ((m, self.gain(m)) for m in self.crossings)
             },
-            "crossings": {metric: found.as_dict() for metric, found in self.crossings.items()},
+            "crossings": {metric: found.to_dict() for metric, found in self.crossings.items()},
         }
 
 
@@ -143,14 +143,14 @@ class Crossover:
     runs: int
     requests: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "policies": list(POLICIES),
             "confidence": CONFIDENCE,
             "asked_over_put_out": self.ratio,
-            "by_max_tokens": self.by_max_tokens.as_dict(),
-            "by_capacity": self.by_capacity.as_dict(),
+            "by_max_tokens": self.by_max_tokens.to_dict(),
+            "by_capacity": self.by_capacity.to_dict(),
         }
 
 

@@ -108,7 +108,7 @@ class EngineComparison:
         found = {self.difference(index, metric) for metric in self.felt}
         return Difference.BETTER in found and Difference.WORSE not in found
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         asked = self.asked
         return {
@@ -131,7 +131,7 @@ class EngineComparison:
             "confidence": CONFIDENCE,
             "comparisons": self.comparisons,
             "logged": None if self.logged is None else self.names[self.logged],
-            "bias": {name: bias.as_dict() for name, bias in self.bias.items()},
+            "bias": {name: bias.to_dict() for name, bias in self.bias.items()},
             "better": [self.names[index] for index in self.better],
         }
 
@@ -151,7 +151,7 @@ class EngineComparison:
                 for name, row in values.items()
             },
             "against_first": {
-                metric: found.as_dict(index) | {"is": self.difference(index, metric).value}
+                metric: found.to_dict(index) | {"is": self.difference(index, metric).value}
                 for metric, found in self.against.items()
             }
             if index

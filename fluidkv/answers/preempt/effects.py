@@ -27,7 +27,7 @@ class Effect:
     means: tuple[float, ...]
     share: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"share": self.share, "means": dict(zip(self.levels, self.means, strict=True))}
 
@@ -47,10 +47,10 @@ class Effects:
     together: float
     noise: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "of": {effect.factor: effect.as_dict() for effect in self.of},
+            "of": {effect.factor: effect.to_dict() for effect in self.of},
             "together": self.together,
             "noise": None if np.isnan(self.noise) else self.noise,
         }

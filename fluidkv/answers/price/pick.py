@@ -31,13 +31,13 @@ class Brings:
     with_it: str
     mass: Difference
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "what": self.what,
             "without": self.without,
             "with": self.with_it,
-            "mass": self.mass.as_dict(),
+            "mass": self.mass.to_dict(),
         }
 
 
@@ -58,13 +58,13 @@ class Pick:
     behind: Mapping[str, Difference]
     brings: tuple[Brings, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "name": self.name,
             "close": list(self.close),
-            "behind": {name: found.as_dict() for name, found in self.behind.items()},
-            "brings": [each.as_dict() for each in self.brings],
+            "behind": {name: found.to_dict() for name, found in self.behind.items()},
+            "brings": [each.to_dict() for each in self.brings],
         }
 
 

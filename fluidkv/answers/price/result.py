@@ -110,7 +110,7 @@ class Kept:
     def _over(self) -> list[Int[np.ndarray, " round"]]:
         return [each - self.budget for each in self.used]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/price.md lists the keys."""
         held = self.regret_held
         return {
@@ -205,7 +205,7 @@ class PriceAnswer:
         """What the policy of a name kept; None if it was not asked for."""
         return next((each for each in self.kept if each.name == name), None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/price.md lists the keys."""
         pricing = self.pricing
         return {
@@ -234,8 +234,8 @@ class PriceAnswer:
             "delay": self.delay,
             "comes_back": self.comes_back,
             "confidence": CONFIDENCE,
-            "policies": [each.as_dict() for each in self.kept],
-            "pick": self.pick.as_dict(),
+            "policies": [each.to_dict() for each in self.kept],
+            "pick": self.pick.to_dict(),
             "shown": asdict(self.shown),
             "no_regret_held": self.unheld or None,
         }

@@ -44,7 +44,7 @@ class Difference:
         """Whether there is an interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "mean": self.mean,

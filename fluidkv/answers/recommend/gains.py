@@ -52,7 +52,7 @@ class Gain:
         """Whether it is a loss that is beyond what the simulation misses."""
         return bool(self.relative < -self.needed)
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""
         numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}

@@ -43,7 +43,7 @@ class WhatIf:
     metrics: Mapping[str, float] | None
     why: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "of": self.of or None,

@@ -27,7 +27,7 @@ class SeriesError:
     bias: float
     correlation: float | None
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         return asdict(self)
 
 
@@ -60,7 +60,7 @@ class RelativeError:
     bias: float
     correlation: float | None
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         return asdict(self)
 
 

@@ -40,7 +40,7 @@ class Routing:
         """
         return float(half_width(self.found[measure])) if self.drawn else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         parameters = asdict(self.router) if is_dataclass(self.router) else {}
         return {
@@ -92,7 +92,7 @@ class RouteAnswer:
         """A field of `Offline`, the mean over seeds."""
         return float(np.mean([getattr(each, name) for each in self.bounds]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routers.md lists the keys."""
         fleet, table = self.fleet, self.prompted.requests
         service = asdict(fleet.service)
@@ -113,7 +113,7 @@ class RouteAnswer:
             "service": service,
             "belief": asdict(fleet.belief),
             "confidence": CONFIDENCE,
-            "routers": [each.as_dict() for each in self.routers],
+            "routers": [each.to_dict() for each in self.routers],
             "bounds": {
                 "makespan": self.bound("makespan"),
                 "lpt": self.bound("lpt"),
@@ -122,5 +122,5 @@ class RouteAnswer:
             }
             if self.bounds
             else None,
-            "sweep": [each.as_dict() for each in self.sweep],
+            "sweep": [each.to_dict() for each in self.sweep],
         }

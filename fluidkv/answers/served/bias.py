@@ -67,7 +67,7 @@ class Bias:
         gains = [value / base - 1 for base in (self.simulated, self.measured)]
         return min(gains) if more_is_better else -max(gains)
 
-    def as_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         """Plain values for JSON."""
         return {
             "measured": self.measured,
@@ -195,4 +195,4 @@ def _apart(
 
 def as_dict(bias: Mapping[str, Bias]) -> dict[str, Any]:
     """Plain values for JSON, by metric."""
-    return {name: one.as_dict() for name, one in bias.items()}
+    return {name: one.to_dict() for name, one in bias.items()}

@@ -51,7 +51,7 @@ class Against:
     wide: Float[np.ndarray, " case"]
     relative: bool
 
-    def as_dict(self, index: int) -> dict[str, Any]:
+    def to_dict(self, index: int) -> dict[str, Any]:
         """Plain values for JSON."""
         said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
         plain = {name: value if np.isfinite(value) else None for name, value in said.items()}

@@ -115,7 +115,7 @@ class SizeAnswer:
             found.append(None if edge is None else edge.answer)
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not there is None."""
         plan = self.plan
         return {

@@ -48,7 +48,7 @@ class StudyResult:
         """What the divisor of a few decode lengths means; empty where there are many, or one."""
         return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
         workload, found = self.system.workload, self.stability
         threshold = self.tier_threshold
@@ -117,7 +117,7 @@ class StudyResult:
             }
         if self.homogeneous is not None:
             starts = [vars(collapse) for collapse in self.collapses]
-            answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
+            answer["homogeneous"] = self.homogeneous.to_dict() | {"starts": starts}
         if self.comparison is not None:
-            answer |= self.comparison.as_dict()
+            answer |= self.comparison.to_dict()
         return answer

@@ -150,7 +150,7 @@ class WaitAnswer:
         """Of time: "s", or "" for the caller's own."""
         return "" if self.load is None else self.load.unit
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: exact ones beside them, None for what there is none of."""
         system, fluid = self.system, report.fluid_values(self.equilibrium, self.fluid_fits)
         stable = {

@@ -164,7 +164,7 @@ class Cascade:
         ends = [n for i, n in enumerate(quiet) if i + 1 == len(quiet) or quiet[i + 1] != n + 1]
         return tuple(zip(starts, ends, strict=True))
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON: the events, not the states. Fractions become floats.
 
         `evictions` ends with the first whole round of the settled cycle, which then repeats.

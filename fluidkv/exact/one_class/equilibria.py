@@ -124,7 +124,7 @@ class Equilibria:
             system=self.system,
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: numbers, and exact ones beside them."""
         only = only_class(self.system)
         return {

@@ -57,7 +57,7 @@ class Homogeneous:
         """Their number is some ten to the power of this: 2^l1 / l1 patterns."""
         return int(self.decode_length * math.log10(2) - math.log10(self.decode_length))
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
             "input_length": self.input_length,

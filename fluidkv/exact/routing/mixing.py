@@ -68,7 +68,7 @@ class RoutedNode:
         """
         return None if self.rate is None else self.load_share / self.rate
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "classes": list(self.classes),
@@ -152,7 +152,7 @@ class Routing:
         known = [load for load in loads if load is not None]
         return 1 / max(known) if len(known) == len(loads) else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None for what is not known or was not asked."""
         return {
             "stability": self.stability,
@@ -161,7 +161,7 @@ class Routing:
             "evidence": self.evidence,
             **with_exact("imbalance", self.imbalance),
             **with_exact("rate", self.rate),
-            "on_nodes": [node.as_dict() for node in self.nodes],
+            "on_nodes": [node.to_dict() for node in self.nodes],
         }
 
 

@@ -61,7 +61,7 @@ class PulseStability:
     on_circle: int | None
     radius: tuple[float, float]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "verdict": self.verdict,

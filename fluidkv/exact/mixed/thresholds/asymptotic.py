@@ -30,7 +30,7 @@ class AsymptoticThreshold:
     first_order: float
     limit_radius: tuple[float, float]
 
-    def as_dict(self, least: int | None) -> dict[str, Any]:
+    def to_dict(self, least: int | None) -> dict[str, Any]:
         """Plain values for JSON, each with its error against l0_min; None: not known."""
 
         def finite(value: float) -> float | None:

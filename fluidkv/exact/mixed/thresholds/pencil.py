@@ -66,7 +66,7 @@ class Crossing:
         """Iterations in which the mode turns once."""
         return 2 / float(self.turn.mid())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None for what is not finite."""
         length = float(self.length.mid())
         return {

@@ -60,7 +60,7 @@ class InputWindow:
         """Whether F is Schur stable there: all roots strictly inside."""
         return self.growing_modes == 0 and self.neutral_modes == 0
 
-    def as_dict(self) -> dict[str, int | None]:
+    def to_dict(self) -> dict[str, int | None]:
         """Plain values for JSON."""
         return {
             "first": self.first,
@@ -117,7 +117,7 @@ class InputThreshold:
             c for c in self.crossings if not (c.length < low or c.length > high) and c.outward < 0
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: None for what is not known or not finite."""
         formula = self.asymptotic
         return {
@@ -131,11 +131,11 @@ class InputThreshold:
             "bound": self.bound,
             "at": _count_dict(self.at_most, self.at),
             "below": _count_dict(None if self.at_most is None else self.at_most - 1, self.below),
-            "last_crossings": [c.as_dict() for c in self.last_crossings],
-            "stable_windows": [w.as_dict() for w in self.stable_windows],
-            "windows": [w.as_dict() for w in self.windows],
-            "crossings": [c.as_dict() for c in self.crossings],
-            "asymptotic": None if formula is None else formula.as_dict(self.least),
+            "last_crossings": [c.to_dict() for c in self.last_crossings],
+            "stable_windows": [w.to_dict() for w in self.stable_windows],
+            "windows": [w.to_dict() for w in self.windows],
+            "crossings": [c.to_dict() for c in self.crossings],
+            "asymptotic": None if formula is None else formula.to_dict(self.least),
         }
 
 

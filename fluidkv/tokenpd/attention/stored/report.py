@@ -66,7 +66,7 @@ class AttentionReport:
         ]
         return "\n".join([*lines, *(f"  changed: {group}" for group in self.rescaled)])
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, fit for JSON."""
         return {
             **{name: value for name, value in vars(self).items() if name != "rescaled"},
