@@ -15,8 +15,6 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from fluidkv.plain import plain_fields
 
 
@@ -48,8 +46,6 @@ def same(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, float):
         return one == other or (math.isnan(one) and math.isnan(other))
-    if isinstance(one, np.ndarray) or hasattr(one, "__array_namespace__"):
-        return _same_arrays(np.asarray(one), np.asarray(other))
     if isinstance(one, tuple | list):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, Mapping):
@@ -59,6 +55,8 @@ def same(one: Any, other: Any) -> bool:
         return same(reduce(one), reduce(other))
     if hasattr(one, "identical"):  # of xarray
         return one.identical(other)
+    if hasattr(one, "dtype") and hasattr(one, "shape"):
+        return _same_arrays(one, other)
     if is_dataclass(one) and type(one).__eq__ is object.__eq__:
         return _same_fields(one, other)
     return bool(one == other)
@@ -72,7 +70,10 @@ def _compared(record: Any) -> list[Any]:
     return [getattr(record, each.name) for each in fields(record) if each.compare]
 
 
-def _same_arrays(one: np.ndarray, other: np.ndarray) -> bool:
+def _same_arrays(first: Any, second: Any) -> bool:
+    import numpy as np  # not where nobody has arrays: workloads are of this kind, and load at once
+
+    one, other = np.asarray(first), np.asarray(second)
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     if one.dtype == object:

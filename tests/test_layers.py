@@ -44,7 +44,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": {"text", "errors"},
     "processes": {"text", "errors"},
     "verdict": {"text", "errors"},
-    "workload": {"text", "errors"},
+    "workload": {"text", "errors", "record"},
     "systems": {"text", "errors", "workload"},
     "labels": {"text", "errors", "workload"},
     "runs": GROUND,

@@ -7,11 +7,12 @@ from typing import Any
 from fluidkv.exact.routing.mixing import Routing, segregated
 from fluidkv.exact.routing.partition import BestPartition, best_partition
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.workload import Workload
 
 
 @dataclass(frozen=True)
-class MixAnswer:
+class MixAnswer(Record):
     """What `fluidkv mix` reports.
 
     Fields:

@@ -11,13 +11,14 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import UnitCircleCount, count_unstable
 from fluidkv.exact.survival import eviction_free_equilibrium
 from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 _MOST_VERIFIED = 100_000  # period times decode length: the literal model takes up to 2 seconds
 
 
 @dataclass(frozen=True)
-class PulseAnswer:
+class PulseAnswer(Record):
     """What `fluidkv pulse` reports.
 
     Fields:

@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record as Result
 from fluidkv.serving.records.replay import Record, Replay, read_records, replay
 
 _ABSENT = "no such field"  # as the reader of records has it
 
 
 @dataclass(frozen=True)
-class RecordAnswer:
+class RecordAnswer(Result):
     """A record and its replay."""
 
     record: Record

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from fluidkv.measured.oscillation import Measurement
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Record):
     """A prediction beside a measurement. Differences are (predicted - measured) / measured."""
 
     measured: Measurement

@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(Record):
     """Why rows were dropped, changed or flagged.
 
     Fields:
@@ -36,7 +37,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class LoadReport:
+class LoadReport(Record):
     """Rows of a file, by what became of them. Headers and blank lines are not rows.
 
     Fields:

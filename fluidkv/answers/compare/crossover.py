@@ -22,6 +22,7 @@ from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
+from fluidkv.record import Record
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import served_engine
@@ -43,7 +44,7 @@ POOLS = tuple(Fraction(text) for text in ("1/2", "3/4", "1", "3/2", "2", "4"))
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """Where two policies change places in a metric, along an axis.
 
     Fields:
@@ -85,7 +86,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class Along(Record):
     """Both policies along an axis.
 
     Fields:
@@ -125,7 +126,7 @@ class Along:
 
 
 @dataclass(frozen=True, eq=False)
-class Crossover:
+class Crossover(Record):
     """Fields:
     asked: memory, clock, who asks.
     felt: metrics of the crossings, in the order in which they count.

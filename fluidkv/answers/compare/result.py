@@ -11,6 +11,7 @@ import xarray as xr
 from fluidkv.answers.compare.plan import Asked
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import CONFIDENCE, Against
+from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 
@@ -29,7 +30,7 @@ class Difference(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class EngineComparison:
+class EngineComparison(Record):
     """Engines on the same requests.
 
     Fields:
@@ -151,7 +152,7 @@ class EngineComparison:
                 for name, row in values.items()
             },
             "against_first": {
-                metric: found.to_dict(index) | {"is": self.difference(index, metric).value}
+                metric: found.row(index) | {"is": self.difference(index, metric).value}
                 for metric, found in self.against.items()
             }
             if index

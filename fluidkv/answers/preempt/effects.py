@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.answers.preempt.rules import FACTORS, Combination
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(Record):
     """One of the four values, and one metric.
 
     Fields:
@@ -33,7 +34,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Effects:
+class Effects(Record):
     """Main effects on one metric over a full grid.
 
     Fields:

@@ -17,13 +17,14 @@ from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.preempt.slo import MeanTimes
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True, eq=False)
-class PreemptAnswer:
+class PreemptAnswer(Record):
     """Every combination of rules on one workload; indices are of combinations.
 
     Fields:
@@ -169,7 +170,7 @@ class PreemptAnswer:
                 for name, column in self.table.data_vars.items()
             },
             "score": _number(self.pick.scores[index]),
-            "against": {name: found.to_dict(index) for name, found in self.against.items()},
+            "against": {name: found.row(index) for name, found in self.against.items()},
         }
 
 

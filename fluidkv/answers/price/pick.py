@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from fluidkv.answers.price.spread import Difference, Masses, difference
+from fluidkv.record import Record
 from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 
 
 @dataclass(frozen=True)
-class Brings:
+class Brings(Record):
     """What a change brings, all else alike.
 
     Fields:
@@ -42,7 +43,7 @@ class Brings:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Record):
     """What to take.
 
     Fields:

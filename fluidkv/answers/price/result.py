@@ -10,13 +10,14 @@ from jaxtyping import Bool, Float, Int
 from fluidkv.answers.price.pick import Pick
 from fluidkv.answers.price.spread import Masses
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.record import Record
 from fluidkv.tokenpd.attention.summary import AttentionSummary
 from fluidkv.tokenpd.eviction.policy import EvictionPolicy
 from fluidkv.tokenpd.pricing import Pricing
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class Kept(Record):
     """What one policy kept; runs are of other requests each, the same for all policies.
 
     Fields:
@@ -137,7 +138,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Shown(Record):
     """The request whose tokens `Kept.there` follows.
 
     Fields:
@@ -154,7 +155,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class PriceAnswer:
+class PriceAnswer(Record):
     """Policies on the same attention weights, under one budget.
 
     Fields:

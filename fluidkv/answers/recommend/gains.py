@@ -16,6 +16,7 @@ from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import difference
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Gain:
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(Record):
     """Against the first setting.
 
     Fields:
@@ -103,7 +104,7 @@ class Gains:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Record):
     """What to take of some settings.
 
     Fields:

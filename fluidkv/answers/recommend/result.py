@@ -23,13 +23,14 @@ from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True)
-class Picks:
+class Picks(Record):
     """What to take, of three kinds of settings.
 
     Fields:
@@ -44,7 +45,7 @@ class Picks:
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation:
+class Recommendation(Record):
     """What a sweep found; indices are of settings.
 
     Fields:

@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluidkv.record import Record
+
 Values = Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True)
-class SeriesError:
+class SeriesError(Record):
     """Of a series, in its own unit.
 
     Fields:
@@ -32,7 +34,7 @@ class SeriesError:
 
 
 @dataclass(frozen=True)
-class RelativeError:
+class RelativeError(Record):
     """Of times of requests.
 
     Fields:

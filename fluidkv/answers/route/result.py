@@ -9,12 +9,13 @@ from jaxtyping import Float
 
 from fluidkv.answers.cache.study import CONFIDENCE, half_width
 from fluidkv.answers.prompted import Prompted
+from fluidkv.record import Record
 from fluidkv.routing import Fleet, Offline, Router
 from fluidkv.serving.clock import IterationClock
 
 
 @dataclass(frozen=True, eq=False)
-class Routing:
+class Routing(Record):
     """What one router achieved.
 
     Fields:
@@ -61,7 +62,7 @@ def _or_none(value: float) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class RouteAnswer:
+class RouteAnswer(Record):
     """Routers on one workload and one fleet.
 
     Fields:

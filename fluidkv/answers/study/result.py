@@ -10,12 +10,13 @@ from fluidkv.exact.modes import GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.traces import LoadReport
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult:
+class StudyResult(Record):
     """Everything `fluidkv study` reports.
 
     Fields:

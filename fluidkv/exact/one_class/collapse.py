@@ -19,6 +19,7 @@ from fluidkv.exact.one_class.positions import (
     spread,
 )
 from fluidkv.labels import dataset
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Eviction:
+class Eviction(Record):
     """One iteration that evicts.
 
     Fields:
@@ -43,7 +44,7 @@ class Eviction:
 
 
 @dataclass(frozen=True)
-class SupportLoss:
+class SupportLoss(Record):
     """One iteration after which more stages are empty than before.
 
     Fields:
@@ -61,7 +62,7 @@ class SupportLoss:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Settled(Record):
     """The balanced cycle that a trajectory has reached.
 
     Fields:
@@ -76,7 +77,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Record):
     """A trajectory of one class, analysed. Made by `cascade`.
 
     Fields, each tuple over states with index i for the state X^{first + i}:

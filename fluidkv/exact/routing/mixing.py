@@ -17,6 +17,7 @@ from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -24,7 +25,7 @@ _EVIDENCE = tuple(Evidence)  # strongest first
 
 
 @dataclass(frozen=True)
-class RoutedNode:
+class RoutedNode(Record):
     """One node: the requests that it gets, and what is proved about them.
 
     Fields:
@@ -85,7 +86,7 @@ class RoutedNode:
 
 
 @dataclass(frozen=True)
-class Routing:
+class Routing(Record):
     """A routing of request classes to nodes of equal capacity.
 
     Fields:

@@ -175,7 +175,7 @@ def simulate_open(
     )
     checked.check_memory(model, masses)
     with in_float64():
-        final, left, records = _scan_jit(
+        made = _scan_jit(
             model,
             np.broadcast_to(masses, (batch, *masses.shape[-2:])),
             np.broadcast_to(waiting, (batch, waiting.shape[-1])),
@@ -186,8 +186,7 @@ def simulate_open(
             names,
             every,
         )
-        ends = np.asarray(final), np.asarray(left)
-        found = _dataset(*ends, jax.device_get(records), arrived.shape[-2], every)
+        found = _dataset(*jax.device_get(made), arrived.shape[-2], every)
     return completed(found, system=system)
 
 

@@ -22,6 +22,7 @@ from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 from fluidkv.plain import with_exact_list
+from fluidkv.record import Record
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
 # than a second.
@@ -40,7 +41,7 @@ class ThresholdStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class InputWindow:
+class InputWindow(Record):
     """Whole input lengths over which the number of growing modes does not change.
 
     Fields:
@@ -71,7 +72,7 @@ class InputWindow:
 
 
 @dataclass(frozen=True)
-class InputThreshold:
+class InputThreshold(Record):
     """The answer for one mix.
 
     Fields:
@@ -135,7 +136,7 @@ class InputThreshold:
             "stable_windows": [w.to_dict() for w in self.stable_windows],
             "windows": [w.to_dict() for w in self.windows],
             "crossings": [c.to_dict() for c in self.crossings],
-            "asymptotic": None if formula is None else formula.to_dict(self.least),
+            "asymptotic": None if formula is None else formula.against(self.least),
         }
 
 
