@@ -156,14 +156,13 @@ def simulate_open(
 
     Source: Congestion, sections 2.2 and 5.1.
     """
-    system = model if isinstance(model, System) else None
-    model = _of_classes(model)
+    system, model = model if isinstance(model, System) else None, _of_classes(model)
     checked.check_choices(selection=selection, cap_on=cap_on, blocked=blocked)
     names = checked.records(record, OPEN_RECORDS)
     arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), model)
     checked.check_windows(arrived.shape[-2], every)
-    nobody = np.zeros(model.shares.shape)
-    waiting = checked.amounts("queue", nobody if queue is None else queue, ("class",), model)
+    queued = np.zeros(model.shares.shape) if queue is None else queue
+    waiting = checked.amounts("queue", queued, ("class",), model)
     limit = checked.caps(cap)
     masses = checked.masses(model, np.zeros_like(model.weights) if start is None else start)
     batch = checked.common_batch(
@@ -175,7 +174,7 @@ def simulate_open(
     )
     checked.check_memory(model, masses)
     with in_float64():
-        made = _scan_jit(
+        final, left, records = _scan_jit(
             model,
             np.broadcast_to(masses, (batch, *masses.shape[-2:])),
             np.broadcast_to(waiting, (batch, waiting.shape[-1])),
@@ -186,8 +185,8 @@ def simulate_open(
             names,
             every,
         )
-        found = _dataset(*jax.device_get(made), arrived.shape[-2], every)
-    return completed(found, system=system)
+        final, left, records = jax.device_get((final, left, records))
+    return completed(_dataset(final, left, records, arrived.shape[-2], every), system=system)
 
 
 def _of_classes(model: MassModel | System) -> MassModel:
