@@ -9,6 +9,7 @@ from . import prefix as prefix
 from . import routing as routing
 from . import runs as runs
 from . import serving as serving
+from . import sweeps as sweeps
 from . import tokenpd as tokenpd
 from . import traces as traces
 from . import wait as wait
@@ -68,6 +69,7 @@ from .serving.limits import Limits as Limits
 from .serving.metastability.times import time_to_collapse as time_to_collapse
 from .serving.rules import EngineRules as EngineRules
 from .serving.run import serve as serve
+from .sweeps.running import sweep as sweep
 from .systems import Systems as Systems
 from .traces import Trace as Trace
 from .traces import preset as preset

@@ -13,6 +13,7 @@ import stat
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -84,6 +85,58 @@ def write_whole(path: Path | str, content: bytes) -> None:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise InputError("path", str(path), f"a path that can be written ({reason})") from None
+
+
+def write_durably(path: Path, content: bytes, parts: Path) -> None:
+    """Write one file so that even a power cut leaves all of it or nothing of it.
+
+    Args:
+        path: in a folder that is there; whatever stood there is replaced.
+        parts: a folder on the same disk, where it is written first.
+
+    Raises:
+        OSError: the disk is full, or a folder is gone; nothing is left behind.
+    """
+    part = parts / f"{uuid.uuid4().hex}"
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def settle(folder: Path) -> None:
+    """Have the disk keep which files a folder has, as far as the system can."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[Path]:
+    """Hold a folder: a hidden folder in it for parts, for as long as the block takes.
+
+    What killed holders left there is removed.
+
+    Raises:
+        BlockingIOError: another process holds it; this one does not wait.
+        OSError: it cannot be made or written.
+    """
+    with _work() as made, _alone_in(folder, made, patience_s=0) as parts:
+        yield parts
+        shutil.rmtree(parts)
+
+
+def is_part(path: Path) -> bool:
+    """Whether something in a folder is what a writer has aside."""
+    return path.name.startswith(_PARTS)
 
 
 def require_writable(argument: str, folder: Path, names: Iterable[str] = ()) -> None:
@@ -181,7 +234,7 @@ def _entered(enter: Callable[[], _Entered]) -> _Entered:
 
 
 @contextmanager
-def _alone_in(folder: Path, made: list[Path]) -> Iterator[Path]:
+def _alone_in(folder: Path, made: list[Path], patience_s: float = _PATIENCE_S) -> Iterator[Path]:
     """A new folder in `folder` for parts. Other writers wait; what killed ones left is removed.
 
     The folder itself is locked, so that no lock file is left. Where the file system has no such
@@ -197,7 +250,7 @@ def _alone_in(folder: Path, made: list[Path]) -> Iterator[Path]:
         _make(folder, made)
         with suppress(PermissionError):  # a folder that may be written but not read
             descriptor = os.open(folder, os.O_RDONLY)
-        locked = descriptor is not None and _locked(descriptor)
+        locked = descriptor is not None and _locked(descriptor, patience_s)
         parts = Path(tempfile.mkdtemp(dir=folder, prefix=_PARTS))
         made.append(parts)  # from here on nobody takes the folder away
         if descriptor is not None and locked:
@@ -216,16 +269,17 @@ def _alone_in(folder: Path, made: list[Path]) -> Iterator[Path]:
             os.close(descriptor)
 
 
-def _locked(descriptor: int) -> bool:
+def _locked(descriptor: int, patience_s: float) -> bool:
     if fcntl is None:
         return False
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + patience_s
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            if time.monotonic() > until:
-                raise OSError(errno.EBUSY, "another process has been writing into it") from None
+            if time.monotonic() >= until:
+                said = "another process has been writing into it"
+                raise BlockingIOError(errno.EBUSY, said) from None
             time.sleep(0.02)
         except OSError:
             return False

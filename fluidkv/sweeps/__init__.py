@@ -1,1 +1,5 @@
 """Sweeps: systems, policies, engines, seeds and settings through any analysis, into a store."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

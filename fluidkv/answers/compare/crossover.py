@@ -21,6 +21,7 @@ from fluidkv.answers.compare.study import THROUGHPUTS, felt_of
 from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
 from fluidkv.errors import InputError
+from fluidkv.labels import completed, variable
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import served_engine
@@ -28,6 +29,10 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 POLICIES = ("trtllm-no-evict", "trtllm-max-utilization")
+_AXES = {
+    "max_tokens": ("1", "what is asked for, in multiples of what is put out"),
+    "capacity": ("token", "KV tokens of the pool"),
+}
 """The two rules, the one that reserves first."""
 
 MULTIPLES = tuple(Fraction(text) for text in ("1", "5/4", "3/2", "2", "3", "4", "8"))
@@ -259,7 +264,7 @@ def _measured(
 def _points(found: xr.Dataset, points: int, runs: int) -> xr.Dataset:
     """(case, run) in order as (point, run)."""
     columns = {
-        str(name): (("point", "run"), column.values.reshape(points, runs))
+        str(name): (("point", "run"), column.values.reshape(points, runs), column.attrs)
         for name, column in found.data_vars.items()
     }
     return xr.Dataset(columns)
@@ -272,7 +277,13 @@ def _along(
     felt: tuple[str, ...],
     refused: Sequence[float],
 ) -> Along:
-    table = xr.concat(both, "policy").transpose("policy", "point", "run")
+    unit, title = _AXES[axis]
+    table = completed(
+        xr.concat(both, "policy").assign_coords(
+            policy=variable("policy", list(POLICIES), "1", "capacity policy"),
+            point=variable("point", list(points), unit, title),
+        )
+    )
     crossings = {metric: crossing(metric, points, table[metric].values) for metric in felt}
     return Along(axis, tuple(points), table, crossings, tuple(refused))
 

@@ -18,6 +18,7 @@ from fluidkv.exact.one_class.positions import (
     predecessor_gaps,
     spread,
 )
+from fluidkv.labels import dataset
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ class Cascade:
             "tolerance": self.tolerance,
         }
 
-    def as_xarray(self) -> "xr.Dataset":
+    def to_xarray(self) -> "xr.Dataset":
         """Float arrays with named dimensions.
 
         Dimensions and coordinates: `iteration`, n of the state; `position`, label r.
@@ -211,7 +212,6 @@ class Cascade:
         that leads to n (`completed` is NaN at the first).
         """
         import numpy as np
-        import xarray as xr
 
         l1, count = len(self.states[0]), len(self.states)
         n = np.array(self.iterations)
@@ -226,20 +226,25 @@ class Cascade:
         block_spread = np.full(count, np.nan)
         for at, value in self.block_spreads.items():
             block_spread[at - self.first] = float(value)
-        both, one = ("iteration", "position"), ("iteration",)
-        return xr.Dataset(
+        both, one = ("iteration", "position"), "iteration"
+        mass = np.take_along_axis(by_stage, stage, axis=1)
+        normalized = np.take_along_axis(by_stage_u, stage, axis=1)
+        spreads = np.array([float(g) for g in self.spreads])
+        completed = np.concatenate([[np.nan], by_stage[:-1, -1]])
+        return dataset(
             {
-                "mass": (both, np.take_along_axis(by_stage, stage, axis=1)),
-                "stage": (both, stage),
-                "normalized": (both, np.take_along_axis(by_stage_u, stage, axis=1)),
-                "spread": (one, np.array([float(g) for g in self.spreads])),
-                "block_spread": (one, block_spread),
-                "empty_stages": (one, np.array(self.levels)),
-                "evicted_requests": (one, flows[0]),
-                "evicted_tokens": (one, flows[1]),
-                "completed": (one, np.concatenate([[np.nan], by_stage[:-1, -1]])),
+                "mass": (both, mass, "request", "carried by each relative position"),
+                "stage": (both, stage, "1", "where the position is"),
+                "normalized": (both, normalized, "1", "u; NaN where dead"),
+                "spread": (one, spreads, "1", "largest u less the smallest"),
+                "block_spread": (one, block_spread, "1", "at block-ends; NaN between"),
+                "empty_stages": (one, np.array(self.levels), "1", "stages without mass"),
+                "evicted_requests": (one, flows[0], "request", "evicted on the way to n"),
+                "evicted_tokens": (one, flows[1], "token", "evicted on the way to n"),
+                "completed": (one, completed, "request", "completed on the way to n"),
             },
-            coords={"iteration": n, "position": np.arange(l1)},
+            {"iteration": (one, n, "iteration", "n of the state X^n")},
+            system=self.system,
         )
 
     def _completed(self, iteration: int) -> Number:

@@ -203,7 +203,7 @@ def test_as_dict_has_the_stable_keys(spiral):
 
 
 def test_xarray_view_follows_positions(spiral):
-    data = spiral.as_xarray()
+    data = spiral.to_xarray()
     assert dict(data.sizes) == {"iteration": 31, "position": 3}
     for n in (0, 5, 16):
         for r in range(3):

@@ -74,7 +74,7 @@ def test_gaps_select_one_cycle_in_any_rotation():
 
 def test_dataset_holds_every_state_rounded_once():
     found = equilibria(system_of(2, 4, 63))
-    data = found.as_dataset()
+    data = found.to_xarray()
     assert dict(data.sizes) == {"cycle": 5, "iteration": 4, "stage": 4}
     assert data["state"].dtype == np.float64
     for cycle in found.cycles:

@@ -1,0 +1,1 @@
+"""The analyses that a sweep knows by name: what each takes, what it finds, how it computes."""

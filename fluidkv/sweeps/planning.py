@@ -1,0 +1,160 @@
+"""A sweep cut into chunks: which points each has, and what is found at them.
+
+The points are the product of the axes, in C order. A chunk is a box of them, and of every array in
+the store one chunk of Zarr's: so no two writers ever touch one file. `plan`, `compute`, `write` and
+`missing` are all that who runs a sweep needs, on whatever machines.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fluidkv.errors import InputError
+from fluidkv.sweeps.analysis import Arrays, Points, Variable
+from fluidkv.sweeps.spec.spec import Spec, read_spec
+
+_LOOKED_AT = 64  # points that are tried before a store is made
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a sweep computes, chunk by chunk. It pickles as the text of its spec.
+
+    Fields:
+        spec: what was asked.
+        dims: names of the dimensions of the points.
+        shape: points along each.
+        chunk_shape: points of a chunk along each; the last chunk of a dimension may have fewer.
+    """
+
+    spec: Spec
+    dims: tuple[str, ...]
+    shape: tuple[int, ...]
+    chunk_shape: tuple[int, ...]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _planned, (self.spec.text,)
+
+    @property
+    def points(self) -> int:
+        """In all."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def grid(self) -> tuple[int, ...]:
+        """Chunks along each dimension."""
+        return tuple(-(-n // c) for n, c in zip(self.shape, self.chunk_shape, strict=True))
+
+    @property
+    def chunks(self) -> int:
+        """In all; they are numbered from 0, in C order."""
+        return math.prod(self.grid)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        return self.spec.analysis.variables
+
+    def place(self, chunk: int) -> tuple[int, ...]:
+        """Which one it is along each dimension."""
+        return tuple(int(i) for i in np.unravel_index(chunk, self.grid))
+
+    def region(self, chunk: int) -> tuple[slice, ...]:
+        """Its points along each dimension."""
+        boxes = zip(self.place(chunk), self.chunk_shape, self.shape, strict=True)
+        return tuple(slice(i * c, min((i + 1) * c, n)) for i, c, n in boxes)
+
+    def size(self, chunk: int) -> int:
+        """Points of a chunk."""
+        return math.prod(each.stop - each.start for each in self.region(chunk))
+
+    def points_of(self, region: tuple[slice, ...]) -> Points:
+        """The settings at a box of points, in C order."""
+        sizes = [each.stop - each.start for each in region]
+        columns: dict[str, list[Any]] = {}
+        for i, axis in enumerate(self.spec.axes):
+            inner, outer = math.prod(sizes[i + 1 :]), math.prod(sizes[:i])
+            for name, values in axis.columns.items():
+                along = [v for v in values[region[i]] for _ in range(inner)]
+                columns[name] = along * outer
+        return Points(math.prod(sizes), self.spec.settings, columns)
+
+
+def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
+    """What a spec asks for, cut into chunks.
+
+    Args:
+        spec: a TOML file, by its path, a mapping with the same keys, or a `Spec`.
+
+    Raises:
+        InputError: what `read_spec` refuses; a variable that has the name of an axis.
+    """
+    asked = spec if isinstance(spec, Spec) else read_spec(spec)
+    shape = tuple(axis.size for axis in asked.axes)
+    return Plan(
+        spec=asked,
+        dims=tuple(axis.dim for axis in asked.axes),
+        shape=shape,
+        chunk_shape=_chunk_shape(shape, asked.chunk),
+    )
+
+
+def compute(plan: Plan, chunk: int) -> Arrays:
+    """Everything that is found at the points of a chunk: the same wherever it is computed.
+
+    Returns:
+        Variable -> array of the chunk's shape and the variable's own dimensions; `STATUS` among
+        them, which says at which points there is an answer.
+    """
+    region = plan.region(chunk)
+    box = tuple(each.stop - each.start for each in region)
+    found = plan.spec.analysis.compute(plan.points_of(region))
+    return {name: values.reshape(box + values.shape[1:]) for name, values in found.items()}
+
+
+def check_some(plan: Plan) -> None:
+    """Look at the first points before anything is written.
+
+    Raises:
+        InputError: none of them has an answer; says why the first one has none.
+    """
+    first: InputError | None = None
+    for number in range(min(plan.points, _LOOKED_AT)):
+        refused = why_refused(plan, number)
+        if refused is None:
+            return
+        first = first or refused
+    if first is not None:
+        raise first
+
+
+def why_refused(plan: Plan, point: int) -> InputError | None:
+    """Why a point, counted in C order, has no answer; None if its settings stand for something."""
+    place = np.unravel_index(point, plan.shape)
+    points = plan.points_of(tuple(slice(int(i), int(i) + 1) for i in place))
+    try:
+        plan.spec.analysis.admit(next(points.rows()))
+    except InputError as error:
+        return error
+    return None
+
+
+@lru_cache(maxsize=8)
+def _planned(text: str) -> Plan:
+    """The plan of a spec's text, made once a process."""
+    return plan(json.loads(text))
+
+
+def _chunk_shape(shape: tuple[int, ...], points: int) -> tuple[int, ...]:
+    """Boxes of at most that many points, long along the last dimensions, about equal in size."""
+    found: list[int] = []
+    for n in reversed(shape):
+        most = min(n, max(1, points))
+        found.append(-(-n // -(-n // most)))
+        points //= found[-1]
+    return tuple(reversed(found))

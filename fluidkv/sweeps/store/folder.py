@@ -1,0 +1,118 @@
+"""The folder of a store: made, or taken up again, by one sweep at a time; another's is refused."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fluidkv.errors import InputError
+from fluidkv.files import held, is_part, settle, write_durably
+from fluidkv.sweeps.computed_by import differing, versions
+from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.store.chunks import Store
+from fluidkv.sweeps.store.skeleton import FORMAT, ROOT, skeleton
+
+OUT = "out"
+
+
+@contextmanager
+def opened(path: Path, plan: Plan) -> Iterator[Store]:
+    """Hold the store of a plan, made if it is not there, for as long as the block takes.
+
+    Raises:
+        InputError: what `check_folder` refuses; another sweep is filling it; it cannot be written.
+    """
+    files = check_folder(path, plan)
+    try:
+        with held(path) as parts:
+            if files is not None:
+                for name, content in files.items():
+                    target = path / name
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    write_durably(target, content, parts)
+                    settle(target.parent)
+            yield Store(path, parts)
+    except BlockingIOError:
+        raise InputError(OUT, str(path), "a store that no other sweep is filling now") from None
+    except OSError as error:
+        raise refuse_store(path, error) from None
+
+
+def check_folder(path: Path, plan: Plan) -> dict[str, bytes] | None:
+    """What is to be written before the first chunk; None where that has been done.
+
+    Raises:
+        InputError: something stands there that is neither this sweep's store nor an empty folder;
+            a store of another spec, or of other versions.
+    """
+    if path.is_symlink() and not path.exists():
+        raise InputError(OUT, str(path), "a folder, or a path where nothing stands")
+    if not path.exists():
+        return skeleton(plan)
+    if not path.is_dir():
+        raise InputError(OUT, str(path), "a folder, or a path where nothing stands")
+    try:
+        if (path / ROOT).is_file():
+            _check_same(path, plan)
+            return None
+        files = skeleton(plan)
+        if not _only_these(path, files):
+            raise InputError(OUT, str(path), "a new folder, an empty one, or the store of a sweep")
+    except OSError as error:
+        raise refuse_store(path, error) from None
+    return files
+
+
+def attributes_of(path: Path) -> dict[str, Any]:
+    """Those of a store's root.
+
+    Raises:
+        InputError: it is not the store of a sweep.
+    """
+    allowed = "the store of a sweep"
+    try:
+        root = json.loads((path / ROOT).read_text(encoding="utf-8"))
+        found = root["attributes"]
+        if found["fluidkv_sweep"] != FORMAT:
+            raise InputError(OUT, str(path), f"{allowed} of this version")
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(OUT, str(path), allowed) from None
+    return found
+
+
+def refuse_store(path: Path, error: OSError) -> InputError:
+    """The disk is full, or the folder cannot be written."""
+    reason = error.strerror or type(error).__name__
+    return InputError(
+        OUT, str(path), f"a folder that takes files ({reason}); whole chunks stay, run it again"
+    )
+
+
+def _check_same(path: Path, plan: Plan) -> None:
+    found = attributes_of(path)
+    if found["spec_sha256"] != plan.spec.digest:
+        said, asked = (json.loads(text) for text in (found["spec"], plan.spec.text))
+        keys = [key for key in {**said, **asked} if said.get(key) != asked.get(key)]
+        allowed = f"a store of this spec; this one differs in {', '.join(keys)}"
+        raise InputError(OUT, str(path), allowed)
+    differ = differing(found["versions"], versions())
+    if differ:
+        allowed = f"a store of these versions; it has {', '.join(differ)} now"
+        raise InputError(OUT, str(path), allowed)
+
+
+def _only_these(path: Path, files: dict[str, bytes]) -> bool:
+    """Whether all that stands there is what a sweep of this plan has begun to write."""
+    for each in path.rglob("*"):
+        if any(is_part(above) for above in [each, *each.parents]):
+            continue
+        name = each.relative_to(path).as_posix()
+        if each.is_dir():
+            if not any(known.startswith(f"{name}/") for known in files):
+                return False
+        elif name not in files or each.read_bytes() != files[name]:
+            return False
+    return True

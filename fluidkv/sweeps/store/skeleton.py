@@ -1,0 +1,165 @@
+"""The files of a store before any chunk is in it: metadata of every array, and all coordinates.
+
+They follow from the plan alone, byte by byte, so that what a killed sweep has written of them can
+be told from files of somebody else's.
+"""
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fluidkv.sweeps.analysis import ABSENT, DONE, REFUSED, SEED, STATUS, Setting
+from fluidkv.sweeps.computed_by import versions
+from fluidkv.sweeps.kinds import Word, shown
+from fluidkv.sweeps.planning import Plan
+
+ROOT = "zarr.json"
+FORMAT = 1
+STATUS_VARIABLE = {
+    "long_name": "whether a point has been computed, and whether there is an answer",
+    "flag_values": [ABSENT, DONE, REFUSED],
+    "flag_meanings": "not_computed done refused",
+}
+
+
+def skeleton(plan: Plan) -> dict[str, bytes]:
+    """Path inside the store -> content; the last one, `ROOT`, makes a folder a store."""
+    import zarr
+    from zarr.storage import MemoryStore
+
+    store = MemoryStore()
+    group = zarr.create_group(store, zarr_format=3)
+    for name, (dims, values, attributes) in _coordinates(plan).items():
+        _put(group, name, dims, values, attributes)
+    for name in [each.name for each in plan.variables] + [STATUS]:
+        make_array(group, plan, name)
+    files = {path: buffer.to_bytes() for path, buffer in sorted(store._store_dict.items())}
+    del files[ROOT]
+    nodes = {
+        path.removesuffix(f"/{ROOT}"): json.loads(content)
+        for path, content in files.items()
+        if path.endswith(f"/{ROOT}")
+    }
+    return files | {ROOT: _root(plan, nodes)}
+
+
+def make_array(group: Any, plan: Plan, name: str) -> Any:
+    """The array of a variable, without a chunk, in a group of Zarr's."""
+    from zarr.codecs import ZstdCodec
+
+    dims, sizes, dtype, fill, attributes = _described(plan, name)
+    inner = sizes[len(plan.shape) :]
+    return group.create_array(
+        name,
+        shape=sizes,
+        chunks=plan.chunk_shape + inner,
+        dtype=dtype,
+        fill_value=fill,
+        dimension_names=dims,
+        attributes=attributes,
+        compressors=ZstdCodec(level=1, checksum=True),
+        chunk_key_encoding={"name": "default", "separator": "."},
+        config={"write_empty_chunks": True},
+    )
+
+
+def _described(plan: Plan, name: str) -> tuple[Any, ...]:
+    """Dimensions, sizes, type, fill and attributes of a variable."""
+    if name == STATUS:
+        return plan.dims, plan.shape, np.dtype("int8"), ABSENT, STATUS_VARIABLE
+    (variable,) = (each for each in plan.variables if each.name == name)
+    labels = plan.spec.analysis.labels
+    sizes = plan.shape + tuple(len(labels[dim]) for dim in variable.dims)
+    attributes: dict[str, Any] = {"long_name": variable.title, "units": variable.units}
+    if variable.kind == "flag":
+        del attributes["units"]
+        attributes["flag_values"] = list(range(len(variable.words)))
+        attributes["flag_meanings"] = " ".join(word.replace(" ", "_") for word in variable.words)
+    return plan.dims + variable.dims, sizes, variable.dtype, variable.fill, attributes
+
+
+def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]:
+    """Name -> dimension, values and attributes; exact numbers also as texts, `share_exact`."""
+    found: dict[str, Any] = {}
+    for axis in plan.spec.axes:
+        if axis.dim not in axis.columns:
+            found[axis.dim] = (
+                (axis.dim,),
+                np.arange(axis.size),
+                {"long_name": "number of the row"},
+            )
+        for name, values in axis.columns.items():
+            setting = plan.spec.analysis.setting(name)
+            assert setting is not None
+            found[name] = ((axis.dim,), _array(setting, values), _attributes(setting))
+            if any(isinstance(each, Fraction) for each in values):
+                exact = np.array([shown(each) for each in values], object)
+                said = {"long_name": f"{setting.title}, exactly"}
+                found[f"{name}_exact"] = ((axis.dim,), exact, said)
+    for dim, names in plan.spec.analysis.labels.items():
+        found[dim] = ((dim,), np.array(names, object), {})
+    return found
+
+
+def _attributes(setting: Setting) -> dict[str, str]:
+    said = {"long_name": setting.title}
+    return said if isinstance(setting.kind, Word) else said | {"units": setting.units}
+
+
+def _array(setting: Setting, values: Any) -> np.ndarray:
+    if isinstance(setting.kind, Word) or any(isinstance(each, tuple) for each in values):
+        return np.array([shown(each) for each in values], object)
+    if any(each is None for each in values):
+        return np.array([np.nan if each is None else float(each) for each in values])
+    if all(isinstance(each, int) for each in values):
+        return np.array(values, np.int64)
+    return np.array([float(each) for each in values])
+
+
+def _put(group: Any, name: str, dims: Any, values: np.ndarray, attributes: Any) -> None:
+    from zarr.codecs import ZstdCodec
+    from zarr.core.dtype import VariableLengthUTF8
+
+    array = group.create_array(
+        name,
+        shape=values.shape,
+        chunks=values.shape,
+        dtype=VariableLengthUTF8() if values.dtype == object else values.dtype,
+        dimension_names=dims,
+        attributes=attributes,
+        compressors=ZstdCodec(level=1, checksum=True),
+        chunk_key_encoding={"name": "default", "separator": "."},
+        config={"write_empty_chunks": True},
+    )
+    array[:] = values
+
+
+def _root(plan: Plan, nodes: Mapping[str, Any]) -> bytes:
+    """The group with the metadata of all its arrays inside, so that opening reads one file."""
+    spec = plan.spec
+    coordinates = " ".join(name for name in _coordinates(plan) if name not in plan.dims)
+    attributes = {
+        "title": spec.title,
+        "coordinates": coordinates,
+        "analysis": spec.analysis.name,
+        "call": spec.analysis.call,
+        "seed": spec.settings.get(SEED.name, spec.seed),
+        "spec": spec.text,
+        "spec_sha256": spec.digest,
+        "versions": versions(),
+        "fluidkv_sweep": FORMAT,
+    }
+    group = {
+        "attributes": attributes,
+        "zarr_format": 3,
+        "node_type": "group",
+        "consolidated_metadata": {
+            "kind": "inline",
+            "must_understand": False,
+            "metadata": nodes,
+        },
+    }
+    return (json.dumps(group, indent=1) + "\n").encode()

@@ -1,0 +1,93 @@
+"""Sweeps end to end: what a point says, whatever the chunks and whoever computes them."""
+
+import pickle
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import fluidkv as fk
+from fluidkv.sweeps import compute, missing, open_sweep, opened, plan, processes, run, write
+from tests.sweeps.conftest import MAP, tree
+
+
+def test_each_point_is_the_call_that_it_stands_for(tmp_path: Path) -> None:
+    found = fk.sweep(MAP, tmp_path / "map", workers=1)
+    words = found.verdict.flag_meanings.split()
+    for length in (1, 2, 4, 8):
+        for share in ("1/10", "1/2", "9/10"):
+            one, two = (
+                fk.RequestClass(length, decode, part)
+                for decode, part in ((2, Fraction(share)), (3, 1 - Fraction(share)))
+            )
+            expected = fk.stability(fk.System(fk.Workload((one, two)), 1000))
+            at = found.sel(input_length=length, share=float(Fraction(share)))
+            assert words[int(at.verdict)] == expected.verdict
+            assert (at.radius_low, at.radius_high) == expected.spectral_radius
+            assert at.admission_rate == float(expected.equilibrium.rate)
+    assert {words[int(v)] for v in found.verdict.values.ravel()} > {"stable", "unstable"}
+
+
+def test_a_dataset_has_units_coordinates_and_what_was_asked(tmp_path: Path) -> None:
+    found = fk.sweep(MAP, tmp_path / "map", workers=1)
+    assert found.radius_low.dims == ("input_length", "share")
+    assert found.input_length.units == "token"
+    assert found.share_exact.values.tolist() == ["1/10", "1/2", "9/10"]
+    assert found.sel(share=0.5).sizes == {"input_length": 4}
+    assert (found.status == 1).all()
+    assert all("long_name" in variable.attrs for variable in found.variables.values())
+    assert found.attrs["versions"]["fluidkv"] == fk.__version__
+    assert found.attrs["analysis"] == "stability"
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 100])
+def test_numbers_do_not_depend_on_chunks(chunk: int, tmp_path: Path) -> None:
+    whole = fk.sweep(MAP, tmp_path / "one", workers=1)
+    other = fk.sweep(MAP | {"chunk": chunk}, tmp_path / "other", workers=1)
+    assert whole.drop_attrs().identical(other.drop_attrs())
+
+
+def test_two_processes_leave_the_same_bytes(tmp_path: Path, map_tree: dict[str, str]) -> None:
+    run(plan(MAP), tmp_path / "map", processes(2))
+    assert tree(tmp_path / "map") == map_tree
+
+
+def test_chunks_may_come_in_any_order_and_twice(tmp_path: Path, map_tree: dict[str, str]) -> None:
+    asked = plan(MAP)
+    with opened(tmp_path / "map", asked) as store:
+        assert missing(store, asked) == [0, 1]
+        write(store, asked, 1, compute(asked, 1))
+        assert missing(store, asked) == [0]
+        for chunk in (1, 0, 0):
+            write(store, asked, chunk, compute(asked, chunk))
+        assert missing(store, asked) == []
+    assert tree(tmp_path / "map") == map_tree
+
+
+def test_a_plan_pickles_as_its_spec() -> None:
+    asked = plan(MAP)
+    again = pickle.loads(pickle.dumps(asked))
+    assert len(pickle.dumps(asked)) < 1000
+    assert again.spec.text == asked.spec.text
+    assert (again.shape, again.chunk_shape, again.grid) == ((4, 3), (2, 3), (2, 1))
+    for name, values in compute(asked, 1).items():
+        np.testing.assert_array_equal(values, compute(again, 1)[name])
+
+
+def test_a_complete_sweep_is_opened_and_computes_nothing(tmp_path: Path) -> None:
+    first = run(plan(MAP), tmp_path / "map")
+    again = run(plan(MAP), tmp_path / "map")
+    assert (first.before, first.computed) == (0, 12)
+    assert (again.before, again.computed) == (12, 0)
+    assert open_sweep(tmp_path / "map").sizes == {"input_length": 4, "share": 3}
+
+
+def test_a_point_without_an_answer_is_said_and_has_no_values(tmp_path: Path) -> None:
+    spec = MAP | {"settings": {"decode_length": [2, 3], "capacity": 8}}
+    done = run(plan(spec), tmp_path / "map")
+    found = open_sweep(tmp_path / "map")
+    assert done.refused == 3
+    assert found.status.values.tolist() == [[1] * 3] * 3 + [[2] * 3]
+    assert np.isnan(found.radius_low.values[3]).all()
+    assert (found.verdict.values[3] == -1).all()
