@@ -103,19 +103,20 @@ def seconds(value: float) -> str:
     return f"{value / 1e-9:.3g} ns"
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Padded columns, that read well as text too: the first to the left, numbers to the right."""
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
+    """Padded columns, that read well as text too: words to the left, numbers to the right."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
 
     def line(cells: Sequence[str]) -> str:
-        first, *others = (
-            cell.ljust(width) if i == 0 else cell.rjust(width)
+        padded = (
+            cell.ljust(width) if i < left else cell.rjust(width)
             for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
         )
-        return "| " + " | ".join([first, *others]) + " |"
+        return "| " + " | ".join(padded) + " |"
 
-    rule = "|" + "|".join(
-        "-" * (width + 2) if i == 0 else "-" * (width + 1) + ":" for i, width in enumerate(widths)
+    rule = "".join(
+        "|" + ("-" * (width + 2) if i < left else "-" * (width + 1) + ":")
+        for i, width in enumerate(widths)
     )
     return "\n".join([line(header), rule + "|", *map(line, rows)])
 
