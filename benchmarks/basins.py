@@ -3,8 +3,8 @@
 python -m benchmarks.basins
 
 Both run the same starts to the same end: one occupied stage, or the horizon. The Python loop is
-that of `benchmarks.engine`, one trajectory, one stage after the other, and is timed on some of the
-starts; it also says how many iterations they take, which the engine must agree with.
+that of `fluidkv.suite.mass.plain`, one trajectory, one stage after the other, and is timed on some
+of the starts; it also says how many iterations they take, which the engine must agree with.
 
 A trajectory-iteration counts for as long as the trajectory has not settled. What is done besides
 is loss: counting events, whole turns, the turn in which throughput is measured, lanes that wait to
@@ -19,13 +19,15 @@ from functools import partial
 import jax
 import numpy as np
 
-from benchmarks.engine import python_step
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.fluid import class_model, scan_trajectory
 from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
 from fluidkv.fluid.one_class import basins as module
 from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
+from fluidkv.suite.mass.plain import python_step
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT_LENGTH = 20

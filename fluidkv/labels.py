@@ -70,10 +70,15 @@ def dataset(
     import xarray as xr
 
     found = xr.Dataset(
-        {name: _variable(*column) for name, column in variables.items()},
-        {name: _variable(*column) for name, column in (coords or {}).items()},
+        {name: variable(*column) for name, column in variables.items()},
+        {name: variable(*column) for name, column in (coords or {}).items()},
     )
     return completed(found, system=system, seed=seed, **attrs)
+
+
+def with_columns(found: "xr.Dataset", variables: Mapping[str, Column]) -> "xr.Dataset":
+    """A dataset with more variables."""
+    return completed(found.assign({name: variable(*each) for name, each in variables.items()}))
 
 
 def completed(
@@ -85,7 +90,7 @@ def completed(
     """
     found = found.assign_coords(
         {
-            dim: _variable(dim, np.arange(size), _UNITS.get(str(dim), "1"), _index_name(str(dim)))
+            dim: variable(dim, np.arange(size), _UNITS.get(str(dim), "1"), _index_name(str(dim)))
             for dim, size in found.sizes.items()
             if dim not in found.coords
         }
@@ -101,6 +106,13 @@ def completed(
         **versions(),
     }
     return found
+
+
+def variable(
+    dims: Hashable | tuple[Hashable, ...], values: ArrayLike, units: str, long_name: str
+) -> tuple[Any, ArrayLike, dict[str, str]]:
+    """A column as xarray takes it; of an array with labels, its numbers."""
+    return dims, np.asarray(values), {"long_name": long_name, "units": units}
 
 
 def column(values: "xr.DataArray", units: str, long_name: str) -> Column:
@@ -181,12 +193,6 @@ def plain_attr(value: object) -> str | int | float | list[Any]:
     if isinstance(value, Iterable):
         return [plain_attr(each) for each in value]
     return str(value)
-
-
-def _variable(
-    dims: Hashable | tuple[Hashable, ...], values: ArrayLike, units: str, long_name: str
-) -> tuple[Any, ArrayLike, dict[str, str]]:
-    return dims, values, {"long_name": long_name, "units": units}
 
 
 def _index_name(dim: str) -> str:

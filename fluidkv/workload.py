@@ -14,11 +14,12 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
-class RequestClass:
+class RequestClass(Record):
     """Requests that agree in both lengths.
 
     Args:
@@ -58,7 +59,7 @@ class RequestClass:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Record):
     """A mix of request classes whose shares sum to one.
 
     Args:
@@ -145,7 +146,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class System:
+class System(Record):
     """A workload served from a KV cache of a given size.
 
     Args:

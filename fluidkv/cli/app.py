@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 import fluidkv
 from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
+from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.cache.command import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
@@ -68,6 +69,7 @@ _PANELS = {
     ),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
     "Papers": (verify, table, figure, oracle),
+    "Machine": (bench,),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import class_model, cohort_model
+from fluidkv.fluid.states import cohort_states
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
@@ -133,57 +134,12 @@ def weights_of_one_class(
 
 def checked_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
     """Masses on the memory boundary, as a float batch; InputError otherwise."""
-    weights, capacity = boundary_weights(system)
-    masses = _checked_masses(weights, start)
-    off = masses @ weights - capacity
-    if np.any(np.abs(off) > _rounding(weights, capacity)):
-        worst = int(np.argmax(np.abs(off)))
-        scale = capacity / (capacity + off[worst]) if capacity + off[worst] > 0 else np.nan
-        raise InputError(
-            "start",
-            f"memory {float(off[worst]):+.6g} tokens off the boundary (trajectory {worst})",
-            f"memory equal to the capacity, {float(capacity):.17g} tokens; masses times "
-            f"{float(scale):.17g} are on it",
-        )
-    return masses
+    return cohort_states(system, start, argument="start", full=True)
 
 
 def feasible_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
     """Masses with memory at or below capacity, as a float batch; InputError otherwise."""
-    weights, capacity = boundary_weights(system)
-    masses = _checked_masses(weights, start)
-    used = masses @ weights
-    if np.any(used - capacity > _rounding(weights, capacity)):
-        worst = int(np.argmax(used))
-        raise InputError(
-            "start",
-            f"memory of {float(used[worst]):.17g} tokens (trajectory {worst})",
-            f"at most the capacity, {float(capacity):.17g} tokens",
-        )
-    return masses
-
-
-def _checked_masses(
-    weights: Float[np.ndarray, " stage"], start: ArrayLike
-) -> Float[np.ndarray, "batch stage"]:
-    allowed = f"masses of shape ({weights.size},), one a stage, or a batch of them"
-    try:
-        masses = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("start", start, allowed) from None
-    if masses.ndim not in (1, 2) or masses.shape[-1] != weights.size or masses.size == 0:
-        raise InputError("start", f"shape {masses.shape}", allowed)
-    masses = masses.reshape(-1, weights.size)
-    if not np.all(np.isfinite(masses) & (masses >= 0)):
-        raise InputError("start", "a negative or non-finite mass", "finite masses of at least 0")
-    return masses
-
-
-def _rounding(
-    weights: Float[np.ndarray, " stage"], capacity: Float[np.ndarray, ""]
-) -> Float[np.ndarray, ""]:
-    """What rounding the masses and the sum of memory can do to a start on the boundary."""
-    return (weights.size + 2) * np.finfo(np.float64).eps * capacity
+    return cohort_states(system, start, argument="start")
 
 
 def check_count(count: object) -> None:

@@ -20,7 +20,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.workload import System, Workload
+from fluidkv.systems import Systems
+from fluidkv.workload import System
 
 
 class MassModel(eqx.Module):
@@ -28,7 +29,8 @@ class MassModel(eqx.Module):
 
     Index order is (class, stage), stage s = 0 ... d-1 with d the longest decode length. The arrays
     are NumPy float64 on the host: they reach JAX as arguments, so that another capacity or other
-    weights of the same shape compile nothing.
+    weights of the same shape compile nothing. A model of many systems has a leading axis of systems
+    in every field; a system's rows and stages beyond its own are 0.
 
     Fields:
         weights: w_ks, tokens held by a unit of mass; 0 where the class has no such stage.
@@ -39,10 +41,10 @@ class MassModel(eqx.Module):
     Source: Congestion, sections 2.2 and 4.1, Appendix B.8.
     """
 
-    weights: Float[np.ndarray, "class stage"]
-    survival: Float[np.ndarray, "class stage"]
-    shares: Float[np.ndarray, " class"]
-    capacity: Float[np.ndarray, ""] | Float[np.ndarray, " batch"]
+    weights: Float[np.ndarray, "*system class stage"]
+    survival: Float[np.ndarray, "*system class stage"]
+    shares: Float[np.ndarray, "*system class"]
+    capacity: Float[np.ndarray, "*system"] | Float[np.ndarray, " batch"]
 
     def with_capacity(self, capacity: ArrayLike) -> "MassModel":
         """The same model at another capacity, or at one capacity for each trajectory (a sweep).
@@ -60,43 +62,59 @@ class MassModel(eqx.Module):
         return dataclasses.replace(self, capacity=values)
 
 
-def class_model(system: System) -> MassModel:
+def class_model(system: System | Systems) -> MassModel:
     """One row for each request class: any state, in memory classes x longest decode length."""
-    classes = system.workload.classes
-    stage = np.arange(system.workload.longest_decode)
-    decode = np.array([[c.decode_length] for c in classes])
-    inputs = np.array([[c.input_length] for c in classes])
-    alive = (stage < decode).astype(np.float64)
+    inputs, decodes, shares, capacity = _numbers(system)
+    stage = np.arange(decodes.max())
+    alive = (stage < decodes[..., None]).astype(np.float64)
     return MassModel(
-        weights=alive * (inputs + 1 + stage),
+        weights=alive * (inputs[..., None] + 1 + stage),
         survival=alive,
-        shares=np.array([float(c.share) for c in classes]),
-        capacity=np.asarray(float(system.capacity)),
+        shares=shares,
+        capacity=capacity,
     )
 
 
-def cohort_model(system: System) -> MassModel:
-    """One row for all classes: the states x_ks = p_k y_s, in memory longest decode length."""
-    weights, survival = _effective_weights(system.workload)
+def cohort_model(system: System | Systems) -> MassModel:
+    """One row for all classes: the states x_ks = p_k y_s, in memory longest decode length.
+
+    Its weights V_s and survival alpha_s are sums over the classes with l1_k > s of
+    p_k (l0_k + 1 + s) and of p_k.
+    """
+    inputs, decodes, shares, capacity = _numbers(system)
+    survival = _alive(decodes, shares)
+    weights = _alive(decodes, shares * inputs) + (1 + np.arange(survival.shape[-1])) * survival
     return MassModel(
-        weights=weights[None, :],
-        survival=survival[None, :],
-        shares=np.ones(1),
-        capacity=np.asarray(float(system.capacity)),
+        weights=weights[..., None, :],
+        survival=survival[..., None, :],
+        shares=np.ones((*capacity.shape, 1)),
+        capacity=capacity,
     )
 
 
-def _effective_weights(
-    workload: Workload,
-) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, " stage"]]:
-    """V_s and alpha_s: sums over the classes with l1_k > s of p_k (l0_k + 1 + s) and of p_k.
+def _numbers(system: System | Systems) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """l0, l1 and p, (..., class), and M, (...); l1 is 0 for no class."""
+    if isinstance(system, Systems):
+        floats = system.share.floats, system.capacity.floats
+        return system.input_length, system.decode_length, *floats
+    classes = system.workload.classes
+    return (
+        np.array([float(c.input_length) for c in classes]),
+        np.array([c.decode_length for c in classes]),
+        np.array([float(c.share) for c in classes]),
+        np.asarray(float(system.capacity)),
+    )
+
+
+def _alive(decodes: np.ndarray, parts: np.ndarray) -> Float[np.ndarray, "*system stage"]:
+    """The sum of the parts of the classes with l1_k > s, for each s.
 
     All terms are positive, so the suffix sums lose nothing to cancellation.
     """
-    d = workload.longest_decode
-    ends = np.array([c.decode_length - 1 for c in workload.classes])
-    shares = np.array([float(c.share) for c in workload.classes])
-    inputs = np.array([float(c.input_length) for c in workload.classes])
-    alive = np.cumsum(np.bincount(ends, weights=shares, minlength=d)[::-1])[::-1]
-    alive_input = np.cumsum(np.bincount(ends, weights=shares * inputs, minlength=d)[::-1])[::-1]
-    return alive_input + (1 + np.arange(d)) * alive, alive
+    stages = int(decodes.max())
+    rows = decodes.reshape(-1, decodes.shape[-1])
+    # A class ends at l1 - 1; one that is none has no part, and adds 0 wherever it is put.
+    ends = np.maximum(rows - 1, 0) + stages * np.arange(len(rows))[:, None]
+    sums = np.bincount(ends.ravel(), weights=parts.ravel(), minlength=stages * len(rows))
+    table = sums.reshape(*decodes.shape[:-1], stages)
+    return np.cumsum(table[..., ::-1], axis=-1)[..., ::-1]

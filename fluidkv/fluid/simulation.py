@@ -19,6 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import iteration
 from fluidkv.fluid.iteration import State, Step
 from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.fluid.states import class_states
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
@@ -170,30 +171,8 @@ def _check_counts(iterations: object, every: object) -> None:
 
 
 def _checked_start(model: MassModel, start: ArrayLike) -> Float[np.ndarray, "batch class stage"]:
-    classes, stages = model.weights.shape
-    allowed = f"masses of shape (class, stage) = ({classes}, {stages}), or a batch of them"
-    try:
-        state = np.asarray(start, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError("start", start, allowed) from None
-    if state.shape[-2:] != (classes, stages) or state.ndim not in (2, 3) or state.size == 0:
-        raise InputError("start", f"shape {state.shape}", allowed)
-    state = state.reshape(-1, classes, stages)
+    state = class_states(model, start)
     batch = model.capacity.shape
     if batch and state.shape[0] == 1:
-        state = np.broadcast_to(state, (*batch, classes, stages))
-    if batch and batch != state.shape[:1]:
-        raise InputError("start", f"{state.shape[0]} trajectories", f"{batch[0]}, as capacities")
-    if not np.all(np.isfinite(state) & (state >= 0)):
-        raise InputError("start", "a negative or non-finite mass", "finite masses of at least 0")
-    if np.any(state[:, model.weights == 0]):
-        raise InputError("start", "mass beyond a decode length", "0 at stages of at least l1")
-    used = np.einsum("bks,ks->b", state, model.weights)
-    # A start on the boundary may exceed it by the rounding of this sum.
-    rounding = (classes * stages + 2) * np.finfo(np.float64).eps
-    excess = used > model.capacity * (1 + rounding)
-    if np.any(excess):
-        worst = int(np.argmax(used - model.capacity))
-        limit = np.broadcast_to(model.capacity, used.shape)[worst]
-        raise InputError("start", f"memory {used[worst]:.17g}", f"at most {limit:.17g} tokens")
+        state = np.broadcast_to(state, (*batch, *state.shape[1:]))
     return state

@@ -12,8 +12,10 @@ import xarray as xr
 from jaxtyping import Array, PRNGKeyArray, UInt
 
 from fluidkv.errors import InputError
+from fluidkv.labels import column, dataset
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count, instance, real
-from fluidkv.runs.measuring import Span, statistics, times
+from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, statistics, times
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
@@ -25,7 +27,7 @@ ALL = Span(-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
-class MeanTimes:
+class MeanTimes(Record):
     """What objectives are multiples of.
 
     Fields:
@@ -137,10 +139,8 @@ def attainment(
         "tbt": "share of requests whose longest wait between tokens is within their objective",
         "both": "share of requests that meet both objectives",
     }
-    found = xr.Dataset({name: (m & there).sum("request") / whom for name, m in met.items()})
-    for name, title in titles.items():
-        found[name].attrs = {"long_name": title, "units": "1"}
-    return found
+    shares = {name: (m & there).sum("request") / whom for name, m in met.items()}
+    return dataset({name: column(shares[name], "1", title) for name, title in titles.items()})
 
 
 def normalised_latency(run: xr.Dataset, *, span: Span = ALL) -> xr.DataArray:
@@ -162,8 +162,15 @@ def tails(run: xr.Dataset, *, span: Span = ALL) -> xr.Dataset:
     _check_kept(run)
     values = {name: times(run, name, span) for name in ("ttft", "longest_gap")}
     values["normalised_latency"] = normalised_latency(run, span=span)
-    return xr.Dataset(
-        {f"{name}_{of}": v for name, each in values.items() for of, v in statistics(each).items()}
+    unit = run.attrs["unit"]
+    units = {"ttft": unit, "longest_gap": unit, "normalised_latency": f"{unit} / token"}
+    titles = TITLES_OF_REQUESTS | {"normalised_latency": "from arrival to last token over outputs"}
+    return dataset(
+        {
+            f"{name}_{of}": column(v, units[name], f"{titles[name]}, {of}")
+            for name, each in values.items()
+            for of, v in statistics(each).items()
+        }
     )
 
 

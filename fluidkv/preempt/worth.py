@@ -13,7 +13,9 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.errors import InputError
+from fluidkv.labels import Column, dataset
 from fluidkv.preempt.predictors.predictor import Predictor, with_predictions
+from fluidkv.record import Record
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -51,7 +53,7 @@ def with_and_without(
         predictors: by the level of their error.
 
     Returns:
-        Metrics of `HIGHER_IS_BETTER` (level, run), and the same with the prefix "without_" (run).
+        Metrics of `HIGHER_IS_BETTER` (error, run), and the same with the prefix "without_" (run).
 
     Raises:
         InputError: no predictors; what `serve` refuses.
@@ -68,15 +70,20 @@ def with_and_without(
     found = metrics(serve(told, rules, limits, clock=clock, every=every))
     plain = metrics(serve(requests, without, limits, clock=clock, every=every))
     shape = (len(predictors), len(requests))
-    columns = {
-        name: (("level", "run"), found[name].values.reshape(shape)) for name in HIGHER_IS_BETTER
-    }
-    columns |= {f"without_{name}": ("run", plain[name].values) for name in HIGHER_IS_BETTER}
-    return xr.Dataset(columns, coords={"level": list(predictors)})
+    columns: dict[str, Column] = {}
+    for name in HIGHER_IS_BETTER:
+        unit, title = (found[name].attrs[each] for each in ("units", "long_name"))
+        columns[name] = ("error", "run"), found[name].values.reshape(shape), unit, title
+        columns[f"without_{name}"] = "run", plain[name].values, unit, f"{title}; no predictor"
+    return dataset(
+        columns,
+        {"error": ("error", list(predictors), "1", "level of the predictor's error")},
+        unit=clock.unit,
+    )
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """The level of error from which on a predictor is worse than none.
 
     Fields:
@@ -90,7 +97,7 @@ class Crossing:
     high: float
 
 
-def gains(found: xr.Dataset, metric: str) -> Float[np.ndarray, "level run"]:
+def gains(found: xr.Dataset, metric: str) -> Float[np.ndarray, "error run"]:
     """What a predictor gains in a metric, in its own units; above 0 is better.
 
     Raises:
@@ -99,11 +106,11 @@ def gains(found: xr.Dataset, metric: str) -> Float[np.ndarray, "level run"]:
     if metric not in HIGHER_IS_BETTER:
         raise InputError("metric", metric, ", ".join(HIGHER_IS_BETTER))
     gained = found[metric] - found[f"without_{metric}"]
-    return (gained if HIGHER_IS_BETTER[metric] else -gained).transpose("level", "run").values
+    return (gained if HIGHER_IS_BETTER[metric] else -gained).transpose("error", "run").values
 
 
 def crossing(
-    levels: Sequence[float], gained: Float[np.ndarray, "level run"], *, seed: int = 0
+    levels: Sequence[float], gained: Float[np.ndarray, "error run"], *, seed: int = 0
 ) -> Crossing:
     """Where gains end, with an interval.
 

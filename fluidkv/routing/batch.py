@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import xarray as xr
 
+from fluidkv.labels import completed
 from fluidkv.processes import shared_out
 from fluidkv.routing.cluster import Routed
 from fluidkv.routing.fleet import Fleet, Traffic, route
@@ -61,7 +62,7 @@ def measured(
         )
         for job, run in zip(jobs, runs, strict=True)
     ]
-    return xr.concat(rows, dim="run")
+    return completed(xr.concat([row.drop_vars("run") for row in rows], dim="run"))
 
 
 def _one(traffics: tuple[Traffic, ...], job: Job) -> Routed:

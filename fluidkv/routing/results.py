@@ -10,6 +10,7 @@ import numpy as np
 import xarray as xr
 from jaxtyping import Float
 
+from fluidkv.labels import completed, dataset
 from fluidkv.routing.cluster import Routed
 from fluidkv.runs.dataset import labelled
 from fluidkv.runs.measuring import Span, statistics, times
@@ -92,10 +93,13 @@ def as_dataset(
         "work": (np.stack([run.work for run in runs]), "service of its requests", "s"),
         "served": (np.stack(served), "requests", "1"),
     }
-    return xr.Dataset(
+    return dataset(
         labelled(("run", "request"), columns) | labelled(("run", "worker"), workers),
-        coords={"router": ("run", list(labels)), "seed": ("run", list(seeds))},
-        attrs={"unit": "s"},
+        {
+            "router": ("run", list(labels), "1", "rule of the router"),
+            "seed": ("run", list(seeds), "1", "seed of the router"),
+        },
+        unit="s",
     )
 
 
@@ -128,7 +132,7 @@ def measures(run: xr.Dataset) -> xr.Dataset:
     }
     for name, values in found.items():
         values.attrs = dict(zip(("long_name", "units"), MEASURES[name], strict=True))
-    return xr.Dataset(found)
+    return completed(xr.Dataset(found), unit="s")
 
 
 def gini(values: Float[np.ndarray, " worker"]) -> float:

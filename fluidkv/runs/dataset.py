@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from fluidkv.labels import Column, dataset
 from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
 
@@ -122,24 +123,24 @@ def as_dataset(
     variables = labelled(("run", "window"), found)
     if records.requests is not None:
         variables |= _of_requests(records, tables, unit)
-    return xr.Dataset(
+    ends = np.arange(1, size + 1) * every
+    return dataset(
         variables | _of_runs(records, tables, blocks, block_size),
-        coords={"iteration": ("window", np.arange(1, size + 1) * every)},
-        attrs={"engine": label, "unit": unit, "every": every},
+        {"iteration": ("window", ends, "iteration", "last iteration of the window")},
+        engine=label,
+        unit=unit,
+        every=every,
     )
 
 
 def labelled(
     dims: str | tuple[str, ...], columns: Mapping[str, tuple[ArrayLike, str, str]]
-) -> dict[str, tuple]:
-    """name -> (values, title, unit), as variables with these dimensions."""
-    return {
-        name: (dims, values, {"long_name": title, "units": unit})
-        for name, (values, title, unit) in columns.items()
-    }
+) -> dict[str, Column]:
+    """name -> (values, title, unit), as columns with these dimensions."""
+    return {name: (dims, values, unit, title) for name, (values, title, unit) in columns.items()}
 
 
-def _of_requests(records: RunRecords, tables: Sequence[Requests], unit: str) -> dict[str, tuple]:
+def _of_requests(records: RunRecords, tables: Sequence[Requests], unit: str) -> dict[str, Column]:
     assert records.requests is not None  # the caller looked
     columns: dict[str, tuple] = {}
     for name, (title, measure) in _OF_REQUESTS.items():
@@ -159,7 +160,7 @@ def _of_requests(records: RunRecords, tables: Sequence[Requests], unit: str) -> 
 
 def _of_runs(
     records: RunRecords, tables: Sequence[Requests], blocks: ArrayLike, block_size: ArrayLike
-) -> dict[str, tuple]:
+) -> dict[str, Column]:
     sizes = np.array([len(table) for table in tables])
     done = np.where(records.done == sizes, RunStatus.DONE.name, RunStatus.HORIZON.name)
     return labelled(
@@ -168,7 +169,7 @@ def _of_runs(
             "status": (
                 np.where(records.stuck, RunStatus.STUCK.name, done),
                 "how the run ended (RunStatus)",
-                "",
+                "1",
             ),
             "iterations": (records.iterations, "iterations run", "iteration"),
             "served": (records.done, "requests served", "request"),

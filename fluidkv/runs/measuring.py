@@ -11,6 +11,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import completed
 
 QUANTILES = (0.5, 0.95, 0.99)
 
@@ -245,8 +246,7 @@ def _titled(result: xr.Dataset, of: dict) -> xr.Dataset:
             metric, statistic = name.rsplit("_", 1)
             title, unit = f"{TITLES_OF_REQUESTS[metric]}, {statistic}", "time"
         result[column].attrs = {"long_name": title, "units": unit.replace("time", of["unit"])}
-    result.attrs = {"engine": of["engine"], "unit": of["unit"]}
-    return result
+    return completed(result, engine=of["engine"], unit=of["unit"])
 
 
 def _slope(values: xr.DataArray, at: xr.DataArray, weights: xr.DataArray) -> xr.DataArray:

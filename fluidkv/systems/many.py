@@ -201,8 +201,8 @@ class Systems:
             and all(
                 dims == theirs[name][0]
                 and np.array_equal(values, theirs[name][1])
-                and attrs == theirs[name][2]
-                for name, (dims, values, attrs) in mine.items()
+                and tuple(said) == theirs[name][2:]
+                for name, (dims, values, *said) in mine.items()
             )
         )
 
@@ -216,23 +216,22 @@ class Systems:
         """d of each system, the number of its stages."""
         return self.decode_length.max(axis=1)
 
-    def described(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]]:
-        """Coordinates of a dataset over these systems: name -> (dimensions, values, attributes).
+    def described(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, str, str]]:
+        """Coordinates of a dataset over these systems: name -> (dimensions, values, units, title).
 
         `system` (the index), `input_lengths`, `decode_lengths` and `shares` (system, class; 0 where
         there is no class), `capacity` (system), and those of `coords`.
         """
         each, parts = ("system",), ("system", "class")
-        found: dict[str, tuple[tuple[str, ...], np.ndarray, dict[str, str]]] = {
-            "system": (each, self.index, {"long_name": "system", "units": "1"}),
-            "input_lengths": (parts, self.input_length, _attrs("input_length")),
-            "decode_lengths": (parts, self.decode_length, _attrs("decode_length")),
-            "shares": (parts, self.share.floats, _attrs("share")),
-            "capacity": (each, self.capacity.floats, _attrs("capacity")),
+        found: dict[str, tuple[tuple[str, ...], np.ndarray, str, str]] = {
+            "system": (each, self.index, "1", "number of the system"),
+            "input_lengths": (parts, self.input_length, "token", "input length"),
+            "decode_lengths": (parts, self.decode_length, "token", "decode length"),
+            "shares": (parts, self.share.floats, "1", "share of admissions"),
+            "capacity": (each, self.capacity.floats, "token", "KV capacity"),
         }
         for name, (values, units, long_name) in self.coords.items():
-            attrs = {"long_name": long_name or name.replace("_", " "), "units": units}
-            found[name] = (each, values, attrs)
+            found[name] = (each, values, units, long_name or name.replace("_", " "))
         return found
 
     def _one(self, i: int) -> System:
@@ -343,8 +342,3 @@ def _index(given: Any, count: int) -> np.ndarray:
     if index.shape != (count,) or first(index < 0) is not None:
         raise InputError("index", given, f"{count} numbers of at least 0, one a system")
     return index
-
-
-def _attrs(name: str) -> dict[str, str]:
-    title, units = _TITLES[name]
-    return {"long_name": title, "units": units}

@@ -56,6 +56,7 @@ CASES: dict[str, list[str]] = {
     "verify": ["congestion.example-2"],
     "oracle": [str(OURS)],
     "figure": [""],
+    "bench": ["--quick --only certified"],
 }
 
 CASES["atlas"] = ["--out {out} --longest 2 --workers 1 --share 1/2"]

@@ -210,7 +210,7 @@ GOOD = [[2.0, 2.0, 2.0]]
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ({"start": [2.0, 2.0, 2.0]}, "start"),
+        ({"start": 2.0}, "start"),
         ({"start": [[2.0, 2.0]]}, "start"),
         ({"start": np.zeros((0, 1, 3))}, "start"),
         ({"start": [["a", 2, 2]]}, "start"),
@@ -239,7 +239,7 @@ def test_bad_input_is_named_before_jax_runs(arguments, named, monkeypatch):
 def test_mass_in_a_stage_that_a_class_does_not_have_is_refused():
     start = np.zeros((2, 5))
     start[0, 2] = 1.0  # class 0 decodes for 2 iterations only
-    with pytest.raises(InputError, match=r"^start: got 'mass beyond a decode length'"):
+    with pytest.raises(InputError, match=r"^start: got 'mass beyond a decode length"):
         simulate(MIXED, start, iterations=1)
 
 

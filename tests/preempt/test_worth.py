@@ -30,8 +30,8 @@ def test_without_is_what_the_other_rules_do_and_predictions_do_not_matter_to_it(
 
 def test_perfect_estimates_recompute_nothing_and_wrong_ones_do() -> None:
     found = with_and_without(TABLES, ESTIMATES, VLLM, LIMITS, CLOCK, LEVELS)
-    assert (found.recompute_tax.sel(level=0) == 0).all()
-    assert (found.recompute_tax.sel(level=1) > 0).all()
+    assert (found.recompute_tax.sel(error=0) == 0).all()
+    assert (found.recompute_tax.sel(error=1) > 0).all()
     assert (found.without_recompute_tax > 0).all()
     assert (gains(found, "recompute_tax")[0] == found.without_recompute_tax).all()
 

@@ -21,6 +21,8 @@ from fluidkv.answers.compare.study import THROUGHPUTS, felt_of
 from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
 from fluidkv.errors import InputError
+from fluidkv.labels import completed, variable
+from fluidkv.record import Record
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import served_engine
@@ -28,6 +30,10 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 POLICIES = ("trtllm-no-evict", "trtllm-max-utilization")
+_AXES = {
+    "max_tokens": ("1", "what is asked for, in multiples of what is put out"),
+    "capacity": ("token", "KV tokens of the pool"),
+}
 """The two rules, the one that reserves first."""
 
 MULTIPLES = tuple(Fraction(text) for text in ("1", "5/4", "3/2", "2", "3", "4", "8"))
@@ -38,7 +44,7 @@ POOLS = tuple(Fraction(text) for text in ("1/2", "3/4", "1", "3/2", "2", "4"))
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """Where two policies change places in a metric, along an axis.
 
     Fields:
@@ -66,7 +72,7 @@ class Crossing:
         """Whether they change places, and both sides are beyond noise."""
         return None not in (self.at, self.low, self.high) and self.before != self.after
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "before": self.before,
@@ -80,7 +86,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class Along(Record):
     """Both policies along an axis.
 
     Fields:
@@ -101,7 +107,7 @@ class Along:
         """No-evict less the other, in parts of the other, at each point; and half its interval."""
         return _gaps(self.table[metric].values, len(self.points))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "axis": self.axis,
@@ -115,12 +121,12 @@ class Along:
                 metric: {"mean": mean.tolist(), "half_width": half.tolist()}
                 for metric, (mean, half) in ((m, self.gain(m)) for m in self.crossings)
             },
-            "crossings": {metric: found.as_dict() for metric, found in self.crossings.items()},
+            "crossings": {metric: found.to_dict() for metric, found in self.crossings.items()},
         }
 
 
 @dataclass(frozen=True, eq=False)
-class Crossover:
+class Crossover(Record):
     """Fields:
     asked: memory, clock, who asks.
     felt: metrics of the crossings, in the order in which they count.
@@ -138,14 +144,14 @@ class Crossover:
     runs: int
     requests: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "policies": list(POLICIES),
             "confidence": CONFIDENCE,
             "asked_over_put_out": self.ratio,
-            "by_max_tokens": self.by_max_tokens.as_dict(),
-            "by_capacity": self.by_capacity.as_dict(),
+            "by_max_tokens": self.by_max_tokens.to_dict(),
+            "by_capacity": self.by_capacity.to_dict(),
         }
 
 
@@ -259,7 +265,7 @@ def _measured(
 def _points(found: xr.Dataset, points: int, runs: int) -> xr.Dataset:
     """(case, run) in order as (point, run)."""
     columns = {
-        str(name): (("point", "run"), column.values.reshape(points, runs))
+        str(name): (("point", "run"), column.values.reshape(points, runs), column.attrs)
         for name, column in found.data_vars.items()
     }
     return xr.Dataset(columns)
@@ -272,7 +278,13 @@ def _along(
     felt: tuple[str, ...],
     refused: Sequence[float],
 ) -> Along:
-    table = xr.concat(both, "policy").transpose("policy", "point", "run")
+    unit, title = _AXES[axis]
+    table = completed(
+        xr.concat(both, "policy").assign_coords(
+            policy=variable("policy", list(POLICIES), "1", "capacity policy"),
+            point=variable("point", list(points), unit, title),
+        )
+    )
     crossings = {metric: crossing(metric, points, table[metric].values) for metric in felt}
     return Along(axis, tuple(points), table, crossings, tuple(refused))
 

@@ -15,6 +15,7 @@ from fluidkv.answers.served.paired import Against, against_first
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
+from fluidkv.labels import completed, variable
 from fluidkv.logs.timed import TimedRun
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.serving.clock import IterationClock
@@ -172,6 +173,15 @@ def _bias(
     return biases(run, log, tuple(dict.fromkeys((OUTPUT, *felt))), totals=totals)
 
 
+def _shown(plan: Plan, table: xr.Dataset) -> xr.Dataset:
+    """Without the parts of a run, engines by their names."""
+    whole = table.drop_vars([name for name in table if str(name).startswith(_SEGMENT)])
+    names = variable("engine", [engine.name for engine in plan.engines], "1", "engine")
+    shown = completed(whole.assign_coords(engine=names), seed=plan.asked.seed)
+    shown.attrs.pop("engine", None)  # of the first one
+    return shown
+
+
 def _answer(
     plan: Plan,
     table: xr.Dataset,
@@ -188,7 +198,7 @@ def _answer(
         asked=plan.asked,
         limits=tuple(case.limits for case in plan.cases),
         felt=felt,
-        table=table.drop_vars([name for name in table if str(name).startswith(_SEGMENT)]),
+        table=_shown(plan, table),
         against=against,
         pairs="segment" if table.sizes["run"] == 1 else "run",
         bias=bias,

@@ -19,6 +19,7 @@ from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import against_first
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.errors import InputError
+from fluidkv.labels import column, completed, variable, with_columns
 from fluidkv.logs.timed import TimedRun
 from fluidkv.preempt.predictors.noise import Perfect
 from fluidkv.preempt.slo import MeanTimes, attainment, mean_times, tails
@@ -37,6 +38,12 @@ _OF_A_RUN = ("recompute_tax", "preemptions", "throughput", "throughput_per_time"
 _OF_REQUESTS = ("ttft_p50", "ttft_p99", "longest_gap_p50", "longest_gap_p99")
 ATTAINED = {"attained": "both", "attained_ttft": "ttft", "attained_tbt": "tbt"}
 """Metric -> what it is called by `attainment`."""
+_CHOICES = {
+    "victim": "who is preempted",
+    "restore": "how it comes back",
+    "allocation": "what memory it is given",
+    "predictor": "who predicts lengths",
+}
 _LOGGED = {OUTPUT: "throughput_per_time"}  # of all requests, tokens and requests a second are one
 _KEPT = (
     *("arrival", "first_token", "last_token", "longest_gap", "finished", "requests"),
@@ -111,7 +118,19 @@ def preempt_study(
     )
     bias = {} if log is None else _held_against(plan, source, log)
     found, times = _everything(plan, backend, on_progress)
-    return _answer(plan, xr.concat(found, "combination"), times, bias)
+    return _answer(plan, _shown(plan, found), times, bias)
+
+
+def _shown(plan: Plan, found: Sequence[xr.Dataset]) -> xr.Dataset:
+    """(combination, run), the four choices as coordinates."""
+    names = {
+        name: variable("combination", [each.names[name] for each in plan.combinations], "1", title)
+        for name, title in _CHOICES.items()
+    }
+    table = xr.concat(found, "combination", combine_attrs="override")
+    shown = completed(table.assign_coords(names), seed=plan.seed)
+    shown.attrs.pop("engine", None)  # of the first one
+    return shown
 
 
 def _everything(
@@ -196,10 +215,20 @@ def _metrics(run: xr.Dataset) -> xr.Dataset:
     """One value for each run."""
     found = metrics(run)
     kept = found[[*_OF_A_RUN, *_OF_REQUESTS, "censored"]]
-    kept["normalised_latency"] = tails(run).normalised_latency_mean
-    kept["halted_mean"] = run.halted.mean("request")  # the paper's preemption time
-    kept["ended"] = run.status == RunStatus.DONE.name
-    return kept
+    unit = run.attrs["unit"]
+    own = {
+        "normalised_latency": column(
+            tails(run).normalised_latency_mean,
+            f"{unit} / token",
+            "from arrival to last token over outputs, mean",
+        ),
+        # the paper's preemption time
+        "halted_mean": column(
+            run.halted.mean("request"), unit, "from preemptions to the next new token, mean"
+        ),
+        "ended": column(run.status == RunStatus.DONE.name, "1", "whether every request was served"),
+    }
+    return with_columns(kept, own)
 
 
 def _attained(run: xr.Dataset, tables: Sequence[Requests]) -> xr.Dataset:

@@ -20,6 +20,8 @@ from fluidkv.answers.served.goodput import bounds_of, goodput, shares_by_segment
 from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
 from fluidkv.errors import InputError
+from fluidkv.labels import completed, variable
+from fluidkv.record import Record
 from fluidkv.serving.caching.table import check_modelled
 
 Backend = Literal["auto", "jax", "reference"]
@@ -31,10 +33,17 @@ ENOUGH = 10_000
 """Requests of runs without a preemption, after which no more draws are looked at."""
 _BEST = 2  # values of each knob that are tried in pairs
 _BY_SEGMENT = "_by_segment"
+_KNOBS = {  # of `KNOBS`: unit, what it is
+    "watermark": ("1", "share of the blocks that admission leaves free"),
+    "max_num_seqs": ("request", "most requests running at once; NaN: no cap"),
+    "admission_rate": ("request / iteration", "most admissions; NaN: no cap"),
+    "clients": ("request", "requests in the system at once; NaN: they come at their times"),
+    "conservativeness": ("1", "of SGLang's admission; NaN: as the engine has it"),
+}
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class Ran(Record):
     """What was run.
 
     Fields:
@@ -78,7 +87,7 @@ def run_now(plan: Plan, backend: Backend) -> Ran | None:
     several = len(found) > 1
     return Ran(
         settings=plan.settings[:1],
-        table=xr.concat([one.table for one in found], "run", combine_attrs="override"),
+        table=completed(xr.concat([one.table for one in found], "run", combine_attrs="override")),
         segments=None if several else found[0].segments,
         statuses=tuple(status for one in found for status in one.statuses),
         nothing_to_gain=True,
@@ -95,13 +104,16 @@ def run_all(plan: Plan, backend: Backend, on_progress: Progress | None) -> Ran:
     first = _measured(plan, alone, cases, backend, on_progress)
     pairs = _best_pairs(plan, first) if len(alone) < len(plan.settings) else ()
     if not pairs:
-        return replace(first, left_out=len(plan.settings) - len(alone))
+        left = len(plan.settings) - len(alone)
+        return replace(first, table=completed(first.table), left_out=left)
     cases = [_case(plan, each) for each in pairs]
     second = _measured(plan, pairs, cases, backend, on_progress)
     both = [part.segments for part in (first, second) if part.segments is not None]
     return Ran(
         settings=(*alone, *pairs),
-        table=xr.concat([first.table, second.table], "setting", combine_attrs="override"),
+        table=completed(
+            xr.concat([first.table, second.table], "setting", combine_attrs="override")
+        ),
         segments=xr.concat(both, "setting") if both else None,
         statuses=(*first.statuses, *second.statuses),
         left_out=len(plan.settings) - len(alone) - len(pairs),
@@ -133,7 +145,10 @@ def _measured(
     found = found.rename(case="setting")
     parts = {n: str(n).removesuffix(_BY_SEGMENT) for n in found if str(n).endswith(_BY_SEGMENT)}
     segments = found[[*parts]].rename(parts) if parts else None
-    knob = {name: ("setting", [_float(getattr(s, name)) for s in settings]) for name in KNOBS}
+    knob = {
+        name: variable("setting", [_float(getattr(s, name)) for s in settings], *_KNOBS[name])
+        for name in KNOBS
+    }
     table = found.drop_vars([*parts]).assign_coords(knob)
     return Ran(tuple(settings), table, segments, tuple(statuses))
 

@@ -8,6 +8,7 @@ import xarray as xr
 
 from fluidkv.answers.replay.account import LATENCIES, SERIES, Account
 from fluidkv.answers.replay.replay import Errors, Prediction, Replay
+from fluidkv.labels import Column, dataset
 from fluidkv.serving.clock_fit.fit import ClockFit
 from fluidkv.serving.clock_fit.steps import StepFit
 
@@ -27,7 +28,7 @@ def as_dict(replay: Replay) -> dict[str, Any]:
             "max_num_batched_tokens": limits.max_num_batched_tokens,
             "watermark": limits.watermark,
         },
-        "log": log.report.as_dict(),
+        "log": log.report.to_dict(),
         "halves": {
             "fitted": replay.fitted,
             "predicted": replay.predicted,
@@ -81,7 +82,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
 
 
 def _errors(errors: Errors) -> dict[str, Any]:
-    return {name: None if error is None else error.as_dict() for name, error in errors.items()}
+    return {name: None if error is None else error.to_dict() for name, error in errors.items()}
 
 
 def as_dataset(replay: Replay) -> xr.Dataset:
@@ -100,24 +101,30 @@ def as_dataset(replay: Replay) -> xr.Dataset:
     }
     first = log.tick_ends_s <= replay.middle_s
     fitted = first if replay.fitted == "first" else ~first
-    variables: dict[str, tuple] = {
+    variables: dict[str, Column] = {
         name: (
             ("account", "tick"),
             np.stack([getattr(account, name) for account in accounts.values()]),
-            {"long_name": title, "units": unit},
+            unit,
+            title,
         )
         for name, (title, unit) in SERIES.items()
     }
     latencies = [account.latencies(log) for account in accounts.values()]
     for name, title in LATENCIES.items():
         values = np.stack([each[name] for each in latencies])
-        variables[name] = (("account", "request"), values, {"long_name": title, "units": "s"})
-    variables["input_length"] = ("request", log.input_lengths, {"units": "token"})
-    variables["output_length"] = ("request", log.decode_lengths, {"units": "token"})
-    variables["half"] = ("tick", np.where(fitted, "fitted", "predicted"))
-    return xr.Dataset(
+        variables[name] = ("account", "request"), values, "s", title
+    variables["input_length"] = "request", log.input_lengths, "token", "input length"
+    variables["output_length"] = "request", log.decode_lengths, "token", "output length"
+    halves = np.where(fitted, "fitted", "predicted")
+    variables["half"] = "tick", halves, "1", "whether clocks are fitted on it"
+    return dataset(
         variables,
-        coords={"account": list(accounts), "time": ("tick", log.tick_ends_s, {"units": "s"})},
+        {
+            "account": ("account", list(accounts), "1", "who tells it"),
+            "time": ("tick", log.tick_ends_s, "s", "end of the tick"),
+        },
+        unit="s",
     )
 
 

@@ -69,8 +69,8 @@ def measured_cases(
         on_progress: told now and then how many requests are served, of how many in all runs.
 
     Returns:
-        Metrics of `fluidkv.runs.measuring` (case, run); and how each run ended, names of
-        `RunStatus`, case by case.
+        Metrics of `fluidkv.runs.measuring` (case, run), both without coordinates; and how each run
+        ended, names of `RunStatus`, case by case.
 
     Raises:
         InputError: as `serve`.
@@ -90,7 +90,7 @@ def measured_cases(
                 columns = columns.merge(also(run).reset_coords(drop=True))
             for place, index in enumerate(batch):
                 part = slice(place * len(tables), (place + 1) * len(tables))
-                found[index] = columns.isel(run=part)
+                found[index] = columns.isel(run=part).drop_vars("run")  # each has runs 0, 1, ...
                 statuses[index] = run.status.values[part].tolist()
     order = range(len(cases))
     table = xr.concat([found[i] for i in order], "case", combine_attrs="override")

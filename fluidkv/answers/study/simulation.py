@@ -16,6 +16,8 @@ from fluidkv.fluid import (
     perturbed_starts,
     simulate,
 )
+from fluidkv.labels import dataset
+from fluidkv.record import Record
 from fluidkv.runs.precision import random_key
 from fluidkv.workload import System
 
@@ -32,7 +34,7 @@ _MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
 
 
 @dataclass(frozen=True)
-class StartGroup:
+class StartGroup(Record):
     """What became of starts of one kind within the horizon.
 
     Fields:
@@ -57,7 +59,7 @@ class StartGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Record):
     """The mass model from perturbed starts.
 
     Fields:
@@ -76,7 +78,7 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Collapse:
+class Collapse(Record):
     """Which starts of one kind reached the worst case: a single stage holds all requests.
 
     Fields:
@@ -129,16 +131,24 @@ def simulate_starts(
         every=every,
     )
     rate, in_flight = float(found.equilibrium.rate), float(found.equilibrium.in_flight)
-    data = data.isel({"class": 0}).drop_vars("final_state")
-    trajectories = xr.Dataset(
+    data = data.isel({"class": 0}, drop=True)
+    each = ("batch", "iteration")
+    of_best = "relative to the equilibrium"
+    trajectories = dataset(
         {
-            "completed": data.completed / (rate * every),
-            "evicted": data.evicted / (rate * every),
-            "in_flight": data.in_flight / in_flight,
-            "empty_stages": data.empty_stages,
+            "completed": (each, data.completed / (rate * every), "1", f"completed, {of_best}"),
+            "evicted": (each, data.evicted / (rate * every), "1", f"evicted, {of_best}"),
+            "in_flight": (each, data.in_flight / in_flight, "1", f"requests running, {of_best}"),
+            "empty_stages": (each, data.empty_stages, "1", "stages without mass"),
         },
-        attrs={"every": every},
-    ).assign_coords(start=("batch", labels))
+        {
+            "start": ("batch", labels, "1", "kind of start"),
+            "iteration": ("iteration", data.iteration, "iteration", "end of the window"),
+        },
+        system=system,
+        seed=seed,
+        every=every,
+    )
     groups = tuple(_summarise(name, trajectories) for name in kinds)
     return Simulation(horizon, seed, groups, trajectories)
 

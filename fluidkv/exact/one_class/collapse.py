@@ -18,6 +18,8 @@ from fluidkv.exact.one_class.positions import (
     predecessor_gaps,
     spread,
 )
+from fluidkv.labels import dataset
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Eviction:
+class Eviction(Record):
     """One iteration that evicts.
 
     Fields:
@@ -42,7 +44,7 @@ class Eviction:
 
 
 @dataclass(frozen=True)
-class SupportLoss:
+class SupportLoss(Record):
     """One iteration after which more stages are empty than before.
 
     Fields:
@@ -60,7 +62,7 @@ class SupportLoss:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Settled(Record):
     """The balanced cycle that a trajectory has reached.
 
     Fields:
@@ -75,7 +77,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Record):
     """A trajectory of one class, analysed. Made by `cascade`.
 
     Fields, each tuple over states with index i for the state X^{first + i}:
@@ -163,7 +165,7 @@ class Cascade:
         ends = [n for i, n in enumerate(quiet) if i + 1 == len(quiet) or quiet[i + 1] != n + 1]
         return tuple(zip(starts, ends, strict=True))
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON: the events, not the states. Fractions become floats.
 
         `evictions` ends with the first whole round of the settled cycle, which then repeats.
@@ -200,7 +202,7 @@ class Cascade:
             "tolerance": self.tolerance,
         }
 
-    def as_xarray(self) -> "xr.Dataset":
+    def to_xarray(self) -> "xr.Dataset":
         """Float arrays with named dimensions.
 
         Dimensions and coordinates: `iteration`, n of the state; `position`, label r.
@@ -211,7 +213,6 @@ class Cascade:
         that leads to n (`completed` is NaN at the first).
         """
         import numpy as np
-        import xarray as xr
 
         l1, count = len(self.states[0]), len(self.states)
         n = np.array(self.iterations)
@@ -226,20 +227,25 @@ class Cascade:
         block_spread = np.full(count, np.nan)
         for at, value in self.block_spreads.items():
             block_spread[at - self.first] = float(value)
-        both, one = ("iteration", "position"), ("iteration",)
-        return xr.Dataset(
+        both, one = ("iteration", "position"), "iteration"
+        mass = np.take_along_axis(by_stage, stage, axis=1)
+        normalized = np.take_along_axis(by_stage_u, stage, axis=1)
+        spreads = np.array([float(g) for g in self.spreads])
+        completed = np.concatenate([[np.nan], by_stage[:-1, -1]])
+        return dataset(
             {
-                "mass": (both, np.take_along_axis(by_stage, stage, axis=1)),
-                "stage": (both, stage),
-                "normalized": (both, np.take_along_axis(by_stage_u, stage, axis=1)),
-                "spread": (one, np.array([float(g) for g in self.spreads])),
-                "block_spread": (one, block_spread),
-                "empty_stages": (one, np.array(self.levels)),
-                "evicted_requests": (one, flows[0]),
-                "evicted_tokens": (one, flows[1]),
-                "completed": (one, np.concatenate([[np.nan], by_stage[:-1, -1]])),
+                "mass": (both, mass, "request", "carried by each relative position"),
+                "stage": (both, stage, "1", "where the position is"),
+                "normalized": (both, normalized, "1", "u; NaN where dead"),
+                "spread": (one, spreads, "1", "largest u less the smallest"),
+                "block_spread": (one, block_spread, "1", "at block-ends; NaN between"),
+                "empty_stages": (one, np.array(self.levels), "1", "stages without mass"),
+                "evicted_requests": (one, flows[0], "request", "evicted on the way to n"),
+                "evicted_tokens": (one, flows[1], "token", "evicted on the way to n"),
+                "completed": (one, completed, "request", "completed on the way to n"),
             },
-            coords={"iteration": n, "position": np.arange(l1)},
+            {"iteration": (one, n, "iteration", "n of the state X^n")},
+            system=self.system,
         )
 
     def _completed(self, iteration: int) -> Number:

@@ -25,7 +25,9 @@ from fluidkv.exact.one_class.cycles import (
 from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.exact.one_class.gaps import checked_gaps, count_gap_vectors, gap_vectors, whole_number
 from fluidkv.exact.one_class.return_map import CycleStability, cycle_stability
+from fluidkv.labels import dataset
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -38,7 +40,7 @@ _MOST_MASSES = 10_000_000  # cycles times l1 iterations times l1 stages: some 80
 
 
 @dataclass(frozen=True)
-class EnvelopePoint:
+class EnvelopePoint(Record):
     """Least and most throughput of the balanced cycles of one eviction level.
 
     Fields:
@@ -55,7 +57,7 @@ class EnvelopePoint:
 
 
 @dataclass(frozen=True)
-class Equilibria:
+class Equilibria(Record):
     """Balanced cycles of a system, with what they are compared with.
 
     Fields:
@@ -95,7 +97,7 @@ class Equilibria:
         first = np.array([cycle.states[0] for cycle in self.cycles], dtype=np.float64)
         return first[:, None, :]
 
-    def as_dataset(self) -> "xr.Dataset":
+    def to_xarray(self) -> "xr.Dataset":
         """All states in float64, each mass rounded once.
 
         Returns:
@@ -103,33 +105,27 @@ class Equilibria:
             Variables: state (cycle, iteration, stage), requests; throughput, period, level, each
             (cycle). Coordinate of `cycle`: its gaps as text, "4,1,3,1".
         """
-        import xarray as xr
-
         l1 = only_class(self.system).decode_length
         states = np.empty((len(self.cycles), l1, l1))
         for states_of, cycle in zip(states, self.cycles, strict=True):
             once = np.array(cycle.states, dtype=np.float64)
             states_of[:] = np.tile(once, (l1 // cycle.period, 1))
-        one = ("cycle",)
-        return xr.Dataset(
+        rates = [float(cycle.throughput) for cycle in self.cycles]
+        periods = np.array([c.period for c in self.cycles], dtype=np.int64)
+        levels = np.array([c.level for c in self.cycles], dtype=np.int64)
+        gaps = [",".join(map(str, cycle.gaps)) for cycle in self.cycles]
+        return dataset(
             {
-                "state": (("cycle", "iteration", "stage"), states, {"units": "requests"}),
-                "throughput": (
-                    one,
-                    np.array([float(cycle.throughput) for cycle in self.cycles]),
-                    {"units": "requests completed an iteration"},
-                ),
-                "period": (one, np.array([c.period for c in self.cycles], dtype=np.int64)),
-                "level": (one, np.array([c.level for c in self.cycles], dtype=np.int64)),
+                "state": (("cycle", "iteration", "stage"), states, "request", "mass by stage"),
+                "throughput": ("cycle", rates, "request / iteration", "requests completed"),
+                "period": ("cycle", periods, "iteration", "period"),
+                "level": ("cycle", levels, "1", "empty stages"),
             },
-            coords={
-                "cycle": [",".join(map(str, cycle.gaps)) for cycle in self.cycles],
-                "iteration": np.arange(l1),
-                "stage": np.arange(l1),
-            },
+            {"cycle": ("cycle", gaps, "1", "gaps of the cycle")},
+            system=self.system,
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: numbers, and exact ones beside them."""
         only = only_class(self.system)
         return {

@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import weights_of_one_class
+from fluidkv.labels import dataset
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
@@ -131,17 +132,28 @@ def simulate_blocks(
         end, new = _scan_jit(checked, input_length, start.T, int(blocks))
         end, new = jax.device_get((end, new))
     oldest = [checked[(len(checked) - 1 - k) % len(checked)] for k in range(blocks)]
-    return xr.Dataset(
+    return dataset(
         {
-            "new_mass": (("batch", "block"), np.asarray(new).T),
-            "lost": (("batch",), np.asarray(end.lost)),
-            "final_masses": (("batch", "position"), np.asarray(end.masses).T),
+            "new_mass": (
+                ("batch", "block"),
+                np.asarray(new).T,
+                "request",
+                "mass admitted by the block; NaN after the support is lost",
+            ),
+            "lost": ("batch", np.asarray(end.lost), "1", "block that lost support; -1: none"),
+            "final_masses": (
+                ("batch", "position"),
+                np.asarray(end.masses).T,
+                "request",
+                "mass by position after the last block that kept the support",
+            ),
         },
-        coords={
-            "block": np.arange(1, blocks + 1),
-            "iteration": ("block", np.cumsum(oldest)),
-            "gap": ("position", np.array(checked)),
+        {
+            "block": ("block", np.arange(1, blocks + 1), "1", "number of the block"),
+            "iteration": ("block", np.cumsum(oldest), "iteration", "iterations since the start"),
+            "gap": ("position", np.array(checked), "iteration", "predecessor gap"),
         },
+        system=system,
     )
 
 

@@ -19,14 +19,15 @@ from numpy.typing import ArrayLike
 from fluidkv.errors import InputError
 from fluidkv.fluid.boundary import weights_of_one_class
 from fluidkv.fluid.one_class.events import check_horizon
+from fluidkv.labels import Column, dataset
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
 _RECORDS = {
-    "admitted": "requests admitted",
-    "completed": "requests completed",
-    "evicted": "requests evicted",
-    "memory": "memory in use after admission, tokens",
+    "admitted": ("request", "requests admitted"),
+    "completed": ("request", "requests completed"),
+    "evicted": ("request", "requests evicted"),
+    "memory": ("token", "memory in use after admission"),
 }
 
 
@@ -66,15 +67,22 @@ def simulate_whole(
     with in_float64():
         final, records = _scan(weights, limits, requests.T, int(iterations), bool(states))
         final, records = jax.device_get((final, records))
-    variables: dict[str, tuple] = {
-        name: (("batch", "iteration"), records[name].T, {"long_name": title})
-        for name, title in _RECORDS.items()
+    variables: dict[str, Column] = {
+        name: (("batch", "iteration"), records[name].T, unit, title)
+        for name, (unit, title) in _RECORDS.items()
     }
+    by_stage = "request", "requests by stage"
     if states:
         by_state = records["state"].transpose(2, 0, 1)
-        variables["state"] = (("batch", "iteration", "stage"), by_state, {"long_name": "requests"})
-    variables["final_state"] = (("batch", "stage"), final.T, {"long_name": "requests by stage"})
-    return xr.Dataset(variables, coords={"iteration": np.arange(1, iterations + 1)})
+        variables["state"] = ("batch", "iteration", "stage"), by_state, *by_stage
+    variables["final_state"] = ("batch", "stage"), final.T, *by_stage
+    number = np.arange(1, iterations + 1)
+    coords: dict[str, Column] = {
+        "iteration": ("iteration", number, "iteration", "n of the state X^n")
+    }
+    if capacity is not None:
+        coords["capacity"] = "batch", limits, "token", "M"
+    return dataset(variables, coords, system=system if capacity is None else None)
 
 
 @partial(jax.jit, static_argnames=("iterations", "states"))

@@ -32,6 +32,7 @@ from fluidkv.fluid.open.iteration import (
     Selection,
     iterate_open,
 )
+from fluidkv.labels import Column, completed, dataset
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 
@@ -42,6 +43,7 @@ class _Record(NamedTuple):
     read: Callable[[MassModel, OpenStep], Array]
     axes: tuple[str, ...]
     name: str
+    unit: str = "request"
 
 
 # A flow is summed over the iterations of a window; a level is read at the window's end.
@@ -57,14 +59,18 @@ _FLOWS: dict[str, _Record] = {
         lambda model, step: iteration.evicted(model, step.masses), ("class",), "requests evicted"
     ),
     "lost": _Record(lambda _, step: step.lost, ("class",), "requests that left unserved"),
-    "evicting": _Record(lambda _, step: _evicting(step), (), "iterations that evict"),
+    "evicting": _Record(lambda _, step: _evicting(step), (), "iterations that evict", "iteration"),
     "queue_time": _Record(
-        lambda _, step: step.queue, ("class",), "requests waiting, summed over iterations"
+        lambda _, step: step.queue,
+        ("class",),
+        "requests waiting, summed over iterations",
+        "request * iteration",
     ),
     "flight_time": _Record(
         lambda model, step: iteration.in_flight(model, step.masses.state),
         ("class",),
         "requests running, summed over iterations",
+        "request * iteration",
     ),
 }
 _LEVELS: dict[str, _Record] = {
@@ -72,12 +78,14 @@ _LEVELS: dict[str, _Record] = {
     "memory": _Record(
         lambda model, step: iteration.memory_used(model, step.masses.state),
         (),
-        "memory in use, tokens",
+        "memory in use",
+        "token",
     ),
     "executed_memory": _Record(
         lambda model, step: iteration.memory_used(model, step.masses.executed),
         (),
-        "memory after execution and before eviction, tokens",
+        "memory after execution and before eviction",
+        "token",
     ),
     "in_flight": _Record(
         lambda model, step: iteration.in_flight(model, step.masses.state),
@@ -88,6 +96,7 @@ _LEVELS: dict[str, _Record] = {
         lambda _, step: iteration.empty_stages(step.masses.state),
         (),
         "stages without mass (eviction level)",
+        "1",
     ),
     "state": _Record(
         lambda _, step: step.masses.state, ("class", "stage"), "mass by class and stage"
@@ -147,13 +156,13 @@ def simulate_open(
 
     Source: Congestion, sections 2.2 and 5.1.
     """
-    model = _of_classes(model)
+    system, model = model if isinstance(model, System) else None, _of_classes(model)
     checked.check_choices(selection=selection, cap_on=cap_on, blocked=blocked)
     names = checked.records(record, OPEN_RECORDS)
     arrived = checked.amounts("arrivals", arrivals, ("iteration", "class"), model)
     checked.check_windows(arrived.shape[-2], every)
-    nobody = np.zeros(model.shares.shape)
-    waiting = checked.amounts("queue", nobody if queue is None else queue, ("class",), model)
+    queued = np.zeros(model.shares.shape) if queue is None else queue
+    waiting = checked.amounts("queue", queued, ("class",), model)
     limit = checked.caps(cap)
     masses = checked.masses(model, np.zeros_like(model.weights) if start is None else start)
     batch = checked.common_batch(
@@ -176,8 +185,8 @@ def simulate_open(
             names,
             every,
         )
-        ends = np.asarray(final), np.asarray(left)
-        return _dataset(*ends, jax.device_get(records), arrived.shape[-2], every)
+        final, left, records = jax.device_get((final, left, records))
+    return completed(_dataset(final, left, records, arrived.shape[-2], every), system=system)
 
 
 def _of_classes(model: MassModel | System) -> MassModel:
@@ -281,16 +290,21 @@ def _dataset(
         made = _FLOWS.get(name) or _LEVELS[name]
         # Reversed: batch first. Then iteration, which the engine has first, moves behind batch.
         ordered = np.moveaxis(values.transpose(), -1, 1)
-        variables[name] = (("batch", "iteration", *made.axes), ordered, {"long_name": made.name})
+        variables[name] = ("batch", "iteration", *made.axes), ordered, made.unit, made.name
     variables["final_state"] = (
         ("batch", "class", "stage"),
         final,
-        {"long_name": "mass by class and stage after the last iteration"},
+        "request",
+        "mass by class and stage after the last iteration",
     )
     variables["final_queue"] = (
         ("batch", "class"),
         left,
-        {"long_name": "requests waiting after the last iteration"},
+        "request",
+        "requests waiting after the last iteration",
     )
-    coordinate = np.arange(every, iterations + 1, every)
-    return xr.Dataset(variables, coords={"iteration": coordinate}, attrs={"every": every})
+    number = np.arange(every, iterations + 1, every)
+    coords: dict[str, Column] = {
+        "iteration": ("iteration", number, "iteration", "n of the state that ends the window")
+    }
+    return dataset(variables, coords, every=every)

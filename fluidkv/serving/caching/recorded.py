@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
+from fluidkv.labels import Column, with_columns
 from fluidkv.runs.batch import Progress, Watch, filled_up
 from fluidkv.runs.dataset import as_dataset, labelled
 from fluidkv.runs.records import Outcome, in_windows
@@ -59,10 +60,10 @@ def recorded(
         label=label,
         unit=unit,
     )
-    return dataset.assign(_found(found, size)) if keep_requests else dataset
+    return with_columns(dataset, _found(found, size)) if keep_requests else dataset
 
 
-def _found(found: list[np.ndarray], size: int) -> dict[str, tuple]:
+def _found(found: list[np.ndarray], size: int) -> dict[str, Column]:
     columns = np.stack([filled_up(each, 1, size, 0) for each in found])
     return labelled(
         ("run", "request"),

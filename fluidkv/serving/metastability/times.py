@@ -21,6 +21,8 @@ from jaxtyping import Bool, Int
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
+from fluidkv.labels import Column, dataset
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import CohortRecords, CohortState, idle, serve_cohorts
@@ -37,7 +39,7 @@ _CHUNK = 50  # windows between two looks at who is still watched
 
 
 @dataclass(frozen=True, eq=False)
-class Times:
+class Times(Record):
     """When it happened in each run, for `fluidkv.serving.metastability.survival`.
 
     Fields:
@@ -147,17 +149,17 @@ def ramp(
             request, limits, generator.poisson(rate, size), state=state, every=hold
         )
         found.append(records)
-    flows = {"throughput": "completed", "preemptions": "preempt"}
-    columns = {
-        name: np.concatenate([getattr(records, field) for records in found], axis=1) / hold
-        for name, field in flows.items()
-    }
-    columns["waiting"] = np.concatenate([records.waiting for records in found], axis=1)
-    return xr.Dataset(
-        {name: (("run", "step"), column) for name, column in columns.items()},
-        coords={"rate": ("step", steps)},
-        attrs={"hold": hold},
-    )
+    columns: dict[str, Column] = {}
+    for name, field, each, title in (
+        ("throughput", "completed", hold, "requests completed"),
+        ("preemptions", "preempt", hold, "preemptions"),
+        ("waiting", "waiting", 1, "requests waiting"),
+    ):
+        values = np.concatenate([getattr(records, field) for records in found], axis=1) / each
+        unit = "request / iteration" if each == hold and name != "waiting" else "request"
+        columns[name] = ("run", "step"), values, unit, f"{title}, mean over the step"
+    rate = {"rate": ("step", steps, "request / iteration", "arrivals")}
+    return dataset(columns, rate, seed=rng if isinstance(rng, int) else None, hold=hold)
 
 
 def _first(

@@ -9,6 +9,7 @@ import xarray as xr
 from numpy.random import Generator
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.runs.arrivals import poisson, saturated
 from fluidkv.runs.measuring import Span, level, total
 from fluidkv.runs.requests import Requests
@@ -75,13 +76,22 @@ def two_starts(
         "preemptions": total(run, "preempt", half, cut="linear") / (end / 2),
         "waiting": level(run, "waiting", end),
     }
-    return xr.Dataset(
+    unit = run.attrs["unit"]
+    titles = {
+        "offered": (f"request / {unit}", "requests that come"),
+        "throughput": (f"request / {unit}", "requests completed"),
+        "preemptions": (f"request / {unit}", "preemptions"),
+        "waiting": ("request", "requests waiting at the end, mean over l1 iterations"),
+    }
+    return dataset(
         {
-            name: (("start", "run"), column.values.reshape(2, runs))
+            name: (("start", "run"), column.values.reshape(2, runs), *titles[name])
             for name, column in columns.items()
         },
-        coords={"start": ["empty", "backlog"]},
-        attrs={"engine": run.attrs["engine"], "unit": run.attrs["unit"]},
+        {"start": ("start", ["empty", "backlog"], "1", "who waits at the start")},
+        seed=rng if isinstance(rng, int) else None,
+        engine=run.attrs["engine"],
+        unit=unit,
     )
 
 

@@ -74,18 +74,16 @@ def _of_classes(row: Row, name: str) -> tuple[Any, ...]:
     common = row.get(name)
     values = list(common) if isinstance(common, tuple) else []
     singles = {
-        int(key[len(name) + 1 :]): value
-        for key, value in row.items()
-        if key.startswith(f"{name}_") and key[len(name) + 1 :].isdigit()
+        int(key[len(name) + 1 :]): value for key, value in row.items() if key.startswith(f"{name}_")
     }
     if not singles:
         return tuple(values) or (() if common is None else (common,))
     missing = common if not isinstance(common, tuple) else None
-    values += [missing] * (max(singles) - len(values))
+    values += [missing] * (max(singles) + 1 - len(values))
     for number, value in singles.items():
-        values[number - 1] = value
+        values[number] = value
     if None in values:
-        raise InputError(f"{name}_{values.index(None) + 1}", "none", "a value for each class")
+        raise InputError(f"{name}_{values.index(None)}", "none", "a value for each class")
     return tuple(values)
 
 

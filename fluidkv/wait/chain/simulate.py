@@ -16,6 +16,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset, with_columns
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import above_0, count
 from fluidkv.runs.dataset import labelled
@@ -117,7 +118,7 @@ def simulate_chain(
     with in_float64():
         form, numbers = numbers_of(model, levels, clock, rate_steps, timed=timed)
         found = run_chain(form, numbers, plan, on_progress)
-    return _dataset(model, levels, found.chain, found.records, memory)
+    return _dataset(model, levels, found.chain, found.records, memory, plan.seed)
 
 
 def _clock(
@@ -178,6 +179,7 @@ def _dataset(
     chain: Chain,
     records: dict[str, np.ndarray],
     memory: float | None,
+    seed: int,
 ) -> xr.Dataset:
     queue, batches = (np.asarray(v).T.astype(np.int64) for v in (chain.queue, chain.batches))
     arrived, completed, tokens = _flows(model, thresholds, queue, batches)
@@ -216,9 +218,10 @@ def _dataset(
             "request",
         ),
     }
-    found = xr.Dataset(
+    found = dataset(
         labelled("run", of_run) | labelled(("run", "segment"), of_segment),
-        attrs={} if memory is None else {"memory": float(memory)},
+        seed=seed,
+        memory=memory,
     )
     for name, values in records.items():
         dims = ("run", "iteration", "segment") if values.ndim == 3 else ("run", "iteration")
@@ -227,7 +230,7 @@ def _dataset(
         done = done[..., None] if values.ndim == 3 else done
         clash = f"each_{name}" if name in found else name
         shown = np.where(done, ordered, np.nan), *CHAIN_RECORDS[name]
-        found = found.assign(labelled(dims, {clash: shown}))
+        found = with_columns(found, labelled(dims, {clash: shown}))
     return found
 
 

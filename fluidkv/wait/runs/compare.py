@@ -20,6 +20,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.runs.measuring import (
     Span,
     completed_outputs,
@@ -136,16 +137,13 @@ def compare_policies(
         own, rooms = ([column[run] for run in places] for column in (tables, capacities))
         runs = _run([every[name][run] for name, run in batch], own, rooms, clock)
         found[:, rows, places] = _measured(runs, own, rooms, [windows[run] for run in places])
-    return xr.Dataset(
+    return dataset(
         {
-            name: (
-                ("policy", "run"),
-                found[place],
-                {"long_name": title, "units": unit.replace("time", clock.unit)},
-            )
+            name: (("policy", "run"), found[place], unit.replace("time", clock.unit), title)
             for place, (name, (title, unit)) in enumerate(MEASURES.items())
         },
-        coords={"policy": names},
+        {"policy": ("policy", names, "1", "policy")},
+        unit=clock.unit,
     )
 
 

@@ -182,11 +182,11 @@ def test_a_short_record_is_not_settled_and_says_over_what_it_averaged():
     assert found.settled is None
     assert found.first_eviction is None
     assert found.window == (0, 5)
-    assert found.as_dict()["settled"] is None
+    assert found.to_dict()["settled"] is None
 
 
 def test_as_dict_has_the_stable_keys(spiral):
-    shown = spiral.as_dict()
+    shown = spiral.to_dict()
     assert shown["first_eviction"] == 7
     assert shown["support_losses"] == [[7, 1], [16, 2]]
     assert shown["settled"] == {
@@ -203,7 +203,7 @@ def test_as_dict_has_the_stable_keys(spiral):
 
 
 def test_xarray_view_follows_positions(spiral):
-    data = spiral.as_xarray()
+    data = spiral.to_xarray()
     assert dict(data.sizes) == {"iteration": 31, "position": 3}
     for n in (0, 5, 16):
         for r in range(3):

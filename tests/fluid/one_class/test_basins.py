@@ -9,7 +9,7 @@ import xarray as xr
 
 from fluidkv.errors import InputError
 from fluidkv.fluid import event_log, nearby_starts, uniform_starts
-from fluidkv.fluid.one_class import basins as module
+from fluidkv.fluid.one_class import events
 from fluidkv.fluid.one_class.basins import BALANCED, FIXED, MAXIMAL, NOT_SETTLED, basins
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -63,16 +63,18 @@ def test_starts_near_every_cycle_leave_it():
         assert set(found.attractor.values) == {MAXIMAL}
 
 
-def test_pools_of_lanes_change_nothing(monkeypatch):
+def test_a_trajectory_does_not_depend_on_those_beside_it(monkeypatch):
     system = one_class(5, 9, 1000)
     starts = uniform_starts(KEY, system, count=300)
-    alone = event_log(system, starts, iterations=60)  # a horizon that some do not reach
-    monkeypatch.setattr(module, "_LANES", 32)
-    monkeypatch.setattr(module, "_SMALL", 8)
-    pooled = basins(system, starts, iterations=60)
-    assert 0 < (pooled.attractor == NOT_SETTLED).sum() < 300
-    for name in ("first_eviction", "evictions", "reached", "settled", "throughput"):
-        xr.testing.assert_identical(pooled[name].drop_attrs(), alone[name].drop_attrs())
+    together = basins(system, starts, iterations=60)  # a horizon that some do not reach
+    assert 0 < (together.attractor == NOT_SETTLED).sum() < 300
+    monkeypatch.setattr(events, "_GROUP", 32)
+    monkeypatch.setattr(events, "cores", lambda: 3)
+    xr.testing.assert_identical(basins(system, starts, iterations=60), together)
+    alone = xr.concat([event_log(system, x, iterations=60) for x in starts[:20]], "batch")
+    xr.testing.assert_equal(
+        alone.drop_vars("batch"), together[list(alone)].isel(batch=slice(20)).drop_vars("batch")
+    )
 
 
 def test_bad_input_is_named():

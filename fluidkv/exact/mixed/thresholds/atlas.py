@@ -17,6 +17,7 @@ from fluidkv.exact.mixed.thresholds.threshold import (
     ThresholdStatus,
     input_threshold,
 )
+from fluidkv.labels import Column, dataset
 from fluidkv.processes import cores, shared_out
 from fluidkv.verdict import Evidence
 
@@ -34,7 +35,7 @@ _EVIDENCE = (Evidence.EXACT, Evidence.BALL)
 # name -> units, long name; all but the floats are integers with NO_PAIR off the pairs
 _INTEGERS = {
     "status": ("1", "what is known of the threshold"),
-    "l0_min": ("tokens", "smallest input length at which the equilibrium is stable"),
+    "l0_min": ("token", "smallest input length at which the equilibrium is stable"),
     "evidence_at": ("1", "kind of the certificate at l0_min"),
     "evidence_below": ("1", "kind of the certificate one token below l0_min"),
     "growing_below": ("1", "growing modes one token below l0_min"),
@@ -44,10 +45,10 @@ _INTEGERS = {
     "crossings_out": ("1", "those of them at which longer inputs add growing modes"),
 }
 _FLOATS = {
-    "last_period": ("iterations", "period of the mode that is the last to become stable"),
-    "asymptotic": ("tokens", "threshold by equation (13)"),
+    "last_period": ("iteration", "period of the mode that is the last to become stable"),
+    "asymptotic": ("token", "threshold by equation (13)"),
     "asymptotic_error": ("1", "equation (13) over l0_min, less 1"),
-    "first_order": ("tokens", "threshold by the first-order drift of the leading limiting root"),
+    "first_order": ("token", "threshold by the first-order drift of the leading limiting root"),
     "first_order_error": ("1", "first-order threshold over l0_min, less 1"),
     "limit_radius": ("1", "spectral radius of the limiting polynomial A"),
 }
@@ -145,32 +146,29 @@ def _row(found: InputThreshold) -> dict[str, float]:
 def _dataset(
     values: dict[str, np.ndarray], longest: int, shares: Sequence[Fraction]
 ) -> "xr.Dataset":
-    import xarray as xr
-
     dims = ("first", "second", "share")
-    data = {}
-    for name, (units, long_name) in {**_INTEGERS, **_FLOATS}.items():
-        attrs: dict[str, Any] = {"units": units, "long_name": long_name}
-        if name in _INTEGERS:
-            attrs["comment"] = f"{NO_THRESHOLD}: none; {NO_PAIR}: first is not below second"
+    lengths = np.arange(1, longest + 1)
+    decimals = np.array([float(p) for p in shares])
+    coordinates: dict[str, Column] = {
+        "first": ("first", lengths[:-1], "token", "shorter decode length"),
+        "second": ("second", lengths[1:], "token", "longer decode length"),
+        "share": ("share", decimals, "1", "share of the shorter length"),
+        "exact_share": ("share", [str(p) for p in shares], "1", "share, as a fraction"),
+    }
+    columns = {**_INTEGERS, **_FLOATS}
+    found = dataset(
+        {name: (dims, values[name], *titles) for name, titles in columns.items()},
+        coordinates,
+        title="Certified input thresholds of pairs of decode lengths with a common input length",
+    )
+    for name in _INTEGERS:
+        attrs = found[name].attrs
+        attrs["comment"] = f"{NO_THRESHOLD}: none; {NO_PAIR}: first is not below second"
         if name == "status":
             attrs |= _flags(s.name.lower() for s in _STATUS)
         if name.startswith("evidence"):
             attrs |= _flags(_EVIDENCE)
-        data[name] = (dims, values[name], attrs)
-    lengths = np.arange(1, longest + 1)
-    coordinates = {
-        "first": ("first", lengths[:-1], {"units": "tokens", "long_name": "shorter decode length"}),
-        "second": ("second", lengths[1:], {"units": "tokens", "long_name": "longer decode length"}),
-        "share": (
-            "share",
-            np.array([float(p) for p in shares]),
-            {"units": "1", "long_name": "share of the shorter length"},
-        ),
-        "exact_share": ("share", [str(p) for p in shares], {"long_name": "share, as a fraction"}),
-    }
-    title = "Certified input thresholds of pairs of decode lengths with a common input length"
-    return xr.Dataset(data, coordinates, {"title": title})
+    return found
 
 
 def _flags(meanings: Iterable[str]) -> dict[str, Any]:
