@@ -46,6 +46,16 @@ def kernel(function: Function) -> Function:
     return cast(Function, compiled)
 
 
+def part(function: Function) -> Function:
+    """A piece of kernels, written out in each that calls it: for what is done all the time.
+
+    A call counts the references to each array that it hands over, which takes longer than what a
+    short piece does with them.
+    """
+    options: Any = {"inline": "always", "nogil": True, "error_model": "numpy"}
+    return cast(Function, njit(**options)(function))
+
+
 class _Kept:
     """The code of one kernel, as Numba asks for it. What is kept by whom is asked at each call."""
 
