@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
@@ -18,7 +19,7 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.coordinates import Said, run_coordinates, with_coordinates
+from fluidkv.serving.coordinates import run_coordinates, with_coordinates
 from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import WITH_CACHE, served_engine
