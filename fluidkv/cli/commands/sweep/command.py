@@ -31,10 +31,10 @@ def sweep(
     ] = None,
     json_: Json = False,
 ) -> None:
-    """Any analysis over systems, policies, engines, seeds and settings, into a store.
+    """Any analysis over systems, policies, engines, seeds, settings, into a store.
 
-    Writes chunk by chunk: a sweep that was cut off, however, goes on where it was
-    when the same command is given again. The store opens with xarray.open_zarr.
+    Writes chunk by chunk: a sweep that was cut off, however, goes on where it
+    was when the same command is given again. xarray.open_zarr opens the store.
 
     [bold]fluidkv sweep map.toml --out map.zarr[/bold]
     """
