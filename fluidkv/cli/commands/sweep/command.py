@@ -20,7 +20,7 @@ _WORKERS = (
     r"Number of processes. \[default: one for each core, or 1 where the analysis keeps them all "
     "busy]"
 )
-_SCHEDULER = (
+_SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not processes here."
     "Address of a Dask scheduler, whose workers compute and write in place of processes here."
 )
 
