@@ -21,8 +21,6 @@ _WORKERS = (
     "busy]"
 )
 _SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not processes here."
-    "Address of a Dask scheduler, whose workers compute and write in place of processes here."
-)
 
 
 def sweep(
