@@ -64,6 +64,16 @@ def _point(name: str, **at: Any) -> Any:
     return {name: values[0] for name, values in found.items()}
 
 
+def test_a_map_says_what_stability_says(tmp_path: Path) -> None:
+    """Five systems of a share are certified together; the spec of one has them one by one."""
+    asked = spec_of("stability_map")
+    several = fk.sweep(asked, tmp_path / "map", workers=1)
+    alone = fk.sweep(asked | {"analysis": "stability"}, tmp_path / "alone", workers=1)
+    assert {0, 1} == set(several.verdict.values.ravel())
+    for name in ("verdict", "unstable_modes", "status"):
+        np.testing.assert_array_equal(several[name], alone[name])
+
+
 ONE = fk.Workload((fk.RequestClass(5, 4),))
 
 
