@@ -19,7 +19,8 @@ from jaxtyping import Float
 from fluidkv.fluid import MassModel, class_model, scan_trajectory, simulate, uniform_starts
 from fluidkv.processes import cores
 from fluidkv.runs.precision import in_float64, random_key
-from fluidkv.suite.mass.c_kernel import Kernel, NoCompilerError, c_kernel, in_a_folder
+from fluidkv.suite.folders import in_a_folder
+from fluidkv.suite.mass.c_kernel import Kernel, NoCompilerError, c_kernel
 from fluidkv.suite.mass.plain import run_numpy, run_python
 from fluidkv.suite.report import Rate, Ratio, Section, against, rate
 from fluidkv.suite.settings import Effort, Told
