@@ -1,10 +1,8 @@
-"""`stability_map` at many points: verdicts and numbers of modes alone, for maps of many systems.
+"""`stability_map` at many points: the certified verdict alone, at the cost of a few systems.
 
-Points of a chunk that differ in the input length alone share their certificate. So an axis of input
-lengths comes last in a grid.
+How a verdict was certified depends on what is asked together, so it is not among the variables; the
+verdict and the numbers of modes do not.
 """
-
-from contextlib import suppress
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.systems import SYSTEM, system_of
@@ -16,7 +14,7 @@ VARIABLES = (
     Variable(
         "verdict", "stability of the equilibrium", kind="flag", words=tuple(map(str, Stability))
     ),
-    Variable("unstable_modes", "roots outside the unit circle", kind="int"),
+    Variable("growing_modes", "roots outside the unit circle", kind="int"),
     Variable("neutral_modes", "roots on the unit circle", kind="int"),
 )
 
@@ -25,22 +23,26 @@ def _compute(points: Points) -> Arrays:
     from fluidkv.exact.mixed.thresholds.many import stability_map
 
     sheet = Sheet(points.size, VARIABLES, {})
-    systems: dict[int, System] = {}
+    places: list[int] = []
+    systems: list[System] = []
     for place, row in enumerate(points.rows()):
-        with suppress(InputError):
-            systems[place] = system_of(row)
+        try:
+            systems.append(system_of(row))
+        except InputError:
+            continue
+        places.append(place)
     if systems:
-        found = stability_map(systems.values())
+        found = stability_map(systems)
         columns = (found.verdict, found.growing_modes, found.neutral_modes)
-        for place, verdict, growing, neutral in zip(systems, *columns, strict=True):
-            modes = {"unstable_modes": growing, "neutral_modes": neutral}
-            sheet.put(place, {"verdict": verdict, **modes})
+        for place, verdict, growing, neutral in zip(places, *columns, strict=True):
+            said = {"verdict": verdict, "growing_modes": growing, "neutral_modes": neutral}
+            sheet.put(place, said)
     return sheet.arrays
 
 
 STABILITY_MAP = Analysis(
     name="stability_map",
-    title="Which systems have a stable eviction-free equilibrium?",
+    title="Which of many systems are stable?",
     call="fluidkv.stability_map",
     settings=SYSTEM,
     variables=VARIABLES,

@@ -13,22 +13,14 @@ if TYPE_CHECKING:
     from fluidkv.sweeps import Ran
 
 MOST_WORKERS = 1024
-_OPTIONS = {
-    "out": "--out",
-    "spec": "SPEC",
-    "workers": "--workers",
-    "scheduler": "--scheduler",
-}
+_OPTIONS = {"out": "--out", "scheduler": "--scheduler", "spec": "SPEC", "workers": "--workers"}
 _SPEC = "TOML file: an analysis, its settings, and what varies: a grid, a list or a sample."
 _OUT = "Folder of the Zarr store: a new one, or one that this sweep has begun to fill."
 _WORKERS = (
     r"Number of processes. \[default: one for each core, or 1 where the analysis keeps them all "
     "busy]"
 )
-_SCHEDULER = (
-    "Address of a Dask scheduler, such as tcp://10.0.0.1:8786: its workers compute, and write into "
-    "the store, which they see under the same path."
-)
+_SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not processes here."
 
 
 def sweep(
@@ -41,10 +33,10 @@ def sweep(
     scheduler: Annotated[str | None, option("--scheduler ADDRESS", str, _SCHEDULER, RUN)] = None,
     json_: Json = False,
 ) -> None:
-    """Any analysis over systems, policies, engines, seeds and settings, into a store.
+    """Any analysis over systems, policies, engines, seeds, settings, into a store.
 
-    Writes chunk by chunk: a sweep that was cut off, however, goes on where it was
-    when the same command is given again. The store opens with xarray.open_zarr.
+    Writes chunk by chunk: a sweep that was cut off, however, goes on where it
+    was when the same command is given again. xarray.open_zarr opens the store.
 
     [bold]fluidkv sweep map.toml --out map.zarr[/bold]
     """
@@ -58,7 +50,8 @@ def sweep(
 
 def _run(spec: str, out: Path, workers: int | None, scheduler: str | None) -> "Ran":
     with read.as_options(_OPTIONS):
-        from fluidkv.sweeps import executor_of, plan, run
+        from fluidkv.sweeps import plan, run
+        from fluidkv.sweeps.running import executor_of
 
         asked = plan(spec)
         with progress(f"sweep of {asked.spec.analysis.name}") as line:
