@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.fluid.many import simulate_systems
 from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.fluid.positions.choice import by_positions, chosen_tables
 from fluidkv.fluid.recorded import check_counts, checked_record, labelled
 from fluidkv.fluid.scan import scan_batch
 from fluidkv.fluid.states import class_states
@@ -78,7 +79,12 @@ def simulate(
     system = model if isinstance(model, System) else None
     model = class_model(model) if isinstance(model, System) else model
     state = _checked_start(model, start)
-    final, records = scan_batch(model, state, int(iterations), names, int(every))
+    tables = chosen_tables(model, engine)
+    if tables is not None:
+        found = by_positions(tables, model, state, int(iterations), names, int(every))
+        final, records = found.state, found.records
+    else:
+        final, records = scan_batch(model, state, int(iterations), names, int(every))
     return labelled(final if final_state else None, records, iterations, every, of=system)
 
 

@@ -7,6 +7,7 @@ the same in rationals: `mass` iteration by iteration, `one_class.blocks` from bl
 Source: Congestion, equation (2), section 3.3 and Appendix A.1.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -15,10 +16,12 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import checked_starts, weights_of_one_class
-from fluidkv.labels import Column, dataset
+from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.states import cohort_states
+from fluidkv.labels import Column
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Watch, in_groups
+from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 NEVER = -1
@@ -29,7 +32,7 @@ _GROUP = 4096
 
 
 class Classes(NamedTuple):
-    """Systems of one class each: l0 and l1, int64 (system), and M, float64 (system)."""
+    """Systems of one class each: l0 and l1, int64, and M, float64."""
 
     input_length: Int[np.ndarray, " system"]
     decode_length: Int[np.ndarray, " system"]
@@ -40,20 +43,27 @@ class Events(NamedTuple):
     """What happened to each trajectory; iterations are int32, `NEVER` where there is none.
 
     Fields:
-        counts: first iteration that evicted; iterations that did, until settled; from where on it
-            is settled; n of `final`.
+        first_eviction: first iteration that evicted.
+        evictions: iterations that did, until it was seen to be settled.
+        settled: from where on it is.
+        last: n of `final`.
         completed: requests completed in the l1 iterations after settling; 0 if it did not.
         reached: first n at which X^n has at least `level` empty stages.
         final: masses where it was left.
     """
 
-    counts: Int[np.ndarray, "trajectory 4"]
-    completed: Float[np.ndarray, " trajectory"]
-    reached: Int[np.ndarray, "trajectory level"]
-    final: Float[np.ndarray, "trajectory stage"]
+    first_eviction: Int[np.ndarray, "system batch"]
+    evictions: Int[np.ndarray, "system batch"]
+    settled: Int[np.ndarray, "system batch"]
+    last: Int[np.ndarray, "system batch"]
+    completed: Float[np.ndarray, "system batch"]
+    reached: Int[np.ndarray, "system batch level"]
+    final: Float[np.ndarray, "system batch stage"]
 
 
-def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Dataset:
+def event_log(
+    systems: System | Systems | Sequence[System], start: ArrayLike, *, iterations: int
+) -> xr.Dataset:
     """Run until every trajectory has settled, or for `iterations`, and report what happened when.
 
     No state is recorded on the way. A trajectory has settled where a single position is left
@@ -62,13 +72,15 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
     merely close to a balanced cycle has not settled.
 
     Args:
-        system: one class.
-        start: masses by stage, shape (stage,) or (batch, stage), on the memory boundary.
+        systems: of one class each; one, or many.
+        start: masses by stage, on the memory boundary: (stage,) or (batch, stage); for many systems
+            (system, batch, stage), 0 beyond a system's own stages, or a batch that serves each.
         iterations: to look for settling at most, at least 1. Throughput takes the l1 iterations
             that follow, even where they go beyond.
 
     Returns:
-        A dataset with dimensions batch, level and stage; -1 stands for "not within the horizon".
+        A dataset with dimensions batch, level and stage, for many systems before them system; -1
+            stands for "not within the horizon".
             first_eviction (batch): n of the first transition X^{n-1} -> X^n that evicted, in the
                 turn after settling too (the maximal-eviction cycle evicts).
             evictions (batch): how many iterations evicted until settling was seen.
@@ -85,23 +97,12 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
         InputError: more than one class, a start off the memory boundary (the message says by how
             much) or of the wrong shape, negative or not finite; iterations below 1.
     """
-    classes = classes_of(system)
-    masses = checked_starts(system, start)
+    of = one_or_many(systems)
+    classes = classes_of(of)
+    masses = starts_of(of, start, "start")
     check_horizon(iterations)
-    events = settle(classes, masses, len(masses), int(iterations))
-    found = columns(events, classes.decode_length, ("batch",), (len(masses),))
-    return dataset(found, system=system, iterations=int(iterations))
-
-
-def classes_of(system: System) -> Classes:
-    """A single system.
-
-    Raises:
-        InputError: more than one class.
-    """
-    weights, capacity = weights_of_one_class(system)
-    lengths = (int(weights[0]) - 1, len(weights), float(capacity))
-    return Classes(*map(np.atleast_1d, lengths))
+    events = settle(classes, masses, int(iterations))
+    return dataset_over(of, columns(events, classes), iterations=int(iterations))
 
 
 def check_horizon(iterations: object) -> None:
@@ -112,62 +113,76 @@ def check_horizon(iterations: object) -> None:
         raise InputError("iterations", iterations, f"an integer from 1 to {limit}")
 
 
-def settle(
-    classes: Classes, masses: Float[np.ndarray, "row stage"], batch: int, iterations: int
-) -> Events:
-    """Every trajectory to its end.
+def classes_of(of: System | Systems) -> Classes:
+    """As arrays.
 
-    Args:
-        classes: of each system.
-        masses: starts on the memory boundary, 0 beyond a system's stages; trajectory i starts from
-            row i, or where there are fewer rows from row i modulo their number.
-        batch: trajectories of a system, which follow one another.
-        iterations: the horizon.
+    Raises:
+        InputError: more than one class.
     """
+    if not isinstance(of, Systems):
+        classes = of.workload.classes
+        if len(classes) != 1:
+            raise InputError("system", f"{len(classes)} classes", "one class")
+        only = classes[0]
+        numbers = only.input_length, only.decode_length, float(of.capacity)
+        return Classes(*(np.array([x]) for x in numbers))
+    if of.classes.max() > 1:
+        worst = int(of.classes.argmax())
+        raise InputError("systems", f"{of.classes[worst]} classes (system {worst})", "one class")
+    return Classes(of.input_length[:, 0], of.decode_length[:, 0], of.capacity.floats)
+
+
+def starts_of(
+    of: System | Systems, start: ArrayLike, argument: str
+) -> Float[np.ndarray, "system batch stage"]:
+    """Masses on the memory boundary."""
+    masses = cohort_states(of, start, argument=argument, full=True)
+    return masses if isinstance(of, Systems) else masses[None]
+
+
+def settle(
+    classes: Classes, masses: Float[np.ndarray, "system batch stage"], iterations: int
+) -> Events:
+    """Every trajectory to its end, or to the horizon."""
     from fluidkv.fluid.positions.settling import follow
 
-    count, stages = len(classes.capacity) * batch, masses.shape[1]
-    events = Events(
-        np.empty((count, 4), np.int32),
-        np.empty(count),
-        np.empty((count, stages), np.int32),
-        np.empty((count, stages)),
-    )
-    masses, watch = np.ascontiguousarray(masses), Watch()
+    shape, stages = masses.shape[:2], masses.shape[2]
+    count = shape[0] * shape[1]
+    # Starts that serve all systems are there once.
+    rows = np.ascontiguousarray(masses[0] if masses.strides[0] == 0 else masses.reshape(-1, stages))
+    counts, completed = np.empty((count, 4), np.int32), np.empty(count)
+    reached, final = np.empty((count, stages), np.int32), np.empty((count, stages))
 
     def group(lanes: np.ndarray) -> None:
-        follow(*classes, masses, lanes, batch, iterations, *events)
+        follow(*classes, rows, lanes, shape[1], iterations, counts, completed, reached, final)
 
-    in_groups(group, count, _GROUP, min(cores(), -(-count // _GROUP)), watch)
-    return events
+    in_groups(group, count, _GROUP, min(cores(), -(-count // _GROUP)), Watch())
+    first, evictions, settled, last = counts.T.reshape(4, *shape)
+    return Events(
+        first_eviction=first,
+        evictions=evictions,
+        settled=settled,
+        last=last,
+        completed=completed.reshape(shape),
+        reached=reached.reshape(*shape, stages),
+        final=final.reshape(*shape, stages),
+    )
 
 
-def columns(
-    events: Events,
-    decode_length: Int[np.ndarray, " system"],
-    dims: tuple[str, ...],
-    shape: tuple[int, ...],
-) -> dict[str, Column]:
-    """Variables over `dims`, of this shape, as `event_log` returns them."""
-    first, evictions, settled, last = events.counts.T
-    turns = np.repeat(decode_length, len(settled) // len(decode_length))
-    throughput = np.where(settled >= 0, events.completed / turns, np.nan)
+def columns(events: Events, classes: Classes) -> dict[str, Column]:
+    """Variables over starts, as `event_log` returns them."""
+    throughput = np.where(
+        events.settled != NEVER, events.completed / classes.decode_length[:, None], np.nan
+    )
     never = f"; {NEVER}: not within the horizon"
-    plain = {
-        "first_eviction": (first, "iteration", "iteration of the first eviction" + never),
-        "evictions": (evictions, "iteration", "iterations with eviction until settled"),
-        "settled": (settled, "iteration", "iteration of settling" + never),
-        "throughput": (throughput, "request/iteration", "completions after settling"),
-        "last": (last, "iteration", "iteration of final_state"),
+    n = "iteration"
+    level = "first iteration with at least this many empty stages"
+    return {
+        "first_eviction": ((), events.first_eviction, n, "iteration of the first eviction" + never),
+        "evictions": ((), events.evictions, n, "iterations with eviction until settled"),
+        "reached": ("level", events.reached, n, level + never),
+        "settled": ((), events.settled, n, "iteration of settling" + never),
+        "throughput": ((), throughput, "request/iteration", "completions after settling"),
+        "last": ((), events.last, n, "iteration of final_state"),
+        "final_state": ("stage", events.final, "request", "mass where the trajectory was left"),
     }
-    found: dict[str, Column] = {
-        name: (dims, values.reshape(shape), units, title)
-        for name, (values, units, title) in plain.items()
-    }
-    title = "first iteration with at least this many empty stages" + never
-    reached = events.reached.reshape(*shape, -1)
-    found["reached"] = ((*dims, "level"), reached, "iteration", title)
-    title = "mass by stage where the trajectory was left"
-    final = events.final.reshape(*shape, -1)
-    found["final_state"] = ((*dims, "stage"), final, "request", title)
-    return found
