@@ -103,8 +103,8 @@ def measure(effort: Effort, tell: Told, *, accelerator: bool | None = None) -> S
         "Mass engine",
         f"One class, l0 = {INPUT_LENGTH}, memory for {CONCURRENCY} of the largest requests, "
         f"{effort.starts:,} uniform starts, {effort.iterations:,} iterations, nothing recorded. "
-        f"NumPy and the plain map do {_part(effort.iterations):,} of them, the Python loop all, of "
-        "one start. All ways were found equal to rounding after the last iteration.",
+        f"NumPy does {_part(effort.iterations):,} of them, the Python loop all, of one start. All "
+        "ways were found equal to rounding after the last iteration.",
         "trajectory-iterations",
         tuple(rates),
         tuple(ratios),
@@ -137,12 +137,14 @@ def _ways(case: _Case, kernel: Kernel | None, calls: int) -> dict[str, Rate]:
     """Each way by a short name; the fast ones in turn, the slow ones in turn."""
     n, batch, few, every = case.iterations, len(case.starts), _part(case.iterations), cores()
     columns = np.ascontiguousarray(case.starts.T)
-    fast: dict[str, Way] = {"default": partial(_default, case)}
+    fast: dict[str, Way] = {
+        "default": partial(_default, case),
+        "plain": partial(_default, case, engine="plain"),
+    }
     if kernel is not None:
         fast |= {f"c{threads}": partial(_in_c, case, kernel, threads) for threads in {1, every}}
     slow: dict[str, Way] = {
-        "plain": partial(_default, case, engine="plain"),
-        "numpy": lambda count: run_numpy(case.weights, case.capacity, columns, count).T,
+        "numpy": lambda count: run_numpy(case.weights, case.capacity, columns, count).T
     }
     _hold_together(case, fast, n)
     _hold_together(case, slow, few)
