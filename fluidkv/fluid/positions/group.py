@@ -24,7 +24,7 @@ from fluidkv.fluid.positions.lane import (
     ring_of,
 )
 from fluidkv.fluid.positions.tables import Tables
-from fluidkv.runs.kernels import kernel
+from fluidkv.runs.kernels import inner, kernel
 
 
 class Group(NamedTuple):
@@ -108,8 +108,8 @@ def advance_group(
             states = records.state[i, first : first + windows]
         e, f = tables.end[group.system[i]], tables.end[group.system[i] + 1]
         rows = 1
-        if f == e + 1 and tables.by_class[group.system[i]] == 0:
-            inputs, stages = tables.units[e, mixed.INPUTS], tables.ends[e]
+        inputs, stages = tables.units[e, mixed.INPUTS], tables.ends[e]
+        if _is_single(tables, group.system[i]):
             single.follow(numbers, counts, log, states, inputs, stages, until, every)
         else:
             places, units, classes = mix_of(tables, group, i)
@@ -117,6 +117,16 @@ def advance_group(
             mixed.follow(numbers, counts, log, states, places, units, f - e, classes, until, every)
         if log.shape[0] > 0:
             _keep(records, log, i, first, windows, rows, numbers[CAPACITY])
+
+
+@inner
+def _is_single(tables: Tables, system: int) -> bool:
+    """Whether a unit is one request, without a rounding of shares, and there is one row."""
+    e, f = tables.end[system], tables.end[system + 1]
+    whole = tables.units[e, mixed.HELD] == 1.0 and tables.units[e, mixed.LEAVING] == 1.0
+    freed = tables.units[e, mixed.INPUTS] + tables.ends[e]
+    same = tables.units[e, mixed.FREED] == freed
+    return f == e + 1 and whole and same and tables.by_class[system] == 0
 
 
 @kernel
@@ -166,7 +176,7 @@ def mix_of(tables: Tables, group: Group, i: int) -> tuple[np.ndarray, np.ndarray
     return places, units, classes
 
 
-@kernel
+@inner
 def _keep(
     records: Records,
     log: np.ndarray,

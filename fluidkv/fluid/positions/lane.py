@@ -14,7 +14,7 @@ evicted) of each row, the requests in flight of each row, empty stages.
 
 import numpy as np
 
-from fluidkv.runs.kernels import kernel
+from fluidkv.runs.kernels import inner, kernel
 
 NEVER = -1
 """Stands for "not so far" where an iteration is given."""
@@ -73,7 +73,7 @@ def lay(
     counts[TAIL] = counts[TURN] = tail
 
 
-@kernel
+@inner
 def used_up(total: float, older: float, tokens: float, least: int, most: int) -> int:
     """The first n with C + A / (w + n) <= 0: it falls with n, in floats too."""
     n = min(max(int(np.ceil(-total / older - tokens)), least), most)

@@ -44,13 +44,13 @@ from fluidkv.fluid.positions.lane import (
     UNITS,
     used_up,
 )
-from fluidkv.runs.kernels import kernel, part
+from fluidkv.runs.kernels import inner
 
 HELD, INPUTS, LEAVING, FREED = range(4)
 """The four numbers of an end."""
 
 
-@kernel
+@inner
 def follow(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -118,7 +118,7 @@ def follow(
             look += every
 
 
-@part
+@inner
 def _segment(places: np.ndarray, age: int) -> int:
     """The first end beyond an age."""
     j = 0
@@ -127,7 +127,7 @@ def _segment(places: np.ndarray, age: int) -> int:
     return j
 
 
-@part
+@inner
 def _evicting(counts: np.ndarray, before: int, now: int) -> None:
     """Each iteration after `before`, up to now, evicts."""
     counts[EVICTIONS] += now - before
@@ -136,7 +136,7 @@ def _evicting(counts: np.ndarray, before: int, now: int) -> None:
     counts[LAST_FULL] = now
 
 
-@part
+@inner
 def _flow(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -162,7 +162,7 @@ def _flow(
             numbers[flows + places[ends + c]] += amount * units[base + 4 * ends + c]
 
 
-@part
+@inner
 def _lose(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -180,7 +180,7 @@ def _lose(
     _flow(numbers, counts, places, units, ends, classes, EVICTED, kind, first, ends, amount)
 
 
-@part
+@inner
 def _count_up(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -199,7 +199,7 @@ def _count_up(
         numbers[COUNTED] = left
 
 
-@part
+@inner
 def _complete(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -238,7 +238,7 @@ def _complete(
     return excess
 
 
-@part
+@inner
 def _trim(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -266,7 +266,7 @@ def _trim(
         excess = max(excess - needed, 0.0)
 
 
-@part
+@inner
 def _drop(counts: np.ndarray, ends: int) -> None:
     """The youngest label is used up."""
     counts[TAIL] -= 1
@@ -276,7 +276,7 @@ def _drop(counts: np.ndarray, ends: int) -> None:
         j += 1
 
 
-@part
+@inner
 def _admit(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -296,7 +296,7 @@ def _admit(
     _flow(numbers, counts, places, units, ends, classes, ADMITTED, FRESH, 0, ends, amount)
 
 
-@part
+@inner
 def _settle(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -331,7 +331,7 @@ def _settle(
     counts[SINCE], counts[NEXT] = now, following
 
 
-@part
+@inner
 def _look(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -357,7 +357,8 @@ def _look(
             in_flight = numbers[TOTAL] / (numbers[TOKENS] + gone)
         log[window, IN_FLIGHT] = in_flight
     else:
-        log[window, IN_FLIGHT * rows : LOGGED * rows] = 0.0
+        for row in range(rows):
+            log[window, IN_FLIGHT * rows + row] = 0.0
         for label in range(counts[HEAD], tail):
             at = label & (ring - 1)
             amount = numbers[COUNTED] if label == tail - 1 else numbers[UNITS + at]
@@ -370,7 +371,7 @@ def _look(
     log[window, LOGGED * rows] = empty
 
 
-@kernel
+@inner
 def write_state(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -382,7 +383,9 @@ def write_state(
     classes: int,
 ) -> None:
     """Masses (row, stage) where the lane is; COUNTED has the units of the youngest label."""
-    states[window] = 0.0
+    for row in range(states.shape[1]):
+        for stage in range(states.shape[2]):
+            states[window, row, stage] = 0.0
     ring, now, tail = counts[RING], counts[NOW], counts[TAIL]
     for label in range(counts[HEAD], tail):
         at = label & (ring - 1)

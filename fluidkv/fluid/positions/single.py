@@ -40,10 +40,10 @@ from fluidkv.fluid.positions.lane import (
     UNITS,
     used_up,
 )
-from fluidkv.runs.kernels import kernel, part
+from fluidkv.runs.kernels import inner
 
 
-@kernel
+@inner
 def follow(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -137,7 +137,7 @@ def follow(
     numbers[flows], numbers[flows + 1], numbers[flows + 2] = admitted, completed, evicted
 
 
-@part
+@inner
 def _evicting(counts: np.ndarray, before: int, now: int) -> int:
     """Each iteration after `before`, up to now, evicts."""
     counts[EVICTIONS] += now - before
@@ -147,7 +147,7 @@ def _evicting(counts: np.ndarray, before: int, now: int) -> int:
     return now
 
 
-@part
+@inner
 def _sums(
     numbers: np.ndarray, counts: np.ndarray, inputs: float, head: int, tail: int, now: int
 ) -> tuple[float, float]:
@@ -161,7 +161,7 @@ def _sums(
     return requests, held - numbers[CAPACITY]
 
 
-@part
+@inner
 def _trim(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -196,7 +196,7 @@ def _trim(
     return tail, requests, evicted, units, tokens
 
 
-@kernel
+@inner
 def _write_state(
     numbers: np.ndarray,
     counts: np.ndarray,
@@ -208,7 +208,8 @@ def _write_state(
     window: int,
 ) -> None:
     mask = counts[RING] - 1
-    states[window] = 0.0
+    for stage in range(states.shape[2]):
+        states[window, 0, stage] = 0.0
     for label in range(head, tail):
         states[window, 0, now - counts[BIRTHS + (label & mask)]] = numbers[UNITS + (label & mask)]
     states[window, 0, now - counts[BIRTHS + ((tail - 1) & mask)]] = left
