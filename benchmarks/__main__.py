@@ -7,7 +7,6 @@ from pathlib import Path
 
 from benchmarks import (
     atlas,
-    basins,
     blocks,
     caching,
     certificate,
@@ -45,7 +44,7 @@ def main() -> None:
     sections = [_opening(report)]
     print(sections[0])
     for module in (
-        *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
+        *(certificate, engine, blocks, convergence, enumeration, atlas),
         *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
         try:

@@ -31,6 +31,7 @@ from fluidkv.cli.commands.replay.command import replay
 from fluidkv.cli.commands.route.command import route
 from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
+from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
@@ -68,6 +69,7 @@ _PANELS = {
         clocks,
     ),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
+    "Many at once": (sweep,),
     "Papers": (verify, table, figure, oracle),
     "Machine": (bench,),
 }

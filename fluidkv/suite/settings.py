@@ -21,6 +21,7 @@ class Effort:
         degrees: of certified polynomials.
         basin_starts: until each has settled.
         systems: of one call over many, each count a case.
+        swept: points of a sweep.
         copied_bytes: to measure a memory's bandwidth by.
     """
 
@@ -35,6 +36,7 @@ class Effort:
     degrees: tuple[int, ...]
     basin_starts: int
     systems: tuple[int, ...]
+    swept: int
     copied_bytes: int
 
 
@@ -50,12 +52,13 @@ WHOLE = Effort(
     degrees=(50, 100, 200, 400, 800, 1600),
     basin_starts=100_000,
     systems=(36, 100_000),
+    swept=2000,
     copied_bytes=1 << 28,
 )
 QUICK = Effort(
     name="quick",
     calls=3,
-    starts=512,
+    starts=4096,
     iterations=200,
     device_starts=100_000,
     lengths=(8, 40, 200),
@@ -64,6 +67,7 @@ QUICK = Effort(
     degrees=(50, 100, 200),
     basin_starts=4096,
     systems=(36, 1000),
+    swept=160,
     copied_bytes=1 << 26,
 )
 LEAST = Effort(
@@ -78,5 +82,6 @@ LEAST = Effort(
     degrees=(20, 40),
     basin_starts=64,
     systems=(3,),
+    swept=16,
     copied_bytes=1 << 20,
 )

@@ -7,7 +7,7 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.errors import InputError
-from fluidkv.suite import BENCHMARKS, run_suite
+from fluidkv.suite import BENCHMARKS, run_suite, sweeping
 from fluidkv.suite.certified import NAME as CERTIFIED
 from fluidkv.suite.serving import LIMITS, RULE, plain_loop
 from fluidkv.suite.settings import LEAST
@@ -21,7 +21,8 @@ def test_names_are_checked_before_anything_runs(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.parametrize("name", [name for name in BENCHMARKS if name != "mass"])
-def test_each_benchmark_measures_what_it_says(name: str) -> None:
+def test_each_benchmark_measures_what_it_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweeping, "cores", lambda: 1)  # more would only start slowly
     told: list[tuple[int, int, str]] = []
     found = run_suite([name], effort=LEAST, on_progress=lambda *what: told.append(what))
     (section,) = found.sections

@@ -4,7 +4,6 @@ import ctypes
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,11 +45,6 @@ def c_kernel(folder: str) -> tuple[Kernel, str]:
         if done.returncode == 0:
             return _loaded(library), " ".join(words)
     raise NoCompilerError(f"{compilers[0]} does not compile the kernel")
-
-
-def in_a_folder() -> tempfile.TemporaryDirectory:
-    """For `c_kernel`; what it holds goes with the block, the loaded code stays."""
-    return tempfile.TemporaryDirectory(prefix="fluidkv-", ignore_cleanup_errors=True)
 
 
 def _loaded(library: Path) -> Kernel:

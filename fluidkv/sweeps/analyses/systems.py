@@ -28,13 +28,8 @@ def workload_of(row: Row) -> Workload:
     Raises:
         InputError: numbers of classes that differ, shares that do not sum to 1.
     """
-    inputs, decodes = _of_classes(row, "input_length"), _of_classes(row, "decode_length")
-    classes = max(len(inputs), len(decodes))
-    columns = (
-        _filled("input_length", inputs, classes),
-        _filled("decode_length", decodes, classes),
-        shares_of(row, classes),
-    )
+    inputs, decodes = classes_of(row, "input_length", "decode_length")
+    columns = inputs, decodes, shares_of(row, len(inputs))
     return Workload(tuple(RequestClass(*each) for each in zip(*columns, strict=True)))
 
 
@@ -67,6 +62,17 @@ def shares_of(row: Row, classes: int) -> tuple[Fraction, ...]:
         shown = " ".join(map(str, _of_classes(row, "share")))
         raise InputError("share", shown, f"shares of {classes} classes that sum to 1")
     return said
+
+
+def classes_of(row: Row, *names: str) -> list[tuple[Any, ...]]:
+    """Of each name, a value for each class; a single one serves all.
+
+    Raises:
+        InputError: numbers of classes that differ.
+    """
+    found = [_of_classes(row, name) for name in names]
+    classes = max(map(len, found))
+    return [_filled(name, each, classes) for name, each in zip(names, found, strict=True)]
 
 
 def _of_classes(row: Row, name: str) -> tuple[Any, ...]:

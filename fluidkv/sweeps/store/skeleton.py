@@ -74,7 +74,7 @@ def _described(plan: Plan, name: str) -> tuple[Any, ...]:
     (variable,) = (each for each in plan.variables if each.name == name)
     labels = plan.spec.analysis.labels
     sizes = plan.shape + tuple(len(labels[dim]) for dim in variable.dims)
-    attributes: dict[str, Any] = {"long_name": variable.title, "units": variable.units}
+    attributes: dict[str, Any] = {"long_name": variable.title, "units": _unit(plan, variable.units)}
     if variable.kind == "flag":
         attributes["flag_values"] = list(range(len(variable.words)))
         attributes["flag_meanings"] = " ".join(word.replace(" ", "_") for word in variable.words)
@@ -92,7 +92,8 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
         for name, values in axis.columns.items():
             setting = plan.spec.analysis.setting(name)
             assert setting is not None
-            found[name] = ((axis.dim,), _array(setting, values), _attributes(setting))
+            said = {"long_name": setting.title, "units": _unit(plan, setting.units)}
+            found[name] = ((axis.dim,), _array(setting, values), said)
             if any(isinstance(each, Fraction) for each in values):
                 exact = np.array([shown(each) for each in values], object)
                 said = {"long_name": f"{setting.title}, exactly", "units": "1"}
@@ -103,8 +104,16 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
     return found
 
 
-def _attributes(setting: Setting) -> dict[str, str]:
-    return {"long_name": setting.title, "units": setting.units}
+def _unit(plan: Plan, units: str) -> str:
+    """With the unit of the clock for "time", where the clocks of all points have one."""
+    clocks = {plan.spec.settings.get("clock")}
+    for axis in plan.spec.axes:
+        clocks = set(axis.columns["clock"]) if "clock" in axis.columns else clocks
+    if "clock" not in {each.name for each in plan.spec.analysis.settings}:
+        return units
+    if clocks == {None}:
+        return units.replace("time", "iteration")
+    return units if None in clocks else units.replace("time", "s")
 
 
 def _array(setting: Setting, values: Any) -> np.ndarray:

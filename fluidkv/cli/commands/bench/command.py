@@ -28,5 +28,9 @@ def bench(
     from fluidkv.suite import run_suite
 
     with progress("measuring") as line, read.as_options({"only": "--only"}):
-        report = run_suite(only, quick=quick, on_progress=line.count)
+
+        def tell(done: int, total: int, what: str) -> None:
+            line.count(done, total, f"benchmarks: {what}")
+
+        report = run_suite(only, quick=quick, on_progress=tell)
     give(report.as_dict, lambda page: say_report(page, report), as_json=json_, time="second")
