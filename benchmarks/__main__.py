@@ -1,4 +1,4 @@
-"""Run all benchmarks, print as they go, and write benchmarks/RESULTS.md.
+"""Run the suite and all deep benchmarks, and write docs/benchmarks.md and benchmarks/RESULTS.md.
 
 python -m benchmarks
 """
@@ -7,13 +7,13 @@ from pathlib import Path
 
 from benchmarks import (
     atlas,
-    basins,
     blocks,
     caching,
     certificate,
     convergence,
     engine,
     enumeration,
+    page,
     paging,
     preempt,
     prefix,
@@ -22,32 +22,44 @@ from benchmarks import (
     tokenpd,
     wait,
 )
-from benchmarks.report import machine
+from benchmarks.inputs import SkippedError
+from fluidkv.suite import Report, run_suite
+from fluidkv.suite.tables import machine_rows
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
-OPENING = f"""\
-# Benchmarks
+OPENING = """\
+# Deep benchmarks
 
-Written by `make bench` (`python -m benchmarks`). Compare ratios, not times: each ratio is of two
-things measured in the same run on the same machine. Every section states the load of the machine,
-processes that were runnable in the last minute, the benchmark's own among them.
-
-{machine()}
+Written by `make bench` (`python -m benchmarks`); the suite that ships is in
+[docs](../docs/benchmarks.md). Compare ratios, not times: each ratio is of two things measured in
+the same run on the same machine. Every section states the load of the machine, processes that were
+runnable in the last minute, the benchmark's own among them.
 """
 
 
 def main() -> None:
-    sections = [OPENING]
-    print(OPENING)
+    report = run_suite(on_progress=lambda done, total, what: print(f"{done} of {total}: {what}"))
+    page.record(report)
+    page.write()
+    sections = [_opening(report)]
+    print(sections[0])
     for module in (
-        *(certificate, engine, blocks, basins, convergence, enumeration, atlas),
+        *(certificate, engine, blocks, convergence, enumeration, atlas),
         *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
-        section = module.report() + "\n"
+        try:
+            section = module.report() + "\n"
+        except SkippedError as reason:
+            section = f"## {module.__name__}\n\nSkipped: {reason}.\n"
         print(section, flush=True)
         sections.append(section)
     RESULTS.write_text("\n".join(sections), encoding="utf-8")
-    print(f"written: {RESULTS.name}")
+    print(f"written: {page.PAGE.name}, {RESULTS.name}")
+
+
+def _opening(report: Report) -> str:
+    facts = [f"- {label}: {said}" for label, said in machine_rows(report) if label != "command"]
+    return "\n".join([OPENING, *facts, ""])
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import Times, times
+from benchmarks.report import against, load
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
 from fluidkv.exact.mixed.thresholds.atlas import TENTHS, threshold_atlas
 from fluidkv.exact.mixed.thresholds.pencil import InputPencil
@@ -25,6 +24,9 @@ from fluidkv.exact.roots.polynomial import (
     count_inside_by_recursion,
 )
 from fluidkv.exact.roots.spectrum import count_unstable
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import Times, times
 
 LONGEST, TARGET_S = 60, 300
 _DEGREES = (15, 30, 59, 119, 239)

@@ -3,13 +3,13 @@
 python -m benchmarks.basins
 
 Both run the same starts to the same end: one occupied stage, or the horizon. The Python loop is
-that of `benchmarks.engine`, one trajectory, one stage after the other, and is timed on some of the
-starts; it also says how many iterations they take, which the engine must agree with.
+that of `fluidkv.suite.mass.plain`, one trajectory, one stage after the other, and is timed on some
+of the starts; it also says how many iterations they take, which the engine must agree with. The
+plain map in JAX is the mass engine on the same starts for some iterations, which does nothing but
+iterate, all stages of all trajectories at once.
 
 A trajectory-iteration counts for as long as the trajectory has not settled. What is done besides
-is loss: counting events, whole turns, the turn in which throughput is measured, lanes that wait to
-be refilled. The limit is the mass engine on the same starts, which does nothing but iterate, on
-one core, times the number of cores.
+is loss: checking starts, counting events, the turn in which throughput is measured, the dataset.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,16 @@ from functools import partial
 import jax
 import numpy as np
 
-from benchmarks.engine import python_step
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.fluid import class_model, scan_trajectory
 from fluidkv.fluid.boundary import uniform_starts, weights_of_one_class
-from fluidkv.fluid.one_class import basins as module
+from fluidkv.fluid.one_class import events
 from fluidkv.fluid.one_class.basins import MAXIMAL, NOT_SETTLED, basins
+from fluidkv.suite.mass.plain import python_step
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
+from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT_LENGTH = 20
@@ -34,7 +37,9 @@ CAPACITY = 3000
 STARTS = 100_000
 HORIZON = 5000
 PYTHON_STARTS = 100
-LANES, ITERATIONS = 4096, 200  # of the mass engine
+LANES, ITERATIONS = 4096, 200  # of the plain map
+BATCHES = (1_024, 16_384, 1_000_000)
+SYSTEM_STARTS = 16
 REPEATS = 3
 
 
@@ -51,8 +56,11 @@ class BasinTiming:
         not_settled: starts that did not settle.
         python_s: the Python loop, scaled to the same trajectory-iterations.
         over_python: how many times faster the engine is.
-        one_thread_s: a call with all starts in one pool.
-        limit: trajectory-iterations a second of the mass engine, one operation at a time.
+        one_thread_s: the same on one core.
+        plain: trajectory-iterations a second of the plain map in JAX.
+        batches: for each of `BATCHES`, seconds of a call.
+        systems: systems of one call, with `SYSTEM_STARTS` starts each, its seconds and its
+            trajectory-iterations.
     """
 
     starts: int
@@ -64,7 +72,9 @@ class BasinTiming:
     python_s: float
     over_python: float
     one_thread_s: float
-    limit: float
+    plain: float
+    batches: tuple[float, ...]
+    systems: tuple[int, float, int]
 
 
 def run(*, starts: int = STARTS) -> BasinTiming:
@@ -81,11 +91,11 @@ def run(*, starts: int = STARTS) -> BasinTiming:
     result = found[0]
     settled = result.settled.values
     iterations = int(np.where(settled < 0, HORIZON, settled).sum())
-    cores, module._CORES = module._CORES, 1
+    cores, events.cores = events.cores, lambda: 1
     try:
-        one_thread = times(engine, calls=1, warm_up=0).best
+        one_thread = times(engine, calls=REPEATS, warm_up=0).best
     finally:
-        module._CORES = cores
+        events.cores = cores
 
     weights, capacity = weights_of_one_class(system)
     some = masses[:PYTHON_STARTS].tolist()
@@ -106,11 +116,40 @@ def run(*, starts: int = STARTS) -> BasinTiming:
         python_s=python * iterations,
         over_python=python * iterations / later,
         one_thread_s=one_thread,
-        limit=_limit(system, masses[:LANES]),
+        plain=_plain(system, masses[:LANES]),
+        batches=tuple(_batch(system, masses, size) for size in BATCHES),
+        systems=_systems(),
     )
 
 
-def _limit(system: System, masses: np.ndarray) -> float:
+def _batch(system: System, masses: np.ndarray, size: int) -> float:
+    starts = np.resize(masses, (size, masses.shape[1]))
+    return times(lambda: basins(system, starts, iterations=HORIZON), calls=REPEATS).best
+
+
+def _systems() -> tuple[int, float, int]:
+    systems = Systems.grid(
+        input_length=range(1, 101),
+        decode_length=[2, 4, 5, 8, 10, 12, 16, 20, 25, 40],
+        capacity=range(200, 2200, 20),
+    )
+    stages, longest = systems.longest_decode[:, None], int(systems.longest_decode.max())
+    shape = (len(systems), SYSTEM_STARTS, longest)
+    memory = np.random.default_rng(0).standard_exponential(shape)
+    memory *= (np.arange(longest) < stages)[:, None]
+    memory *= (systems.capacity.floats[:, None] / memory.sum(axis=2))[..., None]
+    starts = memory / (systems.input_length[..., None] + 1 + np.arange(longest))
+    found = []
+
+    def call() -> None:
+        found[:] = [basins(systems, starts, iterations=HORIZON)]
+
+    taken = times(call, calls=1, warm_up=0).best
+    settled = found[0].settled.values
+    return len(systems), taken, int(np.where(settled < 0, HORIZON, settled).sum())
+
+
+def _plain(system: System, masses: np.ndarray) -> float:
     model = class_model(system)
     with jax.enable_x64(True):
         engine = jax.jit(partial(scan_trajectory, iterations=ITERATIONS))
@@ -142,15 +181,24 @@ def _check(counts: list[int], settled: np.ndarray, attractors: np.ndarray) -> No
 def report() -> str:
     """The table in Markdown."""
     t = run()
+    count, systems_s, systems_iterations = t.systems
+
+    def row(name: str, taken: float, iterations: int = t.iterations) -> list[str]:
+        rate = iterations / taken
+        ratio = f"{rate / t.plain:.3g}"
+        return [name, seconds(taken), f"{rate / 1e6:.3g} M", ratio]
+
     rows = [
-        ["basins", seconds(t.later_s), f"{t.iterations / t.later_s / 1e6:.1f} M"],
-        [
-            "basins, one pool",
-            seconds(t.one_thread_s),
-            f"{t.iterations / t.one_thread_s / 1e6:.1f} M",
-        ],
-        ["basins, first call", seconds(t.first_s), f"{t.iterations / t.first_s / 1e6:.1f} M"],
-        ["Python loop (scaled)", seconds(t.python_s), f"{t.iterations / t.python_s / 1e6:.2f} M"],
+        row("basins", t.later_s),
+        row("basins, one core", t.one_thread_s),
+        row("basins, first call", t.first_s),
+        row("plain map in JAX (scaled)", t.iterations / t.plain),
+        row("Python loop (scaled)", t.python_s),
+        row(f"{count:,} systems, {SYSTEM_STARTS} starts each", systems_s, systems_iterations),
+    ]
+    each = [
+        f"{taken / size * 1e6:.3g} µs with {size:,}"
+        for size, taken in zip(BATCHES, t.batches, strict=True)
     ]
     return "\n".join(
         [
@@ -160,11 +208,11 @@ def report() -> str:
             f"{CAPACITY:,}, until settled or {HORIZON:,} iterations: {t.iterations:,} "
             f"trajectory-iterations, the longest {t.longest:,}, not settled {t.not_settled:,}.",
             "",
-            table(["engine", "all starts", "trajectory-iterations/s"], rows),
+            table(["engine", "all starts", "trajectory-iterations/s", "times the plain map"], rows),
             "",
-            f"{t.over_python:.0f} times the Python loop, which ran {PYTHON_STARTS} of the starts. "
-            f"The mass engine alone, one operation at a time: {t.limit / 1e6:.1f} M; one pool does "
-            f"{t.iterations / t.one_thread_s / t.limit:.0%} of it.",
+            f"{t.over_python:.0f} times the Python loop, which ran {PYTHON_STARTS} of the starts; "
+            f"the plain map iterated {LANES:,} of them {ITERATIONS} times. A trajectory costs "
+            f"{', '.join(each)} in a call.",
             "",
             f"Load at the end: {load()}.",
         ]

@@ -16,10 +16,12 @@ from itertools import accumulate
 import jax
 import numpy as np
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import Times, times
+from benchmarks.report import load
 from fluidkv.fluid import class_model, scan_trajectory
 from fluidkv.fluid.one_class.blocks import scan_blocks
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import Times, times
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, DECODE = 20, 40

@@ -14,14 +14,17 @@ from functools import partial
 import numpy as np
 import xarray as xr
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import SkippedError, times, trace_path
+from benchmarks.inputs import SkippedError, trace_path
+from benchmarks.report import against, load
 from fluidkv.answers.prompted import Prompted, prompted_trace
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.traces import read_trace
 
 CAPACITY, BUDGET = 500_000, 8192

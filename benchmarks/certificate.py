@@ -29,13 +29,16 @@ from unittest import mock
 
 import numpy as np
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import SkippedError, Times, times, trace_workload
+from benchmarks.inputs import SkippedError, trace_workload
+from benchmarks.report import against, load
 from fluidkv.exact.modes import GrowingModes, growing_modes
 from fluidkv.exact.roots import products
 from fluidkv.exact.roots.polynomial import characteristic_polynomial, split_reciprocal
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.survival import SurvivalWeights, survival_weights
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import Times, times
 from fluidkv.workload import RequestClass, Workload
 
 TARGET = "azure_llm_2023_code.csv"

@@ -23,14 +23,16 @@ from itertools import islice
 import jax
 import numpy as np
 
-from benchmarks.engine import numpy_step, python_step
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.exact.mass import iterates
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.fluid import cohort_model, scan_trajectory, uniform_starts
 from fluidkv.fluid.cohorts import convergence as module
 from fluidkv.fluid.cohorts.convergence import convergence
+from fluidkv.suite.mass.plain import numpy_step, python_step
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.workload import System
 
 LENGTHS = (20, 21)

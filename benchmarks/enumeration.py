@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, product
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import Times, times
+from benchmarks.report import load
 from fluidkv.exact.mass import iterate
 from fluidkv.exact.one_class.cycles import Cycle
 from fluidkv.exact.one_class.cycles_verified import verify_cycle
 from fluidkv.exact.one_class.equilibria import Equilibria, equilibria
 from fluidkv.exact.one_class.gaps import canonical_gaps, gap_vectors
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import Times, times
 from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, DECODE = 5, 16

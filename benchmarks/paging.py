@@ -14,8 +14,7 @@ from random import Random
 import jax
 import numpy as np
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.prefix.paging.adversaries import drawn, in_a_loop, tails
 from fluidkv.prefix.paging.batch import accesses_of, batch_misses, place, uniforms
 from fluidkv.prefix.paging.bounds import rlt_ratio
@@ -23,6 +22,9 @@ from fluidkv.prefix.paging.lru import lru_misses
 from fluidkv.prefix.paging.marking import misses
 from fluidkv.prefix.paging.optimum import furthest_misses
 from fluidkv.prefix.paging.tokens import Request, singles
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 
 CAPACITY, SHORTEST = 64, 2
 RUNS, LOOPS, DRAWN = 10_000, 40, 4_000

@@ -17,8 +17,7 @@ from itertools import product
 
 import numpy as np
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engines import VLLM
@@ -26,6 +25,9 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Restore, Victim
 from fluidkv.serving.run import serve
 from fluidkv.serving.swap import Swap
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 
 INPUT, OUTPUTS = 64, (64, 65)
 REQUESTS, SEEDS, SLICE = 20_000, 64, 500

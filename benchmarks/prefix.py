@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from heapq import heapify, heappop, heappush
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import SkippedError, times, trace_path
+from benchmarks.inputs import SkippedError, trace_path
+from benchmarks.report import against, load
 from fluidkv.prefix.on_trie.cache import TraceCache
 from fluidkv.prefix.on_trie.curves import hit_curves, some_capacities
 from fluidkv.prefix.on_trie.run import CacheRun, run_cache
@@ -28,6 +28,9 @@ from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.pieces import tokens
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import prompts_of_blocks
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.traces import Trace, read_trace
 
 TRACE = "mooncake_conversation.jsonl"

@@ -18,15 +18,14 @@ from functools import partial
 import jax
 import numpy as np
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import against, load
 from fluidkv.runs.requests import Requests
-from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.suite.serving import BLOCK, BLOCKS, INPUT, LIMITS, OUTPUTS, plain_loop
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 
-INPUT, OUTPUTS = 512, (20, 21)
-BLOCKS, BLOCK = 30_208, 16
-LIMITS = Limits(BLOCKS * BLOCK, block_size=BLOCK, max_num_seqs=4096, watermark=0.01)
 REQUESTS = 20_000
 SEEDS = 64
 QUEUES = (1_000, 10_000, 100_000)
@@ -126,45 +125,6 @@ def run_queue(waiting: int, *, iterations: int = ITERATIONS) -> QueueTiming:
     setup = times(lambda: run(iterations=1), calls=REPEATS).best
     whole = times(lambda: run(iterations=iterations), calls=REPEATS).best
     return QueueTiming(waiting, setup, (whole - setup) / (iterations - 1))
-
-
-def plain_loop(outputs: list[int]) -> tuple[int, int]:
-    """Evictions and iterations of Vidur's rule, as one would write it for nothing else.
-
-    A running request is [cached tokens, blocks, cached tokens at its end]; a waiting one is
-    (tokens that it needs at once, cached tokens at its end).
-    """
-    waiting = [(INPUT, INPUT + length - 1) for length in reversed(outputs)]
-    running: list[list[int]] = []
-    free, evictions, iterations = BLOCKS, 0, 0
-    watermark, most = LIMITS.watermark_blocks, LIMITS.sequences
-    while waiting or running:
-        decoding = 0
-        while decoding < len(running):
-            if free < 1:
-                cached, blocks, end = running.pop()
-                free += blocks
-                waiting.append((cached + 1, end))
-                evictions += 1
-                continue
-            request = running[decoding]
-            request[0] += 1
-            if request[0] > BLOCK * request[1]:
-                request[1] += 1
-                free -= 1
-            decoding += 1
-        while waiting and len(running) < most:
-            tokens, end = waiting[-1]
-            blocks = -(-tokens // BLOCK)
-            if free - blocks < watermark:
-                break
-            waiting.pop()
-            free -= blocks
-            running.append([tokens, blocks, end])
-        free += sum(blocks for cached, blocks, end in running if cached == end)
-        running = [request for request in running if request[0] != request[2]]
-        iterations += 1
-    return evictions, iterations
 
 
 def report() -> str:

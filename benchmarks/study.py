@@ -12,8 +12,11 @@ import sys
 import tempfile
 from dataclasses import dataclass
 
-from benchmarks.report import against, load, seconds, table
-from benchmarks.timing import ROOT, SkippedError, Times, times, trace_path
+from benchmarks.inputs import ROOT, SkippedError, trace_path
+from benchmarks.report import against, load
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import Times, times
 
 LOG = "vllm_rtx4090_llama31_8b"
 STUDY_TARGET_S = 15.0

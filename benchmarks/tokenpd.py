@@ -16,10 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.tokenpd.knapsack.sequences.random import Stochastic
 from fluidkv.tokenpd.knapsack.sequences.sums import price_sums
 from fluidkv.tokenpd.knapsack.step import price_step

@@ -17,10 +17,12 @@ from functools import partial
 import jax
 import numpy as np
 
-from benchmarks.report import load, seconds, table
-from benchmarks.timing import times
+from benchmarks.report import load
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
+from fluidkv.suite.tables import markdown_table as table
+from fluidkv.suite.tables import seconds
+from fluidkv.suite.timing import times
 from fluidkv.wait.chain.reference import Draws, chain_reference
 from fluidkv.wait.chain.simulate import CHAIN_RECORDS, simulate_chain
 from fluidkv.wait.policy import NestedWait

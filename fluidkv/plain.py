@@ -4,8 +4,11 @@ There is one naming: `rate` is a number, `rate_exact` the text of the fraction, 
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
 from fractions import Fraction
+from pathlib import PurePath
 from typing import Any
 
 
@@ -36,3 +39,86 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it: numbers, text, lists and objects; None for what is not finite.
+
+    A fraction becomes a number; `named` keeps its text. A ball is its middle and its radius. A
+    dataset is its variables and coordinates, each with its dimensions, units and values.
+    """
+    if value is None or type(value) in (str, bool, int):
+        return value
+    if isinstance(value, Enum):
+        return value.value if isinstance(value.value, str) else value.name.lower()
+    if isinstance(value, Fraction):
+        return number(value)
+    if isinstance(value, float):
+        return finite(float(value))
+    if isinstance(value, complex):
+        return {"real": finite(value.real), "imag": finite(value.imag)}
+    if isinstance(value, Mapping):
+        return {_key(key): plain(each) for key, each in value.items()}
+    found = _of_others(value)
+    if found is not None:
+        return found()
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | PurePath):
+        return [plain(each) for each in value]
+    return str(value)
+
+
+def plain_fields(record: Any) -> dict[str, Any]:
+    """The fields of a dataclass by name, exact ones with their text beside them."""
+    found: dict[str, Any] = {}
+    for each in fields(record):
+        found |= named(each.name.lstrip("_"), getattr(record, each.name))
+    return found
+
+
+def named(name: str, value: object) -> dict[str, Any]:
+    """A value under its name; of an exact one, or a row of such, also the text, `<name>_exact`."""
+    if isinstance(value, Fraction):
+        return with_exact(name, value)
+    if isinstance(value, tuple | list) and any(isinstance(each, Fraction) for each in value):
+        texts = [str(each) if isinstance(each, Fraction | int) else None for each in value]
+        return {name: plain(value), f"{name}_exact": texts}
+    return {name: plain(value)}
+
+
+def _of_others(value: Any) -> Callable[[], Any] | None:
+    """How arrays, datasets, balls and records are read; None for what is none of them."""
+    if hasattr(value, "data_vars"):
+        return lambda: {str(n): _column(each) for n, each in value.variables.items()}
+    if hasattr(value, "to_dict"):
+        return value.to_dict
+    if hasattr(value, "tolist"):
+        return lambda: plain(value.tolist())
+    if hasattr(value, "_fields"):  # a named tuple
+        return lambda: {n: plain(getattr(value, n)) for n in value._fields}
+    if is_dataclass(value):
+        return lambda: plain_fields(value)
+    if hasattr(value, "rad"):  # a ball: of flint, which this does not know
+        parts = ("real", "imag") if type(value).__name__ == "acb" else ("mid", "rad")
+        return lambda: {name: _part(value, name) for name in parts}
+    if hasattr(value, "coeffs"):
+        return lambda: plain(value.coeffs())
+    if hasattr(value, "__index__"):
+        return lambda: int(value)
+    if type(value).__name__ == "fmpq":
+        return lambda: number(Fraction(int(value.p), int(value.q)))
+    return None
+
+
+def _part(ball: Any, name: str) -> Any:
+    part = getattr(ball, name)
+    return plain(part) if name in ("real", "imag") else finite(float(part()))
+
+
+def _column(column: Any) -> dict[str, Any]:
+    units = column.attrs.get("units", "1")
+    return {"dims": list(column.dims), "units": units, "values": plain(column.values)}
+
+
+def _key(key: object) -> str:
+    """Of an object in JSON."""
+    return str(plain(key)) if isinstance(key, Enum | Fraction) else str(key)

@@ -14,11 +14,12 @@ from operator import index
 from typing import TYPE_CHECKING, SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
-class RequestClass:
+class RequestClass(Record):
     """Requests that agree in both lengths.
 
     Args:
@@ -58,7 +59,7 @@ class RequestClass:
 
 
 @dataclass(frozen=True)
-class Workload:
+class Workload(Record):
     """A mix of request classes whose shares sum to one.
 
     Args:
@@ -145,7 +146,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class System:
+class System(Record):
     """A workload served from a KV cache of a given size.
 
     Args:
@@ -190,12 +191,16 @@ def share_from_float(value: float, *, max_denominator: int = 10**6) -> Fraction:
 
 
 def _length(argument: str, value: object) -> int:
+    if type(value) is int and value >= 1:  # nearly always; the check of a protocol is slow
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < 1:
         raise InputError(argument, value, "an integer of at least 1")
     return index(value)
 
 
 def _rational(argument: str, value: object) -> Fraction:
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool) or not isinstance(value, Rational):
         hint = " (share_from_float converts)" if argument == "share" else ""
         raise InputError(argument, value, f"an integer or a Fraction{hint}")

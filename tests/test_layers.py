@@ -25,7 +25,7 @@ PUBLIC = {
 """Name at the top level -> the module where it lives."""
 
 GROUND = {
-    *("plain", "text", "errors", "reading", "files", "labels", "processes"),
+    *("plain", "record", "text", "errors", "reading", "files", "labels", "processes"),
     *("systems", "verdict", "workload"),
 }
 READERS = {"traces", "measured"}
@@ -37,13 +37,14 @@ LABORATORY = GROUND | FILES | SIBLINGS | SUBJECTS | {"runs", "prefix", "serving"
 # room -> rooms of the package that it may import, besides itself.
 MAY_IMPORT: dict[str, set[str]] = {
     "plain": set(),
+    "record": {"plain"},
     "text": set(),
     "errors": {"text"},
     "reading": {"text", "errors"},
     "files": {"text", "errors"},
     "processes": {"text", "errors"},
     "verdict": {"text", "errors"},
-    "workload": {"text", "errors"},
+    "workload": {"text", "errors", "record"},
     "systems": {"text", "errors", "workload"},
     "labels": {"text", "errors", "workload"},
     "runs": GROUND,

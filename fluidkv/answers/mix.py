@@ -7,11 +7,12 @@ from typing import Any
 from fluidkv.exact.routing.mixing import Routing, segregated
 from fluidkv.exact.routing.partition import BestPartition, best_partition
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.workload import Workload
 
 
 @dataclass(frozen=True)
-class MixAnswer:
+class MixAnswer(Record):
     """What `fluidkv mix` reports.
 
     Fields:
@@ -24,7 +25,7 @@ class MixAnswer:
     apart: Routing | None
     max_imbalance: Fraction | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: None for what is not known or was not asked."""
         found, apart = self.found, self.apart
         workload, capacity = found.mixed.workload, found.mixed.capacity
@@ -44,9 +45,9 @@ class MixAnswer:
             **with_exact("capacity", capacity),
             **with_exact("max_imbalance", self.max_imbalance),
             "best": best,
-            "segregated": apart and apart.as_dict(),
-            "mixed": found.mixed.as_dict(),
-            "partition": found.best_partition and found.best_partition.as_dict(),
+            "segregated": apart and apart.to_dict(),
+            "mixed": found.mixed.to_dict(),
+            "partition": found.best_partition and found.best_partition.to_dict(),
             "search": {
                 "examined": found.examined,
                 "over_imbalance": found.over_imbalance,

@@ -11,6 +11,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, Piece, content
 from fluidkv.prefix.prompts import Prompts, prompts_of_blocks
 from fluidkv.prefix.workloads import GENERATORS
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.text import nearest
 from fluidkv.traces import LoadReport, Trace
@@ -22,7 +23,7 @@ _BRING = (
 
 
 @dataclass(frozen=True, eq=False)
-class Prompted:
+class Prompted(Record):
     """A table of requests and their prompts, and where they came from.
 
     Fields:

@@ -11,13 +11,14 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import UnitCircleCount, count_unstable
 from fluidkv.exact.survival import eviction_free_equilibrium
 from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 _MOST_VERIFIED = 100_000  # period times decode length: the literal model takes up to 2 seconds
 
 
 @dataclass(frozen=True)
-class PulseAnswer:
+class PulseAnswer(Record):
     """What `fluidkv pulse` reports.
 
     Fields:
@@ -34,7 +35,7 @@ class PulseAnswer:
     best: Fraction
     verified: bool | None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: numbers, and exact ones beside them."""
         cycle, classes = self.cycle, self.cycle.system.workload.classes
         return {
@@ -53,7 +54,7 @@ class PulseAnswer:
             **with_exact("settled_mass", cycle.settled_mass),
             "verified": self.verified,
             "local_stability": self.stability.verdict,
-            "stability": self.stability.as_dict(),
+            "stability": self.stability.to_dict(),
             "equilibrium_growing_modes": self.equilibrium.outside,
         }
 

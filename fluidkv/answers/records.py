@@ -9,19 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record as Result
 from fluidkv.serving.records.replay import Record, Replay, read_records, replay
 
 _ABSENT = "no such field"  # as the reader of records has it
 
 
 @dataclass(frozen=True)
-class RecordAnswer:
+class RecordAnswer(Result):
     """A record and its replay."""
 
     record: Record
     result: Replay
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; the keys are explained in docs/engines.md."""
         record, result, difference = self.record, self.result, self.result.difference
         return {

@@ -13,6 +13,7 @@ from typer.exceptions import TyperException
 import fluidkv
 from fluidkv.cli.codes import BAD_INPUT
 from fluidkv.cli.commands.atlas import atlas
+from fluidkv.cli.commands.bench.command import bench
 from fluidkv.cli.commands.cache.command import cache
 from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
@@ -30,6 +31,7 @@ from fluidkv.cli.commands.replay.command import replay
 from fluidkv.cli.commands.route.command import route
 from fluidkv.cli.commands.size.command import size
 from fluidkv.cli.commands.study.command import study
+from fluidkv.cli.commands.sweep.command import sweep
 from fluidkv.cli.commands.table import table
 from fluidkv.cli.commands.threshold import threshold
 from fluidkv.cli.commands.verify import verify
@@ -67,7 +69,9 @@ _PANELS = {
         clocks,
     ),
     "Theory": (threshold, equilibria, cascade, pulse, atlas),
+    "Many at once": (sweep,),
     "Papers": (verify, table, figure, oracle),
+    "Machine": (bench,),
 }
 for _panel, _commands in _PANELS.items():
     for _command in _commands:

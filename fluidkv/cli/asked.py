@@ -39,7 +39,7 @@ def begin(command: str, options: Mapping[str, Any]) -> None:
 
 def note_read(report: "LoadReport") -> None:
     """Remember what the reader of the source did with its rows."""
-    _asked.get(_Asked("", {})).read.update(report.as_dict())
+    _asked.get(_Asked("", {})).read.update(report.to_dict())
 
 
 def envelope(time: str | None) -> dict[str, Any]:

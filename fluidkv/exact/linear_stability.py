@@ -9,12 +9,13 @@ from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum, count_unstable
 from fluidkv.exact.roots.winding import HIGH_DEGREE
 from fluidkv.exact.survival import Equilibrium, eviction_free_equilibrium, survival_weights
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System, Workload
 
 
 @dataclass(frozen=True)
-class StabilityResult:
+class StabilityResult(Record):
     """Linear stability of the eviction-free equilibrium.
 
     Near the equilibrium no request is evicted and the dynamics are exactly linear: all roots of F
@@ -91,7 +92,7 @@ def stability(system: System) -> StabilityResult:
 
 
 @dataclass(frozen=True)
-class InputScale:
+class InputScale(Record):
     """A factor on every input length between two certified verdicts.
 
     Fields:

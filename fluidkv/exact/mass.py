@@ -16,6 +16,7 @@ from math import ceil, floor
 
 from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
+from fluidkv.record import Record
 from fluidkv.workload import RequestClass, System
 
 Masses = list[list[Fraction]]
@@ -26,7 +27,7 @@ Counts = list[Fraction]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Record):
     """What happened in one iteration.
 
     Fields, in the order in which they come about:

@@ -25,6 +25,7 @@ from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_r
 from fluidkv.exact.roots.spectrum import SMALL_DEGREE, SpectralCertificate, certify_spectrum
 from fluidkv.exact.roots.winding import HIGH_DEGREE, Series
 from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.record import Record
 
 MOST_MODES = 256
 """Above this many growing modes only a few are enclosed; each costs up to a millisecond."""
@@ -47,7 +48,7 @@ class ModesStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class GrowingMode:
+class GrowingMode(Record):
     """One root of F outside the unit circle, or a pair of mirror images.
 
     Fields:
@@ -69,7 +70,7 @@ class GrowingMode:
 
 
 @dataclass(frozen=True)
-class GrowingModes:
+class GrowingModes(Record):
     """Roots of F outside the unit circle.
 
     Fields:

@@ -24,9 +24,21 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from flint import acb, acb_mat, arb, arb_mat, ctx, fmpq_mat
+from flint import (
+    acb,
+    acb_mat,
+    acb_poly,
+    arb,
+    arb_mat,
+    arb_poly,
+    ctx,
+    fmpq_mat,
+    fmpq_poly,
+    fmpz_mat,
+    fmpz_poly,
+)
 
 DOUBLE = 53
 """Bits of a double, and of python-flint where nobody asks for others."""
@@ -74,19 +86,29 @@ def _fork_at_rest() -> None:
         )
 
 
-def _pickled(ball: arb) -> tuple[Callable[..., arb], tuple[Any, ...]]:
-    if not ball.is_finite():
-        return arb.nan, ()
-    parts = (ball.mid().man_exp(), ball.rad().man_exp())
-    return _unpickled, tuple((int(man), int(exp)) for man, exp in parts)
+_Part = tuple[int, int] | str
+"""A number of a ball as mantissa and exponent of 2; in words where it is not finite."""
 
 
-def _unpickled(mid: tuple[int, int], rad: tuple[int, int]) -> arb:
+def _pickled(ball: arb) -> tuple[Callable[..., arb], tuple[_Part, _Part]]:
+    return _unpickled, (_part(ball.mid()), _part(ball.rad()))
+
+
+def _part(value: arb) -> _Part:
+    if not value.is_finite():
+        return "nan" if value.is_nan() else "inf" if value > 0 else "-inf"
+    man, exp = value.man_exp()
+    return int(man), int(exp)
+
+
+def _unpickled(mid: _Part, rad: _Part) -> arb:
     """The same ball, bit for bit.
 
     A radius has 30 bits, and python-flint rounds the one it is given to the next larger number of
     so many, even where it is one. So it is given a little less.
     """
+    if isinstance(rad, str):
+        return arb(mid, arb(rad))
     man, exp = rad
     return arb(mid, ((man << 64) - 1, exp - 64)) if man else arb(mid)
 
@@ -94,5 +116,7 @@ def _unpickled(mid: tuple[int, int], rad: tuple[int, int]) -> arb:
 _fork_at_rest()
 copyreg.pickle(arb, _pickled)
 copyreg.pickle(acb, lambda z: (acb, (z.real, z.imag)))
-for _matrix in (arb_mat, acb_mat, fmpq_mat):
+for _matrix in (arb_mat, acb_mat, fmpq_mat, fmpz_mat):
     copyreg.pickle(_matrix, lambda m: (type(m), (m.tolist(),)))
+for _polynomial in (fmpz_poly, fmpq_poly, arb_poly, acb_poly):
+    copyreg.pickle(_polynomial, lambda p: (type(p), (p.coeffs(),)))

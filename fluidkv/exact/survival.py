@@ -19,11 +19,12 @@ from functools import cached_property
 from itertools import accumulate
 
 from fluidkv.exact.kinds import kinds_checked
+from fluidkv.record import Record
 from fluidkv.workload import System, Workload
 
 
 @dataclass(frozen=True)
-class SurvivalWeights:
+class SurvivalWeights(Record):
     """V and alpha over one common denominator, so that all arithmetic on them is on integers.
 
     Fields, each of length d and indexed by cohort age s = 0 ... d-1:
@@ -52,7 +53,7 @@ class SurvivalWeights:
 
 
 @dataclass(frozen=True)
-class Equilibrium:
+class Equilibrium(Record):
     """The eviction-free fixed point of a saturated system, exact.
 
     Fields:

@@ -19,12 +19,13 @@ from fluidkv.errors import InputError
 from fluidkv.figures.figure import Data, Figure, MissingInput
 from fluidkv.figures.style import RC
 from fluidkv.files import require_writable, write_together
+from fluidkv.record import Record
 
 MANIFEST = "manifest.json"
 
 
 @dataclass(frozen=True)
-class Rendered:
+class Rendered(Record):
     """What became of one figure.
 
     Fields:

@@ -25,8 +25,8 @@ from .open.reference import LiteralStep as LiteralStep
 from .open.reference import Masses as Masses
 from .open.reference import literal_step as literal_step
 from .open.system import simulate_open as simulate_open
-from .simulation import RECORDS as RECORDS
-from .simulation import scan_trajectory as scan_trajectory
+from .recorded import RECORDS as RECORDS
+from .scan import scan_trajectory as scan_trajectory
 from .simulation import simulate as simulate
 from .starts import burst_state as burst_state
 from .starts import empty_state as empty_state

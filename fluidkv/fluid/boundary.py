@@ -9,25 +9,28 @@ age s: the state x_ks = p_k y_s.
 Source: Congestion, section 2.3, Lemma A.9 (faces) and Lemma 9 (cohorts).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.draws import Key, Path, drawn, drawn_each
 from fluidkv.fluid.model import class_model, cohort_model
 from fluidkv.fluid.states import cohort_states
-from fluidkv.runs.precision import in_float64
+from fluidkv.systems import Systems
 from fluidkv.workload import System
-
-Key = PRNGKeyArray | UInt[Array, "2"]
 
 
 def uniform_starts(
-    key: Key, system: System, *, count: int, occupied: Sequence[int] | None = None
-) -> Float[np.ndarray, "batch stage"]:
+    key: Key,
+    system: System | Systems,
+    *,
+    count: int,
+    occupied: Sequence[int] | None = None,
+    path: Path = (),
+) -> Float[np.ndarray, "*system batch stage"]:
     """Uniform on a face of the boundary, with respect to Lebesgue measure on the face.
 
     The memory of the stages, V_s y_s / M, is uniform on the unit simplex (independent exponentials
@@ -35,33 +38,92 @@ def uniform_starts(
 
     Args:
         key: JAX random key; the same key gives the same starts.
-        system: any number of classes.
-        count: number of starts, at least 1.
+        system: any number of classes; or many systems, of which system i has the starts that it
+            would have alone with the key `jax.random.fold_in(key, systems.index[i])`.
+        count: number of starts (of each system), at least 1.
         occupied: stages that hold mass; the others are exactly 0. None is all of them.
+        path: the splits of the key to draw with, see `fluidkv.fluid.draws`.
+
+    Returns:
+        (batch, stage); of many systems (system, batch, stage), 0 beyond a system's own stages.
 
     Raises:
         InputError: a count below 1, a stage that the system does not have or that is named twice,
             or no stage.
     """
-    weights, capacity = boundary_weights(system)
+    shortest = system.longest_decode.min() if isinstance(system, Systems) else _stages(system)
+    stages = None if occupied is None else _checked_stages(occupied, int(shortest))
+
+    def face(memory: np.ndarray, weights: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+        chosen = slice(None) if stages is None else stages
+        masses = np.zeros((*memory.shape[:2], weights.shape[-1]))
+        masses[..., chosen] = with_memory(memory, weights[..., chosen], capacity)
+        return masses
+
+    def numbers(ages: int) -> int:
+        return ages if stages is None else stages.size
+
+    return built("exponential", key, system, count, numbers, face, path=path)
+
+
+def _stages(system: System) -> int:
+    return system.workload.longest_decode
+
+
+def with_memory(memory: np.ndarray, weights: np.ndarray, capacity: np.ndarray) -> np.ndarray:
+    """Masses that hold all the capacity, in the proportions of `memory`; stages are last."""
+    return memory * (capacity / memory.sum(axis=-1, keepdims=True)) / weights
+
+
+def built(
+    kind: str,
+    key: Key,
+    system: System | Systems,
+    count: int,
+    numbers: Callable[[int], int],
+    build: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
+    *,
+    path: Path = (),
+) -> Float[np.ndarray, "*system batch stage"]:
+    """Starts of one system, or of each of many, out of numbers drawn for each start.
+
+    Args:
+        kind, path: what is drawn, with which key, see `draws`.
+        count: of starts, at least 1.
+        numbers: of a start, for so many stages.
+        build: from numbers (system, batch, number), V (system, 1, stage) and M (system, 1, 1), of
+            systems with so many stages, to masses (system, batch, stage).
+
+    Raises:
+        InputError: a count below 1.
+    """
     check_count(count)
-    stages = _checked_stages(occupied, weights.size)
-    with in_float64():
-        memory = np.asarray(jax.random.exponential(key, (count, stages.size), dtype=np.float64))
-    masses = np.zeros((count, weights.size))
-    masses[:, stages] = memory * (capacity / memory.sum(axis=1, keepdims=True)) / weights[stages]
+    if not isinstance(system, Systems):
+        weights, capacity = boundary_weights(system)
+        drawn_here = drawn(kind, key, (int(count), numbers(weights.size)), path=path)
+        return build(drawn_here[None], weights[None, None], capacity.reshape(1, 1, 1))[0]
+    own = system.longest_decode
+    sizes = np.array([numbers(d) for d in range(1, int(own.max()) + 1)])[own - 1]
+    shapes = np.stack([np.full(len(system), int(count)), sizes], axis=1)
+    masses = np.zeros((len(system), int(count), int(own.max())))
+    for chosen, found in drawn_each(kind, key, system.index, shapes, path=path):
+        for stages in np.unique(own[chosen]):
+            among = own[chosen] == stages
+            weights, capacity = boundary_weights(system[chosen[among]])
+            each = build(found[among], weights[:, None], capacity[:, None, None])
+            masses[chosen[among], :, :stages] = each
     return masses
 
 
 def nearby_starts(
     key: Key,
-    system: System,
+    system: System | Systems,
     state: ArrayLike,
     *,
     count: int,
     size: float,
     occupied: Sequence[int] | None = None,
-) -> Float[np.ndarray, "batch stage"]:
+) -> Float[np.ndarray, "*system batch stage"]:
     """Uniform on a small copy of a face, shrunk by `size` towards a state.
 
     Each start is (1 - size) state + size u with u uniform on the face. If the state is inside of
@@ -69,16 +131,19 @@ def nearby_starts(
 
     Args:
         key: JAX random key.
-        system: any number of classes.
-        state: masses by stage, on the boundary.
-        count: number of starts, at least 1.
+        system: any number of classes; or many systems, as of `uniform_starts`.
+        state: masses by stage, on the boundary; of many systems, (system, 1, stage).
+        count: number of starts (of each system), at least 1.
         size: in (0, 1].
         occupied: stages of the face, as in `uniform_starts`; stages of the state keep their mass.
 
     Raises:
-        InputError: as `uniform_starts`; a state off the boundary, a size outside of (0, 1].
+        InputError: as `uniform_starts`; a state off the boundary, several of them, a size outside
+            of (0, 1].
     """
-    (centre,) = checked_starts(system, np.asarray(state)[None])
+    centre = cohort_states(system, state, argument="start", full=True)
+    if centre.shape[-2] != 1:
+        raise InputError("start", f"{centre.shape[-2]} states", "one state")
     if isinstance(size, bool) or not isinstance(size, float | int) or not 0 < size <= 1:
         raise InputError("size", size, "a number in (0, 1]")
     face = uniform_starts(key, system, count=count, occupied=occupied)
@@ -112,10 +177,12 @@ def slice_starts(
     return shares @ ends, shares
 
 
-def boundary_weights(system: System) -> tuple[Float[np.ndarray, " stage"], Float[np.ndarray, ""]]:
+def boundary_weights(
+    system: System | Systems,
+) -> tuple[Float[np.ndarray, "*system stage"], Float[np.ndarray, "*system"]]:
     """V_s and M as floats; V_j = w_j with one class."""
     model = cohort_model(system)
-    return model.weights[0], model.capacity
+    return model.weights[..., 0, :], model.capacity
 
 
 def weights_of_one_class(

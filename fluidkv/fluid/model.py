@@ -62,10 +62,15 @@ class MassModel(eqx.Module):
         return dataclasses.replace(self, capacity=values)
 
 
-def class_model(system: System | Systems) -> MassModel:
-    """One row for each request class: any state, in memory classes x longest decode length."""
+def class_model(system: System | Systems, *, stages: int | None = None) -> MassModel:
+    """One row for each request class: any state, in memory classes x longest decode length.
+
+    Args:
+        system: one or many.
+        stages: at least the longest decode length, which it is by default.
+    """
     inputs, decodes, shares, capacity = _numbers(system)
-    stage = np.arange(decodes.max())
+    stage = np.arange(decodes.max() if stages is None else stages)
     alive = (stage < decodes[..., None]).astype(np.float64)
     return MassModel(
         weights=alive * (inputs[..., None] + 1 + stage),

@@ -1,78 +1,91 @@
 """Where trajectories start: at the equilibrium, around it, from one burst, from nothing.
 
 Every start but the empty one lies on the memory boundary (memory = capacity). Arrays are NumPy
-float64, shape (class, stage) or (batch, class, stage), and go straight into `simulate`.
+float64 and go straight into `simulate`. A model, or a `System` in its place, which stands for its
+class model, has starts of shape (class, stage) or (batch, class, stage). Many systems have
+(system, batch, class, stage), 0 where a system has no such class or stage, with a batch of one
+where there is one start; system i has the starts that it would have alone, with the key
+`jax.random.fold_in(key, systems.index[i])`.
 """
 
-import jax
 import numpy as np
-from jaxtyping import Array, Float, PRNGKeyArray, UInt
+from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import MassModel
-from fluidkv.runs.precision import in_float64
+from fluidkv.fluid.draws import Key, drawn, drawn_each
+from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.systems import Systems
+from fluidkv.workload import System
+
+Of = MassModel | System | Systems
+States = Float[np.ndarray, "*batch class stage"]
 
 
-def equilibrium_state(model: MassModel) -> Float[np.ndarray, "*batch class stage"]:
+def equilibrium_state(model: Of) -> States:
     """The eviction-free fixed point: x* p_k at every stage that class k has.
 
     x* = M / sum of p_k w_ks. With one capacity for each trajectory there is a leading batch axis.
 
     Source: Congestion, equation (8).
     """
-    exists = (model.weights > 0).astype(np.float64)
-    return _on_boundary(model, model.shares[:, None] * exists)
+    model, many = _model(model)
+    return _single(_equilibrium(model), many)
 
 
-def burst_state(model: MassModel) -> Float[np.ndarray, "*batch class stage"]:
+def burst_state(model: Of) -> States:
     """All memory held by requests at stage 0: what an empty system admits at once."""
+    model, many = _model(model)
     burst = np.zeros_like(model.weights)
-    burst[:, 0] = model.shares
-    return _on_boundary(model, burst)
+    burst[..., 0] = model.shares
+    return _single(_on_boundary(model, burst), many)
 
 
-def empty_state(model: MassModel) -> Float[np.ndarray, "class stage"]:
+def empty_state(model: Of) -> States:
     """No requests. Its first iteration leads to `burst_state`."""
-    return np.zeros_like(model.weights)
+    model, many = _model(model)
+    return _single(np.zeros_like(model.weights), many)
 
 
 def perturbed_starts(
-    key: PRNGKeyArray | UInt[Array, "2"], model: MassModel, *, count: int, size: float
-) -> Float[np.ndarray, "batch class stage"]:
+    key: Key, model: Of, *, count: int, size: float
+) -> Float[np.ndarray, "*system batch class stage"]:
     """The equilibrium, each mass multiplied by an independent factor in [1 - size, 1 + size].
 
     Factors are uniform; then each start is rescaled to memory = capacity.
 
     Args:
         key: JAX random key; the same key gives the same starts.
-        model: with one capacity, or with `count` of them.
-        count: number of starts, at least 1.
+        model: with one capacity, or with `count` of them; a System; or Systems.
+        count: number of starts (of each system), at least 1.
         size: relative size of the perturbation, in (0, 1].
 
     Raises:
         InputError: count or size outside of what is allowed.
     """
     _check_count(count)
+    _check_size(size)
+    if isinstance(model, Systems):
+        return _perturbed_each(key, model, int(count), size)
+    model, _ = _model(model)
     if model.capacity.shape not in ((), (count,)):
         raise InputError("count", count, f"{model.capacity.size}, the number of capacities")
-    _check_size(size)
-    with in_float64():
-        shape = (count, *model.weights.shape)
-        noise = np.asarray(jax.random.uniform(key, shape, minval=-1.0, maxval=1.0))
-    return _on_boundary(model, equilibrium_state(model) * (1 + size * noise))
+    noise = drawn("signed", key, (int(count), *model.weights.shape))
+    return _on_boundary(model, _equilibrium(model) * (1 + size * noise))
 
 
 def mode_starts(
-    model: MassModel, root: complex, *, count: int, size: float
-) -> Float[np.ndarray, "batch class stage"]:
+    model: Of, root: complex | ArrayLike, *, count: int, size: float
+) -> Float[np.ndarray, "*system batch class stage"]:
     """The equilibrium disturbed along one mode of the linearised dynamics, at evenly spaced phases.
 
     A mode z moves admissions as Re(c z^n), so the cohort of age s deviates as Re(c z^-s). When z is
     a root of F the deviation holds no memory and the start is on the boundary as it stands.
 
     Args:
-        model: with one capacity; a cohort model, or a class model (on the cohort manifold).
-        root: z, not 0.
+        model: with one capacity; a cohort model, or a class model (on the cohort manifold); a
+            System; or Systems.
+        root: z, not 0; of Systems, one or one each.
         count: number of phases, at least 1.
         size: bound on the deviation of a cohort relative to the equilibrium, in (0, 1]; some
             cohort of some phase comes near it.
@@ -84,25 +97,74 @@ def mode_starts(
     """
     _check_count(count)
     _check_size(size)
-    if root == 0 or not np.isfinite(root):
+    model, many = _model(model)
+    roots = np.asarray(root, complex)
+    if np.any(roots == 0) or not np.all(np.isfinite(roots)):
         raise InputError("root", root, "a finite complex number other than 0")
-    if model.capacity.shape != ():
+    if not many and model.capacity.shape != ():
         raise InputError("model", f"{model.capacity.size} capacities", "one capacity")
-    ages = np.arange(model.weights.shape[1])
+    if roots.shape not in ((), model.capacity.shape):
+        raise InputError("root", f"shape {roots.shape}", "one number, or one for each system")
+    roots = roots[..., None]
+    ages = np.arange(model.weights.shape[-1])
     # |z|^-s over its largest value, so that nothing overflows
-    log_size = -ages * np.log(np.abs(root))
-    shape = np.exp(log_size - log_size.max() - 1j * ages * np.angle(root))
+    exists = np.any(model.weights > 0, axis=-2)
+    log_size = np.where(exists, -ages * np.log(np.abs(roots)), -np.inf)
+    largest = log_size.max(axis=-1, keepdims=True)
+    shape = np.exp(log_size - largest - 1j * ages * np.angle(roots))
     # A third of a step off zero: no phase is then a node of a real mode, with nothing disturbed.
     phases = np.exp(2j * np.pi * (np.arange(count) + 1 / 3) / count)
-    deviation = np.real(phases[:, None, None] * shape)
-    return _on_boundary(model, equilibrium_state(model) * (1 + size * deviation))
+    deviation = np.real(phases[:, None, None] * shape[..., None, None, :])
+    centre = _single(_equilibrium(model), many)
+    return _on_boundary(model, centre * (1 + size * deviation))
 
 
-def _on_boundary(
-    model: MassModel, state: Float[np.ndarray, "*batch class stage"]
-) -> Float[np.ndarray, "*batch class stage"]:
-    used = np.einsum("...ks,ks->...", state, model.weights)
-    return state * (model.capacity / used)[..., None, None]
+def _model(of: Of) -> tuple[MassModel, bool]:
+    """The model, and whether it is of many systems."""
+    if isinstance(of, MassModel):
+        return of, False
+    if not isinstance(of, System | Systems):
+        raise InputError("model", of, "a MassModel, a System or Systems")
+    return class_model(of), isinstance(of, Systems)
+
+
+def _single(state: np.ndarray, many: bool) -> States:
+    """Of many systems, a batch of one start each."""
+    return state[:, None] if many else state
+
+
+def _equilibrium(model: MassModel) -> np.ndarray:
+    exists = (model.weights > 0).astype(np.float64)
+    return _on_boundary(model, model.shares[..., None] * exists)
+
+
+def _on_boundary(model: MassModel, state: np.ndarray) -> States:
+    """Rescaled; of many systems, (system, batch, class, stage) or (system, class, stage)."""
+    weights, capacity = model.weights, model.capacity
+    if state.ndim > weights.ndim > 2:
+        weights, capacity = weights[:, None], capacity[:, None]
+    used = np.einsum("...ks,...ks->...", state, weights)
+    return state * (capacity / used)[..., None, None]
+
+
+def _perturbed_each(
+    key: Key, systems: Systems, count: int, size: float
+) -> Float[np.ndarray, "system batch class stage"]:
+    shapes = np.stack([systems.classes, systems.longest_decode], axis=1)
+    every = np.concatenate([np.full((len(systems), 1), count), shapes], axis=1)
+    starts = np.zeros((len(systems), count, *shapes.max(axis=0)))
+    for chosen, noise in drawn_each("signed", key, systems.index, every):
+        _, _, classes, stages = noise.shape
+        model = class_model(systems[chosen])
+        model = MassModel(
+            weights=model.weights[:, :classes, :stages],
+            survival=model.survival[:, :classes, :stages],
+            shares=model.shares[:, :classes],
+            capacity=model.capacity,
+        )
+        disturbed = _equilibrium(model)[:, None] * (1 + size * noise)
+        starts[chosen, :, :classes, :stages] = _on_boundary(model, disturbed)
+    return starts
 
 
 def _check_count(count: object) -> None:

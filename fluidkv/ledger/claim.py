@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Literal, get_args
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Verdict
 
 Kind = Literal[
@@ -39,7 +40,7 @@ class Origin(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """What a check found.
 
     Args:
@@ -60,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Record):
     """One statement, with the record of what its check finds.
 
     Args:
@@ -97,7 +98,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Result:
+class Result(Record):
     """A claim and what its check found.
 
     Fields:
@@ -118,7 +119,7 @@ class Result:
             and self.claim.evidence in (None, self.outcome.evidence)
         )
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         claim, outcome = self.claim, self.outcome
         return {

@@ -68,7 +68,7 @@ class Table:
         if len(set(keys)) < len(keys):
             raise InputError("columns", ", ".join(keys), "keys that differ")
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; runs what `data` runs."""
         return {
             "table": self.name,

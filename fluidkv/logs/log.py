@@ -14,6 +14,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.stamps import evenly
 from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
 from fluidkv.traces.report import LoadReport
 
 Array = NDArray[np.float64]
@@ -21,7 +22,7 @@ Engine = Literal["vllm", "sglang"]
 
 
 @dataclass(frozen=True, eq=False)
-class LoggedRequests:
+class LoggedRequests(Record):
     """What requests asked for and when; shapes (request,), in the order of the file.
 
     Args:
@@ -56,7 +57,7 @@ class LoggedRequests:
 
 
 @dataclass(frozen=True, eq=False)
-class LoggedTicks:
+class LoggedTicks(Record):
     """Counters of the engine; shapes (tick,).
 
     Args:
@@ -106,7 +107,7 @@ class LoggedTicks:
 
 
 @dataclass(frozen=True)
-class Retraction:
+class Retraction(Record):
     """SGLang takes requests out of its batch, one line of its log. None: the log does not say.
 
     Args:
@@ -126,7 +127,7 @@ class Retraction:
 
 
 @dataclass(frozen=True)
-class PrefillPass:
+class PrefillPass(Record):
     """SGLang computes prompts, a pass by itself and one line of its log. None: it does not say.
 
     Args:
@@ -143,7 +144,7 @@ class PrefillPass:
 
 
 @dataclass(frozen=True)
-class LogFile:
+class LogFile(Record):
     """One file of a log.
 
     Args:
@@ -158,7 +159,7 @@ class LogFile:
 
 
 @dataclass(frozen=True)
-class Missing:
+class Missing(Record):
     """What no file says.
 
     Args:
@@ -178,7 +179,7 @@ class Missing:
 
 
 @dataclass(frozen=True, eq=False)
-class ServerLog:
+class ServerLog(Record):
     """One run of one server.
 
     Args:

@@ -21,7 +21,7 @@ def log_as_dict(log: ServerLog) -> dict[str, Any]:
         "files": [asdict(each) for each in log.files],
         "missing": [asdict(each) for each in log.missing],
         "notes": list(log.notes),
-        "rows": [report.as_dict() for report in log.reports],
+        "rows": [report.to_dict() for report in log.reports],
     }
 
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
+from fluidkv.record import Record
+
 
 @dataclass(frozen=True)
-class LoggedSettings:
+class LoggedSettings(Record):
     """Settings as the engine resolved them. None: no file says.
 
     Args:

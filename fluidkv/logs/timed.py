@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
 from fluidkv.logs.held import held_tokens
+from fluidkv.record import Record
 from fluidkv.traces.report import LoadReport
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TimedRun:
+class TimedRun(Record):
     """One run. All times are seconds on the clock of the ticks.
 
     Fields, of shape (request,) to `last_token_s` and of shape (tick,) from `tick_ends_s` on:

@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 
 from fluidkv.measured.oscillation import Measurement
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Record):
     """A prediction beside a measurement. Differences are (predicted - measured) / measured."""
 
     measured: Measurement
@@ -21,10 +22,10 @@ class Comparison:
     def period_difference(self) -> float | None:
         return _relative(self.predicted_period_s, self.measured.period_s)
 
-    def as_dict(self) -> dict[str, dict[str, object]]:
+    def to_dict(self) -> dict[str, dict[str, object]]:
         """Plain values for JSON, with the keys `measured.*`, `predicted.*`, `difference.*`."""
         return {
-            "measured": self.measured.as_dict(),
+            "measured": self.measured.to_dict(),
             "predicted": {
                 "in_flight": self.predicted_in_flight,
                 "period_s": self.predicted_period_s,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
 from fluidkv.measured.timeseries import Array, ReadReport, Timeseries
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence
 
 _FEWEST_SAMPLES = 8  # below this a straight line and one period fit any series
@@ -21,7 +22,7 @@ _LEVEL = 0.05  # the customary level, for the wording only; the p-value is repor
 
 
 @dataclass(frozen=True, eq=False)
-class Oscillation:
+class Oscillation(Record):
     """The dominant period of a series, and how far it can be trusted.
 
     Fields:
@@ -72,7 +73,7 @@ class Oscillation:
 
 
 @dataclass(frozen=True, eq=False)
-class Measurement:
+class Measurement(Record):
     """Mean, iteration rate and period of a series over one window.
 
     Fields:
@@ -122,7 +123,7 @@ class Measurement:
             f"parabola through the peak; {self.oscillation.statement}"
         )
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         found = self.oscillation
         return {
@@ -143,7 +144,7 @@ class Measurement:
             "period_evidence": str(found.evidence) if found else None,
             "periodogram_period_s": found.periodogram_period_s if found else None,
             "periodogram_agrees": found.methods_agree if found else None,
-            "rows": self.report.as_dict() if self.report else None,
+            "rows": self.report.to_dict() if self.report else None,
         }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
 from fluidkv.reading import BROKEN, csv_rows, reading
+from fluidkv.record import Record
 from fluidkv.text import NUMBER
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ _FRACTIONS = ("kv_cache_usage_perc", "gpu_cache_usage_perc", "token_usage")
 
 
 @dataclass(frozen=True)
-class ReadReport:
+class ReadReport(Record):
     """What a reader did to a file. `dropped` and `changed` pair a reason with a count of rows."""
 
     rows_read: int
@@ -52,7 +53,7 @@ class ReadReport:
         words += [f"{count:,} changed: {reason}" for reason, count in self.changed]
         return "; ".join(words)
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
             "read": self.rows_read,
@@ -63,7 +64,7 @@ class ReadReport:
 
 
 @dataclass(frozen=True, eq=False)
-class Timeseries:
+class Timeseries(Record):
     """Counters of one engine, one row a tick.
 
     Args:

@@ -13,6 +13,7 @@ from jaxtyping import Array, PRNGKeyArray, UInt
 
 from fluidkv.errors import InputError
 from fluidkv.labels import column, dataset
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count, instance, real
 from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, statistics, times
 from fluidkv.runs.precision import in_float64
@@ -26,7 +27,7 @@ ALL = Span(-np.inf, np.inf)
 
 
 @dataclass(frozen=True)
-class MeanTimes:
+class MeanTimes(Record):
     """What objectives are multiples of.
 
     Fields:

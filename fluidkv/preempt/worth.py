@@ -15,6 +15,7 @@ from jaxtyping import Float
 from fluidkv.errors import InputError
 from fluidkv.labels import Column, dataset
 from fluidkv.preempt.predictors.predictor import Predictor, with_predictions
+from fluidkv.record import Record
 from fluidkv.runs.measuring import metrics
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
@@ -82,7 +83,7 @@ def with_and_without(
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """The level of error from which on a predictor is worse than none.
 
     Fields:

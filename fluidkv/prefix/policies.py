@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Literal, Protocol
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 
@@ -106,7 +107,7 @@ def key(policy: Policy, leaf: Stamped) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Granularity:
+class Granularity(Record):
     """What is evicted at once, and what two prompts can share.
 
     Args:

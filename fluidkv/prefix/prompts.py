@@ -11,12 +11,13 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.pieces import Content, Piece, joined, length
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
 
 
 @dataclass(frozen=True, eq=False)
-class Prompts:
+class Prompts(Record):
     """One prompt and one answer for each request, in the order of the table of requests.
 
     Args:

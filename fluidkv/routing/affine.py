@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.routing.router import Choice, View, one_of_best
 from fluidkv.runs.checks import count, real
 
@@ -21,7 +22,7 @@ def at_least_0(argument: str, value: object) -> float:
 
 
 @dataclass(frozen=True)
-class CacheAware:
+class CacheAware(Record):
     """SGLang's rule: by prefix while the queues are about even, else to the shortest queue.
 
     Queues are uneven if the longest has more than `balance_abs` requests more than the shortest,
@@ -84,7 +85,7 @@ nothing goes to the shortest queue since pull request 14650 (December 2025)."""
 
 
 @dataclass(frozen=True)
-class LinearScore:
+class LinearScore(Record):
     """The highest of affinity x (share of the prompt in the cache) - load x (place among queues).
 
     The place of a queue is 0 for the shortest, 1 for the longest and in proportion between them; 0

@@ -13,6 +13,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.prefix.radix.values import POLICIES
+from fluidkv.record import Record
 from fluidkv.routing.plain import Event, Times
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
@@ -36,7 +37,7 @@ as in `Service`."""
 
 
 @dataclass(frozen=True)
-class Engine:
+class Engine(Record):
     """An engine as a worker.
 
     Args:

@@ -16,11 +16,12 @@ from jaxtyping import Int
 
 from fluidkv.errors import InputError
 from fluidkv.prefix.on_trie.trie import Trie
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 
 
 @dataclass(frozen=True)
-class Belief:
+class Belief(Record):
     """How a router comes to know how much of a prompt is in each cache.
 
     Args:

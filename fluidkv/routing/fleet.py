@@ -11,6 +11,7 @@ from fluidkv.prefix.on_trie.cache import TraceCache
 from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import TOKENS, Granularity, Policy
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.record import Record
 from fluidkv.routing.bound import Offline, most_shared, offline_bounds
 from fluidkv.routing.cluster import Routed, run_cluster
 from fluidkv.routing.engines import ENGINES, Engine, EngineWorker
@@ -65,7 +66,7 @@ class Traffic:
 
 
 @dataclass(frozen=True)
-class Fleet:
+class Fleet(Record):
     """Workers that are all alike.
 
     Args:

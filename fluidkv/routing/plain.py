@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from fluidkv.prefix.on_trie.cache import TraceCache
+from fluidkv.record import Record
 from fluidkv.routing.affine import at_least_0
 from fluidkv.runs.checks import count
 from fluidkv.runs.requests import Requests
@@ -17,7 +18,7 @@ THOUSAND = 1000.0
 
 
 @dataclass(frozen=True)
-class Service:
+class Service(Record):
     """What a request costs a worker, and how many it serves at once.
 
     Args:

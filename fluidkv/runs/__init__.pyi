@@ -11,3 +11,4 @@ from .rates import VaryingRates as VaryingRates
 from .rates import burst_rates as burst_rates
 from .rates import contrast_of as contrast_of
 from .requests import Requests as Requests
+from .values import crossed as crossed

@@ -76,6 +76,13 @@ _OF_REQUESTS = {
     "halted": ("time from preemptions to the next new token", "time"),
 }
 
+NAMES = frozenset(
+    {*KNOWN_COUNTS, *_OF_REQUESTS, "run", "window", "request", "iteration", "time", "peak_tokens"}
+    | {"input_length", "output_length", "class_index", "hit_tokens", "first_hit_tokens"}
+    | {"status", "iterations", "served", "requests", "blocks", "block_size"}
+)
+"""What a dataset of runs may have; a coordinate needs another name."""
+
 
 def as_dataset(
     records: RunRecords,

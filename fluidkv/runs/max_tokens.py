@@ -25,6 +25,7 @@ import numpy as np
 from jaxtyping import Int
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.text import NUMBER
 
@@ -37,7 +38,7 @@ Rule = Literal["exact", "number", "multiple", "uniform", "context", "column"]
 
 
 @dataclass(frozen=True)
-class MaxTokens:
+class MaxTokens(Record):
     """A rule for `Requests.max_output`.
 
     Args:

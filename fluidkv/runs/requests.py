@@ -7,10 +7,11 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Requests:
+class Requests(Record):
     """A table of requests in order of arrival.
 
     Args:

@@ -27,3 +27,42 @@ def one_each(given: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 def _several(value: Any) -> bool:
     return isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)
+
+
+def crossed(
+    coords: Mapping[str, tuple[str, Sequence[Any]]] | None = None, **given: Any
+) -> dict[str, Any]:
+    """Every value of each argument with every value of the others: columns for `serve`.
+
+    The last argument changes fastest. `serve(engine="vllm", **crossed(limits=[...], requests=[...],
+    coords={"seed": ("requests", seeds)}))` runs every memory on the requests of every seed.
+
+    Args:
+        coords: name -> (the argument that it goes along, a value for each of its values), which
+            become one for each run.
+        given: argument -> one value or several.
+
+    Returns:
+        argument -> a value for each run, and `coords` likewise where there are such.
+
+    Raises:
+        InputError: an argument without values, a coordinate along none, or of another length.
+    """
+    axes = {name: list(value) if _several(value) else [value] for name, value in given.items()}
+    for name, values in axes.items():
+        if not values:
+            raise InputError(name, values, "at least one value")
+    sizes = [len(values) for values in axes.values()]
+    places = dict(zip(axes, np.indices(sizes).reshape(len(sizes), -1), strict=True))
+    found: dict[str, Any] = {
+        name: [values[place] for place in places[name]] for name, values in axes.items()
+    }
+    labels: dict[str, list[Any]] = {}
+    for name, (along, values) in (coords or {}).items():
+        if along not in axes:
+            raise InputError(f"coords[{name!r}]", along, f"one of {', '.join(axes)}")
+        if len(values) != len(axes[along]):
+            allowed = f"{len(axes[along])}, one for each of {along}"
+            raise InputError(f"coords[{name!r}]", f"{len(values)} values", allowed)
+        labels[name] = [values[place] for place in places[along]]
+    return found | ({"coords": labels} if labels else {})

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class IterationClock:
+class IterationClock(Record):
     """Duration of one iteration.
 
     Args:

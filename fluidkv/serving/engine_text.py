@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules, Gate, NewTokenRatio, RatioReset, Victim, rule_of
 from fluidkv.serving.sglang_settings import SglangSettings
@@ -51,7 +52,7 @@ _MEMORY = "mem_fraction"
 
 
 @dataclass(frozen=True)
-class ServedEngine:
+class ServedEngine(Record):
     """An engine that serves: its rules, its cache, and what its own scheduler is set to.
 
     Args:

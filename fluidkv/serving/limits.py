@@ -5,13 +5,14 @@ from fractions import Fraction
 from numbers import Rational
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, instance
 from fluidkv.serving.swap import UNLIMITED as UNLIMITED
 from fluidkv.serving.swap import Swap
 
 
 @dataclass(frozen=True)
-class Limits:
+class Limits(Record):
     """Memory and caps. A sweep is a list of these: none of them is compiled in.
 
     Args:

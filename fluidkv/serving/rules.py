@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TypeVar
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.text import nearest
 
@@ -137,7 +138,7 @@ class RatioReset(Enum):
 
 
 @dataclass(frozen=True)
-class NewTokenRatio:
+class NewTokenRatio(Record):
     """The share of the outputs still possible that is reserved on admission (`Gate.RATIO`).
 
     Exact: the ratio is an integer over `SCALE`, so that engines agree to the last admission.
@@ -176,7 +177,7 @@ class NewTokenRatio:
 
 
 @dataclass(frozen=True)
-class Ranges:
+class Ranges(Record):
     """What counts as equal under `Victim.LOOSEST_OBJECTIVE` (CacheOPT, section 3.4; its examples).
 
     Args:
@@ -209,7 +210,7 @@ class Ranges:
 
 
 @dataclass(frozen=True)
-class EngineRules:
+class EngineRules(Record):
     """One engine's answers.
 
     Args:

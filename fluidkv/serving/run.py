@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
@@ -18,6 +19,7 @@ from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
 from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.coordinates import run_coordinates, with_coordinates
 from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import WITH_CACHE, served_engine
@@ -49,19 +51,20 @@ def serve(
     start: Sequence[int] = (),
     backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
     batch_size: int | None = None,
+    coords: Said | None = None,
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Serve requests until all are done, or to a horizon.
 
     `requests`, `limits`, `prompts`, `clock` and `clients` are one for all runs or one for each.
     Engines with a prefix cache run one after the other, and compile nothing.
+    `fluidkv.runs.crossed` makes such columns of every memory with every seed.
 
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
-        engine: a name out of `ENGINES`, or rules. "vllm+cache", or "+cache" behind another name of
-            vLLM's, has its prefix cache (`serve_caching` takes rules with one); "sglang+cache" is
-            SGLang's own scheduler and tree, of which "sglang" is a short form. Settings stand
-            behind a colon, "sglang+cache:conservativeness=0.3"; see `served_engine`.
+        engine: a name out of `ENGINES`, or rules; "vllm+cache" has its prefix cache, and
+            "sglang+cache" is SGLang's own scheduler and tree, of which "sglang" is a short form.
+            Settings stand behind a colon; see `served_engine`.
         limits: memory and caps.
         prompts: what the requests say, for an engine with a prefix cache; None: nobody begins like
             another, so that a request finds only itself, after a preemption.
@@ -78,40 +81,42 @@ def serve(
             at a cost of tokens; "reference" is the literal engine. They agree, times included.
             "auto" takes the kernel, or another for little work and for numbers that it cannot hold.
         batch_size: runs that are computed together, at most.
+        coords: what else tells runs apart, by name: a value for each run, or (values, units, title)
         on_progress: called now and then, maybe from another thread, with the iterations and the
             requests that are done in all runs.
 
     Returns:
-        A dataset with dimensions run, window and request.
-        Counts (run, window), named and explained in `fluidkv.serving.reference.COUNTS`; levels are
-        means over a window, flows sums. `time` (run, window): the clock at its end. Records after a
-        run's end are NaN.
+        A dataset with dimensions run, window and request. Coordinates of run: `capacity`, the caps
+        and coefficients of the clock in which runs differ, and `coords`.
+        Counts (run, window) as in `fluidkv.serving.reference.COUNTS`: levels are means over a
+        window, flows sums. `time` (run, window): the clock at its end. NaN after a run's end.
         Of each request (run, request): input_length, output_length, class_index, arrival, admitted
         (first), first_token, last_token, longest_gap (NaN: not yet), evictions, outputs, finished,
-        halted (from evictions to the next new token).
+        halted (from evictions to the next new token); with a prefix cache also `hit_tokens`, found
+        there, and `first_hit_tokens` of them at its first admission.
         Of each run: `status` (a `RunStatus` name), `iterations`, `served`, `requests`, `blocks`,
         `block_size`.
-        With a prefix cache also what `fluidkv.serving.caching.vllm.COUNTS` adds, of SGLang
-        `fluidkv.serving.caching.sglang.seen.COUNTS`; and of each request the tokens that it found,
-        `hit_tokens`, and `first_hit_tokens` of them at its first admission.
 
     Raises:
         InputError: before anything runs: a request that this engine could never serve in this
             memory, numbers of runs that differ, a horizon or window below 1; prompts that are not
             those of the requests, or for an engine without a cache; a cache under rules that are
-            not vLLM's or SGLang's, or with an admission rate or requests that run at the start.
+            not vLLM's or SGLang's, or with a rate or requests that run at the start.
     """
     served = served_engine(engine)
+    along = run_coordinates(coords, requests=requests, limits=limits, clock=clock, clients=clients)
     how: dict[str, Any] = {"clients": clients, "iterations": iterations, "every": every}
     how |= {"keep_requests": keep_requests, "backend": backend, "on_progress": on_progress}
     check_batch_size(batch_size)
     if served.caching:
         if len(start):
             raise InputError("start", f"{len(start)} requests", "none, with a cache")
-        return serve_caching(requests, served, limits, clock, prompts, **how)
+        found = serve_caching(requests, served, limits, clock, prompts, **how)
+        return with_coordinates(found, along)
     if prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
-    return _serve(requests, served.rules, limits, clock, start, batch_size=batch_size, **how)
+    found = _serve(requests, served.rules, limits, clock, start, batch_size=batch_size, **how)
+    return with_coordinates(found, along)
 
 
 def _serve(

@@ -8,6 +8,7 @@ from typing import Any
 from fluidkv.errors import InputError
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.values import POLICIES
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, real
 from fluidkv.serving.limits import UNLIMITED, Limits
 
@@ -33,7 +34,7 @@ Source: sglang, pull request 30573. By priority the order is the source's only: 
 
 
 @dataclass(frozen=True)
-class SglangSettings:
+class SglangSettings(Record):
     """One server's options. First come, first served; one model on one worker.
 
     Args:

@@ -24,6 +24,7 @@ import sys
 from dataclasses import dataclass
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 UNLIMITED = 2**30
@@ -31,7 +32,7 @@ UNLIMITED = 2**30
 
 
 @dataclass(frozen=True)
-class Swap:
+class Swap(Record):
     """What it costs to copy a cache to the host and back (CacheOPT, section 3.5: L_s).
 
     Args:

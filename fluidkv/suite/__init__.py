@@ -1,1 +1,5 @@
 """The benchmarks that ship: what `fluidkv bench` runs, each against what the machine can do."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

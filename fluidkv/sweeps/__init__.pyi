@@ -1,4 +1,5 @@
 from .analyses.named import ANALYSES as ANALYSES
+from .cluster import connected as connected
 from .computed_by import versions as versions
 from .execution import Done as Done
 from .execution import Executor as Executor
@@ -9,6 +10,7 @@ from .planning import Plan as Plan
 from .planning import compute as compute
 from .planning import plan as plan
 from .running import Ran as Ran
+from .running import executor_of as executor_of
 from .running import open_sweep as open_sweep
 from .running import run as run
 from .running import sweep as sweep

@@ -24,6 +24,7 @@ Arrays = dict[str, np.ndarray]
 """Variable -> (point, its own dimensions)."""
 
 ABSENT, DONE, REFUSED = 0, 1, 2
+_CLASSES = {str(number) for number in range(64)}  # that may be said one by one
 STATUS = "status"
 
 
@@ -37,7 +38,7 @@ class Setting:
         title: what it is, in a few words.
         units: of its coordinate; "1" for shares and counts without one.
         default: where a spec does not say; REQUIRED: it has to.
-        each_class: it may be a list with a value for each class, and `name_1`, `name_2` ... are
+        each_class: it may be a list with a value for each class, and `name_0`, `name_1` ... are
             that of one class alone.
         optional: "none" is a value too.
     """
@@ -139,7 +140,7 @@ class Analysis:
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def setting(self, name: str) -> Setting | None:
-        """The setting of a key; of `decode_length_2` that of `decode_length`."""
+        """The setting of a key; of `decode_length_1` that of `decode_length`."""
         for each in self.settings:
             if each.name == name or (each.each_class and _of_one_class(name, each.name)):
                 return each
@@ -190,4 +191,4 @@ def one_by_one(
 
 def _of_one_class(name: str, base: str) -> bool:
     number = name.removeprefix(f"{base}_")
-    return number != name and number.isascii() and number.isdigit() and number[0] != "0"
+    return number in _CLASSES and number != name

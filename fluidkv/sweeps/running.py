@@ -1,13 +1,15 @@
 """Run a sweep: from a spec to a store, chunk by chunk, whatever has been done before."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
 from fluidkv.processes import cores
+from fluidkv.sweeps.cluster import connected
 from fluidkv.sweeps.execution import Executor, Job, processes, serial
 from fluidkv.sweeps.kinds import Whole
 from fluidkv.sweeps.planning import Plan, check_some, plan
@@ -84,6 +86,7 @@ def sweep(
     out: Path | str,
     *,
     workers: int | None = None,
+    scheduler: str | None = None,
     on_progress: Progress | None = None,
 ) -> "xr.Dataset":
     """Run an analysis over a grid, a list or a sample of settings, into a Zarr store.
@@ -96,6 +99,8 @@ def sweep(
         out: the folder of the store; a new one, or that of the same sweep.
         workers: processes; None: as many as there are cores, or one where the analysis keeps them
             all busy by itself.
+        scheduler: address of a Dask scheduler, whose workers compute and write the chunks; not
+            together with `workers`.
         on_progress: told of the points that are done and of all, after each chunk.
 
     Returns:
@@ -104,12 +109,14 @@ def sweep(
         spec, its digest, versions, seed.
 
     Raises:
-        InputError: a spec or a store that is refused; a full disk.
+        InputError: a spec or a store that is refused; a full disk; a scheduler or a worker of it
+            that is refused, as `connected` has it.
     """
     if not isinstance(out, Path | str) or "\0" in str(out):
         raise InputError("out", out, "the path of a folder")
     asked = plan(spec)
-    run(asked, Path(out), executor_of(asked, workers), on_progress=on_progress)
+    with executor_of(asked, workers, scheduler) as executor:
+        run(asked, Path(out), executor, on_progress=on_progress)
     return open_sweep(out)
 
 
@@ -127,9 +134,23 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
     return xr.open_zarr(store, chunks=None)
 
 
-def executor_of(asked: Plan, workers: int | None) -> Executor:
-    """This process, or that many."""
+@contextmanager
+def executor_of(
+    asked: Plan, workers: int | None = None, scheduler: str | None = None
+) -> Iterator[Executor]:
+    """This process, that many, or the workers of a scheduler, for as long as the block takes.
+
+    Raises:
+        InputError: a number of processes that is none, or beside a scheduler; what `connected`
+            refuses.
+    """
+    if scheduler is not None:
+        if workers is not None:
+            raise InputError("workers", workers, "none beside a scheduler: its workers compute")
+        with connected(scheduler) as executor:
+            yield executor
+        return
     if workers is None:
         workers = 1 if asked.spec.analysis.alone else cores()
     number = Whole(1, MOST_WORKERS).read("workers", workers)
-    return serial if number == 1 else processes(number)
+    yield serial if number == 1 else processes(number)

@@ -13,6 +13,7 @@ from enum import Enum
 
 import numpy as np
 
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, instance, not_negative
 from fluidkv.tokenpd.objective import Objective
 
@@ -33,7 +34,7 @@ class Demand(Enum):
 
 
 @dataclass(frozen=True)
-class Pricing:
+class Pricing(Record):
     """Rule (4) with (5).
 
     Fields:

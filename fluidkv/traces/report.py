@@ -3,11 +3,12 @@
 from dataclasses import dataclass, field
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
-class Reason:
+class Reason(Record):
     """Why rows were dropped, changed or flagged.
 
     Fields:
@@ -30,13 +31,13 @@ class Reason:
         where = "in line" if self.place == "line" else "at request"
         return f"{self.rows:,} × {self.what} (first {where} {self.first})"
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values, `first` under the name of what it counts."""
         return {"what": self.what, "rows": self.rows, f"first_{self.place}": self.first}
 
 
 @dataclass(frozen=True)
-class LoadReport:
+class LoadReport(Record):
     """Rows of a file, by what became of them. Headers and blank lines are not rows.
 
     Fields:
@@ -91,7 +92,7 @@ class LoadReport:
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """The fields as plain values, fit for JSON."""
         counts: dict[str, object] = {
             "source": self.source,
@@ -102,7 +103,7 @@ class LoadReport:
             "dropped": self.dropped,
         }
         for key in ("dropped_because", "changed_because", "flagged_because"):
-            counts[key] = [reason.as_dict() for reason in getattr(self, key)]
+            counts[key] = [reason.to_dict() for reason in getattr(self, key)]
         return counts | {"notes": list(self.notes), "of_log": self.of_log}
 
 

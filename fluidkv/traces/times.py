@@ -8,13 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fluidkv.record import Record
 from fluidkv.traces.format import Row, Seen
 from fluidkv.traces.report import LoadReport
 from fluidkv.traces.trace import Trace
 
 
 @dataclass(frozen=True, eq=False)
-class RequestTimes:
+class RequestTimes(Record):
     """Times of each request as the client saw them, in the order of the trace; seconds.
 
     Fields, one entry a request, NaN where the file does not say:
@@ -42,7 +43,7 @@ class RequestTimes:
 
 
 @dataclass(frozen=True, eq=False)
-class RunFacts:
+class RunFacts(Record):
     """What a benchmark result says of its run as a whole. None: the file does not say.
 
     Fields:

@@ -8,12 +8,13 @@ from operator import index
 from typing import SupportsIndex
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import printable
 from fluidkv.workload import Workload
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Record):
     """Requests as observed, one entry a request, in the order of the file (never sorted).
 
     Args:

@@ -19,6 +19,7 @@ from numbers import Rational
 from typing import TYPE_CHECKING, Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 from fluidkv.serving.clock import IterationClock
 
@@ -27,7 +28,7 @@ Exact = Fraction | int
 
 
 @dataclass(frozen=True)
-class PromptType:
+class PromptType(Record):
     """Prompts that agree in both lengths, and how often they come.
 
     Args:
@@ -66,7 +67,7 @@ class PromptType:
 
 
 @dataclass(frozen=True)
-class WaitSystem:
+class WaitSystem(Record):
     """Prompt types that come to one server, and its iteration time.
 
     Args:

@@ -22,6 +22,7 @@ from operator import itemgetter
 from typing import Literal
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, PromptType, WaitSystem, count, exact, several
 from fluidkv.workload import Workload
 
@@ -31,7 +32,7 @@ Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class BinnedPrompts:
+class BinnedPrompts(Record):
     """Prompt types that stand for a workload, and their errors against it; exact.
 
     Fields:

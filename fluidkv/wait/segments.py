@@ -13,11 +13,12 @@ from fractions import Fraction
 from itertools import pairwise
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import WaitSystem, count, exact, plain, several
 
 
 @dataclass(frozen=True)
-class Segments:
+class Segments(Record):
     """Where segments end, and how often prompts come to each.
 
     Args:

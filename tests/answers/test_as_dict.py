@@ -1,4 +1,4 @@
-"""What a command prints as JSON is `as_dict()` of what Python gets for the same question."""
+"""What a command prints as JSON is `to_dict()` of what Python gets for the same question."""
 
 import json
 from collections.abc import Callable
@@ -31,14 +31,14 @@ HALF = Fraction(1, 2)
 
 def _mix() -> Any:
     workload = Workload((RequestClass(300, 5, HALF), RequestClass(300, 6, HALF)))
-    return mix_answer(workload, 2, capacity=9000, max_imbalance=2).as_dict()
+    return mix_answer(workload, 2, capacity=9000, max_imbalance=2).to_dict()
 
 
 def _wait() -> Any:
     load = binned_load(
         preset("alpaca"), Fraction("0.00993"), Fraction("1.656e-7"), rate=Fraction(5), bins=4
     )
-    return wait_study(load, 41408, simulate=False).as_dict()
+    return wait_study(load, 41408, simulate=False).to_dict()
 
 
 ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
@@ -48,23 +48,23 @@ ASKED: dict[str, tuple[str, Callable[[], Any]]] = {
     ),
     "pulse": (
         "2 4 --input 50 --share 1/2 --capacity 626",
-        lambda: pulse_answer(two_lengths(2, 4, HALF), 50, 626).as_dict(),
+        lambda: pulse_answer(two_lengths(2, 4, HALF), 50, 626).to_dict(),
     ),
     "threshold": (
         "5 9 --bound 70",
-        lambda: input_threshold(LengthMix([5, 9], [HALF, HALF]), bound=70).as_dict(),
+        lambda: input_threshold(LengthMix([5, 9], [HALF, HALF]), bound=70).to_dict(),
     ),
     "equilibria": (
         "--class 5:4 --capacity 1000",
-        lambda: equilibria(System(Workload((RequestClass(5, 4),)), 1000)).as_dict(),
+        lambda: equilibria(System(Workload((RequestClass(5, 4),)), 1000)).to_dict(),
     ),
     "oracle": (
         str(OURS),
-        lambda: {"records": [each.as_dict() for each in replay_records(read_files([str(OURS)]))]},
+        lambda: {"records": [each.to_dict() for each in replay_records(read_files([str(OURS)]))]},
     ),
     "cache": (
         "--generator loop --capacity 6 --no-answers --seeds 2",
-        lambda: cache_study(prompted_generator("loop"), [6], answers=False, seeds=2).as_dict(),
+        lambda: cache_study(prompted_generator("loop"), [6], answers=False, seeds=2).to_dict(),
     ),
     "wait": (
         "--preset alpaca --rate 5 --bins 4 --clock vidur-llama3-8b-a100 --capacity 41408 "

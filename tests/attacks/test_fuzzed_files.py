@@ -65,7 +65,7 @@ def _a_trace(folder: Path, chance: Random) -> None:
     form = chance.choice((None, None, None, *format_names()))
     trace, report = read_trace(path, format=form)
     assert all(line.isprintable() for line in report.summary().split("\n"))
-    json.dumps(report.as_dict(), allow_nan=False)
+    json.dumps(report.to_dict(), allow_nan=False)
     assert trace.workload().requests == len(trace) == report.kept
     if trace.arrival_times_s is not None:
         write = chance.choice((write_mooncake, write_vidur))
@@ -80,7 +80,7 @@ def _a_log(folder: Path, chance: Random) -> None:
     for name, text in parts.items():
         (folder / name).write_bytes(mutated(text, chance) if name == bad else text.encode())
     log = read_log(folder)
-    json.dumps([report.as_dict() for report in log.reports], allow_nan=False)
+    json.dumps([report.to_dict() for report in log.reports], allow_nan=False)
     if not log.missing or log.missing[0].what == "preemptions":
         log.timed().clock_arrays()
     assert all((text or "").isprintable() for text in (log.version, log.settings.device))
@@ -95,7 +95,7 @@ def _a_file_of_a_log(folder: Path, chance: Random) -> None:
     text = _PRINTED.get(name) or path.read_text()
     path.write_bytes(mutated(text, chance))
     log = read_log(chance.choice((path, folder)))
-    json.dumps([report.as_dict() for report in log.reports], allow_nan=False)
+    json.dumps([report.to_dict() for report in log.reports], allow_nan=False)
     said = (*log.notes, *(file.gave for file in log.files), *map(str, log.missing))
     assert all(text.isprintable() for text in said)
     assert log.capacity is None or log.capacity > 0
@@ -106,7 +106,7 @@ def _a_file_of_a_log(folder: Path, chance: Random) -> None:
 def _a_series(folder: Path, chance: Random) -> None:
     path = folder / "series.csv"
     path.write_bytes(mutated(_SERIES, chance))
-    json.dumps(measure(read_timeseries(path)).as_dict(), allow_nan=False)
+    json.dumps(measure(read_timeseries(path)).to_dict(), allow_nan=False)
 
 
 def _a_record(folder: Path, chance: Random) -> None:

@@ -56,6 +56,8 @@ COMMANDS = [
     *("mix", "wait", "cache", "route", "preempt"),
     *("threshold", "equilibria", "cascade", "pulse", "atlas"),
     *("verify", "table", "figure", "oracle"),
+    "bench",
+    "sweep",
 ]
 
 
@@ -63,7 +65,9 @@ def test_the_help_has_every_command_in_a_panel(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:15], "Papers", *COMMANDS[15:]]
+    order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:15], "Papers", *COMMANDS[15:19]]
+    order[order.index("Papers") : order.index("Papers")] = ["Many at once", "sweep"]
+    order += ["Machine", "bench"]
     places = [re.search(rf"^[│╭].{{1,2}}{re.escape(name)} ", shown, flags=re.M) for name in order]
     assert all(places)
     starts = [place.start() for place in places if place]

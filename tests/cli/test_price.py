@@ -66,7 +66,7 @@ def test_the_json_is_that_of_python(capsys):
     brought = generated_attention("mixed", requests=7, length=12, prompt=3, seeds=2)
     names = ["return", "return-pooled", "token-pd"]
     found = price_tokens(brought, 20, policies=names)
-    assert answer(capsys, *SMALL, *FEW) == json.loads(json.dumps(found.as_dict()))
+    assert answer(capsys, *SMALL, *FEW) == json.loads(json.dumps(found.to_dict()))
 
 
 def test_the_page_says_what_is_kept_and_what_brings_it(capsys, monkeypatch):
@@ -87,7 +87,7 @@ def test_a_file_is_read_as_it_was_written(capsys, stored, weights):
     found = answer(capsys, str(stored), "--budget", "20", *ONE)
     direct = price_tokens(weights, 20, policies=["token-pd"])
     assert found["source"] == "attention.safetensors"
-    assert found["policies"] == json.loads(json.dumps(direct.as_dict()["policies"]))
+    assert found["policies"] == json.loads(json.dumps(direct.to_dict()["policies"]))
     words = shown(capsys, str(stored), "--budget", "20", *ONE)
     assert "280 rows read" not in words
     assert "84 rows read, 0 changed" in words

@@ -84,7 +84,7 @@ def test_no_oscillation_has_a_reason(running: np.ndarray, reason: str) -> None:
     result = measure(of_columns(np.arange(n), running + 40, np.ones(n), np.ones(n)))
     assert result.period_s is None
     assert reason in result.period_method
-    assert result.as_dict()["period_s"] is None
+    assert result.to_dict()["period_s"] is None
 
 
 # --- means and window -------------------------------------------------------------------------

@@ -30,7 +30,7 @@ def checked(id: str) -> Result:
 def test_outcome_is_the_recorded_one(claim: Claim) -> None:
     result = checked(claim.id)
     assert result.error == ""
-    assert result.as_expected, result.as_dict()
+    assert result.as_expected, result.to_dict()
 
 
 def test_ids_are_unique_and_statements_are_sentences() -> None:
@@ -272,7 +272,7 @@ def test_check_that_raises_is_reported_and_not_expected() -> None:
     assert result.outcome is None
     assert result.error == "ZeroDivisionError: no such root"
     assert not result.as_expected
-    assert result.as_dict()["verdict"] is None
+    assert result.to_dict()["verdict"] is None
 
 
 def test_part_of_an_id_selects_what_it_leads_to() -> None:
@@ -313,7 +313,7 @@ def test_results_arrive_one_by_one_and_go_into_json() -> None:
     seen: list[Result] = []
     results = verify(["congestion.equation-4"], on_result=seen.append)
     assert seen == results
-    shown = json.loads(json.dumps(results[0].as_dict()))
+    shown = json.loads(json.dumps(results[0].to_dict()))
     assert (shown["verdict"], shown["evidence"], shown["as_expected"]) == ("holds", "exact", True)
 
 

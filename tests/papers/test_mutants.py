@@ -24,7 +24,7 @@ def test_a_statement_made_wrong_is_noticed(mutant: Mutant) -> None:
     (claim,) = [c for c in module.CLAIMS if c.id == mutant.claim]
     result = run(claim)
     assert result.error == ""
-    assert not result.as_expected, result.as_dict()
+    assert not result.as_expected, result.to_dict()
 
 
 def _mutated(mutant: Mutant) -> ModuleType:

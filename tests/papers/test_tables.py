@@ -77,7 +77,7 @@ def test_every_table_has_what_its_columns_name() -> None:
         rows = of.data()
         keys = [column.key for column in of.columns]
         assert all(set(keys) <= set(row.values) for row in rows)
-        assert of.as_dict()["rows"][0]["evictions_paper"] == rows[0].values["evictions_paper"]
+        assert of.to_dict()["rows"][0]["evictions_paper"] == rows[0].values["evictions_paper"]
 
 
 def test_unknown_tables_and_double_columns_are_refused() -> None:

@@ -43,6 +43,6 @@ def test_summary_gives_counts_and_reasons() -> None:
 
 
 def test_as_dict_survives_json_and_misses_no_field() -> None:
-    plain = json.loads(json.dumps(REPORT.as_dict()))
+    plain = json.loads(json.dumps(REPORT.to_dict()))
     assert set(plain) == set(REPORT.__dataclass_fields__)
     assert plain["dropped_because"] == [{"what": "TIMESTAMP: empty", "rows": 2, "first_line": 4}]

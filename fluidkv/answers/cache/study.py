@@ -19,6 +19,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import Granularity, Policy
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, instance
 
 POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
@@ -29,7 +30,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class Curve:
+class Curve(Record):
     """What one policy finds, by cache size.
 
     Fields:
@@ -57,7 +58,7 @@ class Curve:
 
 
 @dataclass(frozen=True, eq=False)
-class CacheAnswer:
+class CacheAnswer(Record):
     """What `fluidkv cache` reports.
 
     Fields:
@@ -87,7 +88,7 @@ class CacheAnswer:
         """That of a policy; None if it was not asked for."""
         return next((curve for curve in self.curves if curve.policy is policy), None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routing.md lists the keys."""
         granularity = self.granularity
         return {

@@ -22,6 +22,7 @@ from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.paired import CONFIDENCE, against_first
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
+from fluidkv.record import Record
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.engines import served_engine
@@ -43,7 +44,7 @@ POOLS = tuple(Fraction(text) for text in ("1/2", "3/4", "1", "3/2", "2", "4"))
 
 
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """Where two policies change places in a metric, along an axis.
 
     Fields:
@@ -71,7 +72,7 @@ class Crossing:
         """Whether they change places, and both sides are beyond noise."""
         return None not in (self.at, self.low, self.high) and self.before != self.after
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "before": self.before,
@@ -85,7 +86,7 @@ class Crossing:
 
 
 @dataclass(frozen=True, eq=False)
-class Along:
+class Along(Record):
     """Both policies along an axis.
 
     Fields:
@@ -106,7 +107,7 @@ class Along:
         """No-evict less the other, in parts of the other, at each point; and half its interval."""
         return _gaps(self.table[metric].values, len(self.points))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "axis": self.axis,
@@ -120,12 +121,12 @@ class Along:
                 metric: {"mean": mean.tolist(), "half_width": half.tolist()}
                 for metric, (mean, half) in ((m, self.gain(m)) for m in self.crossings)
             },
-            "crossings": {metric: found.as_dict() for metric, found in self.crossings.items()},
+            "crossings": {metric: found.to_dict() for metric, found in self.crossings.items()},
         }
 
 
 @dataclass(frozen=True, eq=False)
-class Crossover:
+class Crossover(Record):
     """Fields:
     asked: memory, clock, who asks.
     felt: metrics of the crossings, in the order in which they count.
@@ -143,14 +144,14 @@ class Crossover:
     runs: int
     requests: int
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "policies": list(POLICIES),
             "confidence": CONFIDENCE,
             "asked_over_put_out": self.ratio,
-            "by_max_tokens": self.by_max_tokens.as_dict(),
-            "by_capacity": self.by_capacity.as_dict(),
+            "by_max_tokens": self.by_max_tokens.to_dict(),
+            "by_capacity": self.by_capacity.to_dict(),
         }
 
 

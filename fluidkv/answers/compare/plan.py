@@ -17,6 +17,7 @@ from fluidkv.answers.served.demand import (
 from fluidkv.answers.served.memory import BLOCK_SIZES, equilibrium_of
 from fluidkv.answers.served.setting import Setting, limits_of
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.sglang.table import check_clock, checked_table
 from fluidkv.serving.caching.table import check_modelled
@@ -34,7 +35,7 @@ _OF_ONE = 10_000  # of a single run: its parts are the pairs, and their ends lie
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Record):
     """One comparison.
 
     Args:

@@ -11,6 +11,7 @@ import xarray as xr
 from fluidkv.answers.compare.plan import Asked
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import CONFIDENCE, Against
+from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.limits import Limits
 
@@ -29,7 +30,7 @@ class Difference(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class EngineComparison:
+class EngineComparison(Record):
     """Engines on the same requests.
 
     Fields:
@@ -108,7 +109,7 @@ class EngineComparison:
         found = {self.difference(index, metric) for metric in self.felt}
         return Difference.BETTER in found and Difference.WORSE not in found
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         asked = self.asked
         return {
@@ -131,7 +132,7 @@ class EngineComparison:
             "confidence": CONFIDENCE,
             "comparisons": self.comparisons,
             "logged": None if self.logged is None else self.names[self.logged],
-            "bias": {name: bias.as_dict() for name, bias in self.bias.items()},
+            "bias": {name: bias.to_dict() for name, bias in self.bias.items()},
             "better": [self.names[index] for index in self.better],
         }
 
@@ -151,7 +152,7 @@ class EngineComparison:
                 for name, row in values.items()
             },
             "against_first": {
-                metric: found.as_dict(index) | {"is": self.difference(index, metric).value}
+                metric: found.row(index) | {"is": self.difference(index, metric).value}
                 for metric, found in self.against.items()
             }
             if index

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.answers.preempt.rules import FACTORS, Combination
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(Record):
     """One of the four values, and one metric.
 
     Fields:
@@ -27,13 +28,13 @@ class Effect:
     means: tuple[float, ...]
     share: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"share": self.share, "means": dict(zip(self.levels, self.means, strict=True))}
 
 
 @dataclass(frozen=True)
-class Effects:
+class Effects(Record):
     """Main effects on one metric over a full grid.
 
     Fields:
@@ -47,10 +48,10 @@ class Effects:
     together: float
     noise: float
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
-            "of": {effect.factor: effect.as_dict() for effect in self.of},
+            "of": {effect.factor: effect.to_dict() for effect in self.of},
             "together": self.together,
             "noise": None if np.isnan(self.noise) else self.noise,
         }

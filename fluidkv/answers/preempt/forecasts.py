@@ -28,13 +28,14 @@ from fluidkv.preempt.predictors.noise import (
     UniformNoise,
 )
 from fluidkv.preempt.predictors.predictor import Outputs, Predictor, with_predictions
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.text import nearest
 from fluidkv.traces import Trace
 
 
 @dataclass(frozen=True)
-class Forecast:
+class Forecast(Record):
     """What an engine is told of lengths: what a predictor says, and what padding makes of it.
 
     Args:

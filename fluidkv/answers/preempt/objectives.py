@@ -7,13 +7,14 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.slo import MeanTimes, assigned
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, real
 from fluidkv.runs.precision import random_key
 from fluidkv.runs.requests import Requests
 
 
 @dataclass(frozen=True)
-class Objectives:
+class Objectives(Record):
     """Objectives for the first token and between tokens.
 
     Args:

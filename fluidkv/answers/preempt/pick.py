@@ -13,13 +13,14 @@ from jaxtyping import Bool, Float
 
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.paired import Against, against_first
+from fluidkv.record import Record
 
 SHARES = ("recompute_tax", "attained", "attained_ttft", "attained_tbt")
 """Metrics whose differences are in parts of 1; others relative to the engine's own value."""
 
 
 @dataclass(frozen=True)
-class Aim:
+class Aim(Record):
     """What is to be had.
 
     Fields:
@@ -34,7 +35,7 @@ class Aim:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Record):
     """What to take; numbers are indices of combinations, 0 is what the engine does.
 
     Fields:

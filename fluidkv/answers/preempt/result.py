@@ -17,13 +17,14 @@ from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE, Against
 from fluidkv.answers.served.slo import first_tokens
 from fluidkv.preempt.slo import MeanTimes
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True, eq=False)
-class PreemptAnswer:
+class PreemptAnswer(Record):
     """Every combination of rules on one workload; indices are of combinations.
 
     Fields:
@@ -105,7 +106,7 @@ class PreemptAnswer:
         """Over the runs of a combination; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/preemption.md lists the keys."""
         clock, swap, asked = self.clock, self.limits.swap, self.objectives
         return {
@@ -143,7 +144,7 @@ class PreemptAnswer:
             "seed": self.seed,
             "confidence": CONFIDENCE,
             "combinations": [self._row(index) for index in range(len(self.combinations))],
-            "effects": {metric: found.as_dict() for metric, found in self.effects.items()},
+            "effects": {metric: found.to_dict() for metric, found in self.effects.items()},
             "aims": {aim.metric: aim.sign for aim in self.aims},
             "pick": {
                 "index": self.pick.index,
@@ -169,7 +170,7 @@ class PreemptAnswer:
                 for name, column in self.table.data_vars.items()
             },
             "score": _number(self.pick.scores[index]),
-            "against": {name: found.as_dict(index) for name, found in self.against.items()},
+            "against": {name: found.row(index) for name, found in self.against.items()},
         }
 
 

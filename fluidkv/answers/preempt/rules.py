@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 
+from fluidkv.record import Record
 from fluidkv.serving.rules import Allocation, EngineRules, Restore, Victim, name_of
 
 PERFECT = "perfect"
@@ -48,7 +49,7 @@ PROPOSED: Mapping[Enum, str] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Combination:
+class Combination(Record):
     """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths."""
 
     victim: Victim

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 from fluidkv.text import nearest
 from fluidkv.tokenpd.attention.generators.presets import generators
@@ -19,7 +20,7 @@ Sizes = int | tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Brought:
+class Brought(Record):
     """Attention weights, and where they came from.
 
     Fields:

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from fluidkv.answers.price.spread import Difference, Masses, difference
+from fluidkv.record import Record
 from fluidkv.tokenpd.eviction.policy import Choice, EvictionPolicy, Scope
 
 
 @dataclass(frozen=True)
-class Brings:
+class Brings(Record):
     """What a change brings, all else alike.
 
     Fields:
@@ -31,18 +32,18 @@ class Brings:
     with_it: str
     mass: Difference
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "what": self.what,
             "without": self.without,
             "with": self.with_it,
-            "mass": self.mass.as_dict(),
+            "mass": self.mass.to_dict(),
         }
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Record):
     """What to take.
 
     Fields:
@@ -58,13 +59,13 @@ class Pick:
     behind: Mapping[str, Difference]
     brings: tuple[Brings, ...]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "name": self.name,
             "close": list(self.close),
-            "behind": {name: found.as_dict() for name, found in self.behind.items()},
-            "brings": [each.as_dict() for each in self.brings],
+            "behind": {name: found.to_dict() for name, found in self.behind.items()},
+            "brings": [each.to_dict() for each in self.brings],
         }
 
 

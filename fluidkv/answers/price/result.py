@@ -10,13 +10,14 @@ from jaxtyping import Bool, Float, Int
 from fluidkv.answers.price.pick import Pick
 from fluidkv.answers.price.spread import Masses
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.record import Record
 from fluidkv.tokenpd.attention.summary import AttentionSummary
 from fluidkv.tokenpd.eviction.policy import EvictionPolicy
 from fluidkv.tokenpd.pricing import Pricing
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
+class Kept(Record):
     """What one policy kept; runs are of other requests each, the same for all policies.
 
     Fields:
@@ -110,7 +111,7 @@ class Kept:
     def _over(self) -> list[Int[np.ndarray, " round"]]:
         return [each - self.budget for each in self.used]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/price.md lists the keys."""
         held = self.regret_held
         return {
@@ -137,7 +138,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Shown:
+class Shown(Record):
     """The request whose tokens `Kept.there` follows.
 
     Fields:
@@ -154,7 +155,7 @@ class Shown:
 
 
 @dataclass(frozen=True, eq=False)
-class PriceAnswer:
+class PriceAnswer(Record):
     """Policies on the same attention weights, under one budget.
 
     Fields:
@@ -205,7 +206,7 @@ class PriceAnswer:
         """What the policy of a name kept; None if it was not asked for."""
         return next((each for each in self.kept if each.name == name), None)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/price.md lists the keys."""
         pricing = self.pricing
         return {
@@ -234,8 +235,8 @@ class PriceAnswer:
             "delay": self.delay,
             "comes_back": self.comes_back,
             "confidence": CONFIDENCE,
-            "policies": [each.as_dict() for each in self.kept],
-            "pick": self.pick.as_dict(),
+            "policies": [each.to_dict() for each in self.kept],
+            "pick": self.pick.to_dict(),
             "shown": asdict(self.shown),
             "no_regret_held": self.unheld or None,
         }

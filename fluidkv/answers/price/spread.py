@@ -14,13 +14,14 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.answers.served.paired import CONFIDENCE
+from fluidkv.record import Record
 
 _ROUNDING = 1e-9  # of masses, which are summed in another order by another policy
 _DRAWS = 4000  # the end of an interval then moves by about 2 % of its width between seeds
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Record):
     """The mean mass that one policy keeps, less that of another.
 
     Fields:
@@ -44,7 +45,7 @@ class Difference:
         """Whether there is an interval."""
         return math.isfinite(self.low) and math.isfinite(self.high)
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "mean": self.mean,

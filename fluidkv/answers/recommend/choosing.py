@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.record import Record
 
 OBJECTIVES = (
     *("throughput", "ttft_p99", "latency_p99", "tpot_p99", "longest_gap_p99"),
@@ -34,7 +35,7 @@ Table = Mapping[str, Float[np.ndarray, "setting run"]]
 
 
 @dataclass(frozen=True)
-class Felt:
+class Felt(Record):
     """What users feel, in the order in which it counts.
 
     Fields:
@@ -62,7 +63,7 @@ class Felt:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Record):
     """What to take, and what was left when it was taken; numbers are indices of settings.
 
     Fields:

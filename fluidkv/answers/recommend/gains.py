@@ -16,6 +16,7 @@ from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.paired import difference
 from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ class Gain:
         """Whether it is a loss that is beyond what the simulation misses."""
         return bool(self.relative < -self.needed)
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         """Plain values for JSON."""
         numbers = {"relative": self.relative, "paired": self.paired, "half_width": self.half}
         plain = {k: v if math.isfinite(v) else None for k, v in numbers.items()}
@@ -60,7 +61,7 @@ class Gain:
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(Record):
     """Against the first setting.
 
     Fields:
@@ -103,7 +104,7 @@ class Gains:
 
 
 @dataclass(frozen=True)
-class Pick:
+class Pick(Record):
     """What to take of some settings.
 
     Fields:

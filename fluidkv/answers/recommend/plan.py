@@ -22,6 +22,7 @@ from fluidkv.answers.served.setting import Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.engine_text import ServedEngine
@@ -45,7 +46,7 @@ class Draws:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Record):
     """Fields:
     engine: as it is passed on.
     rules, caching, limits, demand, clock, equilibrium, slos, felt: as in `Recommendation`.

@@ -23,13 +23,14 @@ from fluidkv.answers.served.published import Published, misses_of
 from fluidkv.answers.served.setting import KNOBS, Setting
 from fluidkv.answers.served.slo import Slo
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True)
-class Picks:
+class Picks(Record):
     """What to take, of three kinds of settings.
 
     Fields:
@@ -44,7 +45,7 @@ class Picks:
 
 
 @dataclass(frozen=True, eq=False)
-class Recommendation:
+class Recommendation(Record):
     """What a sweep found; indices are of settings.
 
     Fields:
@@ -240,7 +241,7 @@ class Recommendation:
         """Knobs that differ from now and have no flag in this engine."""
         return without_flag(self.engine, self.settings[index], self.settings[0])
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, under keys that stay; docs/recommend.md lists them."""
         picks, index = self.picks, self.choice.index
         return {
@@ -270,12 +271,12 @@ class Recommendation:
             "closest": self._row(self.choice.closest),
             "flags": {} if index is None else dict(self.flags(index)),
             "needs": {} if index is None else dict(self.needs(index)),
-            "published": [one.as_dict() for one in self.depends_on(self.candidate or 0)],
+            "published": [one.to_dict() for one in self.depends_on(self.candidate or 0)],
             "frontier": [self._row(index) for index in self.frontier],
             "end_of_preemption": None
             if self.end_of_preemption is None
             else self.settings[self.end_of_preemption].watermark,
-            "what_if": [one.as_dict() for one in self.what_if],
+            "what_if": [one.to_dict() for one in self.what_if],
         }
 
     def _row(self, index: int | None) -> dict[str, Any] | None:
@@ -289,7 +290,7 @@ class Recommendation:
                 str(name): _number(float(column.values[index].mean()))
                 for name, column in self.table.data_vars.items()
             },
-            "gains": {name: self.gains.of(index, name).as_dict() for name in self.felt}
+            "gains": {name: self.gains.of(index, name).to_dict() for name in self.felt}
             if index
             else {},
         }

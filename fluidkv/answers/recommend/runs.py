@@ -21,6 +21,7 @@ from fluidkv.answers.served.segments import by_segment
 from fluidkv.answers.served.setting import KNOBS, Setting, engine_of, limits_of
 from fluidkv.errors import InputError
 from fluidkv.labels import completed, variable
+from fluidkv.record import Record
 from fluidkv.serving.caching.table import check_modelled
 
 Backend = Literal["auto", "jax", "reference"]
@@ -42,7 +43,7 @@ _KNOBS = {  # of `KNOBS`: unit, what it is
 
 
 @dataclass(frozen=True, eq=False)
-class Ran:
+class Ran(Record):
     """What was run.
 
     Fields:

@@ -17,6 +17,7 @@ from fluidkv.answers.served.cases import Case, measured_cases
 from fluidkv.answers.served.scaled import scaled
 from fluidkv.answers.served.setting import engine_of, limits_of
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
@@ -26,7 +27,7 @@ TWICE, HALF = Fraction(2), Fraction(1, 2)
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class WhatIf(Record):
     """One change.
 
     Fields:
@@ -43,7 +44,7 @@ class WhatIf:
     metrics: Mapping[str, float] | None
     why: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "of": self.of or None,

@@ -11,6 +11,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
 
 SERIES: Mapping[str, tuple[str, str]] = {
     "running": ("requests running", "request"),
@@ -30,7 +31,7 @@ PerRequest = Float[np.ndarray, " request"]
 
 
 @dataclass(frozen=True, eq=False)
-class Account:
+class Account(Record):
     """What happened, or is said to.
 
     Args:

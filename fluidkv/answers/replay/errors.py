@@ -5,11 +5,13 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluidkv.record import Record
+
 Values = Float[np.ndarray, " n"]
 
 
 @dataclass(frozen=True)
-class SeriesError:
+class SeriesError(Record):
     """Of a series, in its own unit.
 
     Fields:
@@ -27,12 +29,12 @@ class SeriesError:
     bias: float
     correlation: float | None
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         return asdict(self)
 
 
 @dataclass(frozen=True)
-class RelativeError:
+class RelativeError(Record):
     """Of times of requests.
 
     Fields:
@@ -60,7 +62,7 @@ class RelativeError:
     bias: float
     correlation: float | None
 
-    def as_dict(self) -> dict[str, float | None]:
+    def to_dict(self) -> dict[str, float | None]:
         return asdict(self)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from fluidkv.errors import InputError
 from fluidkv.logs.meta import META_FILE, meta_of
 from fluidkv.logs.read import log_folder
+from fluidkv.record import Record
 
 _KEY = "repeats_of_this_run"
 _NAMES: Mapping[str, str] = MappingProxyType(
@@ -26,7 +27,7 @@ _MOST = 10**15
 
 
 @dataclass(frozen=True)
-class Repeats:
+class Repeats(Record):
     """Several runs, the logged one among them; a number each, () where the file does not say.
 
     Fields:

@@ -37,6 +37,7 @@ from fluidkv.errors import InputError
 from fluidkv.logs.log import Engine
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
@@ -50,7 +51,7 @@ Errors = Mapping[str, SeriesError | RelativeError | None]
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(Record):
     """One way to serve the requests of a log.
 
     Fields:
@@ -85,7 +86,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, eq=False)
-class Replay:
+class Replay(Record):
     """A log, and what we say of it.
 
     Fields:

@@ -28,7 +28,7 @@ def as_dict(replay: Replay) -> dict[str, Any]:
             "max_num_batched_tokens": limits.max_num_batched_tokens,
             "watermark": limits.watermark,
         },
-        "log": log.report.as_dict(),
+        "log": log.report.to_dict(),
         "halves": {
             "fitted": replay.fitted,
             "predicted": replay.predicted,
@@ -82,7 +82,7 @@ def _prediction(prediction: Prediction) -> dict[str, Any]:
 
 
 def _errors(errors: Errors) -> dict[str, Any]:
-    return {name: None if error is None else error.as_dict() for name, error in errors.items()}
+    return {name: None if error is None else error.to_dict() for name, error in errors.items()}
 
 
 def as_dataset(replay: Replay) -> xr.Dataset:

@@ -8,10 +8,11 @@ from jaxtyping import Bool
 from fluidkv.answers.replay.account import Account
 from fluidkv.logs.timed import TimedRun
 from fluidkv.measured import Measurement, Timeseries, measure
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Swing:
+class Swing(Record):
     """The oscillation of the batch over one window.
 
     Fields:

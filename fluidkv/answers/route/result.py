@@ -9,12 +9,13 @@ from jaxtyping import Float
 
 from fluidkv.answers.cache.study import CONFIDENCE, half_width
 from fluidkv.answers.prompted import Prompted
+from fluidkv.record import Record
 from fluidkv.routing import Fleet, Offline, Router
 from fluidkv.serving.clock import IterationClock
 
 
 @dataclass(frozen=True, eq=False)
-class Routing:
+class Routing(Record):
     """What one router achieved.
 
     Fields:
@@ -40,7 +41,7 @@ class Routing:
         """
         return float(half_width(self.found[measure])) if self.drawn else 0.0
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         parameters = asdict(self.router) if is_dataclass(self.router) else {}
         return {
@@ -61,7 +62,7 @@ def _or_none(value: float) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class RouteAnswer:
+class RouteAnswer(Record):
     """Routers on one workload and one fleet.
 
     Fields:
@@ -92,7 +93,7 @@ class RouteAnswer:
         """A field of `Offline`, the mean over seeds."""
         return float(np.mean([getattr(each, name) for each in self.bounds]))
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routers.md lists the keys."""
         fleet, table = self.fleet, self.prompted.requests
         service = asdict(fleet.service)
@@ -113,7 +114,7 @@ class RouteAnswer:
             "service": service,
             "belief": asdict(fleet.belief),
             "confidence": CONFIDENCE,
-            "routers": [each.as_dict() for each in self.routers],
+            "routers": [each.to_dict() for each in self.routers],
             "bounds": {
                 "makespan": self.bound("makespan"),
                 "lpt": self.bound("lpt"),
@@ -122,5 +123,5 @@ class RouteAnswer:
             }
             if self.bounds
             else None,
-            "sweep": [each.as_dict() for each in self.sweep],
+            "sweep": [each.to_dict() for each in self.sweep],
         }

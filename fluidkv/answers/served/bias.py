@@ -12,12 +12,13 @@ from jaxtyping import Float
 from fluidkv.answers.replay.account import Account, of_log, of_run
 from fluidkv.answers.served.segments import SEGMENTS, paces, percentile, percentiles
 from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
 
 OUTPUT = "output_throughput_per_time"
 
 
 @dataclass(frozen=True)
-class Totals:
+class Totals(Record):
     """What a log says of a run as a whole, and of no request. None: it does not say.
 
     Fields:
@@ -31,7 +32,7 @@ class Totals:
 
 
 @dataclass(frozen=True)
-class Bias:
+class Bias(Record):
     """One metric, measured and simulated as the server was set.
 
     Fields:
@@ -67,7 +68,7 @@ class Bias:
         gains = [value / base - 1 for base in (self.simulated, self.measured)]
         return min(gains) if more_is_better else -max(gains)
 
-    def as_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, float]:
         """Plain values for JSON."""
         return {
             "measured": self.measured,
@@ -195,4 +196,4 @@ def _apart(
 
 def as_dict(bias: Mapping[str, Bias]) -> dict[str, Any]:
     """Plain values for JSON, by metric."""
-    return {name: one.as_dict() for name, one in bias.items()}
+    return {name: one.to_dict() for name, one in bias.items()}

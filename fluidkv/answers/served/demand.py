@@ -11,6 +11,7 @@ import numpy as np
 from fluidkv.answers.served.setting import Setting
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import Equilibrium
+from fluidkv.record import Record
 from fluidkv.runs.arrivals import poisson, replayed, saturated
 from fluidkv.runs.checks import count
 from fluidkv.runs.max_tokens import EXACT, MaxTokens
@@ -31,7 +32,7 @@ Kind = Literal["saturated", "rate", "clients", "replay"]
 
 
 @dataclass(frozen=True)
-class Demand:
+class Demand(Record):
     """Who asks: requests that all wait from the start, unless one of these says otherwise.
 
     Args:

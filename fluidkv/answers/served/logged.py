@@ -17,6 +17,7 @@ from fluidkv.logs.log import ServerLog
 from fluidkv.logs.read import read_log
 from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import tick_points
@@ -27,7 +28,7 @@ from fluidkv.serving.sglang_settings import SglangSettings
 
 
 @dataclass(frozen=True)
-class LoggedServer:
+class LoggedServer(Record):
     """How a server was set and how long its iterations took.
 
     Fields:

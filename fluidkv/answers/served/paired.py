@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from fluidkv.record import Record
+
 CONFIDENCE = 0.95
 """Of the two-sided interval for a difference; for each pair by itself, not for all at once."""
 
@@ -36,7 +38,7 @@ def within_noise(first: Float[np.ndarray, " run"], second: Float[np.ndarray, " r
 
 
 @dataclass(frozen=True, eq=False)
-class Against:
+class Against(Record):
     """A metric of each case less that of the first, run by run.
 
     Fields:
@@ -51,7 +53,7 @@ class Against:
     wide: Float[np.ndarray, " case"]
     relative: bool
 
-    def as_dict(self, index: int) -> dict[str, Any]:
+    def row(self, index: int) -> dict[str, Any]:
         """Plain values for JSON."""
         said = {name: float(getattr(self, name)[index]) for name in ("mean", "half", "wide")}
         plain = {name: value if np.isfinite(value) else None for name, value in said.items()}

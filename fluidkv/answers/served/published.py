@@ -33,7 +33,7 @@ class Published:
     ours: float
     unit: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return dict(vars(self))
 

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 
+from fluidkv.record import Record
 from fluidkv.serving.engine_text import ServedEngine, with_settings
 from fluidkv.serving.limits import Limits
 
 
 @dataclass(frozen=True)
-class Setting:
+class Setting(Record):
     """What an operator can turn. None: no cap.
 
     Args:

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float
 
 from fluidkv.answers.served.demand import Demand
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.text import nearest
 
@@ -32,7 +33,7 @@ SLO_METRICS: Mapping[str, bool] = MappingProxyType(
 
 
 @dataclass(frozen=True)
-class Slo:
+class Slo(Record):
     """A bound on a metric: at most so much, or at least so much of a throughput.
 
     Args:

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from fluidkv.answers.size.sizes import Axis, Size
 from fluidkv.answers.size.trials import Values
+from fluidkv.record import Record
 
 TIMES_WORSE = 2.0
 """A tail that is so many times what it is at the answer has gone over the cliff."""
 
 
 @dataclass(frozen=True)
-class Cliff:
+class Cliff(Record):
     """What lies beyond an answer, along one axis, among the sizes tried.
 
     Fields:

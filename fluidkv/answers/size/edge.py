@@ -9,10 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fluidkv.answers.size.sizes import Axis, Size
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Edge:
+class Edge(Record):
     """What the sizes tried say, from the hardest to the easiest.
 
     Fields:

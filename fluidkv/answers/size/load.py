@@ -12,6 +12,7 @@ from fractions import Fraction
 from functools import cached_property
 
 from fluidkv.exact.survival import survival_weights
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.workload import Workload
 
@@ -37,7 +38,7 @@ class Carried:
 
 
 @dataclass(frozen=True)
-class Theory:
+class Theory(Record):
     """The mass model of the requests that are run.
 
     Args:

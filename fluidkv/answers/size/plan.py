@@ -15,6 +15,7 @@ from fluidkv.answers.size.load import Theory
 from fluidkv.answers.size.sizes import Axis, Size, axis_of
 from fluidkv.answers.size.trials import Server
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.max_tokens import MaxTokens
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.checks import largest_request
@@ -57,7 +58,7 @@ class Asked:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Plan(Record):
     """What will be run.
 
     Fields:

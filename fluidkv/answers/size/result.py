@@ -14,10 +14,11 @@ from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Size
 from fluidkv.answers.size.trials import Values
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Against:
+class Against(Record):
     """What is found if the server is slower than the simulation, by its error bar on the log.
 
     Fields:
@@ -32,7 +33,7 @@ class Against:
 
 
 @dataclass(frozen=True, eq=False)
-class SizeAnswer:
+class SizeAnswer(Record):
     """What sizing found.
 
     Fields:
@@ -115,7 +116,7 @@ class SizeAnswer:
             found.append(None if edge is None else edge.answer)
         return found
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not there is None."""
         plan = self.plan
         return {

@@ -8,12 +8,13 @@ from typing import Literal
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 Find = Literal["kv", "rate", "replicas"]
 
 
 @dataclass(frozen=True)
-class Size:
+class Size(Record):
     """A server that is tried.
 
     Fields:
@@ -28,7 +29,7 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Axis:
+class Axis(Record):
     """What is looked for.
 
     Fields:

@@ -13,6 +13,7 @@ import xarray as xr
 from jaxtyping import Float
 
 from fluidkv.answers.size.sizes import Size
+from fluidkv.record import Record
 from fluidkv.runs.dataset import RunStatus
 from fluidkv.runs.measuring import TITLES_OF_REQUESTS, Span, metrics, statistics, times
 from fluidkv.runs.requests import Requests
@@ -37,7 +38,7 @@ Values = Mapping[str, Float[np.ndarray, " run"]]
 
 
 @dataclass(frozen=True, eq=False)
-class Server:
+class Server(Record):
     """What does not change with the size.
 
     Fields:

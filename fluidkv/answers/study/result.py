@@ -10,12 +10,13 @@ from fluidkv.exact.modes import GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.traces import LoadReport
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True, eq=False)
-class StudyResult:
+class StudyResult(Record):
     """Everything `fluidkv study` reports.
 
     Fields:
@@ -48,7 +49,7 @@ class StudyResult:
         """What the divisor of a few decode lengths means; empty where there are many, or one."""
         return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""
         workload, found = self.system.workload, self.stability
         threshold = self.tier_threshold
@@ -117,7 +118,7 @@ class StudyResult:
             }
         if self.homogeneous is not None:
             starts = [vars(collapse) for collapse in self.collapses]
-            answer["homogeneous"] = self.homogeneous.as_dict() | {"starts": starts}
+            answer["homogeneous"] = self.homogeneous.to_dict() | {"starts": starts}
         if self.comparison is not None:
-            answer |= self.comparison.as_dict()
+            answer |= self.comparison.to_dict()
         return answer

@@ -17,6 +17,7 @@ from fluidkv.fluid import (
     simulate,
 )
 from fluidkv.labels import dataset
+from fluidkv.record import Record
 from fluidkv.runs.precision import random_key
 from fluidkv.workload import System
 
@@ -33,7 +34,7 @@ _MOST_UPDATES, _LEAST_STEP = 20_000_000_000, 500
 
 
 @dataclass(frozen=True)
-class StartGroup:
+class StartGroup(Record):
     """What became of starts of one kind within the horizon.
 
     Fields:
@@ -58,7 +59,7 @@ class StartGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Simulation:
+class Simulation(Record):
     """The mass model from perturbed starts.
 
     Fields:
@@ -77,7 +78,7 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Collapse:
+class Collapse(Record):
     """Which starts of one kind reached the worst case: a single stage holds all requests.
 
     Fields:

@@ -9,6 +9,7 @@ from fractions import Fraction
 from itertools import product
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.traces import Trace
 from fluidkv.wait.model import Exact, WaitSystem
 from fluidkv.wait.prompts import BinnedPrompts, Cut, prompt_types
@@ -19,7 +20,7 @@ _ADDED = Fraction(1, 10)  # to the mean output, below which bins are fine enough
 
 
 @dataclass(frozen=True)
-class Load:
+class Load(Record):
     """Prompt types on a server, and where they came from.
 
     Fields:

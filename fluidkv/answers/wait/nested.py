@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import ends as ends_of
@@ -33,7 +34,7 @@ _LOWER_RATES = tuple(Fraction(k, 20) for k in range(19, 0, -1))
 
 
 @dataclass(frozen=True)
-class SegmentPlan:
+class SegmentPlan(Record):
     """Segments, thresholds that satisfy (12), and the memory that holds them.
 
     Fields:
@@ -65,7 +66,7 @@ class SegmentPlan:
 
 
 @dataclass(frozen=True)
-class NestedAnswer:
+class NestedAnswer(Record):
     """Nested WAIT for one server.
 
     Fields:

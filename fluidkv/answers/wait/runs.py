@@ -16,6 +16,7 @@ from fractions import Fraction
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.measuring import (
     Span,
     completed_outputs,
@@ -47,7 +48,7 @@ _PROMPTS = 20  # come in each run at least, on average
 
 
 @dataclass(frozen=True)
-class PolicyRuns:
+class PolicyRuns(Record):
     """What a policy did in the second half of its runs; each field but the name has one by seed.
 
     Fields:
@@ -74,7 +75,7 @@ class PolicyRuns:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Record):
     """Policies on the same arrivals; sampled.
 
     Fields:

@@ -19,6 +19,7 @@ from fluidkv.answers.wait.nested import NestedAnswer, nested_answer
 from fluidkv.answers.wait.runs import Comparison, played_policies, require_work
 from fluidkv.errors import InputError
 from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, WaitSystem, count, exact
 from fluidkv.wait.policy import NestedWait, Wait
 from fluidkv.wait.theory.bounds import Theorem1Gap, theorem_1_gap
@@ -36,7 +37,7 @@ _STEPS = 1000  # rates that fit are known to one part in so many
 
 
 @dataclass(frozen=True, eq=False)
-class WaitAnswer:
+class WaitAnswer(Record):
     """What one server can do, and what lets it.
 
     Fields:
@@ -150,7 +151,7 @@ class WaitAnswer:
         """Of time: "s", or "" for the caller's own."""
         return "" if self.load is None else self.load.unit
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: exact ones beside them, None for what there is none of."""
         system, fluid = self.system, report.fluid_values(self.equilibrium, self.fluid_fits)
         stable = {

@@ -62,7 +62,7 @@ def cascade(
     with progress(f"following {horizon:,} iterations"):
         found = _exact(system, first, horizon) if exact else _float(system, first, horizon)
     give(
-        found.as_dict, lambda page: _say(page, found, horizon), as_json=json_, notes=memory.notes()
+        found.to_dict, lambda page: _say(page, found, horizon), as_json=json_, notes=memory.notes()
     )
 
 

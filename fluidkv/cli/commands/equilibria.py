@@ -63,7 +63,7 @@ def equilibria(
     system = System(workload, memory.tokens())
     with progress("verifying cycles"):
         found = find(system, level=level[0] if level else None, gaps=gaps)
-        give(found.as_dict, lambda page: _say(page, found), as_json=json_, notes=memory.notes())
+        give(found.to_dict, lambda page: _say(page, found), as_json=json_, notes=memory.notes())
 
 
 def _say(page: Page, found: "Equilibria") -> None:

@@ -72,7 +72,7 @@ def mix(
             answer = mix_answer(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     except InputError as error:  # the only argument that is left to check
         raise InputError("--capacity", error.value, error.allowed) from None
-    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
+    give(answer.to_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
 
 
 def _workload(texts: list[str]) -> "Workload":

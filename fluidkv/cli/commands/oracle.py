@@ -52,7 +52,7 @@ def oracle(
                 with line.aside():
                     _say(page, name, answer)
     if json_:
-        print(json_text({"records": [each.as_dict() for each in answers]}))
+        print(json_text({"records": [each.to_dict() for each in answers]}))
     return 0 if all(each.result.equal for each in answers) else DIFFERS
 
 

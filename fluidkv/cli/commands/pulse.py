@@ -58,7 +58,7 @@ def pulse(
         if error.argument == "capacity":
             raise InputError("--capacity", error.value, error.allowed) from None
         raise InputError("LENGTH", " ".join(map(str, lengths)), error.allowed) from None
-    give(answer.as_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
+    give(answer.to_dict, lambda page: _say(page, answer), as_json=json_, notes=memory.notes())
 
 
 def _say(page: Page, answer: "PulseAnswer") -> None:

@@ -41,7 +41,7 @@ def table(
         return
     chosen = tables.table(name)
     with progress(f"running table {chosen.name}"):
-        give(chosen.as_dict, lambda page: say_table(page, chosen), as_json=json_, time=None)
+        give(chosen.to_dict, lambda page: say_table(page, chosen), as_json=json_, time=None)
 
 
 def say_table(page: Page, table: "Table") -> None:

@@ -61,7 +61,7 @@ def threshold(
     with progress("placing every crossing of the unit circle"):
         found = input_threshold(mix, bound=bound)
     give(
-        found.as_dict,
+        found.to_dict,
         lambda page: _say(page, found, assumed=not share),
         as_json=json_,
     )

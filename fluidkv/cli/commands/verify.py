@@ -79,7 +79,7 @@ def verify(
 
         ledger.verify(ids or None, jobs=jobs or cores(), on_result=show)
     if json_:
-        print(json_text({"claims": [r.as_dict() for r in results]}))
+        print(json_text({"claims": [r.to_dict() for r in results]}))
     else:
         page.line()
         for said in tally(results):

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, SupportsIndex
 
 from fluidkv.errors import InputError
 from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.record import Record
 from fluidkv.workload import RequestClass, Workload
 
 
 @dataclass(frozen=True)
-class LengthMix:
+class LengthMix(Record):
     """Decode lengths, shares and input ratios of a mix.
 
     Args:

@@ -30,11 +30,12 @@ from fluidkv.exact.one_class.positions import (
     spread,
 )
 from fluidkv.exact.one_class.trajectory import checked_start, states_from
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
-class BlockEnd:
+class BlockEnd(Record):
     """A state in which a live position is in the last stage.
 
     Fields:

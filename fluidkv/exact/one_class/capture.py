@@ -25,6 +25,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import State, only_class
 from fluidkv.exact.one_class.trajectory import checked_start, is_settled, trajectory
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Shares = Callable[[int], Sequence[Fraction | int]]
@@ -32,7 +33,7 @@ Shares = Callable[[int], Sequence[Fraction | int]]
 
 
 @dataclass(frozen=True)
-class Capture:
+class Capture(Record):
     """A start, and the way to the cycle that captures it.
 
     Fields:

@@ -19,6 +19,7 @@ from fluidkv.exact.one_class.positions import (
     spread,
 )
 from fluidkv.labels import dataset
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Eviction:
+class Eviction(Record):
     """One iteration that evicts.
 
     Fields:
@@ -43,7 +44,7 @@ class Eviction:
 
 
 @dataclass(frozen=True)
-class SupportLoss:
+class SupportLoss(Record):
     """One iteration after which more stages are empty than before.
 
     Fields:
@@ -61,7 +62,7 @@ class SupportLoss:
 
 
 @dataclass(frozen=True)
-class Settled:
+class Settled(Record):
     """The balanced cycle that a trajectory has reached.
 
     Fields:
@@ -76,7 +77,7 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Cascade:
+class Cascade(Record):
     """A trajectory of one class, analysed. Made by `cascade`.
 
     Fields, each tuple over states with index i for the state X^{first + i}:
@@ -164,7 +165,7 @@ class Cascade:
         ends = [n for i, n in enumerate(quiet) if i + 1 == len(quiet) or quiet[i + 1] != n + 1]
         return tuple(zip(starts, ends, strict=True))
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON: the events, not the states. Fractions become floats.
 
         `evictions` ends with the first whole round of the settled cycle, which then repeats.

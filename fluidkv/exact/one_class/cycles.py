@@ -28,6 +28,7 @@ from fluidkv.exact.one_class.gaps import (
     rotational_order,
     whole_number,
 )
+from fluidkv.record import Record
 from fluidkv.workload import RequestClass, System
 
 __all__ = [
@@ -54,7 +55,7 @@ State = tuple[Fraction, ...]
 
 
 @dataclass(frozen=True)
-class Cycle:
+class Cycle(Record):
     """An equilibrium of a system with one class of requests.
 
     Fields:

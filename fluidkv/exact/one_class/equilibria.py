@@ -27,6 +27,7 @@ from fluidkv.exact.one_class.gaps import checked_gaps, count_gap_vectors, gap_ve
 from fluidkv.exact.one_class.return_map import CycleStability, cycle_stability
 from fluidkv.labels import dataset
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _MOST_MASSES = 10_000_000  # cycles times l1 iterations times l1 stages: some 80
 
 
 @dataclass(frozen=True)
-class EnvelopePoint:
+class EnvelopePoint(Record):
     """Least and most throughput of the balanced cycles of one eviction level.
 
     Fields:
@@ -56,7 +57,7 @@ class EnvelopePoint:
 
 
 @dataclass(frozen=True)
-class Equilibria:
+class Equilibria(Record):
     """Balanced cycles of a system, with what they are compared with.
 
     Fields:
@@ -124,7 +125,7 @@ class Equilibria:
             system=self.system,
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: numbers, and exact ones beside them."""
         only = only_class(self.system)
         return {

@@ -13,6 +13,7 @@ from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import cycle_name, throughput
 from fluidkv.exact.one_class.gaps import count_gap_vectors
 from fluidkv.plain import with_exact
+from fluidkv.record import Record
 from fluidkv.workload import RequestClass, System, Workload
 
 # Up to here the number of equilibria, below 2^l1 / l1 + l1, is an integer that float64 holds.
@@ -20,7 +21,7 @@ _LONGEST_COUNTED = 56
 
 
 @dataclass(frozen=True)
-class Homogeneous:
+class Homogeneous(Record):
     """What requests of one length can settle into.
 
     Fields:
@@ -57,7 +58,7 @@ class Homogeneous:
         """Their number is some ten to the power of this: 2^l1 / l1 patterns."""
         return int(self.decode_length * math.log10(2) - math.log10(self.decode_length))
 
-    def as_dict(self) -> dict[str, object]:
+    def to_dict(self) -> dict[str, object]:
         """Plain values for JSON."""
         return {
             "input_length": self.input_length,

@@ -37,6 +37,7 @@ from fluidkv.exact.one_class.cycles import canonical_gaps, only_class
 from fluidkv.exact.one_class.gaps import Gaps, checked_gaps, cycle_name, rotational_order
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -45,7 +46,7 @@ MOST_LIVE = 31
 
 
 @dataclass(frozen=True)
-class CycleStability:
+class CycleStability(Record):
     """Linear stability of a balanced cycle on the memory boundary.
 
     Fields:

@@ -22,11 +22,12 @@ from itertools import accumulate, pairwise
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
 from fluidkv.exact.one_class.positions import Number, State
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
-class Waste:
+class Waste(Record):
     """Memory-time over one iteration or many, token-iterations.
 
     Fields:

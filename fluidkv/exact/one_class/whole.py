@@ -21,6 +21,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact import mass
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.one_class.cycles import only_class
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Requests = tuple[int, ...]
@@ -45,7 +46,7 @@ class WholeStep:
 
 
 @dataclass(frozen=True)
-class WholeCycle:
+class WholeCycle(Record):
     """The periodic orbit that a start leads to, found by the first state that returns.
 
     Fields:

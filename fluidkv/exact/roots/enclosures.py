@@ -10,13 +10,14 @@ from flint import ctx as flint_context
 
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.winding import Complexes, Covering, Series
+from fluidkv.record import Record
 
 _PRECISIONS = (96, 192, 384, 768)  # bits
 
 
 @shown_alike
 @dataclass(frozen=True)
-class RootEnclosure:
+class RootEnclosure(Record):
     """A complex ball that holds exactly one root of F, or a real root and no other.
 
     A ball off the real axis stands for itself and its mirror image, so `count` is 2.

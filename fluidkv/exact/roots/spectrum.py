@@ -35,6 +35,7 @@ from fluidkv.exact.roots.winding import (
     count_outside,
 )
 from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence
 
 # Below this degree the integer route takes milliseconds; its cost grows like degree^4.
@@ -51,7 +52,7 @@ _MOST_ENCLOSED = 1500  # roots; each takes milliseconds
 
 
 @dataclass(frozen=True)
-class SpectralCertificate:
+class SpectralCertificate(Record):
     """What is proved about the roots of F, and the objects that prove it.
 
     Fields:
@@ -118,7 +119,7 @@ def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class UnitCircleCount:
+class UnitCircleCount(Record):
     """Roots of F against the unit circle, with multiplicity; None where undecided."""
 
     outside: int | None

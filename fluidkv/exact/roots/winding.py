@@ -55,6 +55,7 @@ from numpy.typing import NDArray
 
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.products import Complexes, Floats, product, real_times
+from fluidkv.record import Record
 
 _UNIT = 2.0**-53
 _ORDERS = 5  # m: values and four derivatives are computed, the fifth is bounded
@@ -70,7 +71,7 @@ _MOST_WORK = 1 << 31
 
 
 @dataclass(frozen=True)
-class Covering:
+class Covering(Record):
     """Cells over the upper half circle, in order of angle.
 
     Fields, over n cells:
@@ -87,7 +88,7 @@ class Covering:
 
 
 @dataclass(frozen=True)
-class WindingCertificate:
+class WindingCertificate(Record):
     """A count of roots outside a circle, and the covering of the circle that proves it.
 
     Fields:

@@ -17,6 +17,7 @@ from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.spectrum import SpectralCertificate, certify_spectrum
 from fluidkv.exact.survival import survival_weights
 from fluidkv.plain import with_exact, with_exact_list
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 
@@ -24,7 +25,7 @@ _EVIDENCE = tuple(Evidence)  # strongest first
 
 
 @dataclass(frozen=True)
-class RoutedNode:
+class RoutedNode(Record):
     """One node: the requests that it gets, and what is proved about them.
 
     Fields:
@@ -68,7 +69,7 @@ class RoutedNode:
         """
         return None if self.rate is None else self.load_share / self.rate
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "classes": list(self.classes),
@@ -85,7 +86,7 @@ class RoutedNode:
 
 
 @dataclass(frozen=True)
-class Routing:
+class Routing(Record):
     """A routing of request classes to nodes of equal capacity.
 
     Fields:
@@ -152,7 +153,7 @@ class Routing:
         known = [load for load in loads if load is not None]
         return 1 / max(known) if len(known) == len(loads) else None
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None for what is not known or was not asked."""
         return {
             "stability": self.stability,
@@ -161,7 +162,7 @@ class Routing:
             "evidence": self.evidence,
             **with_exact("imbalance", self.imbalance),
             **with_exact("rate", self.rate),
-            "on_nodes": [node.as_dict() for node in self.nodes],
+            "on_nodes": [node.to_dict() for node in self.nodes],
         }
 
 

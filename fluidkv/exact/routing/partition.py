@@ -24,6 +24,7 @@ from fluidkv.exact.routing.mixing import (
     partitioned,
 )
 from fluidkv.exact.survival import survival_weights
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence
 from fluidkv.workload import Workload
 
@@ -37,7 +38,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True)
-class BestPartition:
+class BestPartition(Record):
     """The best routing found, and what that is worth.
 
     Fields:

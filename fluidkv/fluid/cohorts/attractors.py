@@ -24,7 +24,7 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import iteration
 from fluidkv.fluid.boundary import boundary_weights
 from fluidkv.fluid.model import MassModel, cohort_model
-from fluidkv.fluid.simulation import scan_trajectory
+from fluidkv.fluid.scan import scan_trajectory
 from fluidkv.runs.precision import in_float64
 from fluidkv.workload import System
 

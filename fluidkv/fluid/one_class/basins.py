@@ -1,31 +1,32 @@
-"""Which attractor a start leads to, when, and by which path of eviction levels: in batches.
+"""Which attractor a start leads to, when, and by which path of eviction levels: in batches."""
 
-Trajectories settle at very different times. So a pool of lanes runs, and as soon as a part of
-them has settled they make room for starts that wait; the last few go on in a smaller pool.
-"""
+from collections.abc import Sequence
 
-import os
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-
-import jax
 import numpy as np
 import xarray as xr
-from jaxtyping import Float
+from jaxtyping import Bool, Int
 from numpy.typing import ArrayLike
 
-from fluidkv.fluid.boundary import checked_starts, weights_of_one_class
 from fluidkv.fluid.one_class.events import (
     NEVER,
-    Run,
-    advance,
-    begin,
+    Classes,
+    Events,
     check_horizon,
-    dataset,
-    running,
+    classes_of,
+    columns,
+    settle,
+    starts_of,
 )
-from fluidkv.runs.precision import in_float64
+from fluidkv.fluid.results import (
+    NONE,
+    Found,
+    dataset_over,
+    discovered,
+    one_or_many,
+    share_columns,
+)
+from fluidkv.labels import Column
+from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 MAXIMAL = "maximal-eviction cycle"
@@ -33,15 +34,10 @@ FIXED = "fixed point"
 BALANCED = "balanced cycle"
 NOT_SETTLED = "not settled"
 
-# Lanes of a pool. 4,096 lanes of 40 stages are 1.3 MB, about what a core's cache holds; with
-# fewer the cost of starting an operation shows. `benchmarks/basins.py` times the choice.
-_LANES = 4096
-_SMALL = 256
-_CORES = min(os.cpu_count() or 1, 2)  # pools at once; an operation does not use two cores well
-_REFILL = 4  # a pool is refilled when one lane in 4 has finished
 
-
-def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.Dataset:
+def basins(
+    systems: System | Systems | Sequence[System], starts: ArrayLike, *, iterations: int = 5000
+) -> xr.Dataset:
     """Run each start until it settles, and name what it settled on.
 
     Recognition is careful, as all but the maximal-eviction cycle are unstable. A trajectory is on
@@ -57,105 +53,103 @@ def basins(system: System, starts: ArrayLike, *, iterations: int = 5000) -> xr.D
     half a unit.
 
     Args:
-        system: one class.
-        starts: masses by stage on the memory boundary, (batch, stage); from `uniform_starts`,
+        systems: of one class each; one, or many.
+        starts: masses by stage on the memory boundary, (batch, stage), or for many systems
+            (system, batch, stage), 0 beyond a system's own stages; from `uniform_starts`,
             `nearby_starts`, `slice_starts` or elsewhere.
         iterations: the horizon, at least 1.
 
     Returns:
-        A dataset as `event_log` returns it, index order (batch, level | stage), and besides:
+        A dataset as `event_log` returns it, index order (system, batch, level | stage), system only
+        where there are many, and besides:
             attractor (batch): "maximal-eviction cycle", "fixed point", "balanced cycle" or
                 "not settled" (within the horizon). With l1 = 1 there is only the fixed point.
+            id (batch): number of the attractor, from 0 on in the order in which the starts of a
+                system lead there; -1 where not settled. Two balanced cycles are one attractor if
+                they have the same gaps around the circle.
             live (batch, stage): the relative positions that carry mass at the end. The distances
                 between them, around the circle, are the gaps of a balanced cycle.
             start (batch, stage).
+        And a row for each attractor, (attractor_id):
+            name, gaps (attractor_id, position; the largest rotation, then 0), starts and
+            first_start (how many lead there, and the number of the first one), share of the starts
+            given, share_low and share_high (its 95 % interval by Clopper and Pearson, if starts
+            are independent draws), rate (requests completed an iteration).
+        A start takes 29 bytes a stage and 110 bytes.
 
     Raises:
         InputError: more than one class, a start off the memory boundary, iterations below 1.
 
     Source: Congestion, Theorem 2 and Appendix A.1.
     """
-    weights, capacity = weights_of_one_class(system)
-    masses = checked_starts(system, starts)
+    of = one_or_many(systems)
+    classes = classes_of(of)
+    masses = starts_of(of, starts, "starts")
     check_horizon(iterations)
-    workers = _CORES if len(masses) >= 4 * _LANES else 1
-    parts = np.array_split(masses, workers)
-    with ThreadPoolExecutor(workers) as pool:
-        runs = list(pool.map(partial(_run, weights, capacity, iterations), parts))
-    run = Run(*(np.concatenate(fields, axis=-1) for fields in zip(*runs, strict=True)))
-    found = dataset(run)
-    live = found.final_state.values > 0
-    found["attractor"] = ("batch", _attractor(found.settled.values, live))
-    found["live"] = (("batch", "stage"), live)
-    found["start"] = (("batch", "stage"), masses)
-    return found.assign_attrs(iterations=int(iterations))
+    events = settle(classes, masses, int(iterations))
+    live = events.final > 0
+    codes, cycles = _codes(events, live, classes)
+    found = discovered(codes)
+    variables = columns(events, classes) | {
+        "attractor": ((), _NAMES[np.minimum(codes, _MORE)], "1", "what the start settled on"),
+        "id": ((), found.ids, "1", f"number of the attractor; {NONE}: not settled"),
+        "live": ("stage", live, "1", "whether the relative position has mass at the end"),
+        "start": ("stage", masses, "request", "mass by stage of the start"),
+    }
+    table = _table(found, codes, cycles, classes, np.asarray(variables["throughput"][1]))
+    return dataset_over(of, variables, table, iterations=int(iterations))
 
 
-def _attractor(settled: np.ndarray, live: np.ndarray) -> np.ndarray:
-    count = live.sum(axis=1)
-    names = [NOT_SETTLED, FIXED, MAXIMAL]
-    which = [settled == NEVER, count == live.shape[1], count == 1]
-    return np.select(which, names, BALANCED)
+_MAXIMAL, _FIXED, _MORE = 0, 1, 2  # codes; each balanced cycle has one of its own, from 2 on
+_NAMES = np.array([MAXIMAL, FIXED, BALANCED, NOT_SETTLED])  # the code -1 is the last one
 
 
-def _run(
-    weights: Float[np.ndarray, " stage"],
-    capacity: Float[np.ndarray, ""],
-    iterations: int,
-    masses: Float[np.ndarray, "batch stage"],
-) -> Run:
-    """All starts to their end, through pools of a few sizes (each size is compiled once)."""
-    horizon = np.asarray(iterations, np.int32)
-    lanes = _pool_size(len(masses))
-    waiting = deque(range(len(masses)))
-    where = _take(waiting, lanes)  # the start that a lane runs; -1 for a spare lane
-    with in_float64():
-        run = _host(_begin(masses[where].T))
-        where[len(masses) :] = -1
-        results = [np.empty((*f.shape[:-1], len(masses)), f.dtype) for f in run]
-        while True:
-            size = len(where)
-            drop = not waiting and size > _SMALL
-            enough = size - size // _REFILL if waiting else _SMALL if drop else 0
-            run = _host(_advance(weights, capacity, run, horizon, np.int32(enough)))
-            ended = ~np.asarray(running(run, horizon)) & (where >= 0)
-            for result, field in zip(results, run, strict=True):
-                result[..., where[ended]] = field[..., ended]
-            where[ended] = -1
-            free = np.flatnonzero(where < 0)[: len(waiting)]
-            if free.size:
-                fresh = _take(waiting, free.size)
-                joined = _host(_begin(_padded(masses[fresh], size).T))
-                for field, new in zip(run, joined, strict=True):
-                    field[..., free] = new[..., : free.size]
-                where[free] = fresh
-            elif not np.any(where >= 0):
-                return Run(*results)
-            elif drop:
-                kept = np.argsort(where < 0, kind="stable")[:_SMALL]
-                run, where = Run(*(field[..., kept] for field in run)), where[kept]
+def _codes(
+    events: Events, live: Bool[np.ndarray, "system batch stage"], classes: Classes
+) -> tuple[Int[np.ndarray, "system batch"], list[tuple[int, ...]]]:
+    """What each start settled on, as a number, and the gaps of the numbers from `_MORE` on."""
+    count = live.sum(axis=2)
+    codes = np.where(count == 1, _MAXIMAL, _MORE)
+    codes[count == classes.decode_length[:, None]] = _FIXED
+    codes[events.settled == NEVER] = NONE
+    cycles: dict[tuple[int, ...], int] = {}
+    for system, start in np.argwhere(codes == _MORE):
+        gaps = _gaps(live[system, start, : classes.decode_length[system]])
+        codes[system, start] = cycles.setdefault(gaps, _MORE + len(cycles))
+    return codes, list(cycles)
 
 
-def _pool_size(count: int) -> int:
-    return _LANES if count > _SMALL else _SMALL
+def _gaps(live: Bool[np.ndarray, " stage"]) -> tuple[int, ...]:
+    """Between live positions around the circle, in the rotation that is largest word by word."""
+    places = np.flatnonzero(live)
+    gaps = np.diff(places, append=places[0] + live.size).tolist()
+    return max(tuple(gaps[h:] + gaps[:h]) for h in range(len(gaps)))
 
 
-def _take(waiting: deque[int], count: int) -> np.ndarray:
-    """The next starts; where fewer wait than asked for, the first one fills up."""
-    taken = [waiting.popleft() for _ in range(min(count, len(waiting)))]
-    return np.array(taken + [0] * (count - len(taken)))
-
-
-def _padded(masses: np.ndarray, size: int) -> np.ndarray:
-    return np.concatenate(
-        [masses, np.broadcast_to(masses[:1], (size - len(masses), masses.shape[1]))]
-    )
-
-
-def _host(run: Run) -> Run:
-    """Writable copies on the host."""
-    return Run(*(np.array(field) for field in run))
-
-
-_begin = jax.jit(begin)
-_advance = jax.jit(advance)
+def _table(
+    found: Found,
+    codes: Int[np.ndarray, "system batch"],
+    cycles: list[tuple[int, ...]],
+    classes: Classes,
+    throughput: np.ndarray,
+) -> dict[str, Column]:
+    """A row for each attractor; empty text, 0 and NaN where a system has fewer than another."""
+    here = found.first != NONE
+    rows = np.arange(len(codes))[:, None], np.maximum(found.first, 0)
+    code = np.where(here, codes[rows], NONE)
+    most = int(classes.decode_length.max())
+    gaps = np.zeros((*code.shape, most), np.int32)
+    gaps[..., 0] = np.where(code == _MAXIMAL, classes.decode_length[:, None], 0)
+    fixed = np.arange(most) < classes.decode_length[:, None]
+    gaps += ((code == _FIXED)[..., None] & fixed[:, None]).astype(np.int32)
+    for row in np.argwhere(code >= _MORE):
+        cycle = cycles[code[tuple(row)] - _MORE]
+        gaps[(*row, slice(len(cycle)))] = cycle
+    names = np.where(here, _NAMES[np.minimum(code, _MORE)], "")
+    rate = np.where(here, throughput[rows], np.nan)
+    return {
+        "name": ("attractor_id", names, "1", "the attractor"),
+        "gaps": (("attractor_id", "position"), gaps, "iteration", "gaps of its live positions"),
+        "rate": ("attractor_id", rate, "request/iteration", "requests completed an iteration"),
+        **share_columns(found),
+    }

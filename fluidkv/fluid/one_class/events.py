@@ -1,81 +1,69 @@
-"""Events of a collapse, found while the engine runs: evictions, support losses, settling.
+"""Events of a collapse: evictions, support losses, settling; no state is recorded on the way.
 
-For one class, and without recording states. Lanes (trajectories) come last, as in `iteration`,
-and the boundaries are decided as there: stages are served from the last one down, so that an
-emptied stage is exactly 0.0. What is counted on the way is counted in the same pass.
-
-Expects float64, that is a call under `in_float64`; `event_log` sees to it.
+For one class. `fluidkv.fluid.positions.settling` follows a trajectory from event to event; here
+trajectories go to it in groups, on all cores, and what it found is laid out. `fluidkv.exact` has
+the same in rationals: `mass` iteration by iteration, `one_class.blocks` from block to block.
 
 Source: Congestion, equation (2), section 3.3 and Appendix A.1.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import checked_starts, weights_of_one_class
-from fluidkv.runs.precision import in_float64
+from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.states import cohort_states
+from fluidkv.labels import Column
+from fluidkv.processes import cores
+from fluidkv.runs.batch import Watch, in_groups
+from fluidkv.systems import Systems
 from fluidkv.workload import System
-
-Values = Array | np.ndarray
-"""Traced inside of the engine, NumPy when back on the host."""
 
 NEVER = -1
 """Stands for "not within the iterations run" wherever an iteration is given."""
 
+_GROUP = 4096
+"""Trajectories of a call, which cannot be interrupted: some milliseconds."""
 
-class Run(NamedTuple):
-    """What the engine carries; `begin` makes it, `advance` moves it by whole turns.
 
-    A turn is l1 iterations, after which every relative position is back at its stage. Iterations
-    are int32, `NEVER` where there is none.
+class Classes(NamedTuple):
+    """Systems of one class each: l0 and l1, int64, and M, float64."""
+
+    input_length: Int[np.ndarray, " system"]
+    decode_length: Int[np.ndarray, " system"]
+    capacity: Float[np.ndarray, " system"]
+
+
+class Events(NamedTuple):
+    """What happened to each trajectory; iterations are int32, `NEVER` where there is none.
 
     Fields:
-        masses: at the start of a turn, by stage, which is then the relative position.
-        iteration: n of `masses`.
-        mark: masses at turn 1, 2, 4, 8, ..., whichever was the last, for repetition to show.
-        marked: n of `mark`.
-        first_eviction: first n whose transition X^{n-1} -> X^n evicted, also after settling.
-        evictions: iterations that evicted until the lane was seen to be settled.
-        below: number of states X^0, X^1, ... with fewer than `level` empty stages.
-        empty: empty stages of the last state that counted.
-        settled: from here on the lane is periodic.
-        measured: iterations after settling that `completed` counts.
-        completed: requests completed in them.
+        first_eviction: first iteration that evicted.
+        evictions: iterations that did, until it was seen to be settled.
+        settled: from where on it is.
+        last: n of `final`.
+        completed: requests completed in the l1 iterations after settling; 0 if it did not.
+        reached: first n at which X^n has at least `level` empty stages.
+        final: masses where it was left.
     """
 
-    masses: Float[Values, "stage lane"]
-    iteration: Int[Values, " lane"]
-    mark: Float[Values, "stage lane"]
-    marked: Int[Values, " lane"]
-    first_eviction: Int[Values, " lane"]
-    evictions: Int[Values, " lane"]
-    below: Int[Values, "level lane"]
-    empty: Int[Values, " lane"]
-    settled: Int[Values, " lane"]
-    measured: Int[Values, " lane"]
-    completed: Float[Values, " lane"]
+    first_eviction: Int[np.ndarray, "system batch"]
+    evictions: Int[np.ndarray, "system batch"]
+    settled: Int[np.ndarray, "system batch"]
+    last: Int[np.ndarray, "system batch"]
+    completed: Float[np.ndarray, "system batch"]
+    reached: Int[np.ndarray, "system batch level"]
+    final: Float[np.ndarray, "system batch stage"]
 
 
-class _Counts(NamedTuple):
-    """The part of a run that changes within a turn, besides masses; fields as there."""
-
-    first_eviction: Int[Values, " lane"]
-    evictions: Int[Values, " lane"]
-    empty: Int[Values, " lane"]
-    settled: Int[Values, " lane"]
-    measured: Int[Values, " lane"]
-    completed: Float[Values, " lane"]
-
-
-def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Dataset:
+def event_log(
+    systems: System | Systems | Sequence[System], start: ArrayLike, *, iterations: int
+) -> xr.Dataset:
     """Run until every trajectory has settled, or for `iterations`, and report what happened when.
 
     No state is recorded on the way. A trajectory has settled where a single position is left
@@ -84,13 +72,15 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
     merely close to a balanced cycle has not settled.
 
     Args:
-        system: one class.
-        start: masses by stage, shape (stage,) or (batch, stage), on the memory boundary.
+        systems: of one class each; one, or many.
+        start: masses by stage, on the memory boundary: (stage,) or (batch, stage); for many systems
+            (system, batch, stage), 0 beyond a system's own stages, or a batch that serves each.
         iterations: to look for settling at most, at least 1. Throughput takes the l1 iterations
             that follow, even where they go beyond.
 
     Returns:
-        A dataset with dimensions batch, level and stage; -1 stands for "not within the horizon".
+        A dataset with dimensions batch, level and stage, for many systems before them system; -1
+            stands for "not within the horizon".
             first_eviction (batch): n of the first transition X^{n-1} -> X^n that evicted, in the
                 turn after settling too (the maximal-eviction cycle evicts).
             evictions (batch): how many iterations evicted until settling was seen.
@@ -99,19 +89,20 @@ def event_log(system: System, start: ArrayLike, *, iterations: int) -> xr.Datase
                 another one, an n from which it repeats itself: 0, or l1 times a power of two.
             throughput (batch): completions an iteration, over l1 iterations after settling; NaN
                 if not settled.
-            last (batch): n of `final_state`, where the trajectory was left.
+            last (batch): n of `final_state`, where the trajectory was left: a multiple of l1, one
+                turn after settling, or the first one from the horizon on.
             final_state (batch, stage): masses.
 
     Raises:
         InputError: more than one class, a start off the memory boundary (the message says by how
             much) or of the wrong shape, negative or not finite; iterations below 1.
     """
-    weights, capacity = weights_of_one_class(system)
-    masses = checked_starts(system, start)
+    of = one_or_many(systems)
+    classes = classes_of(of)
+    masses = starts_of(of, start, "start")
     check_horizon(iterations)
-    with in_float64():
-        run = _run_all(weights, capacity, masses.T, np.asarray(iterations, np.int32))
-        return dataset(jax.device_get(run))
+    events = settle(classes, masses, int(iterations))
+    return dataset_over(of, columns(events, classes), iterations=int(iterations))
 
 
 def check_horizon(iterations: object) -> None:
@@ -122,183 +113,76 @@ def check_horizon(iterations: object) -> None:
         raise InputError("iterations", iterations, f"an integer from 1 to {limit}")
 
 
-def begin(masses: Float[Values, "stage lane"]) -> Run:
-    """Lanes at X^0."""
-    stages, lanes = masses.shape
-    never = jnp.full(lanes, NEVER, jnp.int32)
-    zero = jnp.zeros(lanes, jnp.int32)
-    empty = jnp.sum(masses == 0, axis=0, dtype=jnp.int32)
-    return Run(
-        masses=masses,
-        iteration=zero,
-        mark=masses,
-        marked=zero,
-        first_eviction=never,
-        evictions=zero,
-        below=(empty[None] < _levels(stages)).astype(jnp.int32),
-        empty=empty,
-        settled=jnp.where(empty == stages - 1, zero, never),
-        measured=zero,
-        completed=jnp.zeros(lanes),
-    )
+def classes_of(of: System | Systems) -> Classes:
+    """As arrays.
 
-
-def running(run: Run, horizon: Int[Values, ""]) -> Bool[Array, " lane"]:
-    """Lanes that still have something to say."""
-    stages = run.masses.shape[0]
-    return jnp.where(run.settled == NEVER, run.iteration < horizon, run.measured < stages)
-
-
-def advance(
-    weights: Float[Values, " stage"],
-    capacity: Float[Values, ""],
-    run: Run,
-    horizon: Int[Values, ""],
-    enough: Int[Values, ""],
-) -> Run:
-    """Whole turns, until no more than `enough` lanes are running. Pure.
-
-    All lanes move until the last one stops, but what lies beyond the horizon of a lane, or beyond
-    the turn after its settling, is not counted. Lanes that began later may join between two calls.
+    Raises:
+        InputError: more than one class.
     """
+    if not isinstance(of, Systems):
+        classes = of.workload.classes
+        if len(classes) != 1:
+            raise InputError("system", f"{len(classes)} classes", "one class")
+        only = classes[0]
+        numbers = only.input_length, only.decode_length, float(of.capacity)
+        return Classes(*(np.array([x]) for x in numbers))
+    if of.classes.max() > 1:
+        worst = int(of.classes.argmax())
+        raise InputError("systems", f"{of.classes[worst]} classes (system {worst})", "one class")
+    return Classes(of.input_length[:, 0], of.decode_length[:, 0], of.capacity.floats)
 
-    def turn(run: Run) -> Run:
-        return _turn(weights, capacity, run, horizon)
 
-    return lax.while_loop(lambda r: _count(running(r, horizon)) > enough, turn, run)
+def starts_of(
+    of: System | Systems, start: ArrayLike, argument: str
+) -> Float[np.ndarray, "system batch stage"]:
+    """Masses on the memory boundary."""
+    masses = cohort_states(of, start, argument=argument, full=True)
+    return masses if isinstance(of, Systems) else masses[None]
 
 
-def dataset(run: Run) -> xr.Dataset:
-    """The events of a run that has ended, as `event_log` returns them."""
-    stages = run.masses.shape[0]
-    reached = np.where(np.arange(stages)[:, None] <= run.empty, run.below, NEVER)
-    settled = np.asarray(run.settled)
-    throughput = np.where(settled >= 0, run.completed / stages, np.nan)
-    none = {"none": NEVER}
-    return xr.Dataset(
-        {
-            "first_eviction": (
-                "batch",
-                np.asarray(run.first_eviction),
-                {"long_name": "iteration of the first eviction"} | none,
-            ),
-            "evictions": (
-                "batch",
-                np.asarray(run.evictions),
-                {"long_name": "iterations with eviction until settled"},
-            ),
-            "reached": (
-                ("batch", "level"),
-                reached.T,
-                {"long_name": "first iteration with at least this many empty stages"} | none,
-            ),
-            "settled": ("batch", settled, {"long_name": "iteration of settling"} | none),
-            "throughput": (
-                "batch",
-                throughput,
-                {"long_name": "requests completed an iteration after settling"},
-            ),
-            "last": (
-                "batch",
-                np.asarray(run.iteration),
-                {"long_name": "iteration of final_state"},
-            ),
-            "final_state": (
-                ("batch", "stage"),
-                np.asarray(run.masses).T,
-                {"long_name": "mass by stage where the trajectory was left"},
-            ),
-        },
-        coords={"level": np.arange(stages), "stage": np.arange(stages)},
+def settle(
+    classes: Classes, masses: Float[np.ndarray, "system batch stage"], iterations: int
+) -> Events:
+    """Every trajectory to its end, or to the horizon."""
+    from fluidkv.fluid.positions.settling import follow
+
+    shape, stages = masses.shape[:2], masses.shape[2]
+    count = shape[0] * shape[1]
+    # Starts that serve all systems are there once.
+    rows = np.ascontiguousarray(masses[0] if masses.strides[0] == 0 else masses.reshape(-1, stages))
+    counts, completed = np.empty((count, 4), np.int32), np.empty(count)
+    reached, final = np.empty((count, stages), np.int32), np.empty((count, stages))
+
+    def group(lanes: np.ndarray) -> None:
+        follow(*classes, rows, lanes, shape[1], iterations, counts, completed, reached, final)
+
+    in_groups(group, count, _GROUP, min(cores(), -(-count // _GROUP)), Watch())
+    first, evictions, settled, last = counts.T.reshape(4, *shape)
+    return Events(
+        first_eviction=first,
+        evictions=evictions,
+        settled=settled,
+        last=last,
+        completed=completed.reshape(shape),
+        reached=reached.reshape(*shape, stages),
+        final=final.reshape(*shape, stages),
     )
 
 
-@jax.jit
-def _run_all(weights, capacity, masses, iterations):
-    return advance(weights, capacity, begin(masses), iterations, jnp.int32(0))
-
-
-def _turn(
-    weights: Float[Values, " stage"],
-    capacity: Float[Values, ""],
-    run: Run,
-    horizon: Int[Values, ""],
-) -> Run:
-    """l1 iterations of all lanes."""
-    stages = weights.shape[0]
-
-    def one(carry, _):
-        masses, iteration, counts = carry
-        masses, counts, empty = _iterate(weights, capacity, masses, iteration, horizon, counts)
-        return (masses, iteration + jnp.int32(1), counts), empty
-
-    counts = _Counts(*(getattr(run, name) for name in _Counts._fields))
-    (masses, iteration, counts), empty = lax.scan(
-        one, (run.masses, run.iteration, counts), None, length=stages
+def columns(events: Events, classes: Classes) -> dict[str, Column]:
+    """Variables over starts, as `event_log` returns them."""
+    throughput = np.where(
+        events.settled != NEVER, events.completed / classes.decode_length[:, None], np.nan
     )
-    fewer = jnp.sum(empty[None] < _levels(stages)[:, None], axis=1, dtype=jnp.int32)
-    # The same masses again: a turn is a function of them, so they repeat. Comparing with a mark
-    # that is moved at powers of two finds a period of any number of turns (Brent).
-    same = jnp.all(masses == run.mark, axis=0) & (counts.settled == NEVER)
-    counts = counts._replace(
-        settled=jnp.where(same & (iteration <= horizon), run.marked, counts.settled)
-    )
-    turns = iteration // stages
-    move = (turns & (turns - 1)) == 0
-    mark = jnp.where(move[None], masses, run.mark)
-    marked = jnp.where(move, iteration, run.marked)
-    below = run.below + fewer
-    return Run(masses, iteration, mark, marked, below=below, **counts._asdict())
-
-
-def _iterate(
-    weights: Float[Values, " stage"],
-    capacity: Float[Values, ""],
-    masses: Float[Values, "stage lane"],
-    iteration: Int[Values, " lane"],
-    horizon: Int[Values, ""],
-    counts: _Counts,
-) -> tuple[Float[Array, "stage lane"], _Counts, Int[Array, " lane"]]:
-    """One iteration X^{n-1} -> X^n; also the empty stages of X^n, those of the last state that
-    counts where n is beyond the horizon."""
-    stages = weights.shape[0]
-
-    # execute, evict: the mass at stage s - 1 needs room at stage s, the most progressed first.
-    # Once `free` is negative the stages below get nothing, and minus `free` is the excess.
-    def stage(free, row):
-        mass, weight = row
-        needed = mass * weight
-        room = jnp.maximum(free, 0.0)
-        kept = jnp.where(needed > room, jnp.minimum(room / weight, mass), mass)
-        return free - needed, kept
-
-    start = jnp.broadcast_to(capacity, masses.shape[1:])
-    free, kept = lax.scan(stage, start, (masses[:-1], weights[1:]), reverse=True)
-    # admit
-    admitted = jnp.maximum(free, 0.0) / weights[0]
-    after = jnp.concatenate([admitted[None], kept])
-    empty = jnp.sum(after == 0, axis=0, dtype=jnp.int32)
-
-    n = iteration + 1
-    waiting = (counts.settled == NEVER) & (n <= horizon)
-    evicting = free < 0
-    first = evicting & (counts.first_eviction == NEVER) & (n <= horizon)
-    measuring = (counts.settled != NEVER) & (counts.measured < stages)
-    empty = jnp.where(waiting, empty, counts.empty)
-    counted = _Counts(
-        first_eviction=jnp.where(first, n, counts.first_eviction),
-        evictions=counts.evictions + (evicting & waiting).astype(jnp.int32),
-        empty=empty,
-        settled=jnp.where(waiting & (empty == stages - 1), n, counts.settled),
-        measured=counts.measured + measuring.astype(jnp.int32),
-        completed=counts.completed + jnp.where(measuring, masses[-1], 0.0),
-    )
-    return after, counted, empty
-
-
-def _count(flags: Bool[Array, " lane"]) -> Int[Array, ""]:
-    return jnp.sum(flags, dtype=jnp.int32)
-
-
-def _levels(stages: int) -> Int[Array, "level 1"]:
-    return jnp.arange(stages, dtype=jnp.int32)[:, None]
+    never = f"; {NEVER}: not within the horizon"
+    n = "iteration"
+    level = "first iteration with at least this many empty stages"
+    return {
+        "first_eviction": ((), events.first_eviction, n, "iteration of the first eviction" + never),
+        "evictions": ((), events.evictions, n, "iterations with eviction until settled"),
+        "reached": ("level", events.reached, n, level + never),
+        "settled": ((), events.settled, n, "iteration of settling" + never),
+        "throughput": ((), throughput, "request/iteration", "completions after settling"),
+        "last": ((), events.last, n, "iteration of final_state"),
+        "final_state": ("stage", events.final, "request", "mass where the trajectory was left"),
+    }

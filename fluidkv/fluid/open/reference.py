@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.fluid.open.iteration import Blocked, CapOn, Selection
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Number = Fraction | float
@@ -19,7 +20,7 @@ Masses = list[list[Number]]
 
 
 @dataclass(frozen=True)
-class LiteralStep:
+class LiteralStep(Record):
     """What happened in one iteration; `queue` and `lost` are after admission, each class."""
 
     completed: list[Number]

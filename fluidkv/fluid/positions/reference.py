@@ -57,9 +57,9 @@ class Mix:
 
     @classmethod
     def of(cls, lengths: Sequence[tuple[int, int]], masses: Sequence[Number]) -> "Mix":
-        """Classes (l0, l1) with these masses; sums in their order."""
+        """Classes (l0, l1) with these masses; sums begin with those that end first."""
         ends = sorted({l1 for _, l1 in lengths})
-        classes = list(zip(lengths, masses, strict=True))
+        classes = sorted(zip(lengths, masses, strict=True), key=lambda each: each[0][1])
         zero = 0 * masses[0]
         leaving = [sum((x for (_, l1), x in classes if l1 == end), zero) for end in ends]
         freed = [sum((x * (l0 + l1) for (l0, l1), x in classes if l1 == e), zero) for e in ends]
@@ -117,9 +117,7 @@ class Positions:
         start: for each stage, from 0: a mix and its units, memory at or below capacity.
     """
 
-    def __init__(
-        self, fresh: Mix, capacity: Number, start: Iterable[tuple[Mix, Number]]
-    ) -> None:
+    def __init__(self, fresh: Mix, capacity: Number, start: Iterable[tuple[Mix, Number]]) -> None:
         self.now = 0
         self.requests: Number = 0 * capacity
         self._fresh, self._capacity = fresh, capacity
@@ -189,7 +187,9 @@ class Positions:
         self._turn += 1
         excess = self.requests - freed  # memory was full
         if not self.labels or self._turn > len(self.labels):
-            held = [(label.units, *label.mix.holds(self.now - label.birth)) for label in self.labels]
+            held = [
+                (label.units, *label.mix.holds(self.now - label.birth)) for label in self.labels
+            ]
             self.requests = sum((units * alive for units, alive, _ in held), zero)
             excess = sum((units * tokens for units, _, tokens in held), zero) - self._capacity
             self._turn = 0

@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
 
 
 @dataclass(frozen=True)
-class Case:
+class Case(Record):
     """Requests that are all there at the start, in this order, and a memory in tokens.
 
     Args:

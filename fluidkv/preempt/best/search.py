@@ -14,6 +14,7 @@ from itertools import count
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.best.steps import State, choices, engine_of, state_of
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import Engine
@@ -30,7 +31,7 @@ class Cost(Enum):
 
 
 @dataclass(frozen=True)
-class Best:
+class Best(Record):
     """A run of least cost.
 
     Fields:

@@ -20,6 +20,7 @@ depends on the victims.
 from dataclasses import dataclass
 
 from fluidkv.preempt.best.steps import engine_of
+from fluidkv.record import Record
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.progress import Request
@@ -31,7 +32,7 @@ Lengths = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Endless:
+class Endless(Record):
     """What becomes of the one.
 
     Fields:

@@ -13,12 +13,13 @@ from fractions import Fraction
 
 from fluidkv.exact.survival import eviction_free_equilibrium
 from fluidkv.preempt.masses.trimming import Masses, Moved, Number, Queue, Server, moved
+from fluidkv.record import Record
 from fluidkv.serving.rules import Keeps
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
-class Course:
+class Course(Record):
     """What a server does over the second half of a run; requests and rates over x*.
 
     Fields:

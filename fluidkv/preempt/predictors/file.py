@@ -9,12 +9,13 @@ import numpy as np
 from fluidkv.errors import InputError
 from fluidkv.preempt.predictors.predictor import Outputs
 from fluidkv.reading import csv_rows, reading
+from fluidkv.record import Record
 
 _COLUMNS = "a CSV with the columns request and predicted"
 
 
 @dataclass(frozen=True)
-class Listed:
+class Listed(Record):
     """What a list says of each request.
 
     Args:

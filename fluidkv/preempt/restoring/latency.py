@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.profile import LatencyProfile
+from fluidkv.record import Record
 from fluidkv.runs.checks import floats
 from fluidkv.serving.clock import IterationClock
 
@@ -28,7 +29,7 @@ _LEVEL = 0.95
 
 
 @dataclass(frozen=True, eq=False)
-class LatencyFit:
+class LatencyFit(Record):
     """A fitted model. Parameters are alpha, beta, kappa, epsilon; of a line alpha is 0, beta 1.
 
     Fields:

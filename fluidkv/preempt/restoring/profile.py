@@ -9,11 +9,12 @@ from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
 from fluidkv.reading import csv_rows, reading
+from fluidkv.record import Record
 from fluidkv.runs.checks import floats
 
 
 @dataclass(frozen=True, eq=False)
-class LatencyProfile:
+class LatencyProfile(Record):
     """Points of a profile, sorted by length.
 
     Times fall if a length, with the mean of its times, is faster than a shorter one by more than

@@ -13,11 +13,12 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.preempt.restoring.latency import LatencyFit
+from fluidkv.record import Record
 from fluidkv.serving.swap import UNLIMITED, Swap
 
 
 @dataclass(frozen=True)
-class SweetSpot:
+class SweetSpot(Record):
     """A length at which both take the same time.
 
     Fields:

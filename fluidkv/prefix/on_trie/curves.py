@@ -14,11 +14,12 @@ from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
 from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.processes import cores, shared_out
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 
 @dataclass(frozen=True, eq=False)
-class HitCurves:
+class HitCurves(Record):
     """Hit rates at some cache sizes.
 
     Fields:

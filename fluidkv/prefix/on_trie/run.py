@@ -12,6 +12,7 @@ from fluidkv.prefix.on_trie.drawn_nodes import DrawnNodes
 from fluidkv.prefix.on_trie.nodes import NodeCache
 from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 Measure = Literal["tokens", "units"]
@@ -19,7 +20,7 @@ Measure = Literal["tokens", "units"]
 
 
 @dataclass(frozen=True, eq=False)
-class CacheRun:
+class CacheRun(Record):
     """What a cache found for the requests of a trace.
 
     Fields:

@@ -22,6 +22,7 @@ from fluidkv.errors import InputError
 from fluidkv.prefix.on_trie.ordered import NEVER, next_uses
 from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 
@@ -35,7 +36,7 @@ class Reference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class EverySize:
+class EverySize(Record):
     """Hits as a function of the capacity: straight between its corners, from the longest request.
 
     Fields:

@@ -13,13 +13,14 @@ import numpy as np
 from fluidkv.prefix.pieces import Content, common, length
 from fluidkv.prefix.policies import TOKENS, Granularity
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.record import Record
 
 ROOT = 0
 """The stretch of no units that all begin with."""
 
 
 @dataclass(frozen=True, eq=False)
-class Trie:
+class Trie(Record):
     """The tree, and what each request asks of it.
 
     Fields:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from fluidkv.prefix.radix.operations import COLUMNS
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Overshoot:
+class Overshoot(Record):
     """Tokens that were evicted for allocations, and those of them that nothing was missing for."""
 
     evicted: int

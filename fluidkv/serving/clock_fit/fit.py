@@ -20,6 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.line import draw, unbounded
 from fluidkv.serving.clock_fit.points import IDLE, TickPoints
@@ -33,7 +34,7 @@ SLOW = "far slower than the others: recomputation that cancels within the tick"
 
 
 @dataclass(frozen=True, eq=False)
-class ClockResiduals:
+class ClockResiduals(Record):
     """A clock against the ticks of a log; shapes (point,).
 
     Fields:
@@ -59,7 +60,7 @@ class ClockResiduals:
 
 
 @dataclass(frozen=True, eq=False)
-class ClockFit:
+class ClockFit(Record):
     """A fitted clock and how well it is known.
 
     Fields:
@@ -84,7 +85,7 @@ class ClockFit:
 
 
 @dataclass(frozen=True)
-class Recompute:
+class Recompute(Record):
     """What preempted requests computed again, read off the time that a clock leaves over.
 
     Fields:

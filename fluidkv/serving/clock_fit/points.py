@@ -24,6 +24,7 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 RECOMPUTE = "preempted requests may have come back; what they compute again is not logged"
 FIRST = "nothing is known of its start"
@@ -37,7 +38,7 @@ PerTick = Float[np.ndarray, " tick"]
 
 
 @dataclass(frozen=True, eq=False)
-class TickPoints:
+class TickPoints(Record):
     """Iterations and what they worked on, for each tick of a log; shapes (tick,).
 
     Fields:

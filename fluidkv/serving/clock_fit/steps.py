@@ -18,6 +18,7 @@ import numpy as np
 from jaxtyping import Float
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.clock_fit.line import least_squares
 
@@ -56,7 +57,7 @@ class StepRows:
 
 
 @dataclass(frozen=True, eq=False)
-class StepFit:
+class StepFit(Record):
     """A clock fitted to rows, and how well it is known.
 
     Fields:

@@ -11,6 +11,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal
 
+from fluidkv.record import Record
 from fluidkv.serving.machines.gpus import gpu_named
 from fluidkv.serving.machines.models import model_named
 from fluidkv.serving.machines.pool import kv_tokens_left
@@ -18,7 +19,7 @@ from fluidkv.serving.machines.roofline import batch_limit, modelled_clock
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Record):
     """One measured duration beside the modelled one.
 
     Fields:
@@ -52,7 +53,7 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class PoolComparison:
+class PoolComparison(Record):
     """The KV tokens of a measured server beside those of `kv_tokens_left`.
 
     Fields:

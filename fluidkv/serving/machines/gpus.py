@@ -14,11 +14,12 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.text import nearest
 
 
 @dataclass(frozen=True)
-class Gpu:
+class Gpu(Record):
     """One GPU.
 
     Args:

@@ -15,12 +15,13 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.machines.kv_bytes import token_bytes
 from fluidkv.text import nearest
 
 
 @dataclass(frozen=True)
-class Model:
+class Model(Record):
     """A decoder, as far as its memory and its times depend on it.
 
     Args:

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.serving.clock import VIDUR_LLAMA3_8B_A100 as _NO_PREFILL
 from fluidkv.serving.clock import IterationClock
 from fluidkv.serving.machines.gpus import gpu_named
@@ -23,7 +24,7 @@ Kind = Literal["measured", "modelled", "profiled", "theory"]
 
 
 @dataclass(frozen=True)
-class Validity:
+class Validity(Record):
     """Where a clock was taken from; None: not said.
 
     Args:
@@ -38,7 +39,7 @@ class Validity:
 
 
 @dataclass(frozen=True)
-class NamedClock:
+class NamedClock(Record):
     """A clock, and what to know of it.
 
     Fields:

@@ -20,6 +20,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
+from fluidkv.record import Record
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import CohortState, serve_cohorts
 from fluidkv.workload import RequestClass
@@ -35,7 +36,7 @@ _BACKLOG = 10**9  # more than any run here serves
 
 
 @dataclass(frozen=True)
-class CollapsedCycle:
+class CollapsedCycle(Record):
     """A periodic orbit of the saturated server, and how many of the runs ended on it.
 
     Fields:

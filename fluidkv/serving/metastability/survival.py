@@ -11,10 +11,11 @@ from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True, eq=False)
-class Survival:
+class Survival(Record):
     """Share that has not met the event, after each time at which somebody met it.
 
     Fields:
@@ -38,7 +39,7 @@ class Survival:
 
 
 @dataclass(frozen=True)
-class Hazard:
+class Hazard(Record):
     """Events an iteration of being watched, with a confidence interval.
 
     Fields:

@@ -22,6 +22,7 @@ from numpy.random import Generator
 
 from fluidkv.errors import InputError
 from fluidkv.labels import Column, dataset
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.metastability.cohorts import CohortRecords, CohortState, idle, serve_cohorts
@@ -38,7 +39,7 @@ _CHUNK = 50  # windows between two looks at who is still watched
 
 
 @dataclass(frozen=True, eq=False)
-class Times:
+class Times(Record):
     """When it happened in each run, for `fluidkv.serving.metastability.survival`.
 
     Fields:

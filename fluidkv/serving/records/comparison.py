@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
+from fluidkv.record import Record as Result
+
 Progress = Callable[[str], None]
 EVERY = 64
 """Rows between two reports of progress."""
 
 
 @dataclass(frozen=True)
-class Difference:
+class Difference(Result):
     """The first row that differs.
 
     Args:
@@ -30,7 +32,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class Replay:
+class Replay(Result):
     """A replay, up to its end or to the first difference.
 
     Args:

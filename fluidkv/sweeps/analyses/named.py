@@ -1,12 +1,30 @@
 """Every analysis that a sweep knows, by its name."""
 
 from fluidkv.errors import InputError
+from fluidkv.sweeps.analyses.cache import CACHE
+from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
+from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.stability import STABILITY
+from fluidkv.sweeps.analyses.stability_map import STABILITY_MAP
 from fluidkv.sweeps.analyses.threshold import THRESHOLD
+from fluidkv.sweeps.analyses.wait import WAIT
 from fluidkv.sweeps.analysis import Analysis
 from fluidkv.text import nearest
 
-ANALYSES: dict[str, Analysis] = {each.name: each for each in (STABILITY, THRESHOLD)}
+_ALL = (
+    STABILITY,
+    STABILITY_MAP,
+    THRESHOLD,
+    BASINS,
+    CONVERGENCE,
+    ATTRACTORS,
+    SIMULATE,
+    SERVE,
+    PREEMPT,
+    WAIT,
+    CACHE,
+)
+ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}
 """Name in a spec -> the analysis."""
 
 

@@ -28,13 +28,8 @@ def workload_of(row: Row) -> Workload:
     Raises:
         InputError: numbers of classes that differ, shares that do not sum to 1.
     """
-    inputs, decodes = _of_classes(row, "input_length"), _of_classes(row, "decode_length")
-    classes = max(len(inputs), len(decodes))
-    columns = (
-        _filled("input_length", inputs, classes),
-        _filled("decode_length", decodes, classes),
-        shares_of(row, classes),
-    )
+    inputs, decodes = classes_of(row, "input_length", "decode_length")
+    columns = inputs, decodes, shares_of(row, len(inputs))
     return Workload(tuple(RequestClass(*each) for each in zip(*columns, strict=True)))
 
 
@@ -69,23 +64,32 @@ def shares_of(row: Row, classes: int) -> tuple[Fraction, ...]:
     return said
 
 
+def classes_of(row: Row, *names: str) -> list[tuple[Any, ...]]:
+    """Of each name, a value for each class; a single one serves all.
+
+    Raises:
+        InputError: numbers of classes that differ.
+    """
+    found = [_of_classes(row, name) for name in names]
+    classes = max(map(len, found))
+    return [_filled(name, each, classes) for name, each in zip(names, found, strict=True)]
+
+
 def _of_classes(row: Row, name: str) -> tuple[Any, ...]:
     """The values of all classes that are said, those of single classes in place of the common."""
     common = row.get(name)
     values = list(common) if isinstance(common, tuple) else []
     singles = {
-        int(key[len(name) + 1 :]): value
-        for key, value in row.items()
-        if key.startswith(f"{name}_") and key[len(name) + 1 :].isdigit()
+        int(key[len(name) + 1 :]): value for key, value in row.items() if key.startswith(f"{name}_")
     }
     if not singles:
         return tuple(values) or (() if common is None else (common,))
     missing = common if not isinstance(common, tuple) else None
-    values += [missing] * (max(singles) - len(values))
+    values += [missing] * (max(singles) + 1 - len(values))
     for number, value in singles.items():
-        values[number - 1] = value
+        values[number] = value
     if None in values:
-        raise InputError(f"{name}_{values.index(None) + 1}", "none", "a value for each class")
+        raise InputError(f"{name}_{values.index(None)}", "none", "a value for each class")
     return tuple(values)
 
 

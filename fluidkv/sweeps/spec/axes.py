@@ -193,7 +193,7 @@ def _table(column: Column, known: Sequence[str]) -> Mapping[str, Any]:
         raise InputError(column.where, said, f"a list of values{ranges}")
     for key in said:
         if key not in known:
-            raise InputError(f"{column.where}.{key}", said[key], nearest(key, known))
+            raise InputError(column.where, key, nearest(key, known))
     return said
 
 

@@ -92,7 +92,7 @@ def read_spec(spec: Mapping[str, Any] | Path | str) -> Spec:
     said = spec if isinstance(spec, Mapping) else _read_toml(spec)
     for key in said:
         if key not in _TOP:
-            raise InputError(str(key), said[key], _top_key(key, said))
+            raise InputError("spec", key, _top_key(key, said))
     if "analysis" not in said:
         raise InputError("analysis", "none", "the name of an analysis, such as stability")
     analysis = analysis_named(said["analysis"])
@@ -152,7 +152,7 @@ def _known(
         if setting is None or (table == "settings" and key == SEED.name):
             where = "seed above all tables" if setting else ""
             known = [*besides, *(each.name for each in analysis.settings)]
-            raise InputError(f"{table}.{key}", value, where or nearest(key, known))
+            raise InputError(table, key, where or nearest(key, known))
         found[key] = (setting, value)
     return found
 

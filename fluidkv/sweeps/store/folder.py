@@ -98,7 +98,8 @@ def _check_same(path: Path, plan: Plan) -> None:
         keys = [key for key in {**said, **asked} if said.get(key) != asked.get(key)]
         allowed = f"a store of this spec; this one differs in {', '.join(keys)}"
         raise InputError(OUT, str(path), allowed)
-    differ = differing(found["versions"], versions())
+    stood = {name: str(found.get(f"{name.replace('-', '_')}_version")) for name in versions()}
+    differ = differing(stood, versions())
     if differ:
         allowed = f"a store of these versions; it has {', '.join(differ)} now"
         raise InputError(OUT, str(path), allowed)

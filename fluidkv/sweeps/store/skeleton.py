@@ -20,6 +20,7 @@ ROOT = "zarr.json"
 FORMAT = 1
 STATUS_VARIABLE = {
     "long_name": "whether a point has been computed, and whether there is an answer",
+    "units": "1",
     "flag_values": [ABSENT, DONE, REFUSED],
     "flag_meanings": "not_computed done refused",
 }
@@ -73,9 +74,8 @@ def _described(plan: Plan, name: str) -> tuple[Any, ...]:
     (variable,) = (each for each in plan.variables if each.name == name)
     labels = plan.spec.analysis.labels
     sizes = plan.shape + tuple(len(labels[dim]) for dim in variable.dims)
-    attributes: dict[str, Any] = {"long_name": variable.title, "units": variable.units}
+    attributes: dict[str, Any] = {"long_name": variable.title, "units": _unit(plan, variable.units)}
     if variable.kind == "flag":
-        del attributes["units"]
         attributes["flag_values"] = list(range(len(variable.words)))
         attributes["flag_meanings"] = " ".join(word.replace(" ", "_") for word in variable.words)
     return plan.dims + variable.dims, sizes, variable.dtype, variable.fill, attributes
@@ -86,27 +86,34 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
     found: dict[str, Any] = {}
     for axis in plan.spec.axes:
         if axis.dim not in axis.columns:
-            found[axis.dim] = (
-                (axis.dim,),
-                np.arange(axis.size),
-                {"long_name": "number of the row"},
-            )
+            numbers = np.arange(axis.size, dtype=np.int64)
+            said = {"long_name": f"number of the {axis.dim}", "units": "1"}
+            found[axis.dim] = ((axis.dim,), numbers, said)
         for name, values in axis.columns.items():
             setting = plan.spec.analysis.setting(name)
             assert setting is not None
-            found[name] = ((axis.dim,), _array(setting, values), _attributes(setting))
+            said = {"long_name": setting.title, "units": _unit(plan, setting.units)}
+            found[name] = ((axis.dim,), _array(setting, values), said)
             if any(isinstance(each, Fraction) for each in values):
                 exact = np.array([shown(each) for each in values], object)
-                said = {"long_name": f"{setting.title}, exactly"}
+                said = {"long_name": f"{setting.title}, exactly", "units": "1"}
                 found[f"{name}_exact"] = ((axis.dim,), exact, said)
     for dim, names in plan.spec.analysis.labels.items():
-        found[dim] = ((dim,), np.array(names, object), {})
+        said = {"long_name": f"name of the {dim}", "units": "1"}
+        found[dim] = ((dim,), np.array(names, object), said)
     return found
 
 
-def _attributes(setting: Setting) -> dict[str, str]:
-    said = {"long_name": setting.title}
-    return said if isinstance(setting.kind, Word) else said | {"units": setting.units}
+def _unit(plan: Plan, units: str) -> str:
+    """With the unit of the clock for "time", where the clocks of all points have one."""
+    clocks = {plan.spec.settings.get("clock")}
+    for axis in plan.spec.axes:
+        clocks = set(axis.columns["clock"]) if "clock" in axis.columns else clocks
+    if "clock" not in {each.name for each in plan.spec.analysis.settings}:
+        return units
+    if clocks == {None}:
+        return units.replace("time", "iteration")
+    return units if None in clocks else units.replace("time", "s")
 
 
 def _array(setting: Setting, values: Any) -> np.ndarray:
@@ -149,8 +156,8 @@ def _root(plan: Plan, nodes: Mapping[str, Any]) -> bytes:
         "seed": spec.settings.get(SEED.name, spec.seed),
         "spec": spec.text,
         "spec_sha256": spec.digest,
-        "versions": versions(),
         "fluidkv_sweep": FORMAT,
+        **{f"{name.replace('-', '_')}_version": number for name, number in versions().items()},
     }
     group = {
         "attributes": attributes,

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from fluidkv.record import Record
 from fluidkv.tokenpd.attention.weights import Attention
 
 SINKS, WINDOW = 4, 64
 
 
 @dataclass(frozen=True)
-class AttentionSummary:
+class AttentionSummary(Record):
     """Of the rows of generated tokens, and of the prompt's last row; means over rows first.
 
     Fields:

@@ -6,10 +6,11 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class Attention:
+class Attention(Record):
     """Who attends to whom, and when.
 
     A *stream* is what has keys of its own: a request, or one head of it. It starts in round `start`

@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, instance
 from fluidkv.tokenpd.pricing import Pricing
 
@@ -37,7 +38,7 @@ class Choice(Enum):
 
 
 @dataclass(frozen=True)
-class EvictionPolicy:
+class EvictionPolicy(Record):
     """Which tokens stay.
 
     Fields:

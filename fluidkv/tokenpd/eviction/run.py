@@ -13,6 +13,7 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.batch import Progress, power_of_two
 from fluidkv.runs.checks import count, instance
 from fluidkv.runs.precision import in_float64, random_key
@@ -43,7 +44,7 @@ _LEAST = 16
 
 
 @dataclass(frozen=True)
-class EvictionRun:
+class EvictionRun(Record):
     """What a policy kept, and what that lost; a leading axis of runs where several were asked for.
 
     A row is measured where it is computed over what was kept: of tokens that are generated. A

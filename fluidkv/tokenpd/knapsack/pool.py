@@ -8,11 +8,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 
 @dataclass(frozen=True)
-class Pool:
+class Pool(Record):
     """Tokens of requests over rounds.
 
     Lists become arrays, and single precision double, in which worths are computed; integers, and

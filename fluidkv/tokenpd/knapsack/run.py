@@ -6,11 +6,12 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count
 
 
 @dataclass(frozen=True)
-class PriceRun:
+class PriceRun(Record):
     """Rounds of a price rule, or of a heap, over a `Pool`.
 
     Fields:

@@ -80,6 +80,7 @@ import numpy as np
 from flint import arb, fmpq
 
 from fluidkv.exact.precision import outward, working
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count, instance, not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
@@ -89,7 +90,7 @@ BITS = 128
 
 
 @dataclass(frozen=True)
-class PriceSetting:
+class PriceSetting(Record):
     """What the bounds depend on.
 
     Fields:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fluidkv.record import Record
 from fluidkv.runs.checks import instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Budget, Pricing
@@ -16,7 +17,7 @@ from fluidkv.tokenpd.regret.worths import Worths, worths, zero_of
 
 
 @dataclass(frozen=True)
-class FixedPrice:
+class FixedPrice(Record):
     """The best price that never moves.
 
     Fields:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from fluidkv.record import Record
 from fluidkv.tokenpd.knapsack.run import PriceRun
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Outcome(Record):
     """Totals over all rounds; Fractions where the run has them.
 
     Fields:

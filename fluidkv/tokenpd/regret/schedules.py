@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool
 
+from fluidkv.record import Record
 from fluidkv.runs.checks import not_negative
 from fluidkv.tokenpd.knapsack.pool import Pool
 from fluidkv.tokenpd.pricing import Pricing
@@ -19,7 +20,7 @@ from fluidkv.tokenpd.regret.worths import Worths, worths, zero_of
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Record):
     """Who is kept when.
 
     Fields:

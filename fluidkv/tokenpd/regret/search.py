@@ -14,6 +14,7 @@ from math import ceil, log
 from typing import Any
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count, real
 from fluidkv.tokenpd.pricing import Budget, Pricing
 from fluidkv.tokenpd.regret.cases import pool_of
@@ -25,7 +26,7 @@ SETTLED = 16
 
 
 @dataclass(frozen=True)
-class Separation:
+class Separation(Record):
     """A period that is repeated for ever.
 
     Fields:

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.checks import (
     MOST_SEED,
@@ -34,7 +35,7 @@ RESAMPLES = 1000
 
 
 @dataclass(frozen=True)
-class GapStudy:
+class GapStudy(Record):
     """The throughput gap over horizons T, 2T, ...: `zeta` times a first one.
 
     Output is every token emitted, those of prompts that are not done among them; Theorem 1 counts
@@ -145,7 +146,7 @@ def throughput_gap(
 
 
 @dataclass(frozen=True)
-class RootFit:
+class RootFit(Record):
     """gap = root / sqrt(zeta) + reciprocal / zeta, by weighted least squares.
 
     The first term is Theorem 1's where batches have no slack, the second what it costs to fill the

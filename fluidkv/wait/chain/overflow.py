@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from scipy import stats
 
+from fluidkv.record import Record
 from fluidkv.runs.checks import above_0
 from fluidkv.wait.chain.checks import probability
 from fluidkv.wait.chain.simulate import simulate_chain
@@ -16,7 +17,7 @@ from fluidkv.wait.segments import Segments
 
 
 @dataclass(frozen=True)
-class OverflowFrequency:
+class OverflowFrequency(Record):
     """How many of some runs exceeded a memory, and what that says of the probability.
 
     Fields:

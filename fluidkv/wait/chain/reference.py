@@ -8,6 +8,7 @@ How many prompts are at each stage of each segment; who comes and who goes on is
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from fluidkv.record import Record
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
@@ -30,7 +31,7 @@ class Draws:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Record):
     """One iteration: prompts before each segment (`queue`, before any wait), segments in the batch,
     tokens in it and in memory, prompts that completed, output tokens emitted, the clock after."""
 

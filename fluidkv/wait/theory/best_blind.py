@@ -28,6 +28,7 @@ from fractions import Fraction
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, WaitSystem, count, exact, plain
 from fluidkv.wait.theory.blind_problem import (
     MOST_STATES,
@@ -42,7 +43,7 @@ _SCALE = 2**40  # h is rounded to whole parts of this many; g then moves in the 
 
 
 @dataclass(frozen=True)
-class BlindThroughput:
+class BlindThroughput(Record):
     """Bounds on the output tokens of completed prompts per unit of time; proved.
 
     Fields:

@@ -24,6 +24,7 @@ from flint import ctx as flint_context
 
 from fluidkv.errors import InputError
 from fluidkv.exact.precision import outward, shown_alike, working
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, count, exact, plain, shown
 
 MOST_LEVEL = 400
@@ -38,7 +39,7 @@ _CLOSE = 64
 
 @shown_alike
 @dataclass(frozen=True)
-class Eta:
+class Eta(Record):
     """Rate at which the tail of a boundary queue falls, per prompt.
 
     Fields:

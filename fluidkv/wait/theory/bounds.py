@@ -17,6 +17,7 @@ from flint import arb
 
 from fluidkv.errors import InputError
 from fluidkv.exact.precision import shown_alike, working
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, WaitSystem, count, exact, probability, several
 from fluidkv.wait.segments import Segments
 from fluidkv.wait.theory.boundary_queue import Eta, ends, eta, to_ball
@@ -27,7 +28,7 @@ _BITS = 128
 
 
 @dataclass(frozen=True)
-class TypeGap:
+class TypeGap(Record):
     """Theorem 1 for one type.
 
     Fields:
@@ -48,7 +49,7 @@ class TypeGap:
 
 
 @dataclass(frozen=True)
-class Theorem1Gap:
+class Theorem1Gap(Record):
     """Theorem 1 for a system; types in the order of the system.
 
     Fields:
@@ -116,7 +117,7 @@ def theorem_1_gap(
 
 @shown_alike
 @dataclass(frozen=True)
-class MemoryBound:
+class MemoryBound(Record):
     """KV tokens that are not exceeded up to a horizon, but with probability delta (14), (17).
 
     Fields:

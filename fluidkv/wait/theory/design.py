@@ -23,6 +23,7 @@ from typing import Literal
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import (
     Exact,
     WaitSystem,
@@ -46,7 +47,7 @@ _ROUNDS = 20  # of a local search; those seen end after two to six
 
 
 @dataclass(frozen=True)
-class SegmentDesign:
+class SegmentDesign(Record):
     """Segments, thresholds that satisfy (12), and the three terms of the memory bound in tokens.
 
     Fields:
@@ -78,7 +79,7 @@ class SegmentDesign:
 
 
 @dataclass(frozen=True)
-class SegmentSweep:
+class SegmentSweep(Record):
     """Designs by number of segments.
 
     Fields:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import WaitSystem, shown
 
 
 @dataclass(frozen=True)
-class FluidEquilibrium:
+class FluidEquilibrium(Record):
     """What a server does in balance; exact.
 
     Fields:

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, count, exact, plain
 
 Path = npt.NDArray[np.int64]
@@ -30,7 +31,7 @@ _MOST = 2**62  # below it a queue, one more batch included, is an int64
 
 
 @dataclass(frozen=True)
-class QueuePath:
+class QueuePath(Record):
     """What a queue did with recorded arrivals; shapes are those of the arrivals.
 
     Fields:

@@ -21,6 +21,7 @@ from enum import StrEnum
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, count, exact, plain, several, shown
 from fluidkv.wait.segments import Segments, double_costs
 from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
@@ -35,7 +36,7 @@ class Constraint(StrEnum):
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(Record):
     """A constraint that thresholds break.
 
     Fields:
@@ -51,7 +52,7 @@ class Broken:
 
 
 @dataclass(frozen=True)
-class NestedThresholds:
+class NestedThresholds(Record):
     """The least whole thresholds that satisfy (12), and what follows from them; exact.
 
     Fields:

@@ -17,6 +17,7 @@ from fractions import Fraction
 from typing import Literal
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, WaitSystem, count
 from fluidkv.wait.theory.fluid import FluidEquilibrium, fluid_equilibrium
 
@@ -32,7 +33,7 @@ Quantity = Literal["iteration_time", "memory", "throughput"]
 
 
 @dataclass(frozen=True)
-class Effect:
+class Effect(Record):
     """How one quantity answers to one parameter, the others held; exact.
 
     Fields:
@@ -45,7 +46,7 @@ class Effect:
 
 
 @dataclass(frozen=True)
-class Sensitivity:
+class Sensitivity(Record):
     """What one parameter does.
 
     Fields:
@@ -64,7 +65,7 @@ class Sensitivity:
 
 
 @dataclass(frozen=True)
-class Sensitivities:
+class Sensitivities(Record):
     """What every parameter does, at one equilibrium.
 
     Fields:

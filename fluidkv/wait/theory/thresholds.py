@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.wait.model import Exact, WaitSystem, exact, plain, several, shown
 from fluidkv.wait.theory.fluid import fluid_equilibrium, require_stable
 from fluidkv.wait.theory.least_whole import WholeClock, least_of_types
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Record):
     """Thresholds that satisfy (11), and what follows from them; exact.
 
     Fields:

@@ -76,7 +76,7 @@ def test_one_seed_says_nothing_of_others() -> None:
     lru, rlt = found.curves
     assert lru.margin.tolist() == [0]
     assert np.isnan(rlt.margin).all()
-    said = json.loads(json.dumps(found.as_dict(), allow_nan=False))["policies"]
+    said = json.loads(json.dumps(found.to_dict(), allow_nan=False))["policies"]
     assert [each["margin"] for each in said] == [[0], [None]]
 
 

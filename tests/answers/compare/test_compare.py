@@ -69,7 +69,7 @@ def test_an_engine_with_the_same_rules_is_no_other() -> None:
     found = compare_engines(MIX, 160, ["vllm", "vllm-0.19"], **SMALL)
     assert {found.difference(1, metric) for metric in found.felt} == {Difference.NOISE}
     assert found.better == ()
-    assert "not compared" in found.as_dict()["engines"][1]["note"]
+    assert "not compared" in found.to_dict()["engines"][1]["note"]
 
 
 def test_one_run_is_compared_by_its_parts() -> None:
@@ -83,7 +83,7 @@ def test_one_run_is_compared_by_its_parts() -> None:
     assert (found.runs, found.pairs) == (1, "segment")
     assert found.difference(1, "latency_p99") is not Difference.UNKNOWN
     assert np.isnan(found.against["preemptions"].half[1])
-    json.dumps(found.as_dict())
+    json.dumps(found.to_dict())
 
 
 def test_first_tokens_are_said_only_on_a_clock_that_prefills() -> None:

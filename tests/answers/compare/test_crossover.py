@@ -75,7 +75,7 @@ def test_every_point_is_a_run_of_its_own() -> None:
         there = found.by_capacity.table.isel(policy=0, point=1, run=run)
         assert there[SPEED] == metrics(larger).isel(run=0)[SPEED]
     assert found.ratio == 1
-    json.dumps(found.as_dict())
+    json.dumps(found.to_dict())
 
 
 def test_in_a_pool_for_all_they_are_the_same() -> None:

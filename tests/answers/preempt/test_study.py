@@ -163,7 +163,7 @@ def test_a_trace_is_replayed_in_parts_with_its_own_predictions(tmp_path):
 
 def test_json_is_plain_and_has_no_numbers_that_json_lacks():
     answer = asked(seeds=1, objectives=Objectives(scale=(0.5, 2.5)))
-    found = json.loads(json.dumps(answer.as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert len(found["combinations"]) == 3
     assert set(FACTORS) <= set(found["combinations"][0])
     assert found["combinations"][0]["against"]["ttft_p99"]["half"] is None

@@ -39,7 +39,7 @@ def test_the_worst_request_and_the_fifth_percentile():
 
 
 def test_everything_is_plain():
-    found = json.loads(json.dumps(made().as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(made().to_dict(), allow_nan=False))
     assert found["policies"][3]["violation"] == {"netted": 8.0, "positive": 8.0, "largest": 2}
     assert found["policies"][0]["price_by_round"] is None
     assert found["pick"]["brings"][0]["what"] == "pooling"

@@ -45,7 +45,7 @@ def test_too_few_requests_tell_nothing():
     found = difference(few, [np.full(5, 0.1)])
     assert not found.told
     assert not found.known
-    assert found.as_dict()["low"] is None
+    assert found.to_dict()["low"] is None
     assert difference([np.full(6, 0.9)], [np.full(6, 0.1)]).told
 
 

@@ -79,7 +79,7 @@ def test_runs_are_long_enough_for_memory_to_turn_over():
     few = small(requests=95, runs=1, demand=Demand(clients=25))
     assert few.all_start  # a pick would be one of the start
     assert (few.choice.index, few.choice.closest, few.end_of_preemption) == (None, None, None)
-    answer = few.as_dict()
+    answer = few.to_dict()
     assert (answer["pick"], answer["flags"], answer["end_of_preemption"]) == (None, {}, None)
     assert not small(requests=96, runs=1, demand=Demand(clients=25)).all_start
     assert not small(requests=90, runs=1, demand=Demand(clients=22)).all_start
@@ -150,7 +150,7 @@ def test_slos_decide_and_none_attainable_gives_the_closest():
     missed = small(demand=Demand(clients=25), slos=[Slo("latency_p99", 1)])
     assert missed.choice.index is None
     assert missed.choice.closest is not None
-    answer = missed.as_dict()
+    answer = missed.to_dict()
     assert answer["pick"] is None
     assert answer["flags"] == {}
     assert answer["closest"]["metrics"]["latency_p99"] > 1
@@ -176,7 +176,7 @@ def test_as_dict_is_json_and_has_no_nan():
     found = small(
         demand=Demand(rate=0.5), now=Setting(watermark=0.01), slos=[Slo("latency_p95", 500)]
     )
-    answer = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    answer = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     version = ENGINES["vllm"].version
     assert answer["engine"] == {"name": "vllm", "version": version, "text": "vllm"}
     assert answer["demand"] == {"kind": "rate", "rate": 0.5}

@@ -37,7 +37,7 @@ def test_without_a_preemption_or_a_queue_nothing_else_is_run():
     assert found.ran.nothing_to_gain
     assert found.settings == (Setting(),)
     assert (found.choice.index, found.candidate) == (0, 0)
-    assert found.as_dict()["nothing_to_gain"] is True
+    assert found.to_dict()["nothing_to_gain"] is True
     table = poisson(TIERS, 10.0, 104, rng=0, per_iteration=False)
     alone = metrics(serve(table, "vllm", Limits(400, 16), clock=CLOCK, backend="reference"))
     assert alone.preemptions.item() == 0
@@ -73,7 +73,7 @@ def test_pairs_are_those_of_the_best_alone_where_runs_are_many(monkeypatch):
     found = small(**options)
     assert found.ran.left_out > 0
     assert len(found.settings) + found.ran.left_out == len(whole.settings)
-    assert found.as_dict()["simulated"]["settings_left_out"] == found.ran.left_out
+    assert found.to_dict()["simulated"]["settings_left_out"] == found.ran.left_out
     alone = [s for s in whole.settings if len(s.changed(whole.settings[0])) < 2]
     assert found.settings[: len(alone)] == tuple(alone)
     for index, setting in enumerate(found.settings):

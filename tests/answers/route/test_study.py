@@ -71,12 +71,12 @@ def test_engines_have_no_bounds_and_no_schedule():
     answer = route_study(SMALL, Fleet(2, 800, service=Engine("sglang")), {"r": RoundRobin()})
     assert [each.name for each in answer.routers] == ["r"]
     assert answer.bounds == ()
-    assert answer.as_dict()["bounds"] is None
+    assert answer.to_dict()["bounds"] is None
 
 
 def test_json_is_plain_and_without_numbers_that_json_lacks():
     answer = route_study(SMALL, FLEET, {"r": RoundRobin()}, seeds=2, affinity=(1.0,))
-    found = json.loads(json.dumps(answer.as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
     assert found["routers"][0]["measures"]["believed_rate"] is None
     values = answer.routers[0].found["latency_p50"]
     half = 12.706204736 * np.std(values, ddof=1) / np.sqrt(2)  # Student, one degree of freedom
@@ -97,7 +97,7 @@ def test_a_schedule_ends_where_requests_cost_nothing():
 
 def test_one_seed_says_nothing_of_others():
     drawn = route_study(SMALL, FLEET, {"r": RoundRobin()}, seeds=1)
-    found = json.loads(json.dumps(drawn.as_dict(), allow_nan=False))
+    found = json.loads(json.dumps(drawn.to_dict(), allow_nan=False))
     assert found["routers"][0]["measures"]["hit_rate"]["margin"] is None
     rules = {"exact": RoundRobin(), "drawn": Random()}
     exact, random = route_study(as_trace(SMALL), FLEET, rules, seeds=1).online

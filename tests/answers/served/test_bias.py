@@ -90,8 +90,8 @@ def test_a_gain_that_the_simulation_may_have_invented_is_none(tmp_path):
     doubtful = _advice(tmp_path, "vllm", log=replace(log, **faster), **options)
     assert doubtful.candidate == fair.candidate == 1
     assert doubtful.left
-    assert doubtful.as_dict()["flags"] == {}
-    assert doubtful.as_dict()["candidate"]["max_num_seqs"] == 5
+    assert doubtful.to_dict()["flags"] == {}
+    assert doubtful.to_dict()["candidate"]["max_num_seqs"] == 5
 
 
 def test_the_error_bar_counts_what_cancels_over_the_whole_run():

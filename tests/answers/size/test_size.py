@@ -112,7 +112,7 @@ def test_the_cliff_is_among_the_sizes_tried_and_is_worse(found):
 
 
 def test_plain_values_are_json(found):
-    values = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    values = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert values["find"] == found.plan.axis.find
     assert len(values["sizes"]) == len(found.along)
 

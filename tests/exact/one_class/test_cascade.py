@@ -182,11 +182,11 @@ def test_a_short_record_is_not_settled_and_says_over_what_it_averaged():
     assert found.settled is None
     assert found.first_eviction is None
     assert found.window == (0, 5)
-    assert found.as_dict()["settled"] is None
+    assert found.to_dict()["settled"] is None
 
 
 def test_as_dict_has_the_stable_keys(spiral):
-    shown = spiral.as_dict()
+    shown = spiral.to_dict()
     assert shown["first_eviction"] == 7
     assert shown["support_losses"] == [[7, 1], [16, 2]]
     assert shown["settled"] == {

@@ -99,7 +99,7 @@ def test_starts_run_in_the_engine_once_round():
 
 def test_dictionary_is_json_with_fractions_beside_numbers():
     found = equilibria(system_of(5, 9, 1000), gaps=(4, 1, 3, 1))
-    shown = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    shown = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     (cycle,) = shown["cycles"]
     assert (cycle["gaps"], cycle["period"], cycle["level"]) == ([4, 1, 3, 1], 9, 5)
     assert (cycle["throughput"], cycle["throughput_exact"]) == (1000 / 99, "1000/99")

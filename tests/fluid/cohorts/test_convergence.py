@@ -227,7 +227,7 @@ def test_starts_are_where_they_are_said_to_be():
     [
         ({"starts": [[1.0, 2.0]]}, "start: got 'shape"),
         ({"starts": [[1.0, -2.0, 0.0]]}, "start: got 'a negative"),
-        ({"starts": [[100.0, 0.0, 0.0]]}, "start: got 'memory of"),
+        ({"starts": [[100.0, 0.0, 0.0]]}, "start: got 'memory "),
         ({"iterations": 0}, "iterations: got 0"),
         ({"radius": 1.5}, "radius: got 1.5"),
     ],

@@ -1,6 +1,7 @@
 """The event log against recorded states, against the exact reference, and against the paper."""
 
 from fractions import Fraction
+from itertools import accumulate
 
 import jax
 import numpy as np
@@ -9,6 +10,10 @@ from hypothesis import example, given
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate, memory_used
+from fluidkv.exact.one_class.cascade import cascade
+from fluidkv.exact.one_class.cycles import balanced_cycle, throughput
+from fluidkv.exact.one_class.gaps import gap_vectors
+from fluidkv.exact.one_class.trajectory import trajectory
 from fluidkv.fluid import event_log, simulate, uniform_starts
 from fluidkv.workload import RequestClass, System, Workload
 from tests.strategies import homogeneous_systems, systems_with_states
@@ -106,6 +111,58 @@ def is_close_call(system, step):
     memory = [(first_weight + j) * x for j, x in enumerate(step.executed[0])]
     borders = [sum(memory[: j + 1]) for j, m in enumerate(memory) if m > 0]
     return any(abs(border - excess) < near for border in borders)
+
+
+def exact_events(system, start, horizon):
+    """First eviction, evictions and levels in rationals, up to settling and within the horizon."""
+    found = cascade(trajectory(system, start, iterations=horizon, after_settling=2), system)
+    reached = dict.fromkeys(range(sum(x == 0 for x in start) + 1), 0)
+    for loss in found.support_losses:
+        for level in range(max(reached) + 1, loss.empty_stages + 1):
+            reached[level] = loss.iteration
+    settled = reached.get(len(start) - 1, -1)
+    evicted = [e.iteration for e in found.evictions if settled < 0 or e.iteration <= settled]
+    first = found.evictions[0].iteration if found.evictions else -1
+    return first, len(evicted), settled, [reached.get(i, -1) for i in range(len(start))]
+
+
+def starts_and_their_systems(seed, count):
+    """Random masses of one in two stages or of all; memory is what they hold, exactly."""
+    random = np.random.default_rng(seed)
+    for _ in range(count):
+        l0, l1 = (int(x) for x in random.integers([1, 2], [12, 13]))
+        masses = random.exponential(size=l1) * 40 / (l0 + 1 + np.arange(l1))
+        masses[random.permutation(l1)[: random.integers(0, 2) * (l1 // 2)]] = 0.0
+        start = [Fraction(x) for x in masses.tolist()]
+        used = sum((l0 + 1 + j) * x for j, x in enumerate(start))
+        if used > l0 + l1:
+            yield one_class(l0, l1, used), start
+
+
+@pytest.mark.parametrize(
+    "count", [60, pytest.param(3000, marks=pytest.mark.thorough)], ids=["few", "many"]
+)
+def test_thousands_of_trajectories_have_the_events_of_their_rationals(count):
+    # No drawn start meets a tie that floats would decide otherwise, so nothing is left out.
+    for system, start in starts_and_their_systems(17, count):
+        log = event_log(system, [float(x) for x in start], iterations=150).isel(batch=0)
+        found = (log.first_eviction, log.evictions, log.settled)
+        first, evictions, settled, reached = exact_events(system, start, 150)
+        assert tuple(map(int, found)) == (first, evictions, settled)
+        assert log.reached.values.tolist() == reached
+
+
+@pytest.mark.parametrize(("l0", "l1"), [(2, 4), (5, 7), (3, 8)])
+def test_balanced_cycles_of_whole_numbers_repeat_for_ever_from_every_state(l0, l1):
+    # With c = 1 a live position holds its gap: whole numbers, but for the youngest within a block.
+    workload = one_class(l0, l1, 10**6).workload
+    for gaps in gap_vectors(l1):
+        capacity = sum(g * (l0 + s) for g, s in zip(gaps, accumulate(gaps), strict=True))
+        system = System(workload, Fraction(capacity))
+        states = balanced_cycle(system, gaps).states
+        log = event_log(system, [[float(x) for x in state] for state in states], iterations=10**4)
+        assert set(log.settled.values.tolist()) == {0}
+        assert np.allclose(log.throughput, float(throughput(system, gaps)), rtol=1e-15, atol=0)
 
 
 def test_the_table_of_example_3():

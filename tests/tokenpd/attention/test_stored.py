@@ -180,7 +180,7 @@ def test_rows_are_renormalised_on_demand_and_counted(tmp_path):
     said = "a.npy (npy, float32): 1 request, 1 layer, 2 heads; 2 streams over heads; 8 rows read, 2"
     assert report.summary().startswith(said)
     assert "2 × rows that do not sum to one, by at most 0.25" in report.summary()
-    assert report.as_dict()["rescaled"][0]["rows"] == 2
+    assert report.to_dict()["rescaled"][0]["rows"] == 2
 
 
 def test_a_row_of_nothing_cannot_be_renormalised(tmp_path):

@@ -94,7 +94,7 @@ def cache(
         return {}, [cache_figure(found)]
 
     give(
-        found.as_dict,
+        found.to_dict,
         lambda page: say_cache(page, found),
         as_json=json_,
         out=out,

@@ -251,7 +251,7 @@ def _cross(load: "Workload | Trace", options: dict[str, Any]) -> "Crossover":
 
 
 def _as_dict(found: "EngineComparison", crossed: "Crossover | None") -> dict[str, Any]:
-    return found.as_dict() | {"crossover": None if crossed is None else crossed.as_dict()}
+    return found.to_dict() | {"crossover": None if crossed is None else crossed.to_dict()}
 
 
 def _beside(

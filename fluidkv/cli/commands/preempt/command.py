@@ -190,7 +190,7 @@ def preempt(
     from fluidkv.cli.commands.preempt.text import say_preemption
 
     give(
-        answer.as_dict,
+        answer.to_dict,
         lambda page: say_preemption(page, answer, load.name, notes),
         as_json=json_,
         out=out,

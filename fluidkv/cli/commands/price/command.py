@@ -186,7 +186,7 @@ def price(
     options |= {"comes_back": comes_back, "kv_bytes": kv_bytes, "seed": seed}
     answer = _run(brought, budget, rule, objective, names, options)
     give(
-        answer.as_dict,
+        answer.to_dict,
         lambda page: say_price(page, answer),
         as_json=json_,
         out=out,

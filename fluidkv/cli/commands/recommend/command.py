@@ -160,7 +160,7 @@ def recommend(
     from fluidkv.cli.commands.recommend.text import say_recommendation
 
     give(
-        found.as_dict,
+        found.to_dict,
         lambda page: say_recommendation(page, found, load.name, notes),
         as_json=json_,
         out=out,

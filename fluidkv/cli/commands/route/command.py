@@ -167,7 +167,7 @@ def route(
         return {}, route_figures(answer)
 
     give(
-        answer.as_dict,
+        answer.to_dict,
         lambda page: say_route(page, answer),
         as_json=json_,
         out=out,

@@ -156,7 +156,7 @@ def size(
     from fluidkv.cli.commands.size.text import say_size
 
     give(
-        answer.as_dict,
+        answer.to_dict,
         lambda page: say_size(page, answer, load.name, memory, notes, why),
         as_json=json_,
         out=out,

@@ -98,7 +98,7 @@ def study(
         return {}, study_figures(result, series)
 
     give(
-        result.as_dict,
+        result.to_dict,
         lambda page: say_study(page, result, to_run),
         as_json=json_,
         out=out,

@@ -191,7 +191,7 @@ def wait(
         return {}, wait_figures(answer, unit=load.unit)
 
     give(
-        answer.as_dict,
+        answer.to_dict,
         lambda page: say_wait(page, answer, load, notes),
         as_json=json_,
         out=out,

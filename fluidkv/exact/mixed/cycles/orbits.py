@@ -26,6 +26,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.roots.polynomial import count_outside_and_on
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Cohorts = tuple[Fraction, ...]
@@ -112,7 +113,7 @@ class CohortMap:
 
 
 @dataclass(frozen=True)
-class PeriodicOrbit:
+class PeriodicOrbit(Record):
     """A periodic orbit of the saturated mass model, exact.
 
     Fields:

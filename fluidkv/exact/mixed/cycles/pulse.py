@@ -36,11 +36,12 @@ from fluidkv.exact.mass import iterate
 from fluidkv.exact.mixed.cycles.orbits import CohortMap, Cohorts
 from fluidkv.exact.one_class.gaps import Gaps, canonical_gaps, checked_gaps, rotational_order
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 
 @dataclass(frozen=True)
-class PulseCycle:
+class PulseCycle(Record):
     """A balanced cycle of a system whose decode lengths share a divisor.
 
     Fields:

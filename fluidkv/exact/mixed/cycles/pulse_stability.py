@@ -32,6 +32,7 @@ from fluidkv.exact.mixed.cycles.pulse import PulseCycle, compressed_weights
 from fluidkv.exact.precision import outward, working
 from fluidkv.exact.roots.polynomial import count_outside_and_on, enclosed_roots
 from fluidkv.exact.roots.spectrum import certify_spectrum
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence
 
 Local = Literal["stable", "unstable", "neutral", "undecided"]
@@ -42,7 +43,7 @@ MOST_AGES = 64
 
 
 @dataclass(frozen=True)
-class PulseStability:
+class PulseStability(Record):
     """Local stability of a balanced cycle of a mixed workload.
 
     Fields:
@@ -61,7 +62,7 @@ class PulseStability:
     on_circle: int | None
     radius: tuple[float, float]
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "verdict": self.verdict,

@@ -27,6 +27,7 @@ from fluidkv.exact.mixed.motion.discs import Disc, alone, combined, modulus, new
 from fluidkv.exact.mixed.motion.drift import BranchStatus, drift
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, perturbed, sharp
 from fluidkv.exact.precision import shown_alike, working
+from fluidkv.record import Record
 
 _SHORTEST = Fraction(1, 2**48)  # of an interval, relative to 1/d
 _WIDER = (Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(3))  # radii tried, in turn
@@ -34,7 +35,7 @@ _WIDER = (Fraction(9, 8), Fraction(3, 2), Fraction(2), Fraction(3))  # radii tri
 
 @shown_alike
 @dataclass(frozen=True)
-class BranchPoint:
+class BranchPoint(Record):
     """The branch at one input length: F at this L has exactly one root in `ball`, this one."""
 
     input_length: Fraction
@@ -47,7 +48,7 @@ class BranchPoint:
 
 
 @dataclass(frozen=True)
-class Branch:
+class Branch(Record):
     """A root of F at several input lengths, continued from a root of the limit.
 
     Fields:

@@ -33,6 +33,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, taylor
 from fluidkv.exact.mixed.motion.limit import BITS, LimitRoot, limit_roots, perturbed, sharp
 from fluidkv.exact.precision import DOUBLE, outward, shown_alike, working
+from fluidkv.record import Record
 
 
 class BranchStatus(StrEnum):
@@ -54,7 +55,7 @@ class BranchStatus(StrEnum):
 
 @shown_alike
 @dataclass(frozen=True)
-class Drift:
+class Drift(Record):
     """The branch that starts at a root of the limit, to second order in eps = 1 / (L + d).
 
     Fields:
@@ -83,7 +84,7 @@ class Drift:
 
 
 @dataclass(frozen=True)
-class DriftBound:
+class DriftBound(Record):
     """|z(eps) - expansion| <= constant * eps^(order + 1), for every real input length from `above`.
 
     Fields:
@@ -98,7 +99,7 @@ class DriftBound:
 
 
 @dataclass(frozen=True)
-class OutwardRate:
+class OutwardRate(Record):
     """low <= (|z| - 1) (L + d) <= high for all unit-circle modes and every real L >= above.
 
     The difference holds as a statement about each branch that starts at a non-trivial g-th root of

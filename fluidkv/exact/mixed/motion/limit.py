@@ -12,6 +12,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.motion.discs import modulus, newton_disc
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.polynomial import enclosed_roots
+from fluidkv.record import Record
 
 BITS = 128
 """Of every enclosure that is returned."""
@@ -19,7 +20,7 @@ BITS = 128
 
 @shown_alike
 @dataclass(frozen=True)
-class LimitRoot:
+class LimitRoot(Record):
     """A root of the limit A_r; one off the real axis stands for its mirror image too.
 
     Fields:

@@ -28,6 +28,7 @@ from fluidkv.exact.mixed.nearby.transition import checked_vector, first_row
 from fluidkv.exact.precision import shown_alike, working
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 
 # Up to here P is rational, from there on in balls. On one core the exact solve took 0.2 s at 60
@@ -41,7 +42,7 @@ _RELATIVE_RADIUS = 2.0**-48  # to which entries and eigenvalues in balls are enc
 
 @shown_alike
 @dataclass(frozen=True)
-class Lyapunov:
+class Lyapunov(Record):
     """P, or why there is none.
 
     Fields:

@@ -29,6 +29,7 @@ from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.nearby.lyapunov import Lyapunov, inner_product, inverse, lyapunov
 from fluidkv.exact.precision import DOUBLE, shown_alike, working
 from fluidkv.exact.survival import eviction_free_equilibrium, survival_weights
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Level = Fraction | arb
@@ -37,7 +38,7 @@ Level = Fraction | arb
 
 @shown_alike
 @dataclass(frozen=True)
-class Neighbourhood:
+class Neighbourhood(Record):
     """The paper's constants and the levels of L, in units of admission squared.
 
     Fields:

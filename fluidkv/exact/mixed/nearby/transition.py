@@ -21,6 +21,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mass import Masses, iterate, memory_used
 from fluidkv.exact.survival import SurvivalWeights, eviction_free_equilibrium, survival_weights
+from fluidkv.record import Record
 from fluidkv.workload import System
 
 Vector = tuple[Fraction, ...]
@@ -60,7 +61,7 @@ def transition(weights: SurvivalWeights, y: Sequence[Fraction | int]) -> Vector:
 
 
 @dataclass(frozen=True)
-class Iterate:
+class Iterate(Record):
     """A state on the cohort manifold and how eviction brought it about.
 
     Fields, vectors by cohort age, in units of admission unless told otherwise:

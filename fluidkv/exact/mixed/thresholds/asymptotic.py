@@ -11,10 +11,11 @@ from typing import Any
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.roots.spectrum import spectral_radius
+from fluidkv.record import Record
 
 
 @dataclass(frozen=True)
-class AsymptoticThreshold:
+class AsymptoticThreshold(Record):
     """Estimates of the input length from which a coprime mix is stable, in floats.
 
     Fields:
@@ -30,7 +31,7 @@ class AsymptoticThreshold:
     first_order: float
     limit_radius: tuple[float, float]
 
-    def as_dict(self, least: int | None) -> dict[str, Any]:
+    def against(self, least: int | None) -> dict[str, Any]:
         """Plain values for JSON, each with its error against l0_min; None: not known."""
 
         def finite(value: float) -> float | None:

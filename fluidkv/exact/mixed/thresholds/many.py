@@ -21,6 +21,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.threshold import InputWindow, input_windows
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
+from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -33,7 +34,7 @@ _KEPT = 4096  # mixes
 
 
 @dataclass(frozen=True)
-class StabilityMap:
+class StabilityMap(Record):
     """What is certain of each system, index order (system,).
 
     Fields:

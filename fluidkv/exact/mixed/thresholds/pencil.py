@@ -37,6 +37,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.condition import CrossingCondition, sign_of
 from fluidkv.exact.mixed.thresholds.separation import BITS, Bracket, separate, touching_turn
 from fluidkv.exact.precision import shown_alike, working
+from fluidkv.record import Record
 
 _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half the cost
 # A whole length inside a crossing's ball is counted by itself: no ball holds two of them.
@@ -45,7 +46,7 @@ _RELATIVE_WIDTH, _WIDTH = 1e-6, 1e-2
 
 @shown_alike
 @dataclass(frozen=True)
-class Crossing:
+class Crossing(Record):
     """An input length at which modes stand on the unit circle.
 
     Fields:
@@ -66,7 +67,7 @@ class Crossing:
         """Iterations in which the mode turns once."""
         return 2 / float(self.turn.mid())
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; None for what is not finite."""
         length = float(self.length.mid())
         return {

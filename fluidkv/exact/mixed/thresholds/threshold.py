@@ -22,6 +22,7 @@ from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 from fluidkv.plain import with_exact_list
+from fluidkv.record import Record
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
 # than a second.
@@ -40,7 +41,7 @@ class ThresholdStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class InputWindow:
+class InputWindow(Record):
     """Whole input lengths over which the number of growing modes does not change.
 
     Fields:
@@ -60,7 +61,7 @@ class InputWindow:
         """Whether F is Schur stable there: all roots strictly inside."""
         return self.growing_modes == 0 and self.neutral_modes == 0
 
-    def as_dict(self) -> dict[str, int | None]:
+    def to_dict(self) -> dict[str, int | None]:
         """Plain values for JSON."""
         return {
             "first": self.first,
@@ -71,7 +72,7 @@ class InputWindow:
 
 
 @dataclass(frozen=True)
-class InputThreshold:
+class InputThreshold(Record):
     """The answer for one mix.
 
     Fields:
@@ -117,7 +118,7 @@ class InputThreshold:
             c for c in self.crossings if not (c.length < low or c.length > high) and c.outward < 0
         )
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON: None for what is not known or not finite."""
         formula = self.asymptotic
         return {
@@ -131,11 +132,11 @@ class InputThreshold:
             "bound": self.bound,
             "at": _count_dict(self.at_most, self.at),
             "below": _count_dict(None if self.at_most is None else self.at_most - 1, self.below),
-            "last_crossings": [c.as_dict() for c in self.last_crossings],
-            "stable_windows": [w.as_dict() for w in self.stable_windows],
-            "windows": [w.as_dict() for w in self.windows],
-            "crossings": [c.as_dict() for c in self.crossings],
-            "asymptotic": None if formula is None else formula.as_dict(self.least),
+            "last_crossings": [c.to_dict() for c in self.last_crossings],
+            "stable_windows": [w.to_dict() for w in self.stable_windows],
+            "windows": [w.to_dict() for w in self.windows],
+            "crossings": [c.to_dict() for c in self.crossings],
+            "asymptotic": None if formula is None else formula.against(self.least),
         }
 
 

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from numpy.random import Generator, SeedSequence
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.checks import count, instance, real
 from fluidkv.tokenpd.attention.generators.lifts import Lift
 from fluidkv.tokenpd.attention.generators.parts import LogitPart
@@ -22,7 +23,7 @@ _PARTS, _LIFTS, _SHARPNESS, _LENGTHS, _STARTS = range(5)  # what a generator is 
 
 
 @dataclass(frozen=True)
-class Structure:
+class Structure(Record):
     """Who attends to whom: softmax over sharpness times the sum of parts, then the lifts in turn.
 
     Fields:

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any
 
+from fluidkv.record import Record
 from fluidkv.text import printable
 
 
 @dataclass(frozen=True)
-class Rescaled:
+class Rescaled(Record):
     """Rows that were divided by their sums.
 
     Fields:
@@ -28,7 +29,7 @@ class Rescaled:
 
 
 @dataclass(frozen=True)
-class AttentionReport:
+class AttentionReport(Record):
     """How attention weights were read.
 
     Fields:
@@ -66,7 +67,7 @@ class AttentionReport:
         ]
         return "\n".join([*lines, *(f"  changed: {group}" for group in self.rescaled)])
 
-    def as_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The fields as plain values, fit for JSON."""
         return {
             **{name: value for name, value in vars(self).items() if name != "rescaled"},

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.record import Record
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.checks import count, floats, instance
 from fluidkv.runs.values import one_each
@@ -26,7 +27,7 @@ MOST_ROUNDS = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class PriceSums:
+class PriceSums(Record):
     """Sums over the rounds of each seed.
 
     Fields:

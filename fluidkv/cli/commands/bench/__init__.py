@@ -1,0 +1,1 @@
+"""`fluidkv bench`: how fast the engines are here."""

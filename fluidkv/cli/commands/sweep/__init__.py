@@ -1,0 +1,1 @@
+"""`fluidkv sweep`: many points of one analysis, into a Zarr store."""

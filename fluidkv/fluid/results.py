@@ -1,0 +1,128 @@
+"""Datasets over the starts of one system, or of many: leading dimensions, ids, shares.
+
+A single system gives dimensions `batch, ...`; many give `system, batch, ...` and the coordinates of
+`Systems`. Where starts end in what has a name of its own, such as attractors, each of these gets an
+*id*: 0, 1, 2 ... of a system, in the order in which its starts lead there. So an id stays what it
+is where starts are added behind the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from jaxtyping import Float, Int
+from scipy.special import betaincinv
+
+from fluidkv.labels import Column, dataset
+from fluidkv.systems import Systems
+from fluidkv.workload import System
+
+NONE = -1
+"""Stands for "no id"."""
+
+CONFIDENCE = 0.95
+"""Of the interval of a share."""
+
+
+class Found(NamedTuple):
+    """What the starts of each system lead to.
+
+    Fields:
+        ids: of each start; NONE where it leads to nothing known.
+        first: of each id, the number of the first start that leads there; NONE where a system has
+            fewer ids than another.
+        starts: of each id, how many starts lead there.
+    """
+
+    ids: Int[np.ndarray, "system batch"]
+    first: Int[np.ndarray, "system attractor_id"]
+    starts: Int[np.ndarray, "system attractor_id"]
+
+
+def one_or_many(systems: System | Systems | Sequence[System]) -> System | Systems:
+    """What an argument `systems` may be, as one of two.
+
+    Raises:
+        InputError: something else.
+    """
+    return systems if isinstance(systems, System | Systems) else Systems.of(systems)
+
+
+def dataset_over(
+    of: System | Systems,
+    starts: Mapping[str, Column],
+    systems: Mapping[str, Column] | None = None,
+    **attrs: Any,
+) -> xr.Dataset:
+    """A dataset by the convention.
+
+    Args:
+        of: whose results they are.
+        starts: variables over (system, batch, ...), with the dimensions that follow these two.
+        systems: variables over (system, ...), with the dimensions that follow.
+        attrs: others than those of the convention.
+    """
+    many = isinstance(of, Systems)
+
+    def column(lead: tuple[str, ...], given: Column) -> Column:
+        dims, values, units, title = given
+        tail = (dims,) if isinstance(dims, str) else tuple(dims)
+        values = np.asarray(values)
+        return (*lead[not many :], *tail), values if many else values[0], units, title
+
+    found = {name: column(("system", "batch"), each) for name, each in starts.items()}
+    found |= {name: column(("system",), each) for name, each in (systems or {}).items()}
+    if not isinstance(of, Systems):
+        return dataset(found, system=of, **attrs)
+    return dataset(found, of.described(), **attrs)
+
+
+def discovered(codes: Int[np.ndarray, "system batch"]) -> Found:
+    """Ids of what has a code of its own, from 0 on; NONE is nothing."""
+    ids = np.full(codes.shape, NONE, np.int32)
+    known = np.flatnonzero(codes.ravel() != NONE)
+    systems = known // codes.shape[1]
+    keys = systems * (int(codes.max(initial=0)) + 1) + codes.ravel()[known]
+    _, first, inverse, counts = np.unique(
+        keys, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)  # by system, and there by the start that came first
+    owner = systems[first[order]]
+    place = np.arange(order.size) - np.searchsorted(owner, owner)
+    rank = np.empty_like(place)
+    rank[order] = place
+    ids.ravel()[known] = rank[inverse]
+    most = int(place.max(initial=-1)) + 1
+    firsts = np.full((len(codes), most), NONE, np.int32)
+    firsts[owner, place] = known[first[order]] % codes.shape[1]
+    starts = np.zeros((len(codes), most), np.int32)
+    starts[owner, place] = counts[order]
+    return Found(ids, firsts, starts)
+
+
+def share_columns(found: Found) -> dict[str, Column]:
+    """What a table of attractors says of the starts that lead to each, as variables of systems."""
+    batch = found.ids.shape[1]
+    low, high = interval_of_share(found.starts, batch)
+    here = found.first != NONE
+    nan = np.full(here.shape, np.nan)
+    of = f"{CONFIDENCE:.0%} confidence interval of share"
+    columns = {
+        "starts": (found.starts, "starts that lead there"),
+        "first_start": (found.first, f"first start that leads there; {NONE}: no such attractor"),
+        "share": (np.where(here, found.starts / batch, nan), "share of the starts given"),
+        "share_low": (np.where(here, low, nan), f"lower end of the {of}"),
+        "share_high": (np.where(here, high, nan), f"upper end of the {of}"),
+    }
+    return {name: ("attractor_id", values, "1", said) for name, (values, said) in columns.items()}
+
+
+def interval_of_share(
+    count: Int[np.ndarray, "*shape"], total: int
+) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+    """Clopper and Pearson's interval of a probability, of independent draws: never too narrow."""
+    tail = (1 - CONFIDENCE) / 2
+    low = betaincinv(np.maximum(count, 1), total - count + 1, tail)
+    high = betaincinv(count + 1, np.maximum(total - count, 1), 1 - tail)
+    return np.where(count > 0, low, 0.0), np.where(count < total, high, 1.0)

@@ -1,0 +1,1 @@
+"""The mass engine beside plain code, and beside C."""

@@ -1,0 +1,258 @@
+"""`serve` at many points: requests drawn from a workload, through an engine; and whom it preempts.
+
+Points of one seed, workload, rate and number of requests see the same requests, whatever the engine
+and its settings: so engines are compared on the same draws.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fluidkv.errors import InputError
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.limits import Limits
+from fluidkv.sweeps.analyses.clocks import clock_of
+from fluidkv.sweeps.analyses.systems import SYSTEM, workload_of
+from fluidkv.sweeps.analysis import (
+    SEED,
+    Analysis,
+    Arrays,
+    Points,
+    Row,
+    Setting,
+    Sheet,
+    Variable,
+)
+from fluidkv.sweeps.kinds import Number, Whole, Word
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from fluidkv.runs.requests import Requests
+    from fluidkv.serving.engine_text import ServedEngine
+    from fluidkv.workload import Workload
+
+_COUNT = Whole(1, 2**30)
+
+
+def _engine(text: str) -> "ServedEngine":
+    from fluidkv.serving.engines import served_engine
+
+    return served_engine(text)
+
+
+def _rule(kind: str, text: str) -> Any:
+    from fluidkv.serving import rules
+
+    return rules.rule_of(getattr(rules, kind), text)
+
+
+_LOAD = (
+    Setting("requests", Whole(1, 10**6), "requests in a run", default=1000),
+    Setting(
+        "rate",
+        Number(above=0),
+        "Poisson arrivals; none: all wait from the start",
+        "request / time",
+        default=None,
+        optional=True,
+    ),
+)
+_SERVER = (
+    Setting("block_size", _COUNT, "tokens a block", "token", default=16),
+    Setting("max_num_seqs", _COUNT, "most requests running at once", default=None, optional=True),
+    Setting(
+        "max_num_batched_tokens",
+        _COUNT,
+        "most tokens an iteration computes",
+        "token",
+        default=None,
+        optional=True,
+    ),
+    Setting(
+        "watermark", Number(least=0, below=1), "share of blocks left free at admission", default=0.0
+    ),
+    Setting(
+        "clock",
+        Word(check=clock_of, what="a clock"),
+        "duration of an iteration; none: each lasts 1",
+        default=None,
+        optional=True,
+    ),
+    Setting(
+        "iterations",
+        Whole(1, 10**9),
+        "horizon; none: until all are served",
+        "iteration",
+        default=None,
+        optional=True,
+    ),
+)
+_ENGINE = Setting("engine", Word(check=_engine, what="an engine"), "engine whose rules are run")
+_VICTIM = Setting(
+    "victim",
+    Word(check=partial(_rule, "Victim"), what="a rule"),
+    "whom to preempt; none: as the engine does",
+    default=None,
+    optional=True,
+)
+_ALLOCATION = Setting(
+    "allocation",
+    Word(check=partial(_rule, "Allocation"), what="a rule"),
+    "what memory a request is given; none: as the engine does",
+    default=None,
+    optional=True,
+)
+
+_OF_REQUESTS = {
+    "ttft": "from arrival to first token",
+    "tpot": "between tokens of a request",
+    "latency": "from arrival to last token",
+}
+VARIABLES = (
+    Variable("completions", "requests completed", "request", "int"),
+    Variable("preemptions", "preemptions", "request", "int"),
+    Variable("iterations_run", "iterations of the run", "iteration", "int"),
+    Variable("duration", "what the clock ran", "time"),
+    Variable("throughput", "requests completed", "request / time"),
+    Variable("output_throughput", "tokens that clients see", "token / time"),
+    Variable("recompute_tax", "share of the computed tokens that were computed before"),
+    Variable("utilisation", "share of the blocks held, mean over iterations"),
+    Variable("running_mean", "requests running, mean over iterations", "request"),
+    Variable("queue_mean", "requests waiting, mean over iterations", "request"),
+    *(
+        Variable(f"{name}_{statistic}", f"{title}, {statistic}", "time")
+        for name, title in _OF_REQUESTS.items()
+        for statistic in ("mean", "p50", "p99")
+    ),
+)
+_NAMED = {  # of `metrics` -> here
+    "iterations": "iterations_run",
+    "throughput_per_time": "throughput",
+    "output_throughput_per_time": "output_throughput",
+}
+_LEFT_OUT = ("throughput", "output_throughput")  # an iteration
+
+
+class _Asked(NamedTuple):
+    """What a point stands for: the arguments of `serve`, and what may share a batch."""
+
+    requests: "Requests"
+    engine: "ServedEngine"
+    limits: Limits
+    clock: IterationClock
+    iterations: int | None
+    batch: tuple[Any, ...]
+
+
+def _asked(row: Row) -> _Asked:
+    from fluidkv.serving.checks import check_horizon, check_runs
+
+    workload, engine, clock = workload_of(row), _engine(row["engine"]), clock_of(row["clock"])
+    chosen = tuple((name, row.get(name)) for name in ("victim", "allocation"))
+    rules = {name: _rule(name.capitalize(), text) for name, text in chosen if text is not None}
+    if rules:
+        if engine.caching:
+            raise InputError("engine", row["engine"], "an engine without a cache")
+        engine = _engine_of(replace(engine.rules, **rules))
+    limits = Limits(
+        row["capacity"],
+        block_size=row["block_size"],
+        max_num_seqs=row["max_num_seqs"],
+        max_num_batched_tokens=row["max_num_batched_tokens"],
+        watermark=row["watermark"],
+        seed=row["seed"],
+    )
+    table = _drawn(workload, row["requests"], row["rate"], row["seed"], clock.jumps)
+    check_runs([table], engine.rules, [limits], [clock], [None])
+    check_horizon(row["iterations"], 1, engine.rules)
+    batch = (row["engine"], chosen, clock.jumps, row["iterations"])
+    return _Asked(table, engine, limits, clock, row["iterations"], batch)
+
+
+def _engine_of(rules: Any) -> "ServedEngine":
+    from fluidkv.serving.engines import served_engine
+
+    return served_engine(rules)
+
+
+@lru_cache(maxsize=256)
+def _drawn(
+    workload: "Workload", requests: int, rate: float | None, seed: int, timed: bool
+) -> "Requests":
+    from fluidkv.runs.arrivals import poisson, saturated
+
+    if rate is None:
+        return saturated(workload, requests, rng=seed)
+    return poisson(workload, rate, requests, rng=seed, per_iteration=not timed)
+
+
+def _compute(points: Points) -> Arrays:
+    """All points of one engine in one batch; what a run finds does not depend on the others."""
+    from fluidkv.runs.measuring import metrics
+    from fluidkv.serving.run import serve
+
+    sheet = Sheet(points.size, VARIABLES, {})
+    batches: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
+    for place, row in enumerate(points.rows()):
+        try:
+            asked = _asked(row)
+        except InputError:
+            continue
+        batches[asked.batch].append((place, asked))
+    for batch in batches.values():
+        each = [asked for _, asked in batch]
+        run = serve(
+            [asked.requests for asked in each],
+            each[0].engine,
+            [asked.limits for asked in each],
+            clock=[asked.clock for asked in each],
+            iterations=each[0].iterations,
+        )
+        found = metrics(run)
+        for number, (place, _) in enumerate(batch):
+            sheet.put(place, _values(found, number))
+    return sheet.arrays
+
+
+def _values(found: "xr.Dataset", run: int) -> Mapping[str, Any]:
+    said = {
+        _NAMED.get(str(name), str(name)): column.values[run]
+        for name, column in found.data_vars.items()
+        if name not in _LEFT_OUT
+    }
+    return {each.name: said[each.name] for each in VARIABLES}
+
+
+SERVE = Analysis(
+    name="serve",
+    title="How does a server do with drawn requests?",
+    call="fluidkv.serve",
+    settings=(*SYSTEM, _ENGINE, *_LOAD, *_SERVER, SEED),
+    variables=VARIABLES,
+    admit=_asked,
+    compute=_compute,
+    chunk=64,
+    alone=True,
+)
+PREEMPT = Analysis(
+    name="preempt",
+    title="What does it cost whom a server preempts?",
+    call="fluidkv.serve",
+    settings=(
+        *SYSTEM,
+        replace(_ENGINE, default="vllm"),
+        _VICTIM,
+        _ALLOCATION,
+        *_LOAD,
+        *_SERVER,
+        SEED,
+    ),
+    variables=VARIABLES,
+    admit=_asked,
+    compute=_compute,
+    chunk=64,
+    alone=True,
+)

@@ -1,0 +1,59 @@
+"""What a sweep found, in a few numbers: how many points of which verdict, and those without one."""
+
+from typing import Any
+
+import numpy as np
+
+from fluidkv.sweeps.analysis import REFUSED, STATUS
+from fluidkv.sweeps.planning import why_refused
+from fluidkv.sweeps.running import Ran, open_sweep
+
+MOST_READ = 10**8
+"""Points of which a summary is made: reading more takes longer than its reader waits."""
+
+
+def summary(ran: Ran) -> dict[str, Any]:
+    """Plain values: what was asked and done, and how often each word is the answer.
+
+    Fields:
+        answers: variable -> word -> points; of variables that say words, over the whole store.
+        refused: points without an answer in the whole store; `why` is of the first one.
+        seconds, per_second: of this run; null where it computed nothing.
+    """
+    asked = ran.plan
+    answers, refused, why = _counted(ran)
+    computing = ran.computed > 0 and ran.seconds > 0
+    return {
+        "analysis": asked.spec.analysis.name,
+        "title": asked.spec.title,
+        "points": asked.points,
+        "dims": [{"name": n, "size": s} for n, s in zip(asked.dims, asked.shape, strict=True)],
+        "chunks": asked.chunks,
+        "before": ran.before,
+        "computed": ran.computed,
+        "seconds": ran.seconds,
+        "per_second": ran.computed / ran.seconds if computing else None,
+        "store": str(ran.store),
+        "spec_sha256": asked.spec.digest,
+        "variables": [
+            {"name": each.name, "units": each.units, "what": each.title} for each in asked.variables
+        ],
+        "answers": answers,
+        "refused": refused,
+        "why": why,
+    }
+
+
+def _counted(ran: Ran) -> tuple[dict[str, dict[str, int]], int | None, str | None]:
+    if ran.plan.points > MOST_READ:
+        return {}, None, None
+    found = open_sweep(ran.store)
+    answers = {}
+    for each in ran.plan.variables:
+        if each.kind == "flag" and not each.dims:
+            values = found[each.name].to_numpy().ravel()
+            counts = np.bincount(values[values >= 0], minlength=len(each.words))
+            answers[each.name] = dict(zip(each.words, counts.tolist(), strict=True))
+    without = np.flatnonzero(found[STATUS].to_numpy().ravel() == REFUSED)
+    error = why_refused(ran.plan, int(without[0])) if without.size else None
+    return answers, int(without.size), None if error is None else str(error)
