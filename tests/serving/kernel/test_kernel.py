@@ -157,6 +157,16 @@ def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
     assert serve(Requests([LONGEST], [4]), "vllm", memory).served.item() == 1
 
 
+def test_runs_of_one_table_read_it_once() -> None:
+    table = Requests([7, 9, 4, 8] * 9, [9, 3, 12, 5] * 9, priority=[2, 0, 1] * 12)
+    limits = [Limits(capacity) for capacity in (40, 60, 90)]
+    for name in ("vllm-priority", "s3", "sglang"):
+        found = serve(table, name, limits, backend="kernel")
+        assert found.identical(serve(table, name, limits, backend="reference"))
+        others = [table.asking(table.max_output) for _ in limits]
+        assert found.identical(serve(others, name, limits, backend="kernel"))
+
+
 def test_serve_takes_the_kernel_by_name_and_for_much_work() -> None:
     requests = Requests([20] * 300, [30] * 300)
     how = {"clock": IterationClock(0.1, 1e-4), "clients": 40}
