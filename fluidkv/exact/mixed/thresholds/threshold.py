@@ -18,7 +18,7 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
-from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
+from fluidkv.exact.mixed.thresholds.pencil import TITLES, Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
 from fluidkv.labels import dataset, rows
@@ -42,6 +42,14 @@ class ThresholdStatus(StrEnum):
     BEYOND_BOUND = "no stable input length up to the bound; there are some beyond"
     BRACKETED = "at most the length given: stable there, not one token below, others not looked at"
     UNDECIDED = "not decided"
+
+
+_OF_WINDOWS = {
+    "first": ("token", "shortest input length of the window"),
+    "last": ("token", "longest input length of the window; NaN: none"),
+    "growing_modes": ("1", "roots outside the unit circle"),
+    "neutral_modes": ("1", "roots on the unit circle"),
+}
 
 
 @dataclass(frozen=True)
@@ -124,19 +132,8 @@ class InputThreshold(Record):
 
     def to_xarray(self) -> "xr.Dataset":
         """Windows of input lengths (`window`), and crossings of the unit circle (`crossing`)."""
-        windows = {
-            "first": ("token", "shortest input length of the window"),
-            "last": ("token", "longest input length of the window; NaN: none"),
-            "growing_modes": ("1", "roots outside the unit circle"),
-            "neutral_modes": ("1", "roots on the unit circle"),
-        }
-        crossings = {
-            "length": ("token", "input length at which modes stand on the circle"),
-            "period": ("iteration", "iterations in which the mode turns once"),
-            "outward": ("1", "how many modes more lie outside just above it"),
-        }
         return dataset(
-            rows("window", self.windows, windows) | rows("crossing", self.crossings, crossings),
+            rows("window", self.windows, _OF_WINDOWS) | rows("crossing", self.crossings, TITLES),
             status=self.status.name.lower(),
             decode_lengths=self.mix.decode_lengths,
             shares=self.mix.shares,
