@@ -49,7 +49,7 @@ CASES: dict[str, dict[str, Any]] = {
             "per_kv_token": "0.01",
             "run_time": 20,
         },
-        "grid": {"threshold": [1, [2, 1], 4]},
+        "grid": {"threshold": [1, [2, 1], 4], "memory": ["none", 9]},
     },
     "cache": {
         "settings": {"generator": "loop", "turns": 6},
