@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
 from fluidkv.errors import InputError
-from fluidkv.suite import basins, certified, serving, sweeping
+from fluidkv.suite import basins, certified, many, serving, sweeping
 from fluidkv.suite.machine import load, this_machine
 from fluidkv.suite.mass import benchmark as mass
 from fluidkv.suite.report import Report, Section
@@ -13,6 +13,7 @@ from fluidkv.text import nearest
 
 BENCHMARKS: dict[str, Callable[[Effort, Told], Section]] = {
     mass.NAME: mass.measure,
+    many.NAME: many.measure,
     basins.NAME: basins.measure,
     serving.NAME: serving.measure,
     certified.NAME: certified.measure,

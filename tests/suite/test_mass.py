@@ -93,7 +93,7 @@ def test_a_way_that_finds_other_masses_is_refused(monkeypatch: pytest.MonkeyPatc
         return found
 
     monkeypatch.setattr(benchmark, "run_numpy", wrong)
-    with pytest.raises(AssertionError, match="L = 8: of plain, numpy, the Python loop, two differ"):
+    with pytest.raises(AssertionError, match="L = 8: of numpy, the Python loop, two differ"):
         measure(SMALL, lambda _: None)
 
 
