@@ -8,7 +8,7 @@ text, numbers or lists of them, so that each format can write them: `system` (ex
 """
 
 import json
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from enum import Enum
 from fractions import Fraction
 from functools import cache
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 Column = tuple[str | tuple[str, ...], ArrayLike, str, str]
 """A variable: dimensions, values, units, long name."""
+
+Said = Mapping[str, Sequence[Any] | np.ndarray | tuple[Any, str, str]]
+"""Coordinates as a user says them: name -> a value for each place; or these, units, long name."""
 
 INDICES: dict[str, str] = {
     "run": "number of the run",
@@ -79,6 +82,31 @@ def dataset(
 def with_columns(found: "xr.Dataset", variables: Mapping[str, Column]) -> "xr.Dataset":
     """A dataset with more variables."""
     return completed(found.assign({name: variable(*each) for name, each in variables.items()}))
+
+
+def said_columns(
+    coords: Said | None, dim: str, size: int, taken: Container[str]
+) -> dict[str, Column]:
+    """Coordinates as a user says them, along one dimension.
+
+    Raises:
+        InputError: no value for each place along it, or a name that is taken.
+    """
+    found: dict[str, Column] = {}
+    for name, value in (coords or {}).items():
+        if name in taken:
+            raise InputError("coords", name, "a name that the dataset does not have")
+        given: Any = value
+        if not (isinstance(given, tuple) and len(given) == 3 and isinstance(given[1], str)):
+            given = value, "1", name.replace("_", " ")
+        values, units, title = given
+        if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+            raise InputError(f"coords[{name!r}]", value, f"a value for each {dim}")
+        if len(values) != size:
+            allowed = f"{size}, one for each {dim}"
+            raise InputError(f"coords[{name!r}]", f"{len(values)} values", allowed)
+        found[name] = dim, [plain_attr(each) for each in values], units, title
+    return found
 
 
 def completed(

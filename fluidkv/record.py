@@ -43,7 +43,7 @@ def same(one: Any, other: Any) -> bool:
     if one is other:
         return True
     if type(one) is not type(other):
-        return False
+        return (one == other) is True  # an int and a float; no array, which says it of each value
     if isinstance(one, float):
         return one == other or (math.isnan(one) and math.isnan(other))
     if isinstance(one, tuple | list):

@@ -191,12 +191,16 @@ def share_from_float(value: float, *, max_denominator: int = 10**6) -> Fraction:
 
 
 def _length(argument: str, value: object) -> int:
+    if type(value) is int and value >= 1:  # nearly always; the check of a protocol is slow
+        return value
     if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < 1:
         raise InputError(argument, value, "an integer of at least 1")
     return index(value)
 
 
 def _rational(argument: str, value: object) -> Fraction:
+    if type(value) is Fraction:
+        return value
     if isinstance(value, bool) or not isinstance(value, Rational):
         hint = " (share_from_float converts)" if argument == "share" else ""
         raise InputError(argument, value, f"an integer or a Fraction{hint}")

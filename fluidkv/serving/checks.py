@@ -135,3 +135,13 @@ def check_horizon(iterations: int | None, every: int, rules: EngineRules) -> int
         if value is not None:
             count(name, value, most=NO_HORIZON)
     return NO_HORIZON if iterations is None else iterations
+
+
+def check_batch_size(batch_size: int | None) -> None:
+    """Refuse what is no number of runs.
+
+    Raises:
+        InputError: fewer than 1.
+    """
+    if batch_size is not None:
+        count("batch_size", batch_size)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from fluidkv.errors import InputError
-from fluidkv.labels import Column, completed, plain_attr, variable
+from fluidkv.labels import Column, Said, completed, said_columns, variable
 from fluidkv.runs.dataset import NAMES
 from fluidkv.runs.values import one_each
 from fluidkv.serving.clock import IterationClock
@@ -37,9 +36,6 @@ _OF_CLOCK = {
     "per_prefill_pair": ("time / token", "d3, of each pair of tokens of prefill"),
 }
 
-Said = Mapping[str, Sequence[Any] | tuple[Sequence[Any], str, str]]
-"""Name -> a value for each run; or these, their units and what they are."""
-
 
 def run_coordinates(coords: Said | None, **given: Any) -> dict[str, Column]:
     """Coordinates along `run` for what is given to `serve`.
@@ -52,7 +48,6 @@ def run_coordinates(coords: Said | None, **given: Any) -> dict[str, Column]:
     Raises:
         InputError: numbers of runs that differ, a name that is taken.
     """
-    said = {name: _triple(name, value) for name, value in (coords or {}).items()}
     columns = one_each(given)
     runs = max(map(len, columns.values()))
     found: dict[str, Column] = {}
@@ -68,30 +63,12 @@ def run_coordinates(coords: Said | None, **given: Any) -> dict[str, Column]:
     clients = columns.get("clients", [])
     if len(set(clients)) > 1:
         found["clients"] = "run", _numbers(clients), "request", "closed population; NaN: none"
-    for name, (values, units, title) in said.items():
-        if name in NAMES or name in found:
-            raise InputError("coords", name, "a name that the dataset does not have")
-        if len(values) != runs:
-            allowed = f"{runs}, one for each run"
-            raise InputError(f"coords[{name!r}]", f"{len(values)} values", allowed)
-        found[name] = "run", [plain_attr(each) for each in values], units, title
-    return found
+    return found | said_columns(coords, "run", runs, NAMES | found.keys())
 
 
 def with_coordinates(found: xr.Dataset, along: Mapping[str, Column]) -> xr.Dataset:
     """A dataset of runs with these."""
     return completed(found.assign_coords({name: variable(*each) for name, each in along.items()}))
-
-
-def _triple(name: str, value: Any) -> tuple[Sequence[Any], str, str]:
-    three = isinstance(value, tuple) and len(value) == 3
-    if three and not isinstance(value[0], str) and isinstance(value[1], str):
-        values, units, title = value
-    else:
-        values, units, title = value, "1", name.replace("_", " ")
-    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-        raise InputError(f"coords[{name!r}]", value, "a value for each run")
-    return list(values), units, title
 
 
 def _columns(

@@ -27,9 +27,13 @@ def run_literally(
     iterations: int,
     every: int = 1,
     keep_requests: bool = True,
+    batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> RunRecords:
-    """One run after the other, through `reference.Engine`; as `engine.run_engine`."""
+    """One run after the other, through `reference.Engine`; as `engine.run_engine`.
+
+    One at a time, whatever `batch_size`.
+    """
     watch = Watch(on_progress)
 
     def outcome(run: int) -> Outcome:

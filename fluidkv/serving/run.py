@@ -1,5 +1,6 @@
 """Run requests through an engine: one call for one run or for thousands, on any device."""
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -7,6 +8,7 @@ import numpy as np
 import xarray as xr
 
 from fluidkv.errors import InputError
+from fluidkv.labels import Said
 from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.dataset import as_dataset
@@ -15,23 +17,23 @@ from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
 from fluidkv.serving.arrays import RunArrays, arrays_of
 from fluidkv.serving.caching.run import serve_caching
-from fluidkv.serving.checks import check_horizon, check_runs
+from fluidkv.serving.checks import check_batch_size, check_horizon, check_runs
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.coordinates import Said, run_coordinates, with_coordinates
+from fluidkv.serving.coordinates import run_coordinates, with_coordinates
 from fluidkv.serving.decisions.granting import given_at_start
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import WITH_CACHE, served_engine
+from fluidkv.serving.kernel.engine import covers, run_kernel
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import EngineRules
 
-LITERAL_STEPS = 300_000
-"""Tokens of work, in all runs, up to which "auto" takes the literal engine.
+LITERAL_STEPS = 100_000
+"""Tokens of work, in all runs, up to which "auto" takes the literal engine in a new process.
 
-It computes about as many a second; compiling the other one takes about four (2 cores, one set of
-rules), which then computes some 14 million a second in one run and 26 million in a batch.
-`benchmarks/serving.py` measures all three.
+It computes about 300,000 a second; to load the kernel takes about as long as this, and nothing once
+it is loaded.
 """
 
 
@@ -47,16 +49,16 @@ def serve(
     every: int = 1,
     keep_requests: bool = True,
     start: Sequence[int] = (),
-    backend: Literal["auto", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    batch_size: int | None = None,
     coords: Said | None = None,
     on_progress: Progress | None = None,
 ) -> xr.Dataset:
     """Serve requests until all are done, or to a horizon.
 
     `requests`, `limits`, `prompts`, `clock` and `clients` are one for all runs or one for each.
-    Runs go in one batch, and nothing is compiled again for other numbers. Engines with a prefix
-    cache run one after the other, and compile nothing. `fluidkv.runs.crossed` makes such columns
-    of every memory with every seed.
+    Engines with a prefix cache run one after the other, and compile nothing.
+    `fluidkv.runs.crossed` makes such columns of every memory with every seed.
 
     Args:
         requests: who comes when; see `fluidkv.runs.arrivals`.
@@ -75,8 +77,10 @@ def serve(
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
             table, in running order.
-        backend: "reference" is the literal engine, "jax" the compiled one; they agree. "auto" takes
-            the literal one for so little work that it is done before the other is compiled.
+        backend: "kernel" runs on a CPU, at a cost of what happens to requests; "jax" on any device,
+            at a cost of tokens; "reference" is the literal engine. They agree, times included.
+            "auto" takes the kernel, or another for little work and for numbers that it cannot hold.
+        batch_size: runs that are computed together, at most.
         coords: what else tells runs apart, by name: a value for each run, or (values, units, title)
         on_progress: called now and then, maybe from another thread, with the iterations and the
             requests that are done in all runs.
@@ -103,6 +107,7 @@ def serve(
     along = run_coordinates(coords, requests=requests, limits=limits, clock=clock, clients=clients)
     how: dict[str, Any] = {"clients": clients, "iterations": iterations, "every": every}
     how |= {"keep_requests": keep_requests, "backend": backend, "on_progress": on_progress}
+    check_batch_size(batch_size)
     if served.caching:
         if len(start):
             raise InputError("start", f"{len(start)} requests", "none, with a cache")
@@ -110,7 +115,7 @@ def serve(
         return with_coordinates(found, along)
     if prompts is not None:
         raise InputError("prompts", "given", f"None, or an engine with a cache: {WITH_CACHE}")
-    found = _serve(requests, served.rules, limits, clock, start, **how)
+    found = _serve(requests, served.rules, limits, clock, start, batch_size=batch_size, **how)
     return with_coordinates(found, along)
 
 
@@ -126,6 +131,7 @@ def _serve(
     every: int,
     keep_requests: bool,
     backend: str,
+    batch_size: int | None,
     on_progress: Progress | None,
 ) -> xr.Dataset:
     """Without a cache: all runs in one batch."""
@@ -145,6 +151,7 @@ def _serve(
         iterations=horizon,
         every=every,
         keep_requests=keep_requests,
+        batch_size=batch_size,
         on_progress=on_progress,
     )
     memory = {"blocks": arrays.blocks, "block_size": arrays.block_size}
@@ -178,11 +185,17 @@ def _checked_start(
 def _backend(
     name: str, rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int
 ) -> Callable[..., RunRecords]:
-    if name not in ("auto", "jax", "reference"):
-        raise InputError("backend", name, "'auto', 'jax' or 'reference'")
+    if name not in ("auto", "kernel", "jax", "reference"):
+        raise InputError("backend", name, "'auto', 'kernel', 'jax' or 'reference'")
+    fits = covers(rules, arrays)
+    if name == "kernel" and not fits:
+        raise InputError("backend", name, "'jax' or 'reference' for numbers as large as these")
+    new = "fluidkv.serving.kernel.loop" not in sys.modules
     few = name == "auto" and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
-    if name == "reference" or few:
+    if name == "reference" or (few and (new or not fits)):
         return run_literally
+    if fits and name != "jax":
+        return run_kernel
     from fluidkv.serving.compiled.engine import run_engine
 
     return run_engine

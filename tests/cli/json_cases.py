@@ -3,6 +3,7 @@
 from pathlib import Path
 
 OURS = Path(__file__).parents[1] / "serving" / "records" / "data" / "version_0_11.json"
+SWEEP = Path(__file__).parents[1] / "sweeps" / "small.toml"
 _TWO = "--class 50:2:1/2 --class 30:4:1/2"
 _RUN = "--requests 60 --clock 0.01:1e-6:1e-5"
 _SMALL = "--generator mixed --requests 7 --length 12 --prompt 3 --budget 20 --seeds 2"
@@ -56,6 +57,7 @@ CASES: dict[str, list[str]] = {
     "verify": ["congestion.example-2"],
     "oracle": [str(OURS)],
     "figure": [""],
+    "sweep": [f"{SWEEP} --out {{out}} --workers 1"],
     "bench": ["--quick --only certified"],
 }
 

@@ -57,6 +57,7 @@ COMMANDS = [
     *("threshold", "equilibria", "cascade", "pulse", "atlas"),
     *("verify", "table", "figure", "oracle"),
     "bench",
+    "sweep",
 ]
 
 
@@ -65,7 +66,8 @@ def test_the_help_has_every_command_in_a_panel(capsys, monkeypatch):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
     order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:15], "Papers", *COMMANDS[15:19]]
-    order += ["Machine", *COMMANDS[19:]]
+    order[order.index("Papers") : order.index("Papers")] = ["Many at once", "sweep"]
+    order += ["Machine", "bench"]
     places = [re.search(rf"^[│╭].{{1,2}}{re.escape(name)} ", shown, flags=re.M) for name in order]
     assert all(places)
     starts = [place.start() for place in places if place]

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -18,6 +19,7 @@ from fluidkv.fluid import (
     cohort_model,
     empty_state,
     perturbed_starts,
+    scan,
     scan_trajectory,
     simulate,
 )
@@ -164,19 +166,27 @@ def test_another_capacity_or_other_weights_compile_nothing(starts):
             run(m, state)
 
 
-def test_simulate_compiles_once_for_all_capacities(starts, monkeypatch):
-    traces = []
-
-    def counted(*arguments):
-        traces.append(1)
-        return scan_trajectory(*arguments)
-
-    monkeypatch.setattr("fluidkv.fluid.simulation.scan_trajectory", counted)
+def test_other_capacities_batches_and_horizons_compile_nothing(starts):
+    compiled: Any = scan._scan_batch
     model = class_model(MIXED)
-    for capacity in (60, 70, 80.5):
-        # Seven iterations: a length that no other test of this shape has compiled before.
-        simulate(model.with_capacity(capacity), starts, iterations=7, record=["memory"])
-    assert len(traces) == 1
+    many = np.resize(starts, (101, *starts.shape[1:]))
+
+    def run(capacity, batch, iterations, every):
+        simulate(
+            model.with_capacity(capacity),
+            many[:batch],
+            iterations=iterations,
+            every=every,
+            record=["memory"],
+            engine="plain",
+        )
+
+    run(60, 100, 1000, 1)
+    before = compiled._cache_size()
+    for changed in ((80.5, 100, 1000, 1), (60, 101, 1000, 1), (60, 101, 1001, 1), (60, 65, 999, 1)):
+        run(*changed)
+    run(60, 101, 2100, 3)  # and 700 windows are as many as 1,000
+    assert compiled._cache_size() == before
 
 
 def test_global_precision_is_left_alone(starts):
@@ -227,7 +237,8 @@ GOOD = [[2.0, 2.0, 2.0]]
     ],
 )
 def test_bad_input_is_named_before_jax_runs(arguments, named, monkeypatch):
-    monkeypatch.setattr("fluidkv.fluid.simulation._scan_jit", None)
+    monkeypatch.setattr("fluidkv.fluid.simulation.scan_batch", None)
+    monkeypatch.setattr("fluidkv.fluid.simulation.by_positions", None)
     call = {"start": GOOD, "iterations": 4} | arguments
     start = call.pop("start")
     with pytest.raises(InputError) as error:

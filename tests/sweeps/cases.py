@@ -10,6 +10,7 @@ _SERVER = {"input_length": [5, 9], "decode_length": [6, 3], "requests": 20, "blo
 
 CASES: dict[str, dict[str, Any]] = {
     "stability": MAP,
+    "stability_map": {k: v for k, v in MAP.items() if k != "analysis"},
     "threshold": {
         "settings": {"decode_length_0": 3},
         "grid": {"decode_length_1": [4, 6], "share": {"from": "1/4", "to": "3/4", "count": 3}},

@@ -64,6 +64,17 @@ def _point(name: str, **at: Any) -> Any:
     return {name: values[0] for name, values in found.items()}
 
 
+def test_a_map_says_what_stability_says(tmp_path: Path) -> None:
+    """All systems of a share are certified together; `stability` has them one by one."""
+    grid = {"share": ["1/10", "9/10"], "input_length": [1, 2, 4, 8, 16]}
+    asked = spec_of("stability_map") | {"grid": grid}
+    several = fk.sweep(asked, tmp_path / "map", workers=1)
+    alone = fk.sweep(asked | {"analysis": "stability"}, tmp_path / "alone", workers=1)
+    assert {0, 1} == set(several.verdict.values.ravel())
+    np.testing.assert_array_equal(several.verdict, alone.verdict)
+    np.testing.assert_array_equal(several.growing_modes, alone.unstable_modes)
+
+
 ONE = fk.Workload((fk.RequestClass(5, 4),))
 
 

@@ -40,6 +40,7 @@ def run_engine(
     iterations: int,
     every: int = 1,
     keep_requests: bool = True,
+    batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> RunRecords:
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
@@ -54,6 +55,7 @@ def run_engine(
         iterations: horizon.
         every: length of a window.
         keep_requests: record requests too.
+        batch_size: most runs of a group; None: as many as `plan` finds best.
         on_progress: told iterations and requests done.
 
     Raises:
@@ -61,7 +63,7 @@ def run_engine(
             come first.
     """
     _check(rules, arrays)
-    sizes, watch = plan(rules, arrays), Watch(on_progress)
+    sizes, watch = plan(rules, arrays, batch_size), Watch(on_progress)
     batch = _Batch(rules, arrays, sizes, jumps, iterations, every, keep_requests, watch)
     found = in_groups(batch.run, arrays.requests.size, sizes.runs, sizes.threads, watch)
     return _together(found, every)

@@ -45,8 +45,8 @@ class Plan(NamedTuple):
     threads: int
 
 
-def plan(rules: EngineRules, arrays: RunArrays) -> Plan:
-    """How to run these runs on the default device."""
+def plan(rules: EngineRules, arrays: RunArrays, batch_size: int | None = None) -> Plan:
+    """How to run these runs on the default device; at most `batch_size` of them together."""
     running = _expected_running(rules, arrays)
     slots = _rounded(running + running // 4 + CHUNK, FEWEST_SLOTS)
     size = _rounded(arrays.arrival.shape[1], FEWEST_REQUESTS)
@@ -56,6 +56,7 @@ def plan(rules: EngineRules, arrays: RunArrays) -> Plan:
     runs = min(power_of_two(-(-total // threads)), max(1, _GROUP_BYTES // _bytes_of(size, slots)))
     if on_cpu:
         runs = min(runs, max(1, _SLOTS_OF_A_GROUP // slots))
+    runs = min(runs, batch_size or runs)
     runs = 1 << (runs.bit_length() - 1)  # a power of two, rounded down
     windows = min(_MOST_WINDOWS, max(1, _ROWS_OF_A_CALL // runs))
     return Plan(runs, slots, size, windows, threads)

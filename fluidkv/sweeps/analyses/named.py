@@ -5,6 +5,7 @@ from fluidkv.sweeps.analyses.cache import CACHE
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
 from fluidkv.sweeps.analyses.stability import STABILITY
+from fluidkv.sweeps.analyses.stability_map import STABILITY_MAP
 from fluidkv.sweeps.analyses.threshold import THRESHOLD
 from fluidkv.sweeps.analyses.wait import WAIT
 from fluidkv.sweeps.analysis import Analysis
@@ -12,6 +13,7 @@ from fluidkv.text import nearest
 
 _ALL = (
     STABILITY,
+    STABILITY_MAP,
     THRESHOLD,
     BASINS,
     CONVERGENCE,

@@ -12,11 +12,23 @@ _STEPS = 8  # of a search between two looks at whether all have found
 
 
 def look_up(
-    tables: UInt64[Array, " cell"], columns: int, table: Int[Array, "place run"], word: Words
+    tables: UInt64[Array, " cell"],
+    first: Int[Array, " lane"],
+    columns: Int[Array, " lane"],
+    shift: UInt32[Array, " lane"],
+    table: Int[Array, "place run"],
+    word: Words,
 ) -> Int[Array, "place run"]:
-    """A draw from `table` (its number in `tables`) by a word; see `alias`."""
-    column = (word.high >> jnp.uint32(33 - columns.bit_length())).astype(jnp.int32)
-    place = table * jnp.int32(columns) + column
+    """A draw from `table`, its number among those of its run, by a word; see `alias`.
+
+    Args:
+        tables: flat, of all runs.
+        first, columns: where those of a run begin, and how many cells each has.
+        shift: bits of a half word that do not say the column.
+        table, word: of each place and run.
+    """
+    column = (word.high >> shift[None]).astype(jnp.int32)
+    place = first[None] + table * columns[None] + column
     cell = lax.optimization_barrier(tables.at[place].get(mode="promise_in_bounds"))
     unit = whole(word) & jnp.uint64((1 << UNIT_BITS) - 1)
     alias = (cell & jnp.uint64(0xFFFF)).astype(jnp.int32)

@@ -17,6 +17,7 @@ from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, filled_up, go_on, in_groups
 from fluidkv.runs.precision import in_float64
 from fluidkv.runs.words import run_keys
+from fluidkv.wait.chain.lanes import Lanes, numbers_of
 from fluidkv.wait.chain.numbers import Form, Numbers
 from fluidkv.wait.chain.state import Chain, Step, empty
 from fluidkv.wait.chain.step import iterate
@@ -32,43 +33,47 @@ _LEAST = 128
 
 
 class Plan(NamedTuple):
-    """What is run, besides the numbers in `Numbers`; `record`: names out of `Step`."""
+    """What is run, besides the numbers of the chains; `record`: names out of `Step`."""
 
     seed: int
-    runs: int
     iterations: int
-    horizon: float
-    level: float
     record: tuple[str, ...]
 
 
 class Found(NamedTuple):
-    """The final state of all runs, and records (iteration, [segment,] run)."""
+    """The final state of all lanes, and records (iteration, [segment,] lane)."""
 
     chain: Chain
     records: dict[str, np.ndarray]
 
 
-def run_chain(form: Form, numbers: Numbers, plan: Plan, on_progress: Progress | None) -> Found:
-    """All runs of a plan; `on_progress` is told (iterations done, runs ended) now and then."""
+def run_chain(form: Form, lanes: Lanes, plan: Plan, on_progress: Progress | None) -> Found:
+    """All lanes of a plan; `on_progress` is told (iterations done, runs ended) now and then."""
     on_cpu = jax.default_backend() == "cpu"
     threads = cores() if on_cpu else 1
-    each = -(-plan.runs // (threads * _LEAST)) * _LEAST
+    each = -(-lanes.size // (threads * _LEAST)) * _LEAST
     size = min(each, _MOST_ON_CPU if on_cpu else _MOST_ELSEWHERE)
-    watch = Watch(on_progress)
-    run = partial(_run_group, form, numbers, plan, size, watch)
-    return _together(in_groups(run, plan.runs, size, threads, watch))
+    run = partial(_run_group, form, lanes, plan, size, lanes.cells(size), Watch(on_progress))
+    return _together(in_groups(run, lanes.size, size, threads, run.args[-1]))
 
 
 def _run_group(
-    form: Form, numbers: Numbers, plan: Plan, size: int, watch: Watch, group: np.ndarray
+    form: Form,
+    lanes: Lanes,
+    plan: Plan,
+    size: int,
+    cells: int,
+    watch: Watch,
+    group: np.ndarray,
 ) -> Found:
     with in_float64():
         # Filled up with runs that nobody asked for, so that all groups share a compilation.
-        chain = empty(run_keys(plan.seed, group[0] + np.arange(size)), numbers)
-        bounds = [jnp.asarray(np.float64(value)) for value in (plan.horizon, plan.level)]
+        lane = group[0] + np.arange(size)
+        numbers = numbers_of(lanes, lane, cells)
+        horizon = np.asarray(numbers.horizon)[: group.size]
+        chain = empty(run_keys(plan.seed, lanes.run_of(lane)), numbers)
         rows = RECORDED_CALL if plan.record else 0
-        call = partial(_iterations, form, rows, numbers, *bounds)
+        call = partial(_iterations, form, rows, numbers)
         watch.compile(size, lambda: call(chain, jnp.int32(0), jnp.int32(0)))
         parts: list[dict[str, np.ndarray]] = []
 
@@ -77,8 +82,9 @@ def _run_group(
             end = min(at + (rows or CALL), plan.iterations)
             chain, steps = call(chain, jnp.int32(at), jnp.int32(end))
             parts.append({n: np.asarray(getattr(steps, n))[: end - at] for n in plan.record})
-            done = (np.asarray(chain.time) >= plan.horizon) | (end >= plan.iterations)
-            of_all = int(chain.iterations[: group.size].sum()), int(done[: group.size].sum())
+            time = np.asarray(chain.time)[: group.size]
+            done = (time >= horizon) | (end >= plan.iterations)
+            of_all = int(chain.iterations[: group.size].sum()), int(done.sum())
             return Reached(end, *of_all, not done.all())
 
         go_on(on, plan.iterations, watch)
@@ -92,8 +98,6 @@ def _iterations(
     form: Form,
     rows: int,
     numbers: Numbers,
-    horizon: Array,
-    level: Array,
     chain: Chain,
     begin: Int[Array, ""],
     end: Int[Array, ""],
@@ -102,7 +106,7 @@ def _iterations(
 
     def one(iteration: Int[Array, ""], carry: tuple[Chain, Any]) -> tuple[Chain, Any]:
         chain, records = carry
-        chain, step = iterate(form, numbers, horizon, level, chain, iteration)
+        chain, step = iterate(form, numbers, chain, iteration)
         if rows:
             row = iteration - begin
             records = jax.tree.map(
@@ -114,7 +118,7 @@ def _iterations(
 
     records = None
     if rows:
-        step = jax.eval_shape(lambda: iterate(form, numbers, horizon, level, chain, begin)[1])
+        step = jax.eval_shape(lambda: iterate(form, numbers, chain, begin)[1])
         records = jax.tree.map(lambda of: jnp.zeros((rows, *of.shape), of.dtype), step)
     chain, records = lax.fori_loop(begin, end, one, (chain, records))
     return settle(form, numbers, chain, end - 1), records

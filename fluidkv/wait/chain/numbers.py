@@ -6,17 +6,17 @@ none: how many batches it has had says which.
 """
 
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
-import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Int, UInt64
+from jaxtyping import Array, Float, Int, UInt32, UInt64
 
 from fluidkv.errors import InputError
 from fluidkv.runs.rates import RateSteps
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain import alias
-from fluidkv.wait.chain.rates import Pieces, pieces
+from fluidkv.wait.chain.rates import Pieces
 from fluidkv.wait.model import WaitSystem
 from fluidkv.wait.segments import Segments
 
@@ -32,43 +32,77 @@ class Form(NamedTuple):
         varying: rates change in time.
         timed: the clock is set at every iteration. False: what was waited for is counted, and the
             time that it took drawn for many iterations at once, which has the same law.
-        columns: of a table; 0: no tables.
     """
 
     nested: bool
     varying: bool
     timed: bool
-    columns: int
 
 
 class Numbers(NamedTuple):
-    """Numbers of a run, as arrays.
+    """Numbers of some runs as arrays, the last axis of length 1 where all have the same.
+
+    Segments that a run does not have come last, with `NEVER` as their threshold.
 
     Fields:
+        segments: how many there are.
         threshold, span: n and stages of each segment.
         first_tokens: tokens that a prompt holds at a segment's first stage.
         boundary_tokens: tokens that it holds while it waits before a segment; 0 where it has none.
         prefill_tokens: inputs that its first stage computes, full: 0 behind the first segment.
         rate: of arrivals, to the first segment (one) or of each type.
+        total_rate: of all; shares: of the first types together, of it, for all types but the last.
         base, per_kv_token, per_prefill_token: of the clock.
+        horizon: where a run ends; level: of memory, that is watched.
+        first_cell, columns, shift: where a run's tables begin, how wide each is, and how many bits
+            of a half word do not say the column.
         tables: flat; for a nested chain first the survivors into segments 2, 3, ..., then arrivals
             in an iteration of the first k segments, full, for k = 1, 2, ...
         arrivals_from: the first outcome of each of the tables of arrivals.
         pieces: of the rates, where they change.
     """
 
-    threshold: Int[Array, "segment 1"]
-    span: Int[Array, "segment 1"]
-    first_tokens: Float[Array, "segment 1"]
-    boundary_tokens: Float[Array, "segment 1"]
-    prefill_tokens: Float[Array, "segment 1"]
-    rate: Float[Array, "source 1"]
-    base: Float[Array, ""]
-    per_kv_token: Float[Array, ""]
-    per_prefill_token: Float[Array, ""]
+    segments: Int[Array, " run"]
+    threshold: Int[Array, "segment run"]
+    span: Int[Array, "segment run"]
+    first_tokens: Float[Array, "segment run"]
+    boundary_tokens: Float[Array, "segment run"]
+    prefill_tokens: Float[Array, "segment run"]
+    rate: Float[Array, "source run"]
+    total_rate: Float[Array, " run"]
+    shares: Float[Array, "source run"]
+    base: Float[Array, " run"]
+    per_kv_token: Float[Array, " run"]
+    per_prefill_token: Float[Array, " run"]
+    horizon: Float[Array, " run"]
+    level: Float[Array, " run"]
+    first_cell: Int[Array, " run"]
+    columns: Int[Array, " run"]
+    shift: UInt32[Array, " run"]
     tables: UInt64[Array, " cell"]
-    arrivals_from: Int[Array, " segment"]
+    arrivals_from: Int[Array, "segment run"]
     pieces: Pieces | None
+
+
+NEVER = 2**31 - 1
+"""A threshold that no queue reaches."""
+
+
+class OneChain(NamedTuple):
+    """What `Numbers` has of one chain, before it stands beside others; `tables` table by table."""
+
+    shapes: tuple["Shape", ...]
+    rates: tuple[float, ...]
+    clock: IterationClock
+    horizon: float
+    level: float
+    tables: tuple[UInt64[np.ndarray, " column"], ...]
+    arrivals_from: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """Of each table; 2 where there are none."""
+        return self.tables[0].size if self.tables else 2
 
 
 class Shape(NamedTuple):
@@ -111,22 +145,21 @@ def arrival_rates(model: Segments | WaitSystem) -> list[Fraction]:
     return [model.rates[0]]
 
 
-def numbers_of(
+def chain_of(
     model: Segments | WaitSystem,
     thresholds: tuple[int, ...],
     clock: IterationClock,
     steps: RateSteps | None,
-    *,
-    timed: bool,
-) -> tuple[Form, Numbers]:
-    """Arrays, and what is compiled in. Call it under `in_float64`.
+    horizon: float,
+    level: float,
+) -> OneChain:
+    """One chain in numbers, with its tables.
 
     Raises:
         InputError: numbers too large for counts of 32 bits, or for tables.
     """
     each = shapes(model, thresholds)
-    rates = arrival_rates(model)
-    nested = not isinstance(model, WaitSystem)
+    rates = [float(rate) for rate in arrival_rates(model)]
     full = np.cumsum([segment.tokens(segment.span) for segment in each], dtype=np.float64)
     if full[-1] > MOST_TOKENS:
         raise InputError("thresholds", list(thresholds), f"at most {MOST_TOKENS} tokens in a batch")
@@ -135,45 +168,38 @@ def numbers_of(
     factor = 1.0 if steps is None else max(steps.factors)
     prefill = np.cumsum([segment.prefill_tokens for segment in each], dtype=np.float64)
     durations = clock.base + clock.per_kv_token * full + clock.per_prefill_token * prefill
-    most = factor * float(sum(rates)) * float(durations[-1])
+    most = factor * float(sum(arrival_rates(model))) * float(durations[-1])
     if not alias.poisson_window(min(most, 1e9))[1] < alias.MOST_COLUMNS:
         allowed = f"at most 1e7 arrivals in an iteration of full segments, not {most:.3g}"
         raise InputError("thresholds", list(thresholds), allowed)
-    means = float(rates[0]) * durations
-    tables, columns, firsts = np.zeros(2, np.uint64), 0, [0] * len(each)
-    if nested:
-        tables, columns, firsts = _tables(model, thresholds, means.tolist())
-
-    def column(values: list[int], kind: type) -> Array:
-        return jnp.asarray(np.array(values, kind)[:, None])
-
-    numbers = Numbers(
-        column([segment.threshold for segment in each], np.int32),
-        column([segment.span for segment in each], np.int32),
-        column([segment.first_tokens for segment in each], np.float64),
-        column([segment.boundary_tokens for segment in each], np.float64),
-        column([segment.prefill_tokens for segment in each], np.float64),
-        jnp.asarray(np.array([float(rate) for rate in rates])[:, None]),
-        jnp.asarray(np.float64(clock.base)),
-        jnp.asarray(np.float64(clock.per_kv_token)),
-        jnp.asarray(np.float64(clock.per_prefill_token)),
-        jnp.asarray(tables),
-        jnp.asarray(np.array(firsts, np.int32)),
-        None if steps is None else pieces(steps),
-    )
-    return Form(nested, steps is not None, timed or not nested, columns), numbers
+    tables, firsts = (), [0] * len(each)
+    if isinstance(model, Segments):
+        tables, firsts = _tables(model, thresholds, (rates[0] * durations).tolist())
+    return OneChain(tuple(each), tuple(rates), clock, horizon, level, tables, tuple(firsts))
 
 
 def _tables(
     model: Segments, thresholds: tuple[int, ...], means: list[float]
-) -> tuple[UInt64[np.ndarray, " cell"], int, list[int]]:
+) -> tuple[tuple[UInt64[np.ndarray, " column"], ...], list[int]]:
     windows = [alias.poisson_window(mean) for mean in means]
     widest = max(*thresholds, *(size - 1 for _, size in windows)) + 1
     columns = alias.columns_for(widest)
-    bits = alias.UNIT_BITS + columns.bit_length() - 1
-    units = [
-        alias.binomial_units(n, p, bits)
-        for n, p in zip(thresholds[:-1], model.thinning, strict=True)
-    ] + [alias.poisson_units(mean, bits) for mean in means]
-    table = np.concatenate([alias.cells(each, columns) for each in units])
-    return table, columns, [first for first, _ in windows]
+    survivors = [
+        _survivors(n, p, columns) for n, p in zip(thresholds[:-1], model.thinning, strict=True)
+    ]
+    arrivals = [_arrivals(mean, columns) for mean in means]
+    return (*survivors, *arrivals), [first for first, _ in windows]
+
+
+@lru_cache(2**12)  # of a sweep: many chains have the same tables
+def _survivors(n: int, p: Fraction, columns: int) -> UInt64[np.ndarray, " column"]:
+    return alias.cells(alias.binomial_units(n, p, _bits(columns)), columns)
+
+
+@lru_cache(2**12)
+def _arrivals(mean: float, columns: int) -> UInt64[np.ndarray, " column"]:
+    return alias.cells(alias.poisson_units(mean, _bits(columns)), columns)
+
+
+def _bits(columns: int) -> int:
+    return alias.UNIT_BITS + columns.bit_length() - 1

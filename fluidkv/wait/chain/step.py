@@ -20,13 +20,11 @@ from fluidkv.wait.chain.waits import mean_rest, pieces_of, wait_first
 def iterate(
     form: Form,
     numbers: Numbers,
-    horizon: Float[Array, ""],
-    level: Float[Array, ""],
     chain: Chain,
     iteration: Int[Array, ""],
 ) -> tuple[Chain, Step]:
-    """Each run whose clock is before the horizon does an iteration."""
-    alive = chain.time < horizon
+    """Each run whose clock is before its horizon does an iteration."""
+    alive = chain.time < numbers.horizon
     inside = _inside(numbers, chain)
     waited, wait, chain = wait_first(form, numbers, chain, alive, inside, iteration)
     ready = chain.queue + waited
@@ -50,6 +48,7 @@ def iterate(
     present = inside + f64(over_segments(waited))
     area = present * duration + f64(came) * mean_rest(form, numbers, start, end)
 
+    above = alive & (held > numbers.level)
     after = chain._replace(
         queue=left + entered,
         batches=chain.batches + i32(running),
@@ -59,7 +58,7 @@ def iterate(
         queue_sum=chain.queue_sum + jnp.where(alive[None], chain.queue, 0).astype(jnp.int64),
         queue_max=jnp.maximum(chain.queue_max, chain.queue),
         peak=jnp.where(alive, jnp.maximum(chain.peak, held), chain.peak),
-        exceeded=jnp.minimum(chain.exceeded, jnp.where(alive & (held > level), start, jnp.inf)),
+        exceeded=jnp.minimum(chain.exceeded, jnp.where(above, start, jnp.inf)),
     )
     step = Step(
         alive, chain.queue, wait, waited, over_segments(i32(running)), kv, held, entered, end
@@ -123,8 +122,10 @@ def _entered(
 
     segment = jnp.arange(size, dtype=jnp.int32)[:, None]
     depth = jnp.maximum(over_segments(i32(running)), 1)
-    table = jnp.where(segment == 0, size - 2 + depth[None], segment - 1)
-    drawn = look_up(numbers.tables, form.columns, table, word)
+    there = segment < numbers.segments[None]  # others are there for longer chains beside this one
+    table = jnp.where(segment == 0, numbers.segments[None] - 2 + depth[None], segment - 1)
+    of_run = numbers.first_cell, numbers.columns, numbers.shift
+    drawn = look_up(numbers.tables, *of_run, jnp.where(there, table, 0), word)
 
     def search() -> Int[Array, " run"]:
         return poisson(numbers.rate[0] * units, uniform(word)[0])
@@ -135,7 +136,8 @@ def _entered(
         # Of full segments by table. Which way a run goes depends on itself alone.
         full = jnp.all(~running | (stages == numbers.span), axis=0)
         searched = lax.cond(jnp.all(full), lambda: jnp.zeros_like(depth), search)
-        arrivals = jnp.where(full, drawn[0] + numbers.arrivals_from[depth - 1], searched)
+        least = jnp.where(segment == depth[None] - 1, numbers.arrivals_from, 0)
+        arrivals = jnp.where(full, drawn[0] + over_segments(least), searched)
     passed = running & (stages == numbers.span)
-    comes = jnp.concatenate([alive[None], passed[:-1]])
+    comes = jnp.concatenate([alive[None], passed[:-1]]) & there
     return jnp.where(comes, jnp.where(segment == 0, arrivals[None], drawn), 0)

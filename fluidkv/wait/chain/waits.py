@@ -86,8 +86,7 @@ def _race(
     iteration: Int[Array, ""],
 ) -> tuple[Int[Array, "segment run"], Float[Array, " run"], Chain]:
     """Arrivals one at a time, until a type has reached its threshold."""
-    total = jnp.sum(numbers.rate)
-    shares = jnp.cumsum(numbers.rate, axis=0)[:-1] / total
+    total, shares = numbers.total_rate, numbers.shares
     segment = jnp.arange(chain.queue.shape[0], dtype=jnp.int32)[:, None]
 
     def lacking(waited: Int[Array, "segment run"]) -> Bool[Array, " run"]:

@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from fluidkv.sweeps import Ran
 
 MOST_WORKERS = 1024
-_OPTIONS = {"out": "--out", "spec": "SPEC", "workers": "--workers"}
+_OPTIONS = {"out": "--out", "scheduler": "--scheduler", "spec": "SPEC", "workers": "--workers"}
 _SPEC = "TOML file: an analysis, its settings, and what varies: a grid, a list or a sample."
 _OUT = "Folder of the Zarr store: a new one, or one that this sweep has begun to fill."
 _WORKERS = (
     r"Number of processes. \[default: one for each core, or 1 where the analysis keeps them all "
     "busy]"
 )
+_SCHEDULER = "Address of a Dask scheduler: its workers compute and write, not processes here."
 
 
 def sweep(
@@ -29,16 +30,17 @@ def sweep(
         int | None,
         option("--workers N", read.whole_number, _WORKERS, RUN, most=MOST_WORKERS),
     ] = None,
+    scheduler: Annotated[str | None, option("--scheduler ADDRESS", str, _SCHEDULER, RUN)] = None,
     json_: Json = False,
 ) -> None:
-    """Any analysis over systems, policies, engines, seeds and settings, into a store.
+    """Any analysis over systems, policies, engines, seeds, settings, into a store.
 
-    Writes chunk by chunk: a sweep that was cut off, however, goes on where it was
-    when the same command is given again. The store opens with xarray.open_zarr.
+    Writes chunk by chunk: a sweep that was cut off, however, goes on where it
+    was when the same command is given again. xarray.open_zarr opens the store.
 
     [bold]fluidkv sweep map.toml --out map.zarr[/bold]
     """
-    ran = _run(spec, out, workers)
+    ran = _run(spec, out, workers, scheduler)
     from fluidkv.cli.commands.sweep.text import say_sweep
     from fluidkv.sweeps.summary import summary
 
@@ -46,7 +48,7 @@ def sweep(
     give(lambda: found, lambda page: say_sweep(page, found), as_json=json_, time=None)
 
 
-def _run(spec: str, out: Path, workers: int | None) -> "Ran":
+def _run(spec: str, out: Path, workers: int | None, scheduler: str | None) -> "Ran":
     with read.as_options(_OPTIONS):
         from fluidkv.sweeps import plan, run
         from fluidkv.sweeps.running import executor_of
@@ -61,4 +63,5 @@ def _run(spec: str, out: Path, workers: int | None) -> "Ran":
                 rate = (done - before) / (now - since) if now > since else 0
                 line.count(done, total, f"points, {rate:,.4g} a second" if rate else "points")
 
-            return run(asked, out, executor_of(asked, workers), on_progress=told)
+            with executor_of(asked, workers, scheduler) as executor:
+                return run(asked, out, executor, on_progress=told)

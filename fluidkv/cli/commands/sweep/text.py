@@ -19,7 +19,7 @@ def say_sweep(page: Page, found: Mapping[str, Any]) -> None:
         rows.append((name.replace("_", " "), ", ".join(said) or "none"))
     if found["refused"]:
         part = _part(found["refused"], found["points"])
-        rows.append(("no answer", f"{found['refused']:,} points ({part}); {found['why']}"))
+        rows.append(("no answer", f"{_many(found['refused'], 'point')} ({part}); {found['why']}"))
     names = ", ".join(each["name"] for each in found["variables"])
     rows += [("variables", names), ("store", found["store"])]
     page.rows(rows)

@@ -1,0 +1,193 @@
+"""Tokens are computed, the clock runs, and whoever has its whole length computed emits."""
+
+from typing import Any
+
+import numpy as np
+
+from fluidkv.runs.kernels import inner
+from fluidkv.serving.kernel.layout import LOOSE, RATIO, Record, Records
+from fluidkv.serving.kernel.locked import emit_new, events, leave, lock, tick
+from fluidkv.serving.kernel.memory import possible_of
+
+
+@inner
+def land(run: Record, requests: Records, aside: Records, lists: Records) -> None:
+    """Who is back by now leaves the host."""
+    for place in range(run.loose):
+        r = lists[place].loose
+        request = requests[r]
+        if request.kept > 0 and aside[r].ready <= run.now:
+            run.held -= request.kept
+            request.kept = 0
+
+
+@inner
+def copy(run: Record, requests: Records, aside: Records, lists: Records) -> int:
+    """As `Copies.go`: those out of this iteration, then those in. Returns tokens."""
+    shared = run.shared != 0
+    free = max(run.now, run.free_at) if shared else run.now
+    if run.leaving > 0:
+        out, copies = run.longest, 1
+        if shared:
+            out, copies = run.out, run.leaving
+        free = free + (run.per_token * out + run.per_copy * copies)
+        run.now = free
+    back, tokens, copies, last = 0, 0, 0, free
+    for place in range(run.loose - run.newcomers, run.loose):
+        r = lists[place].loose
+        kept = requests[r].kept
+        if kept == 0:
+            continue
+        back += kept
+        tokens = tokens + kept if shared else kept
+        copies = copies + 1 if shared else 1
+        last = free + (run.per_token * tokens + run.per_copy * copies)
+        aside[r].ready = last
+    run.free_at = last
+    copied = run.out + back
+    run.out = run.leaving = run.longest = 0
+    return copied
+
+
+@inner
+def execute(
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    passes: Records,
+    times: np.ndarray,
+    arrival: np.ndarray,
+    counts: np.ndarray,
+    decodes: bool,
+) -> None:
+    """Compute. `decodes`: whether who is locked does, too. `counts` as `COUNTS`."""
+    computing, tokens, prefilled, pairs, recomputed = _compute(run, requests, lists)
+    locked = run.locked if decodes else 0
+    run.cached += tokens + locked
+    counts[8] += computing + locked
+    counts[9] += tokens + locked
+    counts[10] += prefilled
+    counts[12] += run.cached
+    _advance(run, requests, aside, lists, arrival, computing + locked == 0, prefilled, pairs)
+    done, new_outputs = 0, 0
+    if locked > 0:
+        run.passes += 1
+        if run.keeps_times:
+            tick(run, passes)
+        run.possible -= run.falling
+        done = events(run, requests, aside, lists, passes, times)
+        recomputed += run.silent
+        new_outputs = locked - run.silent
+    if computing > 0:
+        more, new = _emit(run, requests, aside, lists, passes, times)
+        done += more
+        new_outputs += new
+    run.done += done
+    counts[7] += done
+    counts[11] += recomputed
+    counts[13] += new_outputs
+    run.iteration += 1
+    run.cost += 8 + 4 * run.loose
+
+
+@inner
+def _compute(run: Record, requests: Records, lists: Records) -> tuple[int, int, int, int, int]:
+    """Of loose requests: how many compute, tokens, those of prefill, their pairs, those again."""
+    computing, tokens, prefilled, pairs, recomputed = 0, 0, 0, 0, 0
+    for place in range(run.loose):
+        request = requests[lists[place].loose]
+        new = request.tokens
+        if new == 0:
+            continue
+        computed = request.computed
+        if request.outputs == 0 or computed != request.input + request.outputs - 1:
+            prefilled += new
+            pairs += new * (2 * computed + new + 1) // 2
+        recomputed += max(0, min(new, request.highest - computed))
+        request.computed = computed + new
+        computing += 1
+        tokens += new
+    return computing, tokens, prefilled, pairs, recomputed
+
+
+@inner
+def _advance(
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    arrival: np.ndarray,
+    idle: bool,
+    prefilled: int,
+    pairs: int,
+) -> None:
+    """An iteration lasts what it costs; an idle one, a tick or until who it waits for."""
+    if not idle:
+        kv = run.per_kv * run.cached
+        run.now += ((run.base + kv) + run.per_prefill * prefilled) + run.per_pair * pairs
+        return
+    if run.jumps:
+        waits, until = _awaited(run, requests, aside, lists, arrival)
+        if waits:
+            run.now = max(run.now, until)
+            return
+    run.now += run.base
+
+
+@inner
+def _awaited(
+    run: Record, requests: Records, aside: Records, lists: Records, arrival: np.ndarray
+) -> tuple[bool, Any]:
+    """What an idle engine waits for: who is copied back; if nobody waits, who comes next."""
+    waits, until = False, 0.0
+    for place in range(run.loose):
+        r = lists[place].loose
+        if requests[r].kept > 0 and (not waits or aside[r].ready < until):
+            waits, until = True, aside[r].ready
+    more_come = run.clients == 0 and run.waiting == 0 and run.arrived < run.requests
+    if more_come and (not waits or arrival[run.arrived] < until):
+        waits, until = True, arrival[run.arrived]
+    return waits, until
+
+
+@inner
+def _emit(
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    passes: Records,
+    times: np.ndarray,
+) -> tuple[int, int]:
+    """Loose requests whose length is computed emit, and are locked or done.
+
+    Returns:
+        How many are done, and outputs that are new.
+    """
+    done, new, left, size = 0, 0, 0, run.loose
+    for place in range(size):
+        r = lists[place].loose
+        request = requests[r]
+        if request.computed != request.input + request.outputs:
+            request.highest = max(request.highest, request.computed)
+            lists[left].loose = r
+            left += 1
+            continue
+        if run.gate == RATIO:
+            run.possible -= possible_of(run, requests[r])
+        request.outputs += 1
+        if run.gate == RATIO:
+            run.possible += possible_of(run, requests[r])
+        if request.computed > request.highest:
+            new += 1
+            emit_new(run, requests, aside, times, r)
+            request.highest = request.computed
+        if request.outputs == request.target:
+            request.marks &= ~LOOSE
+            leave(run, requests, lists, r)
+            done += 1
+        else:
+            lock(run, requests, passes, r)
+    run.loose = left
+    return done, new

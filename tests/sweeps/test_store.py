@@ -1,0 +1,87 @@
+"""Whose a store is: what is refused, and that what stands there stays."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fluidkv.errors import InputError
+from fluidkv.sweeps import open_sweep, opened, plan, run
+from tests.sweeps.conftest import MAP, tree
+
+
+def _refused(folder: Path, spec: dict, message: str) -> None:
+    before = tree(folder) if folder.is_dir() else folder.read_bytes()
+    with pytest.raises(InputError, match=message):
+        run(plan(spec), folder)
+    assert (tree(folder) if folder.is_dir() else folder.read_bytes()) == before
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stores") / "map"
+    run(plan(MAP), folder)
+    return folder
+
+
+def test_a_store_of_another_spec_is_refused(store: Path) -> None:
+    other = MAP | {"settings": {"decode_length": [2, 3], "capacity": 999}, "seed": 3}
+    _refused(store, other, "out: .*a store of this spec; this one differs in seed, settings")
+
+
+def test_a_store_of_another_version_is_refused(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fluidkv.sweeps import computed_by
+
+    monkeypatch.setattr(computed_by, "__version__", "9.9")
+    _refused(store, MAP, "out: .*it has fluidkv 0.1.0 and 9.9 now")
+
+
+def test_a_folder_that_is_no_store_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    _refused(tmp_path, MAP, "out: .*a new folder, an empty one, or the store of a sweep")
+    _refused(tmp_path / "notes.txt", MAP, "out: .*a folder, or a path where nothing stands")
+
+
+def test_a_zarr_store_of_somebody_else_is_refused(tmp_path: Path) -> None:
+    import zarr
+
+    zarr.create_group(tmp_path / "theirs")
+    _refused(tmp_path / "theirs", MAP, "out: .*the store of a sweep")
+    with pytest.raises(InputError, match="the store of a sweep"):
+        open_sweep(tmp_path / "theirs")
+    (tmp_path / "theirs" / "zarr.json").write_text("{")
+    _refused(tmp_path / "theirs", MAP, "out: .*the store of a sweep")
+
+
+def test_a_store_begun_with_another_spec_is_no_new_folder(tmp_path: Path) -> None:
+    """As it was left where a sweep was killed before its store was one."""
+    with opened(tmp_path / "map", plan(MAP)):
+        pass
+    (tmp_path / "map" / "zarr.json").unlink()
+    _refused(tmp_path / "map", MAP | {"grid": {"input_length": [3]}}, "out: .*a new folder")
+    run(plan(MAP), tmp_path / "map")
+    assert (open_sweep(tmp_path / "map").status == 1).all()
+
+
+def test_a_folder_of_others_above_is_left_alone(tmp_path: Path, map_tree: dict[str, str]) -> None:
+    (tmp_path / "empty").mkdir()
+    run(plan(MAP), tmp_path / "empty")
+    assert tree(tmp_path / "empty") == map_tree
+    run(plan(MAP), tmp_path / "deep" / "er" / "map")
+    assert tree(tmp_path / "deep" / "er" / "map") == map_tree
+
+
+def test_the_root_says_what_was_asked_and_by_what(store: Path) -> None:
+    attributes = json.loads((store / "zarr.json").read_text())["attributes"]
+    assert json.loads(attributes["spec"])["grid"]["share"] == ["1/10", "1/2", "9/10"]
+    assert attributes["zarr_version"]
+    assert attributes["seed"] == 0
+    assert plan(json.loads(attributes["spec"])).spec.digest == attributes["spec_sha256"]
+
+
+def test_a_store_cannot_be_where_nothing_can_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="out: "):
+        run(plan(MAP), tmp_path / "file" / "map")
