@@ -14,6 +14,7 @@ import numpy as np
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.suite.profiling import where_time_goes
 from fluidkv.suite.report import Section, against, rate
 from fluidkv.suite.settings import Effort, Told
 from fluidkv.suite.timing import alternating, times
@@ -45,12 +46,10 @@ def measure(effort: Effort, tell: Told) -> Section:
     )
     tell(f"{effort.seeds} runs of {effort.requests:,} requests")
     taken["many"] = times(lambda: run(many), calls=effort.calls)
-    taken["first"] = times(lambda: run(one, iterations=1), calls=effort.calls)
     case = f"{effort.requests:,} requests"
     plain = rate(case, "plain Python loop", len(one), taken["plain"])
     alone = rate(case, "one run", len(one), taken["one"])
     batched = rate(case, f"{len(many)} runs at once", len(many) * len(one), taken["many"])
-    start, whole = taken["first"].best, taken["one"].best
     tell("memory of a run")
     kept, counted = (_bytes_of_a_run(many, keep_requests=keep) for keep in (True, False))
     return Section(
@@ -67,9 +66,8 @@ def measure(effort: Effort, tell: Told) -> Section:
             against(case, batched, plain, at_least=_MANY_AIM),
         ),
         (
-            f"Of one run, {start / whole:.0%} is what a run of one iteration takes: arrays, "
-            f"records and the labelled dataset; {(whole - start) / counts[1] * 1e6:.1f} us an "
-            "iteration is the rest.",
+            f"Own time in one run, profiled: {where_time_goes(lambda: run(one))}.",
+            f"Own time in {len(many)} runs: {where_time_goes(lambda: run(many))}.",
             f"A run takes {kept / 1e6:.2f} MB with the times of every request, and "
             f"{counted / 1e6:.2f} MB without (`keep_requests=False`): {_room(kept)} or "
             f"{_room(counted)} runs in a gigabyte. `batch_size` bounds what is computed together, "
