@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-import fluidkv
-
 _SHOWN = 5
-_HERE = Path(fluidkv.__file__).parent
+_HERE = Path(__file__).parents[1]
 _BUILT_IN = "~"  # the file of a function that has none
 
 
