@@ -55,7 +55,7 @@ def kept_code() -> Iterator[None]:
 
 
 def _set_by_user() -> bool:
-    return bool(jax.config.jax_compilation_cache_dir)  # pyright: ignore
+    return bool(jax.config.values["jax_compilation_cache_dir"])
 
 
 def _enter(store: CodeStore) -> None:

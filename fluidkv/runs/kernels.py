@@ -54,7 +54,7 @@ def inner(function: Function) -> Function:
     more than what a short one does. So it must make no array, nor return one.
     """
     settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
-    alone = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     compiled: Any = njit(**settings, **alone, forceinline=True)(function)
     return cast(Function, compiled)
 

@@ -6,6 +6,7 @@ which shuffle the order. The plain loop knows nothing but this rule and records 
 calls records every request's times and labels them. All are compared before they are timed.
 """
 
+import tracemalloc
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.run import serve
+from fluidkv.suite.profiling import where_time_goes
 from fluidkv.suite.report import Section, against, rate
 from fluidkv.suite.settings import Effort, Told
 from fluidkv.suite.timing import alternating, times
@@ -44,12 +46,12 @@ def measure(effort: Effort, tell: Told) -> Section:
     )
     tell(f"{effort.seeds} runs of {effort.requests:,} requests")
     taken["many"] = times(lambda: run(many), calls=effort.calls)
-    taken["first"] = times(lambda: run(one, iterations=1), calls=effort.calls)
     case = f"{effort.requests:,} requests"
     plain = rate(case, "plain Python loop", len(one), taken["plain"])
     alone = rate(case, "one run", len(one), taken["one"])
     batched = rate(case, f"{len(many)} runs at once", len(many) * len(one), taken["many"])
-    start, whole = taken["first"].best, taken["one"].best
+    tell("memory of a run")
+    kept, counted = (_bytes_of_a_run(many, keep_requests=keep) for keep in (True, False))
     return Section(
         NAME,
         "Request engine",
@@ -64,11 +66,33 @@ def measure(effort: Effort, tell: Told) -> Section:
             against(case, batched, plain, at_least=_MANY_AIM),
         ),
         (
-            f"Of one run, {start / whole:.0%} is what a run of one iteration takes: arrays, "
-            f"records and the labelled dataset; {(whole - start) / counts[1] * 1e6:.1f} us an "
-            "iteration is the rest.",
+            f"Own time in one run, profiled: {where_time_goes(lambda: run(one))}.",
+            f"Own time in {len(many)} runs: {where_time_goes(lambda: run(many))}.",
+            f"A run takes {kept / 1e6:.2f} MB with the times of every request, and "
+            f"{counted / 1e6:.2f} MB without (`keep_requests=False`): {_room(kept)} or "
+            f"{_room(counted)} runs in a gigabyte. `batch_size` bounds what is computed together, "
+            "not what is returned.",
         ),
     )
+
+
+def _bytes_of_a_run(many: list[Requests], *, keep_requests: bool) -> float:
+    """At the peak, result included: what NumPy takes for all runs more than for half of them."""
+    peaks = []
+    for runs in (many[: len(many) // 2], many):
+        call = partial(serve, runs, RULE, LIMITS, keep_requests=keep_requests)
+        call()  # to compile takes memory too
+        tracemalloc.start()
+        try:
+            call()
+            peaks.append(tracemalloc.get_traced_memory()[1])
+        finally:
+            tracemalloc.stop()
+    return max(1.0, (peaks[1] - peaks[0]) / (len(many) - len(many) // 2))
+
+
+def _room(size: float) -> str:
+    return f"{int(1e9 / size):,}"
 
 
 def plain_loop(outputs: list[int]) -> tuple[int, int]:

@@ -22,6 +22,7 @@ from fluidkv.runs.precision import in_float64, random_key
 from fluidkv.suite.folders import in_a_folder
 from fluidkv.suite.mass.c_kernel import Kernel, NoCompilerError, c_kernel
 from fluidkv.suite.mass.plain import run_numpy, run_python
+from fluidkv.suite.profiling import where_time_goes
 from fluidkv.suite.report import Rate, Ratio, Section, against, rate
 from fluidkv.suite.settings import Effort, Told
 from fluidkv.suite.timing import Times, alternating, times
@@ -85,8 +86,8 @@ def measure(effort: Effort, tell: Told, *, accelerator: bool | None = None) -> S
     with in_a_folder() as folder:
         kernel, said = _kernel(folder)
         notes.append(said)
-        for length in effort.lengths:
-            case = _case(length, effort.starts, effort.iterations)
+        cases = [_case(length, effort.starts, effort.iterations) for length in effort.lengths]
+        for length, case in zip(effort.lengths, cases, strict=True):
             tell(case.name)
             found = _ways(case, kernel, effort.calls)
             rates += found.values()
@@ -97,6 +98,9 @@ def measure(effort: Effort, tell: Told, *, accelerator: bool | None = None) -> S
                 ratios.append(_reached(rates[-1]))
                 ratios.append(_bandwidth(rates[-1], effort.copied_bytes))
             defaults.append(rates[-1] if accelerator else found["default"])
+    last = cases[-1]
+    went = where_time_goes(lambda: _default(last, last.iterations))
+    notes.append(f"Own time of the default engine at {last.name}, profiled: {went}.")
     ratios += _growth(effort.lengths, defaults)
     return Section(
         NAME,
