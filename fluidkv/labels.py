@@ -148,6 +148,32 @@ def column(values: "xr.DataArray", units: str, long_name: str) -> Column:
     return tuple(str(dim) for dim in values.dims), values.values, units, long_name
 
 
+def rows(
+    dim: str, records: Sequence[Any], titles: Mapping[str, tuple[str, str]]
+) -> dict[str, Column]:
+    """Attributes of records as columns along one dimension, a record a place.
+
+    Args:
+        dim: the dimension.
+        records: values are numbers, fractions, text or None (NaN); of a ball its middle.
+        titles: attribute -> (units, long name).
+    """
+    return {
+        name: (dim, np.array([_cell(getattr(each, name)) for each in records]), *title)
+        for name, title in titles.items()
+    }
+
+
+def _cell(value: Any) -> Any:
+    if value is None:
+        return np.nan
+    if isinstance(value, str | Enum):
+        return str(plain_attr(value))
+    if isinstance(value, bool | int):
+        return value
+    return float(value.mid() if hasattr(value, "mid") else value)
+
+
 def in_order(dims: Iterable[Hashable]) -> list[Hashable]:
     """The dimensions in the order of the convention; what is varied stays as it is."""
     last = list(INDICES)

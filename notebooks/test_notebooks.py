@@ -241,6 +241,22 @@ for run in runs[2:]:
 # "All of this rests on what tokens are predicted to get"
 assert max(kept, key=kept.get) == "oracle" and max(kept.values()) > min(kept.values()) + 0.02
 """,
+    "10_sweep.ipynb": """
+assert points.verdict.size == 100_000 and (points.status == 1).all()
+# "none of them stands exactly on the boundary of stability"
+assert (points.growing_modes > 0).where(points.neutral_modes > 0, True).all()
+assert (points.verdict != verdicts.index("undecided")).all()
+# "at no share is there a second window", "longer inputs stay stable"
+assert (np.diff(stable.values.astype(int), axis=1) >= 0).all()
+# "lowest where about two thirds", "towards either end it leaves the map"
+assert 0.6 < best.item() < 0.73 and not stable.values[[0, -1]].any()
+# the dots: the next length of the axis is the first stable one in the store
+for share, found in zip(some, least, strict=True):
+    at = stable.isel(share=share.numerator * 201 // share.denominator - 1)
+    assert (at == (at.input_length >= found)).all()
+assert agreed == 100
+assert told[-1] - told[0] == 25_000 and contents() == whole
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree

@@ -44,13 +44,11 @@ from .records import read_files as read_files
 from .records import replay_records as replay_records
 from .replay.errors import RelativeError as RelativeError
 from .replay.errors import SeriesError as SeriesError
-from .replay.replay import Errors as Errors
-from .replay.replay import Prediction as Prediction
-from .replay.replay import Replay as Replay
 from .replay.replay import replay_log as replay_log
-from .replay.report import as_dataset as as_dataset
-from .replay.report import as_dict as as_dict
 from .replay.report import tables as tables
+from .replay.result import Errors as Errors
+from .replay.result import Prediction as Prediction
+from .replay.result import Replay as Replay
 from .route.result import RouteAnswer as RouteAnswer
 from .route.result import Routing as Routing
 from .route.rules import ROUTERS as ROUTERS

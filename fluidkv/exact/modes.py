@@ -10,6 +10,7 @@ The capacity does not enter: weights are per admitted request. Input lengths do.
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from flint import arb, fmpz_poly
 
@@ -25,7 +26,11 @@ from fluidkv.exact.roots.polynomial import characteristic_polynomial, enclosed_r
 from fluidkv.exact.roots.spectrum import SMALL_DEGREE, SpectralCertificate, certify_spectrum
 from fluidkv.exact.roots.winding import HIGH_DEGREE, Series
 from fluidkv.exact.survival import SurvivalWeights
+from fluidkv.labels import Column, dataset, rows
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 MOST_MODES = 256
 """Above this many growing modes only a few are enclosed; each costs up to a millisecond."""
@@ -91,6 +96,24 @@ class GrowingModes(Record):
     def enclosed(self) -> int:
         """Roots that `modes` stands for; at most `count`."""
         return sum(mode.multiplicity for mode in self.modes)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """A mode a row, dimension `mode`: the middle of its ball, and what it does."""
+        titles = {
+            "multiplicity": ("1", "roots that this stands for"),
+            "period": ("iteration", "iterations for one turn"),
+            "folding_time": ("iteration", "iterations in which it grows by a factor e"),
+        }
+        balls = [mode.root.ball for mode in self.modes]
+        parts: dict[str, Column] = {
+            "real": ("mode", [float(z.real.mid()) for z in balls], "1", "real part of the root"),
+            "imag": ("mode", [float(z.imag.mid()) for z in balls], "1", "imaginary part"),
+            "modulus_low": ("mode", [m.modulus[0] for m in self.modes], "1", "|z| is above it"),
+            "modulus_high": ("mode", [m.modulus[1] for m in self.modes], "1", "|z| is below it"),
+        }
+        return dataset(
+            parts | rows("mode", self.modes, titles), count=self.count, status=self.status
+        )
 
 
 @kinds_checked

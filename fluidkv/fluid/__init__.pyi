@@ -2,10 +2,10 @@ from .boundary import nearby_starts as nearby_starts
 from .boundary import slice_starts as slice_starts
 from .boundary import uniform_starts as uniform_starts
 from .cohorts.attractors import attractors as attractors
-from .cohorts.convergence import CHECK_EVERY as CHECK_EVERY
 from .cohorts.convergence import NOT_SETTLED as NOT_SETTLED
 from .cohorts.convergence import RETURNED as RETURNED
 from .cohorts.convergence import convergence as convergence
+from .cohorts.looks import CHECK_EVERY as CHECK_EVERY
 from .cohorts.starts import start_families as start_families
 from .model import MassModel as MassModel
 from .model import class_model as class_model

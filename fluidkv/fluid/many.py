@@ -8,7 +8,9 @@ import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel, class_model
+from fluidkv.fluid.positions.choice import ENGINES
 from fluidkv.fluid.recorded import labelled, shape_of
 from fluidkv.fluid.scan import Found, scan_systems
 from fluidkv.fluid.states import read_states, spread
@@ -30,8 +32,10 @@ def simulate_systems(
     """As `simulate`, which has checked all but the start.
 
     Raises:
-        InputError: see `read_states`.
+        InputError: an engine that is none; see `read_states`.
     """
+    if engine not in ENGINES:
+        raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
     states = read_states(systems, start)
     stages = int(systems.longest_decode.max())
     sizes = {
@@ -56,6 +60,8 @@ def simulate_systems(
 
 
 def _positions(engine: str) -> bool:
+    """On a CPU it was faster by 1.2 to 6 over 1,000 iterations of two classes, d = 21 to 200, and
+    by 40 where all requests are alike; slower, by up to 2.4, over the first 100 of d = 21."""
     return engine == "positions" or (engine == "auto" and jax.default_backend() == "cpu")
 
 

@@ -128,9 +128,9 @@ def _window(
         state, flows = one(state)
         return state, jax.tree.map(jnp.add, sums, flows)
 
-    state, flows = one(state)
-    if not isinstance(every, int) or every > 1:
-        state, flows = lax.fori_loop(1, every, more, (state, flows))
+    shapes = jax.eval_shape(one, state)[1]
+    none = jax.tree.map(lambda flow: jnp.zeros(flow.shape, flow.dtype), shapes)
+    state, flows = lax.fori_loop(0, every, more, (state, none))
     levels = {name: _LEVELS[name](model, state) for name in record if name in _LEVELS}
     return state, flows | levels
 

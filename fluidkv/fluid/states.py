@@ -174,8 +174,8 @@ def _owner(of: System | Systems | MassModel) -> _Owner:
             stages=of.workload.longest_decode,
             models=lambda _, by_class: _lifted((class_model if by_class else cohort_model)(of)),
         )
-    if not isinstance(of, MassModel):
-        raise InputError("system", of, "a System, Systems or a MassModel")
+    if not isinstance(of, MassModel) or of.weights.ndim != 2:
+        raise InputError("system", of, "a System, Systems, or the MassModel of one system")
     return _Owner(
         count=None,
         classes=of.weights.shape[0],

@@ -4,14 +4,19 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.reading import BROKEN, csv_rows, reading
 from fluidkv.record import Record
 from fluidkv.text import NUMBER
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Array = NDArray[np.float64]
 
@@ -86,6 +91,23 @@ class Timeseries(Record):
     gen_throughput: Array
     kv_cache_pct: Array | None = None
     report: ReadReport | None = None
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The counters along `time`."""
+        titles = {
+            "running": ("request", "requests in the batch"),
+            "waiting": ("request", "requests in the queue"),
+            "gen_throughput": ("token / s", "output tokens"),
+            "kv_cache_pct": ("percent", "KV cache in use"),
+        }
+        return dataset(
+            {
+                name: ("time", getattr(self, name), *title)
+                for name, title in titles.items()
+                if getattr(self, name) is not None
+            },
+            {"time": ("time", self.t_s, "s", "time of the tick")},
+        )
 
     def __post_init__(self) -> None:
         for name in ("t_s", "running", "waiting", "gen_throughput", "kv_cache_pct"):

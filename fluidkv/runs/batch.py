@@ -108,9 +108,11 @@ def joined(parts: Sequence[np.ndarray], axis: int, fill: float = 0) -> np.ndarra
 
 
 def filled_up(values: np.ndarray, axis: int, size: int, fill: float = 0) -> np.ndarray:
-    """To `size` along `axis`."""
+    """To `size` along `axis`; the same array where nothing is missing."""
+    if values.shape[axis] >= size:
+        return values
     missing = [(0, 0)] * values.ndim
-    missing[axis] = (0, max(0, size - values.shape[axis]))
+    missing[axis] = (0, size - values.shape[axis])
     return np.pad(values, missing, constant_values=fill)
 
 

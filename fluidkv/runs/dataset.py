@@ -158,9 +158,10 @@ def _of_requests(records: RunRecords, tables: Sequence[Requests], unit: str) -> 
         ("output_length", "token"),
         ("class_index", "1"),
     ):
-        column = np.full(records.requests.arrival.shape, -1, np.int64)  # padded: fewer requests
+        column = np.empty(records.requests.arrival.shape, np.int64)
         for run, table in enumerate(tables):
             column[run, : len(table)] = getattr(table, name)
+            column[run, len(table) :] = -1  # padded: fewer requests
         columns[name] = column, name.replace("_", " "), measure
     return labelled(("run", "request"), columns)
 

@@ -53,10 +53,9 @@ def inner(function: Function) -> Function:
     which saves a third of the compilation; and it counts no references to arrays, which would cost
     more than what a short one does. So it must make no array, nor return one.
     """
-    compiler: Any = njit  # its stub does not know all of these
-    settings = {"nogil": True, "error_model": "numpy", "fastmath": False}
-    alone = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    compiled = compiler(**settings, **alone, forceinline=True)(function)
+    settings: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": False}
+    alone: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    compiled: Any = njit(**settings, **alone, forceinline=True)(function)
     return cast(Function, compiled)
 
 

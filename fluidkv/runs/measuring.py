@@ -237,14 +237,18 @@ def _at(
     return xr.DataArray(found, dims="run")
 
 
+def title_of(metric: str) -> tuple[str, str]:
+    """The units of a metric, and what it is; "time" is the unit of the run's clock."""
+    if metric in TITLES:
+        title, unit = TITLES[metric]
+        return unit, title
+    name, statistic = metric.rsplit("_", 1)
+    return "time", f"{TITLES_OF_REQUESTS[name]}, {statistic}"
+
+
 def _titled(result: xr.Dataset, of: dict) -> xr.Dataset:
     for column in result.data_vars:
-        name = str(column)
-        if name in TITLES:
-            title, unit = TITLES[name]
-        else:
-            metric, statistic = name.rsplit("_", 1)
-            title, unit = f"{TITLES_OF_REQUESTS[metric]}, {statistic}", "time"
+        unit, title = title_of(str(column))
         result[column].attrs = {"long_name": title, "units": unit.replace("time", of["unit"])}
     return completed(result, engine=of["engine"], unit=of["unit"])
 

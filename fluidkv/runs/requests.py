@@ -1,13 +1,32 @@
 """The requests of a run: who comes when, with how many tokens."""
 
 from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+
+_TITLES = {
+    "input_length": ("token", "prompt tokens"),
+    "output_length": ("token", "output tokens"),
+    "arrival": ("time", "when it comes"),
+    "max_output": ("token", "what the engine may assume"),
+    "class_index": ("1", "number of the class"),
+    "priority": ("1", "the lower, the more urgent"),
+    "predicted_output": ("token", "what a length predictor says"),
+    "estimated_output": ("token", "the prediction with its padding"),
+    "ttft_slo": ("time", "objective for the first token"),
+    "tbt_slo": ("time", "objective between tokens"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +111,15 @@ class Requests(Record):
 
     def __len__(self) -> int:
         return self.output_length.size
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The columns along `request`; times are on the run's clock, whatever its unit."""
+        return dataset(
+            {
+                each.name: ("request", getattr(self, each.name), *_TITLES[each.name])
+                for each in fields(self)
+            }
+        )
 
     def asking(self, max_output: ArrayLike) -> "Requests":
         """The same requests with other numbers of outputs that an engine may assume."""

@@ -47,11 +47,20 @@ def arrays_of(
     populations: list[int | None],
     start: list[int],
 ) -> RunArrays:
-    """The numbers of all runs; `start`: outputs of those that run already, the same in each."""
-    longest = max(len(table) for table in tables)
+    """The numbers of all runs; `start`: outputs of those that run already, the same in each.
 
-    def padded(column: str, fill: float) -> np.ndarray:
-        return np.stack([filled_up(getattr(table, column), 0, longest, fill) for table in tables])
+    What is the same in many places is there once, not to be written to: a table that all runs have,
+    and columns that a table takes from another.
+    """
+    longest = max(len(table) for table in tables)
+    stacked: dict[tuple[int, ...], np.ndarray] = {}
+
+    def padded(name: str, fill: float) -> np.ndarray:
+        columns = [getattr(table, name) for table in tables]
+        same = (*map(id, columns), hash(fill))
+        if same not in stacked:
+            stacked[same] = _stacked(columns, longest, fill)
+        return stacked[same]
 
     def column(name: str) -> np.ndarray:
         return np.array([getattr(limits, name) for limits in all_limits], np.int64)
@@ -83,6 +92,16 @@ def arrays_of(
         more_outputs=_at_most([each.more_outputs for each in all_limits]),
         seed=column("seed"),
     )
+
+
+def _stacked(columns: list[np.ndarray], longest: int, fill: float) -> np.ndarray:
+    """A row for each, filled up."""
+    shape = (len(columns), longest)
+    if all(column is columns[0] for column in columns):
+        return np.broadcast_to(columns[0], shape)
+    if fill in (0, np.inf) and all((column == fill).all() for column in columns):  # nobody asked
+        return np.broadcast_to(np.asarray(fill, columns[0].dtype), shape)
+    return np.stack([filled_up(column, 0, longest, fill) for column in columns])
 
 
 def _at_most(tokens: list[int]) -> Int[np.ndarray, " run"]:

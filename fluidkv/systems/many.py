@@ -4,7 +4,7 @@ A hundred thousand `System`s are a hundred thousand objects; the same numbers in
 checked, cut and handed on at once, and nothing is rounded.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple, overload
@@ -152,6 +152,8 @@ class Systems:
         """
         if isinstance(systems, Systems):
             return systems.with_coords(**coords) if coords else systems
+        if not isinstance(systems, System | Iterable):
+            raise InputError("systems", systems, "a System, a sequence of them, or Systems")
         listed = [systems] if isinstance(systems, System) else list(systems)
         for i, system in enumerate(listed):
             if not isinstance(system, System):

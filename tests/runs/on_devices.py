@@ -7,10 +7,12 @@ import json
 
 import jax
 import numpy as np
+import xarray as xr
 
-from fluidkv.fluid import class_model, scan_trajectory
+from fluidkv.fluid import class_model, scan_trajectory, simulate
 from fluidkv.runs.devices import over_devices
 from fluidkv.runs.precision import in_float64
+from fluidkv.systems import Systems
 from fluidkv.workload import RequestClass, System, Workload, share_from_float
 
 SYSTEM = System(
@@ -23,7 +25,8 @@ COLLECTIVE = ("all-reduce", "all-gather", "all-to-all", "collective-permute")
 
 
 def found() -> dict[str, bool]:
-    return {"eight devices are there": jax.local_device_count() == 8, **plain_map()}
+    there = {"eight devices are there": jax.local_device_count() == 8}
+    return there | plain_map() | simulated()
 
 
 def plain_map() -> dict[str, bool]:
@@ -52,6 +55,24 @@ def plain_map() -> dict[str, bool]:
     return {
         "the map is the same on eight devices": equal,
         "no device waits for another": not any(word in text for word in COLLECTIVE),
+    }
+
+
+def simulated() -> dict[str, bool]:
+    """Through `simulate`: three blocks of one system's starts, three of systems with 128 starts."""
+    capacities = Systems.of([System(SYSTEM.workload, 200 + k) for k in range(24)])
+    many = np.broadcast_to(starts(128), (24, 128, 2, 7))
+
+    def run() -> list[xr.Dataset]:
+        asked = {"iterations": 20, "every": 10, "record": ("evicted", "memory"), "engine": "plain"}
+        return [simulate(SYSTEM, starts(2100), **asked), simulate(capacities, many, **asked)]
+
+    everywhere = run()
+    with jax.default_device(jax.local_devices()[0]):
+        alone = run()
+    return {
+        f"{what} are simulated alike on one device": a.equals(b)
+        for what, a, b in zip(("starts", "systems"), everywhere, alone, strict=True)
     }
 
 

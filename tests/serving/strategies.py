@@ -16,11 +16,16 @@ from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
+    Gate,
     Growth,
     Guard,
     Keeps,
     NewTokenRatio,
+    Ranges,
+    RatioReset,
+    Requeue,
     Restore,
+    Victim,
 )
 
 BY_ESTIMATE = [each for each in Allocation if each is not Allocation.BY_BLOCK]
@@ -64,6 +69,40 @@ def engine_rules(draw: st.DrawFn, compiled: EngineRules) -> EngineRules:
         ),
         allocation=allocation,
     )
+
+
+_ORDERS = {
+    "together": tuple(Gate),
+    "alone": (Gate.FULL_INPUT, Gate.PEAK, Gate.RATIO),
+    "newcomers": (Gate.FIRST_CHUNK, Gate.FULL_INPUT),
+}
+"""What may be asked at the gate where prefills and decodes go together, alone, newcomers first."""
+
+
+@st.composite
+def any_rules(draw: st.DrawFn) -> EngineRules:
+    """Rules of which every answer is drawn."""
+    order = draw(st.sampled_from(sorted(_ORDERS)))
+    allocation = draw(st.sampled_from([Allocation.BY_BLOCK, *Allocation]))
+    gates = [Gate.FULL_INPUT] if allocation is not Allocation.BY_BLOCK else _ORDERS[order]
+    in_turn = order != "newcomers" and draw(st.booleans())
+    rules = EngineRules(
+        "drawn",
+        "",
+        victim=draw(st.sampled_from(Victim)),
+        keeps=Keeps.OUTPUTS,
+        requeue=draw(st.sampled_from(Requeue)),
+        gate=draw(st.sampled_from(gates)),
+        prefill_alone=order == "alone",
+        newcomers_first=order == "newcomers",
+        ratio=NewTokenRatio(reset=draw(st.sampled_from(RatioReset))),
+        restore=draw(st.sampled_from([Restore.RECOMPUTE, *Restore])),
+        allocation=allocation,
+        in_turn=in_turn,
+        asker_stays=in_turn and draw(st.booleans()),
+        ranges=Ranges((0.15, 0.5), tokens=draw(st.integers(1, 5))),
+    )
+    return draw(engine_rules(rules))
 
 
 @st.composite

@@ -8,6 +8,8 @@ _ONE = {"input_length": 5, "decode_length": 4, "starts": 4, "iterations": 200}
 _TWO = {"input_length": [2, 9], "decode_length": [2, 3], "starts": 3, "iterations": 120}
 _SERVER = {"input_length": [5, 9], "decode_length": [6, 3], "requests": 20, "block_size": 4}
 
+_TWO_BY_TWO = {"input_length": 5, "decode_length": [2, 4], "capacity": 90}
+
 CASES: dict[str, dict[str, Any]] = {
     "stability": MAP,
     "stability_map": {k: v for k, v in MAP.items() if k != "analysis"},
@@ -49,7 +51,29 @@ CASES: dict[str, dict[str, Any]] = {
             "per_kv_token": "0.01",
             "run_time": 20,
         },
-        "grid": {"threshold": [1, [2, 1], 4]},
+        "grid": {"threshold": [1, [2, 1], 4], "memory": ["none", 9]},
+    },
+    "equilibria": {
+        "settings": {"capacity": 1000},
+        "list": {"input_length": [5, 6], "decode_length": [4, 3]},
+    },
+    "pulse": {"settings": _TWO_BY_TWO, "grid": {"share": ["1/3", "1/2"]}},
+    "route": {
+        "settings": {"generator": "gsp", "groups": 2, "queries": 3, "lengths": 64, "workers": 2},
+        "grid": {"router": ["lbgr", "round-robin"], "capacity": [300, 600], "seed": [0, 1]},
+    },
+    "size": {
+        "settings": {
+            "input_length": 20,
+            "decode_length": 10,
+            "rate": 20,
+            "clock": "0.01:1e-6:1e-5",
+            "ttft_p99": 2,
+            "engine": "vllm",
+            "requests": 40,
+            "within": "0.2",
+        },
+        "grid": {"seed": [0, 1]},
     },
     "cache": {
         "settings": {"generator": "loop", "turns": 6},

@@ -8,7 +8,7 @@ an engine's own cache makes of the same prompts is `fluidkv route --workers 1`.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
@@ -16,11 +16,15 @@ from jaxtyping import Float
 from fluidkv.answers.cache.sizes import sizes_between
 from fluidkv.answers.prompted import Prompted
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import Trie, trie_of
 from fluidkv.prefix.policies import Granularity, Policy
 from fluidkv.record import Record
 from fluidkv.runs.checks import count, instance
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 POLICIES = tuple(p for p in Policy if p not in (Policy.PRIORITY, Policy.RELEASED))
 """Those that differ where requests come one by one and all have one priority."""
@@ -87,6 +91,30 @@ class CacheAnswer(Record):
     def curve(self, policy: Policy) -> Curve | None:
         """That of a policy; None if it was not asked for."""
         return next((curve for curve in self.curves if curve.policy is policy), None)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Shares found [policy, capacity]: `hit_rate` of tokens, `hit_rate_units`, `margin`."""
+        dims = ("policy", "capacity")
+        found = {
+            "hit_rate": [curve.hit_rate for curve in self.curves],
+            "hit_rate_units": [curve.units.mean(axis=1) for curve in self.curves],
+            "margin": [curve.margin for curve in self.curves],
+        }
+        titles = {
+            "hit_rate": "share of prompt tokens found, mean over seeds",
+            "hit_rate_units": "share of whole units of prompts found, mean over seeds",
+            "margin": "half of the interval around hit_rate, 95 %",
+        }
+        names = [curve.policy.value for curve in self.curves]
+        return dataset(
+            {name: (dims, np.stack(found[name]), "1", title) for name, title in titles.items()},
+            {
+                "policy": ("policy", names, "1", "what goes when the cache is full"),
+                "capacity": ("capacity", list(self.capacities), "token", "size of the cache"),
+            },
+            ceiling=self.ceiling,
+            page=self.granularity.page,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routing.md lists the keys."""

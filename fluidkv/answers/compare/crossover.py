@@ -107,6 +107,10 @@ class Along(Record):
         """No-evict less the other, in parts of the other, at each point; and half its interval."""
         return _gaps(self.table[metric].values, len(self.points))
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Metrics [policy, point, run]; `point` has the values along the axis."""
+        return self.table
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {

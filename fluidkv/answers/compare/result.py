@@ -109,6 +109,10 @@ class EngineComparison(Record):
         found = {self.difference(index, metric) for metric in self.felt}
         return Difference.BETTER in found and Difference.WORSE not in found
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Metrics [engine, run]."""
+        return self.table
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         asked = self.asked

@@ -106,6 +106,10 @@ class PreemptAnswer(Record):
         """Over the runs of a combination; NaN where a run has no value."""
         return float(self.table[metric].values[index].mean())
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Metrics [combination, run]; coordinates are the four choices."""
+        return self.table
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/preemption.md lists the keys."""
         clock, swap, asked = self.clock, self.limits.swap, self.objectives

@@ -241,6 +241,10 @@ class Recommendation(Record):
         """Knobs that differ from now and have no flag in this engine."""
         return without_flag(self.engine, self.settings[index], self.settings[0])
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Metrics [setting, run]; coordinates are the knobs."""
+        return self.table
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, under keys that stay; docs/recommend.md lists them."""
         picks, index = self.picks, self.choice.index

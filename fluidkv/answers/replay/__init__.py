@@ -6,8 +6,9 @@ answer.main.errors["latency"].median_relative   # against the requests of the se
 
 from fluidkv.answers.replay.account import Account
 from fluidkv.answers.replay.errors import RelativeError, SeriesError
-from fluidkv.answers.replay.replay import Prediction, Replay, replay_log
-from fluidkv.answers.replay.report import as_dataset, as_dict, tables
+from fluidkv.answers.replay.replay import replay_log
+from fluidkv.answers.replay.report import tables
+from fluidkv.answers.replay.result import Prediction, Replay
 from fluidkv.answers.replay.swing import Swing
 
 __all__ = [
@@ -17,8 +18,6 @@ __all__ = [
     "Replay",
     "SeriesError",
     "Swing",
-    "as_dataset",
-    "as_dict",
     "replay_log",
     "tables",
 ]

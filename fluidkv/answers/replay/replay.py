@@ -26,130 +26,23 @@ from fluidkv.answers.replay.account import (
     rates_of_steps,
     shares_after,
 )
-from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
-from fluidkv.answers.replay.repeats import Repeats, read_repeats
+from fluidkv.answers.replay.errors import relative_error, series_error
+from fluidkv.answers.replay.repeats import read_repeats
+from fluidkv.answers.replay.result import Errors, Prediction, Replay
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.answers.replay.source import Source, limits_of_source, read_source
-from fluidkv.answers.replay.swing import Swing, backlog_of, swing_of
+from fluidkv.answers.replay.swing import backlog_of, swing_of
 from fluidkv.answers.replay.ways import Way, served, ways_of
 from fluidkv.answers.replay.ways import rules_of_server as rules_of_server
 from fluidkv.errors import InputError
-from fluidkv.logs.log import Engine
-from fluidkv.logs.settings import LoggedSettings
 from fluidkv.logs.timed import TimedRun
-from fluidkv.record import Record
 from fluidkv.serving.clock_fit.fit import ClockFit, Half, Recompute, fit_clock, hidden_recompute
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points
 from fluidkv.serving.clock_fit.steps import StepFit, fit_steps
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.rules import EngineRules
-from fluidkv.serving.sglang_settings import SglangSettings
 
 _OTHER: Mapping[Half, Half] = {"first": "second", "second": "first"}
-Errors = Mapping[str, SeriesError | RelativeError | None]
-"""Keyed as `SERIES` and `LATENCIES`; None where the part has no such request."""
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction(Record):
-    """One way to serve the requests of a log.
-
-    Fields:
-        name: of the engine, with "+cache" if a preempted request finds what is left of itself.
-        rules, caching: the same apart.
-        account: at the log's ticks and for its requests.
-        errors, errors_fitted: in the half that was predicted; in the one with the clock's fit.
-        swing, swing_predicted: of its batch, in the windows of `Replay`.
-        preemptions, recomputed_tokens, reused_tokens: of the whole run. Reused were found in the
-            cache by preempted requests, where otherwise they would have been recomputed.
-        duration_s: from the first arrival to the last token.
-    """
-
-    name: str
-    rules: EngineRules
-    caching: bool
-    account: Account
-    errors: Errors
-    errors_fitted: Errors
-    swing: Swing
-    swing_predicted: Swing
-    preemptions: int
-    recomputed_tokens: int
-    reused_tokens: int
-    duration_s: float
-
-    @property
-    def recomputed_share(self) -> float | None:
-        """Of the tokens that preempted requests came back with; None if none came back."""
-        lost = self.recomputed_tokens + self.reused_tokens
-        return self.recomputed_tokens / lost if lost else None
-
-
-@dataclass(frozen=True, eq=False)
-class Replay(Record):
-    """A log, and what we say of it.
-
-    Fields:
-        engine: that wrote the log: "vllm" or "sglang".
-        log, server, limits: what was replayed, and with which settings. What no file says of a
-            request or tick is NaN.
-        fitted: the half that the clock is from; the other one is predicted.
-        fit: the clock.
-        middle_s: where the halves meet.
-        measured: the log's account.
-        swing: of its batch, over the window that `fluidkv.measured` takes from the log. It lies in
-            both halves.
-        swing_predicted: the same over the predicted half, as far as there is a backlog.
-        predictions: the first is the one that the server's settings ask for.
-        baseline, baseline_errors: constant rates of the fitted half.
-        preemptions_seen: that the log shows; `preemptions_counted` says whether it counts them.
-            Where not, these are the least that there were: rises of the requests that were
-            scheduled once, are not done and do not run, between ticks.
-        recompute_seen: what the log shows of tokens computed again, by a clock from all of it;
-            None where it shows nothing.
-        recomputed_logged: the same as the log counts it; None where it does not.
-        repeats: what repeats of the run came to; None where nobody says.
-        options: of SGLang's own scheduler, where the first prediction is by it.
-    """
-
-    engine: Engine
-    log: TimedRun
-    server: LoggedSettings
-    limits: Limits
-    fitted: Half
-    fit: ClockFit | StepFit
-    middle_s: float
-    measured: Account
-    swing: Swing
-    swing_predicted: Swing
-    predictions: tuple[Prediction, ...]
-    baseline: Account
-    baseline_errors: Errors
-    preemptions_seen: int
-    preemptions_counted: bool = False
-    recompute_seen: Recompute | None = None
-    recomputed_logged: float | None = None
-    repeats: Repeats | None = None
-    options: SglangSettings | None = None
-
-    @property
-    def main(self) -> Prediction:
-        """The prediction that the server's settings ask for."""
-        return self.predictions[0]
-
-    @property
-    def predicted(self) -> Half:
-        """The half that the clock is not from."""
-        return "second" if self.fitted == "first" else "first"
-
-    @property
-    def duration_s(self) -> float | None:
-        """Of the measured run, from the first arrival to the last token; None: nobody says."""
-        last = float(self.log.last_token_s.max())
-        if not np.isnan(last):
-            return last - float(self.log.arrival_s[0])
-        said = () if self.repeats is None else self.repeats.duration_s
-        return float(np.median(said)) if said else None
 
 
 def replay_log(

@@ -2,16 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float
 
 from fluidkv.answers.cache.study import CONFIDENCE, half_width
 from fluidkv.answers.prompted import Prompted
+from fluidkv.labels import Column, dataset
 from fluidkv.record import Record
 from fluidkv.routing import Fleet, Offline, Router
+from fluidkv.routing.results import MEASURES
 from fluidkv.serving.clock import IterationClock
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +97,32 @@ class RouteAnswer(Record):
     def bound(self, name: str) -> float:
         """A field of `Offline`, the mean over seeds."""
         return float(np.mean([getattr(each, name) for each in self.bounds]))
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Measures [router, run], a run a seed; a router that draws nothing has one."""
+        size = max(len(values) for each in self.routers for values in each.found.values())
+        names = [name for name in MEASURES if name in self.routers[0].found]
+
+        def padded(each: Routing, name: str) -> np.ndarray:
+            values = each.found.get(name, np.full(1, np.nan))
+            return np.concatenate([values, np.full(size - len(values), np.nan)])
+
+        variables: dict[str, Column] = {}
+        for name in names:
+            title, unit = MEASURES[name]
+            values = np.stack([padded(each, name) for each in self.routers])
+            variables[name] = ("router", "run"), values, unit, title
+        routers = [each.name for each in self.routers]
+        seeds = np.full(size, -1)
+        seeds[: len(self.seeds)] = self.seeds[:size]
+        return dataset(
+            variables,
+            {
+                "router": ("router", routers, "1", "rule of the router"),
+                "seed": ("run", seeds, "1", "seed of the run"),
+            },
+            unit="s",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; docs/routers.md lists the keys."""

@@ -3,7 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from fluidkv.answers.served import bias as of_log
 from fluidkv.answers.served.clock import clock_values
@@ -13,8 +15,13 @@ from fluidkv.answers.size.edge import Edge
 from fluidkv.answers.size.plan import Plan
 from fluidkv.answers.size.search import meets
 from fluidkv.answers.size.sizes import Size
-from fluidkv.answers.size.trials import Values
+from fluidkv.answers.size.trials import EXTRAS, Values
+from fluidkv.labels import Column, dataset
 from fluidkv.record import Record
+from fluidkv.runs.measuring import title_of as title_of_metric
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +123,25 @@ class SizeAnswer(Record):
             found.append(None if edge is None else edge.answer)
         return found
 
+    def to_xarray(self) -> "xr.Dataset":
+        """Metrics [size, run] of every size tried, with what it is as coordinates."""
+        sizes = [*self.along, *(size for size in self.across if size not in self.along)]
+        unit = self.plan.clock.unit
+        variables: dict[str, Column] = {
+            name: (("size", "run"), np.stack([self.found(s)[name] for s in sizes]), *of)
+            for name in self.found(sizes[0])
+            for of in [title_of(name, unit)]
+        }
+        capacities = [self.tokens(size) for size in sizes]
+        rates = [self.rate(size) for size in sizes]
+        coords: dict[str, Column] = {
+            "capacity": ("size", capacities, "token", "KV tokens of a replica"),
+            "rate": ("size", rates, f"request / {unit}", "arrivals at all replicas together"),
+            "replicas": ("size", [size.replicas for size in sizes], "1", "replicas"),
+            "met": ("size", [self.meets(size) for size in sizes], "1", "whether every SLO is met"),
+        }
+        return dataset(variables, coords, find=self.plan.axis.find, unit=unit)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; a number that is not there is None."""
         plan = self.plan
@@ -203,6 +229,14 @@ class SizeAnswer(Record):
             "preempts": None if cliff.preempts is None else self._row(cliff.preempts),
             "preempts_margin": cliff.preempts_margin,
         }
+
+
+def title_of(metric: str, unit: str) -> tuple[str, str]:
+    """The units of a metric, and what it is."""
+    if metric in EXTRAS:
+        return "token" if metric == "peak_kv" else "1", EXTRAS[metric]
+    units, title = title_of_metric(metric)
+    return units.replace("time", unit), title
 
 
 def in_order(plan: Plan, along: Mapping[Size, Values]) -> dict[Size, Values]:

@@ -1,6 +1,7 @@
 """Everything that a study says, as values."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from fluidkv.answers.study.simulation import Collapse, Simulation
 from fluidkv.exact.linear_stability import InputScale, StabilityResult
@@ -13,6 +14,9 @@ from fluidkv.plain import with_exact
 from fluidkv.record import Record
 from fluidkv.traces import LoadReport
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +52,10 @@ class StudyResult(Record):
     def tier_sentence(self) -> str:
         """What the divisor of a few decode lengths means; empty where there are many, or one."""
         return tier_sentence(self.stability, self.input_scale, self.tier_threshold)
+
+    def to_xarray(self) -> "xr.Dataset":
+        """The trajectories from perturbed starts: see `Simulation`."""
+        return self.simulation.trajectories
 
     def to_dict(self) -> dict[str, object]:
         """Plain values for JSON, under keys that stay."""

@@ -2,76 +2,74 @@
 
 Local stability is about a neighbourhood of the equilibrium; this is about all states. Mixed
 workloads are followed on the cohort manifold, which every trajectory enters within d iterations
-(Congestion, Lemma 9), so that a state is one mass for each cohort age.
-
-Pools of lanes run in rounds; after a round what has ended leaves, and the others close ranks.
+(Congestion, Lemma 9), so that a state is one mass for each cohort age. `following` has the loops.
 """
 
-import os
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import xarray as xr
-from jax import lax
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.boundary import feasible_starts
-from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
-from fluidkv.fluid.cohorts.steps import Rows, iterate_shares
-from fluidkv.fluid.model import cohort_model
-from fluidkv.runs.precision import in_float64
+from fluidkv.fluid.cohorts.eviction_free import Rule, rule_of
+from fluidkv.fluid.cohorts.looks import NEVER, REPEATS_WITHIN
+from fluidkv.fluid.cohorts.parts import (
+    in_threads,
+    longest_of,
+    masses_of,
+    parts_of,
+    shares_of,
+    tables_of,
+)
+from fluidkv.fluid.results import dataset_over, one_or_many
+from fluidkv.fluid.states import cohort_states
+from fluidkv.labels import Column
+from fluidkv.systems import Systems
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    from fluidkv.fluid.cohorts.following import Ends, Rules
+    from fluidkv.fluid.cohorts.lanes import Tables
 
 RETURNED = "returned"
 PERIODIC = "periodic"
 NOT_SETTLED = "not settled"
-NEVER = -1
 
-Values = Array | np.ndarray
-
-CHECK_EVERY = 60
-"""Iterations between two looks at a trajectory: the resolution of `settled`. Divisible by many
-periods, so that a short cycle shows after few looks."""
-
-_LOOKS = 64  # in a round: a cycle shows if its period divides 60 times a number up to this
-_LANES = (4096, 1024, 256)  # sizes of a pool; each is compiled once for each number of ages
-_CORES = min(os.cpu_count() or 1, 2)  # pools at once; an operation does not use two cores well
-_REACHES = (64, 512)  # iterations that are searched for a period, one after the other
-
-# Largest change of a memory share after a period that still counts as a repetition. A share is at
-# most 1 and is rounded at 1e-16; an attracting cycle whose multipliers are not nearly 1 is
-# followed to within a few hundred roundings. It is far below any radius of the equilibrium.
-REPEATS_WITHIN = 1e-12
+_LONGEST_PERIOD = 512
 
 
-class _Run(NamedTuple):
-    """One lane each: memory shares and what has been seen of them.
+class _Found(NamedTuple):
+    """Results of trajectories, (system, batch, ...)."""
 
-    Fields:
-        shares: m_s by age, (age, batch).
-        iteration: iterations made.
-        last_full: the last iteration after whose execution memory was full; 0 if none.
-        lost: requests admitted less requests completed so far, over capacity.
-        settled: first look that found the state free of evictions for good, or NEVER.
-        repeated: whether the state has come back to what it was at the beginning of a round.
-    """
+    outcome: np.ndarray
+    settled: Int[np.ndarray, "system batch"]
+    last_eviction: Int[np.ndarray, "system batch"]
+    evicted: Float[np.ndarray, "system batch"]
+    period: Int[np.ndarray, "system batch"]
+    deviation: Float[np.ndarray, "system batch"]
+    final_state: Float[np.ndarray, "system batch stage"]
 
-    shares: Float[Values, "age batch"]
-    iteration: Int[Values, " batch"]
-    last_full: Int[Values, " batch"]
-    lost: Float[Values, " batch"]
-    settled: Int[Values, " batch"]
-    repeated: Bool[Values, " batch"]
+
+_ABOUT: dict[str, tuple[str, str]] = {
+    "outcome": ("1", "what became of the start"),
+    "settled": ("iteration", "first look that found it free of evictions for good; -1: none"),
+    "last_eviction": ("iteration", "last iteration whose execution left memory full; 0: none"),
+    "evicted": ("request", "requests evicted up to the last look"),
+    "period": ("iteration", "period; 0: not periodic, or longer than 512"),
+    "deviation": ("1", "largest relative deviation of a cohort from x* at the end"),
+    "final_state": ("request", "cohort masses at the end"),
+}
 
 
 def convergence(
-    system: System, starts: ArrayLike, *, iterations: int = 50_000, radius: float | None = None
+    systems: System | Systems | Sequence[System],
+    starts: ArrayLike,
+    *,
+    iterations: int = 50_000,
+    radius: float | None = None,
 ) -> xr.Dataset:
     """Follow each start until it has returned to the eviction-free equilibrium, or cycles.
 
@@ -81,15 +79,17 @@ def convergence(
     floats; a start that lies exactly on an unstable cycle may leave it by rounding.
 
     Args:
-        system: any number of classes.
-        starts: cohort masses, (batch, stage) or one start, units of admission; memory at or below
-            capacity. From `uniform_starts`, `fluidkv.fluid.cohorts.starts` or elsewhere.
+        systems: any number of classes; one, or many.
+        starts: memory at or below capacity, from `uniform_starts`, `perturbed_starts`,
+            `fluidkv.fluid.cohorts.starts` or elsewhere: cohort masses (batch, stage), units of
+            admission, or masses of classes in proportion to their shares (batch, class, stage);
+            for many systems with `system` before, 0 beyond a system's own stages.
         iterations: the horizon, at least 1; rounded up to a multiple of 60.
         radius: returned is instead that |y_s / x* - 1| is at most this at all ages, in (0, 1); for
             a neighbourhood that has a certificate of its own.
 
     Returns:
-        A dataset, index order (batch, stage):
+        A dataset, index order (system, batch, stage), `system` only where there are many:
             outcome (batch): "returned", "periodic" (the state repeats itself, to 1e-12 of
                 capacity) or "not settled" (within the horizon).
             settled (batch): iterations to the first look, one in 60 iterations, that found the
@@ -100,9 +100,9 @@ def convergence(
             period (batch): iterations; 0 where not periodic or longer than 512.
             deviation (batch): largest relative deviation of a cohort from x*, at the end.
             final_state (batch, stage): cohort masses at the end.
-        Attributes: rule ("modes", "radius" or "none": where the equilibrium is not stable, or so
-            nearly neutral that floats cannot tell, no start returns), radius (nan unless that is
-            the rule), iterations.
+        Attributes, or of many systems variables (system): rule ("modes", "radius" or "none": where
+            the equilibrium is not stable, or so nearly neutral that floats cannot tell, no start
+            returns), radius (nan unless that is the rule). Attribute: iterations.
 
     Raises:
         InputError: starts of the wrong shape, negative or above capacity; iterations below 1; a
@@ -110,45 +110,32 @@ def convergence(
 
     Source: Congestion, Theorem 3 (2) and Theorem 22.
     """
-    masses = feasible_starts(system, starts)
+    of = one_or_many(systems)
+    masses = cohort_states(of, starts, argument="start")
+    masses = masses if isinstance(of, Systems) else masses[None]
     _check_rule(iterations, radius)
-    model = cohort_model(system)
-    weights, survival, capacity = model.weights[0], model.survival[0], float(model.capacity)
-    modes = stable_modes(system) if radius is None else None
-    if radius is None and modes is None:
-        radius = eviction_free_radius(system)
-    within = np.nan if radius is None else float(radius)
-    parts = np.full((1, weights.size), complex("nan")) if modes is None else modes.parts
-    rule = "none" if modes is None and radius is None else "modes" if radius is None else "radius"
-    constants = _Constants(
-        growth=np.concatenate([[0.0], weights[1:] / weights[:-1]]),
-        equilibrium=weights / weights.sum(),
-        leaving=(survival - np.append(survival[1:], 0.0)) / weights,
-        entering=np.asarray(1 / weights[0]),
-        radius=np.asarray(within),
-        modes=np.concatenate([np.real(parts), np.imag(parts)]),
-    )
-    run = _follow(constants, (masses * weights / capacity).T, int(iterations))
-    period = np.zeros(len(masses), np.int64)
-    held = np.flatnonzero(run.settled == NEVER)
-    if held.size:
-        period[held] = _periods(constants, np.asarray(run.shares)[:, held])
-    final = run.shares.T * capacity / weights
-    kept = (final - masses) @ survival
-    evicted = np.where(run.last_full > 0, np.maximum(run.lost * capacity - kept, 0.0), 0.0)
-    names, which = [RETURNED, PERIODIC], [run.settled != NEVER, period > 0]
-    return xr.Dataset(
-        {
-            "outcome": ("batch", np.select(which, names, NOT_SETTLED)),
-            "settled": ("batch", run.settled),
-            "last_eviction": ("batch", run.last_full),
-            "evicted": ("batch", evicted),
-            "period": ("batch", period),
-            "deviation": ("batch", _deviation(constants, run.shares)),
-            "final_state": (("batch", "stage"), final),
-        },
-        attrs={"rule": rule, "radius": within, "iterations": int(iterations)},
-    )
+    longest = longest_of(of)
+    found, rules = [], []
+    for part, chosen in parts_of(of, longest * (2 * longest + 4 * masses.shape[1])):
+        tables = tables_of(chosen, longest)
+        own = _rules(tables, radius)
+        found.append(_part(tables, own, masses[part], int(iterations)))
+        rules += own
+    all_of = _Found(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    columns: dict[str, Column] = {
+        name: ("stage" if name == "final_state" else (), values, *_ABOUT[name])
+        for name, values in all_of._asdict().items()
+    }
+    names = [rule.name for rule in rules]
+    radii = [np.nan if rule.radius is None else rule.radius for rule in rules]
+    if not isinstance(of, Systems):
+        about = {"rule": names[0], "radius": radii[0]}
+        return dataset_over(of, columns, iterations=int(iterations), **about)
+    table: dict[str, Column] = {
+        "rule": ((), np.array(names), "1", "how it is known that no eviction comes"),
+        "radius": ((), np.array(radii), "1", "relative deviation from which none comes; NaN: none"),
+    }
+    return dataset_over(of, columns, table, iterations=int(iterations))
 
 
 def _check_rule(iterations: int, radius: float | None) -> None:
@@ -158,157 +145,104 @@ def _check_rule(iterations: int, radius: float | None) -> None:
         raise InputError("radius", radius, "a number in (0, 1)")
 
 
-class _Constants(NamedTuple):
-    """Of a system, in memory shares.
-
-    Fields:
-        growth: V_s / V_{s-1}.
-        equilibrium: m*_s = V_s / sum of V.
-        leaving: requests that complete per unit of memory share at age s, over capacity.
-        entering: requests admitted per unit of memory share, over capacity.
-        radius: relative; nan for none.
-        modes: real above imaginary parts of `Modes.parts`; nan for none.
-    """
-
-    growth: Values
-    equilibrium: Values
-    leaving: Values
-    entering: Values
-    radius: Values
-    modes: Values
-
-
-def _follow(constants: _Constants, shares: np.ndarray, horizon: int) -> _Run:
-    """All lanes to their end, round by round."""
-    count = shares.shape[1]
-    results = _Run(
-        shares=np.array(shares),
-        iteration=np.zeros(count, np.int32),
-        last_full=np.zeros(count, np.int32),
-        lost=np.zeros(count),
-        settled=np.full(count, NEVER, np.int32),
-        repeated=np.zeros(count, bool),
-    )
-    going = np.arange(count)
-    # Ages whose requests may complete: a few classes need only a few of the rows.
-    ends = tuple(int(s) for s in np.flatnonzero(constants.leaving))
-
-    def one_round(lanes: np.ndarray) -> None:
-        left = horizon - int(results.iteration[lanes[0]])  # all lanes are at one iteration
-        looks = np.asarray(min(_LOOKS, -(-left // CHECK_EVERY)), np.int32)
-        padded = np.resize(
-            lanes, _pool_size(lanes.size)
-        )  # repeats lanes; what they do twice is the same
-        pool = _Run(*(field[..., padded] for field in results))
-        with in_float64():
-            after = _round(constants, pool, looks, ends)
-        for field, new in zip(results, after, strict=True):
-            field[..., lanes] = np.asarray(new)[..., : lanes.size]
-
-    with ThreadPoolExecutor(_CORES) as threads:
-        while going.size:
-            parts = -(-going.size // _LANES[0])
-            if going.size > _LANES[-1]:
-                parts = max(parts, _CORES)
-            list(threads.map(one_round, np.array_split(going, parts)))
-            ended = (results.settled[going] != NEVER) | results.repeated[going]
-            going = going[~ended & (results.iteration[going] < horizon)]
-    return results
-
-
-@partial(jax.jit, static_argnames="ends")
-def _round(constants: _Constants, run: _Run, most: Array, ends: tuple[int, ...]) -> _Run:
-    """`most` looks, or fewer where all lanes have ended earlier."""
-    constants = _Constants(*map(jnp.asarray, constants))
-    begun = run.shares
-
-    def going(carry: tuple[_Run, Array]) -> Array:
-        run, looks = carry
-        ended = (run.settled != NEVER) | run.repeated
-        return (looks < most) & ~jnp.all(ended)
-
-    def look(carry: tuple[_Run, Array]) -> tuple[_Run, Array]:
-        run, looks = carry
-        rows, n, full, lost = _iterations(constants, run, ends)
-        shares = jnp.stack(rows)
-        near = _free_of_evictions(constants, shares)
-        first = near & (run.settled == NEVER)
-        back = jnp.max(jnp.abs(shares - begun), axis=0) <= REPEATS_WITHIN
-        after = _Run(
-            shares=shares,
-            iteration=n,
-            last_full=full,
-            lost=lost,
-            settled=jnp.where(first, n, run.settled),
-            repeated=run.repeated | (back & ~near),
-        )
-        return after, looks + 1
-
-    return lax.while_loop(going, look, (run, jnp.asarray(0, jnp.int32)))[0]
-
-
-def _iterations(
-    constants: _Constants, run: _Run, ends: tuple[int, ...]
-) -> tuple[Rows, Array, Array, Array]:
-    """Between two looks: shares, iteration, last_full and lost."""
-    growth = jnp.asarray(constants.growth)
-
-    def one(carry, _):
-        rows, n, full, lost = carry
-        left = sum(constants.leaving[s] * rows[s] for s in ends)
-        after = iterate_shares(growth, rows)
-        n = n + jnp.asarray(1, n.dtype)
-        full = jnp.where(after[0] == 0.0, n, full)
-        return (after, n, full, lost + (constants.entering * after[0] - left)), None
-
-    n, full, lost = map(jnp.asarray, (run.iteration, run.last_full, run.lost))
-    carry = (tuple(jnp.asarray(run.shares)), n, full, lost)
-    return lax.scan(one, carry, None, length=CHECK_EVERY)[0]
-
-
-def _free_of_evictions(constants: _Constants, shares: Array) -> Array:
-    """Whether no eviction can come any more; a rule that is not in use is nan, which never is."""
-    near = _deviation(constants, shares) <= constants.radius
-    real, imaginary = jnp.split(
-        constants.modes @ (shares / constants.equilibrium[:, None] - 1.0), 2, axis=0
-    )
-    # The margin is for rounding, the modes' condition included.
-    return near | (jnp.sum(jnp.hypot(real, imaginary), axis=0) < 1.0 - 1e-6)
-
-
-def _deviation(constants: _Constants, shares):
-    """Largest |y_s / x* - 1| of each lane; of NumPy or JAX arrays, as they come."""
-    return abs(shares / constants.equilibrium[:, None] - 1.0).max(axis=0)
-
-
-def _periods(constants: _Constants, shares: np.ndarray) -> np.ndarray:
-    """The smallest number of iterations after which each state repeats itself; 0 if none is."""
-    found = np.zeros(shares.shape[1], np.int32)
-    for reach in _REACHES:
-        going = np.flatnonzero(found == 0)
-        for lanes in np.array_split(going, -(-going.size // _LANES[0])) if going.size else ():
-            padded = np.resize(lanes, _pool_size(lanes.size))
-            with in_float64():
-                period = _first_return(constants.growth, shares[:, padded], reach)
-            found[lanes] = np.asarray(period)[: lanes.size]
+def _rules(tables: "Tables", radius: float | None) -> list[Rule]:
+    """Of each system; those that differ in capacity alone share one."""
+    if radius is not None:
+        return [Rule(None, float(radius))] * len(tables.ages)
+    known: dict[bytes, Rule] = {}
+    found = []
+    for ages, weights in zip(tables.ages, tables.weights, strict=True):
+        own = weights[:ages]
+        if own.tobytes() not in known:
+            known[own.tobytes()] = rule_of(own)
+        found.append(known[own.tobytes()])
     return found
 
 
-def _pool_size(lanes: int) -> int:
-    """The smallest size of a pool that holds so many."""
-    return next(size for size in reversed(_LANES) if size >= lanes)
+def _packed(rules: list[Rule], longest: int) -> "Rules":
+    """As the loops take them; modes with large parts first, which are the first to say no."""
+    from fluidkv.fluid.cohorts.following import Rules
+
+    parts = np.zeros((len(rules), longest, longest), np.complex128)
+    most = np.zeros(len(rules), np.int64)
+    for i, rule in enumerate(rules):
+        if rule.modes is not None:
+            own = rule.modes.parts
+            order = np.argsort(-np.abs(own).max(axis=1), kind="stable")
+            most[i] = len(own)
+            parts[i, : len(own), : len(own)] = own[order]
+    radius = np.array([np.nan if rule.radius is None else rule.radius for rule in rules])
+    return Rules(radius, most, np.ascontiguousarray(parts.real), np.ascontiguousarray(parts.imag))
 
 
-@jax.jit
-def _first_return(growth: Array, shares: Array, reach: int) -> Array:
-    growth, shares = jnp.asarray(growth), jnp.asarray(shares)
+def _part(
+    tables: "Tables",
+    rules: list[Rule],
+    masses: Float[np.ndarray, "system batch stage"],
+    horizon: int,
+) -> _Found:
+    shape, longest = masses.shape[:2], masses.shape[2]
+    ends = _followed(tables, _packed(rules, longest), shares_of(tables, masses), shape[1], horizon)
+    period = np.zeros(len(ends.settled), np.int64)
+    held = np.flatnonzero(ends.settled == NEVER)
+    if held.size:
+        period[held] = _periods(tables, ends.shares, shape[1], held)
+    final = masses_of(tables, ends.shares)
+    held_units = np.einsum("nbs,ns->nb", final - masses, tables.alive * tables.weights)
+    lost = ends.lost.reshape(shape) * tables.capacity[:, None] - held_units
+    evicting = ends.last_full.reshape(shape) > 0
+    here = tables.weights > 0
+    relative = np.abs(
+        ends.shares.reshape(masses.shape) / np.where(here, tables.equilibrium, 1.0)[:, None] - 1.0
+    )
+    which = [ends.settled != NEVER, period > 0]
+    return _Found(
+        outcome=np.select(which, [RETURNED, PERIODIC], NOT_SETTLED).reshape(shape),
+        settled=ends.settled.reshape(shape),
+        last_eviction=ends.last_full.reshape(shape),
+        evicted=np.where(evicting, np.maximum(lost, 0.0), 0.0),
+        period=period.reshape(shape),
+        deviation=np.where(here[:, None], relative, 0.0).max(axis=2),
+        final_state=final,
+    )
 
-    def one(n, carry):
-        rows, period = carry
-        rows = iterate_shares(growth, rows)
-        back = jnp.max(jnp.abs(jnp.stack(rows) - shares), axis=0) <= REPEATS_WITHIN
-        first = back & (period == 0)
-        return rows, jnp.where(first, jnp.asarray(n + 1, jnp.int32), period)
 
-    none = jnp.zeros(shares.shape[1], jnp.int32)
-    return lax.fori_loop(0, reach, one, (tuple(shares), none))[1]
+def _followed(
+    tables: "Tables",
+    rules: "Rules",
+    shares: Float[np.ndarray, "trajectory age"],
+    batch: int,
+    horizon: int,
+) -> "Ends":
+    from fluidkv.fluid.cohorts.following import Ends, follow
+
+    count = len(shares)
+    ends = Ends(
+        shares=shares,
+        last_full=np.zeros(count, np.int32),
+        lost=np.zeros(count),
+        settled=np.full(count, NEVER, np.int32),
+        repeated=np.zeros(count, np.bool_),
+    )
+    in_threads(lambda lanes: follow(tables, rules, batch, lanes, horizon, ends), count)
+    return ends
+
+
+def _periods(
+    tables: "Tables",
+    shares: Float[np.ndarray, "trajectory age"],
+    batch: int,
+    held: Int[np.ndarray, " lane"],
+) -> Int[np.ndarray, " lane"]:
+    """The smallest number of iterations after which each state repeats itself; 0 if none is."""
+    from fluidkv.fluid.cohorts.following import Returns, watch
+
+    count = len(shares)
+    returns = Returns(np.zeros(count, np.int64), np.zeros(count), np.zeros(count))
+    within = np.full(tables.weights.shape, REPEATS_WITHIN)
+
+    def group(lanes: np.ndarray) -> None:
+        watch(tables, batch, held[lanes], shares, within, _LONGEST_PERIOD, returns)
+
+    in_threads(group, held.size)
+    return returns.period[held]

@@ -39,6 +39,37 @@ class Modes(NamedTuple):
     multipliers: Complex[np.ndarray, " mode"]
 
 
+class Rule(NamedTuple):
+    """How to know of a system that no eviction can come any more.
+
+    Fields:
+        modes: by the sum over them; None: not in this way.
+        radius: by this distance from the equilibrium; None: not in this way.
+    """
+
+    modes: Modes | None
+    radius: float | None
+
+    @property
+    def name(self) -> str:
+        return "modes" if self.modes is not None else "none" if self.radius is None else "radius"
+
+
+def rule_of(weights: Float[np.ndarray, " stage"]) -> Rule:
+    """Modes where they can be told apart, else the cube; of V_s, to any scale.
+
+    Neither, where the equilibrium is not stable, or so nearly neutral that floats cannot tell.
+    """
+    multipliers, vectors = np.linalg.eig(_transition(weights))
+    largest = np.abs(multipliers).max()
+    told_apart = bool(np.linalg.cond(vectors) < _WORST_CONDITION)
+    if told_apart and largest < 1.0 - _INSIDE:
+        return Rule(Modes(vectors[0][:, None] * np.linalg.inv(vectors), multipliers), None)
+    # No power of a matrix with an eigenvalue outside of the unit circle is a contraction.
+    grows = told_apart and largest > 1.0 + _INSIDE
+    return Rule(None, None if grows else _contraction(weights))
+
+
 def stable_modes(system: System) -> Modes | None:
     """The modes, where all of them decay and they can be told apart in floats; else None.
 
@@ -48,12 +79,7 @@ def stable_modes(system: System) -> Modes | None:
 
     Source: Congestion, equation (9) and Appendix B.6.2.
     """
-    multipliers, vectors = np.linalg.eig(_transition(system))
-    if not np.abs(multipliers).max() < 1.0 - _INSIDE:
-        return None
-    if not np.linalg.cond(vectors) < _WORST_CONDITION:
-        return None
-    return Modes(vectors[0][:, None] * np.linalg.inv(vectors), multipliers)
+    return rule_of(cohort_model(system).weights[0]).modes
 
 
 def eviction_free_radius(system: System) -> float | None:
@@ -68,7 +94,11 @@ def eviction_free_radius(system: System) -> float | None:
         r in (0, 1], or None if no contraction shows: the equilibrium is not stable, or its slowest
         mode needs more iterations than are looked at.
     """
-    phi = _transition(system)
+    return _contraction(cohort_model(system).weights[0])
+
+
+def _contraction(weights: Float[np.ndarray, " stage"]) -> float | None:
+    phi = _transition(weights)
     ages = len(phi)
     rows = np.empty((ages, ages))  # e_0 Phi^n for n = 1 ... d, the latest first
     latest = phi[0]
@@ -88,9 +118,8 @@ def eviction_free_radius(system: System) -> float | None:
     return None
 
 
-def _transition(system: System) -> Float[np.ndarray, "stage stage"]:
+def _transition(weights: Float[np.ndarray, " stage"]) -> Float[np.ndarray, "stage stage"]:
     """Phi: the youngest cohort makes up for what the memory of the others deviates by."""
-    weights = cohort_model(system).weights[0]
     phi = np.eye(weights.size, k=-1)
     phi[0, :-1] = -weights[1:] / weights[0]
     phi[0, -1] = 0.0

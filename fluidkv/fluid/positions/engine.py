@@ -14,16 +14,22 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.fluid.positions.group import Group, Records, advance_group, new_group, states_of
-from fluidkv.fluid.positions.lane import EVICTIONS, FIRST_EVICTION, HEAD, LAST_FULL, NOW, TAIL
+from fluidkv.fluid.positions.lane import (
+    EVICTIONS,
+    FIRST_EVICTION,
+    HEAD,
+    LAST_FULL,
+    LOGGED,
+    TAIL,
+)
 from fluidkv.fluid.positions.tables import Tables
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Reached, Watch, go_on, in_groups
 
 RECORDS = Records._fields
-NOBODY = -1
-"""For `least`: no number of labels stops a trajectory."""
-
 _CACHE = 2**19  # bytes of a group's states, about what a core's own cache holds beside the rest
+_LANES = 1024  # of a group at most: there are to be some for each thread
+_LOG = 1024  # windows that a lane logs before they are kept
 _CALL = (
     2**25
 )  # iterations of a call at most, a few seconds at the slowest: then an interrupt counts
@@ -36,25 +42,20 @@ class Advanced(NamedTuple):
         state: masses after the last iteration.
         records: by name, of each window: admitted, completed, evicted and in_flight (lane, window,
             row), memory and empty_stages (lane, window), state (lane, window, row, stage).
-        last: the iteration of `state`: the horizon, or where the trajectory stopped.
         evictions: how many iterations evicted.
         first_eviction: the first that did, -1 if none.
         last_full: the last one after whose execution memory was full, so that nothing was admitted
             (an eviction, or an exact tie); 0 if none.
         live: stages with mass at the end. (One whose classes that live that long hold nothing
             counts until it is reached.)
-        reached: first n at which X^n has at least this many empty stages, 0 ... levels - 1; -1 if
-            none.
     """
 
     state: Float[np.ndarray, "lane row stage"]
     records: dict[str, np.ndarray]
-    last: Int[np.ndarray, " lane"]
     evictions: Int[np.ndarray, " lane"]
     first_eviction: Int[np.ndarray, " lane"]
     last_full: Int[np.ndarray, " lane"]
     live: Int[np.ndarray, " lane"]
-    reached: Int[np.ndarray, "lane level"]
 
 
 def advance(
@@ -66,8 +67,6 @@ def advance(
     iterations: int,
     record: Sequence[str] = (),
     every: int = 1,
-    least: int = NOBODY,
-    levels: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Advanced:
@@ -83,9 +82,6 @@ def advance(
         iterations: how many.
         record: names out of `RECORDS`.
         every: length of a window; `iterations` is a multiple of it where anything is recorded.
-        least: a trajectory stops as soon as no more than this many labels are left (its later
-            records are 0): 1 stops where a class has reached its maximal-eviction cycle.
-        levels: how many of `reached` are looked for; beyond the stages of a system they are -1.
         threads: by default one for each core.
         progress: told now and then, maybe from another thread: iterations, trajectories done.
 
@@ -94,34 +90,34 @@ def advance(
     """
     lanes, rows, stages = start.shape
     every = every if record else max(1, iterations)
-    windows = iterations // every
-    records = _records(lanes, windows, rows, stages, record)
+    records = _records(lanes, iterations // every, rows, stages, record)
     state = np.empty(start.shape)
-    counts = np.empty((lanes, 5), np.int64)
-    reached = np.empty((lanes, levels), np.int64)
-    size = max(1, min(_CACHE // (stages * (8 * rows + 48)), 4096))
+    counts = np.empty((lanes, 4), np.int64)
+    size = max(1, min(_CACHE // (stages * (8 * rows + 48)), _LANES))
     block = max(1, _CALL // size)
+    if record:
+        block = every * max(1, min(block // every, _LOG))
     watch = Watch(progress)
 
     def run(members: np.ndarray) -> None:
         at = slice(members[0], members[-1] + 1)
-        group = new_group(tables, system[at], start[at], capacity[at], levels=levels)
+        group = new_group(tables, system[at], start[at], capacity[at])
         own = Records(*(field[at] for field in records))
+        log = np.empty((block // every if record else 0, LOGGED * rows + 1))
 
         def on(now: int) -> Reached:
             until = min(now + block, iterations)
-            advance_group(tables, group, own, until, every, least)
+            advance_group(tables, group, own, log, until, every)
             done = len(members) if until == iterations else 0
             return Reached(until, until * len(members), done, until < iterations)
 
         go_on(on, iterations, watch)
         states_of(tables, group, state[at])
         counts[at] = _counts(group)
-        reached[at] = group.reached
 
     in_groups(run, lanes, size, min(threads or cores(), -(-lanes // size)), watch)
     kept = {name: getattr(records, name) for name in RECORDS if name in record}
-    return Advanced(state, kept, *counts.T, reached)
+    return Advanced(state, kept, *counts.T)
 
 
 def _records(lanes: int, windows: int, rows: int, stages: int, record: Sequence[str]) -> Records:
@@ -140,6 +136,6 @@ def _records(lanes: int, windows: int, rows: int, stages: int, record: Sequence[
 
 
 def _counts(group: Group) -> Int[np.ndarray, "lane count"]:
-    columns = [NOW, EVICTIONS, FIRST_EVICTION, LAST_FULL]
+    columns = [EVICTIONS, FIRST_EVICTION, LAST_FULL]
     live = group.counts[:, TAIL] - group.counts[:, HEAD]
     return np.concatenate([group.counts[:, columns], live[:, None]], axis=1)

@@ -1,7 +1,7 @@
 """Trajectories one after the other, each in its own system, and what is recorded of them. Compiled.
 
 All that a trajectory touches lies together and stays in cache until it is done with. A call makes
-some windows of a group and can be left between two calls.
+some iterations of a group and can be left between two calls.
 """
 
 from typing import NamedTuple
@@ -9,27 +9,22 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
-from fluidkv.fluid.positions import mixed, single
+from fluidkv.fluid.positions import lane, mixed, single
 from fluidkv.fluid.positions.lane import (
     ADMITTED,
     BIRTHS,
     CAPACITY,
     COMPLETED,
-    COUNTED,
     EVICTED,
-    FRESH,
-    HEAD,
+    FLOWS,
+    IN_FLIGHT,
+    LOGGED,
     NOW,
-    TAIL,
     UNITS,
-    begin,
-    in_flight,
     ring_of,
-    youngest,
 )
-from fluidkv.fluid.positions.mixed import IN, LOST, OUT, Kinds
 from fluidkv.fluid.positions.tables import Tables
-from fluidkv.runs.kernels import kernel
+from fluidkv.runs.kernels import inner, kernel
 
 
 class Group(NamedTuple):
@@ -39,16 +34,12 @@ class Group(NamedTuple):
         system: index into the tables.
         start: masses at the start.
         numbers, counts: see `lane`.
-        flows: requests admitted, completed and evicted since the last record, of several ends.
-        reached: first n with so many empty stages, -1 if not yet; there may be no levels.
     """
 
     system: Int[np.ndarray, " lane"]
     start: Float[np.ndarray, "lane row stage"]
     numbers: Float[np.ndarray, "lane number"]
     counts: Int[np.ndarray, "lane count"]
-    flows: Float[np.ndarray, "lane flow row"]
-    reached: Int[np.ndarray, "lane level"]
 
 
 class Records(NamedTuple):
@@ -68,238 +59,146 @@ def new_group(
     system: Int[np.ndarray, " lane"],
     start: Float[np.ndarray, "lane row stage"],
     capacity: Float[np.ndarray, " lane"],
-    *,
-    levels: int = 0,
 ) -> Group:
     """Lanes at their starts; what a start has beyond the stages and classes of its system is 0."""
-    lanes, _, stages = start.shape
+    lanes, rows, stages = start.shape
     ring, ends = ring_of(stages), int(np.diff(tables.end).max())
     group = Group(
         system=np.ascontiguousarray(system, dtype=np.int64),
         start=np.ascontiguousarray(start, dtype=np.float64),
-        numbers=np.empty((lanes, UNITS + ring)),
+        numbers=np.empty((lanes, UNITS + ring + FLOWS * rows)),
         counts=np.empty((lanes, BIRTHS + 2 * ring + ends), np.int64),
-        flows=np.zeros((lanes, 3, start.shape[1])),
-        reached=np.full((lanes, levels), -1, np.int64),
     )
-    _begin(tables, group, np.ascontiguousarray(capacity, dtype=np.float64))
+    _begin(tables, group, ring, np.ascontiguousarray(capacity, dtype=np.float64))
     return group
 
 
 @kernel
-def _begin(tables: Tables, group: Group, capacity: np.ndarray) -> None:
+def _begin(tables: Tables, group: Group, ring: int, capacity: np.ndarray) -> None:
     for i in range(group.system.size):
         system = group.system[i]
         ends = tables.ends[tables.end[system] : tables.end[system + 1]]
-        begin(group.numbers[i], group.counts[i], capacity[i])
         by_class = tables.by_class[system] == 1
-        mixed.lay(group.numbers[i], group.counts[i], group.start[i], ends, by_class)
+        lane.lay(
+            group.numbers[i], group.counts[i], ring, ends, group.start[i], by_class, capacity[i]
+        )
 
 
 @kernel
 def advance_group(
-    tables: Tables, group: Group, records: Records, until: int, every: int, least: int
+    tables: Tables,
+    group: Group,
+    records: Records,
+    log: np.ndarray,
+    until: int,
+    every: int,
 ) -> None:
-    """All lanes to iteration `until`; a record whenever a window of `every` ends.
+    """All lanes to iteration `until`; what is recorded at the end of each window of `every`.
 
-    A lane stops where no more than `least` labels are left; -1 stops none.
+    Args:
+        log: room for the windows that end on the way; without rows nothing is recorded.
     """
+    none = np.empty((0, 1, 1))
     for i in range(group.system.size):
-        system = group.system[i]
-        if tables.end[system + 1] == tables.end[system] + 1 and tables.by_class[system] == 0:
-            _single(tables, group, records, i, until, every, least)
+        numbers, counts = group.numbers[i], group.counts[i]
+        states = none
+        first = counts[NOW] // every
+        windows = until // every - first
+        if records.state.shape[1] > 0:
+            states = records.state[i, first : first + windows]
+        e, f = tables.end[group.system[i]], tables.end[group.system[i] + 1]
+        rows = 1
+        inputs, stages = tables.units[e, mixed.INPUTS], tables.ends[e]
+        if _is_single(tables, group.system[i]):
+            single.follow(numbers, counts, log, states, inputs, stages, until, every)
         else:
-            _mixed(tables, group, records, i, until, every, least)
+            places, units, classes = mix_of(tables, group, i)
+            rows = max(classes, 1)
+            mixed.follow(numbers, counts, log, states, places, units, f - e, classes, until, every)
+        if log.shape[0] > 0:
+            _keep(records, log, i, first, windows, rows, numbers[CAPACITY])
 
 
-@kernel
-def _mixed(
-    tables: Tables, group: Group, records: Records, i: int, until: int, every: int, least: int
-) -> None:
-    """A lane of several ends."""
-    kinds = kinds_of(tables, group, i)
-    numbers, counts, reached = group.numbers[i], group.counts[i], group.reached[i]
-    flows = group.flows[i]
-    while counts[NOW] < until:
-        window = counts[NOW] // every
-        after = min((window + 1) * every, until)
-        mixed.follow(numbers, counts, reached, flows, kinds, after, least)
-        if counts[NOW] < after:
-            return
-        if counts[NOW] == (window + 1) * every:
-            mixed.count_up(numbers, counts, flows, kinds)
-            _record(numbers, counts, flows, kinds, records, i, window)
-            flows[:] = 0.0
+@inner
+def _is_single(tables: Tables, system: int) -> bool:
+    """Whether a unit is one request, without a rounding of shares, and there is one row."""
+    e, f = tables.end[system], tables.end[system + 1]
+    whole = tables.units[e, mixed.HELD] == 1.0 and tables.units[e, mixed.LEAVING] == 1.0
+    freed = tables.units[e, mixed.INPUTS] + tables.ends[e]
+    same = tables.units[e, mixed.FREED] == freed
+    return f == e + 1 and whole and same and tables.by_class[system] == 0
 
 
 @kernel
 def states_of(tables: Tables, group: Group, states: np.ndarray) -> None:
     """Masses (lane, row, stage) where the lanes are."""
-    states[:] = 0.0
     for i in range(group.system.size):
-        kinds = kinds_of(tables, group, i)
-        numbers, counts = group.numbers[i], group.counts[i]
-        at = (counts[TAIL] - 1) & (ring_mask(numbers))
-        numbers[UNITS + at] = youngest(numbers, counts)
-        _state(numbers, counts, kinds, states[i])
+        places, units, classes = mix_of(tables, group, i)
+        ends = tables.end[group.system[i] + 1] - tables.end[group.system[i]]
+        mixed.write_state(
+            group.numbers[i], group.counts[i], states, i, places, units, ends, classes
+        )
 
 
 @kernel
-def ring_mask(numbers: np.ndarray) -> int:
-    """What a label is taken modulo with."""
-    return numbers.size - UNITS - 1
-
-
-@kernel
-def _single(
-    tables: Tables, group: Group, records: Records, i: int, until: int, every: int, least: int
-) -> None:
-    """A lane of one end."""
-    e = tables.end[group.system[i]]
-    stages, inputs = tables.ends[e], tables.units[e, mixed.INPUTS]
-    numbers, counts, reached = group.numbers[i], group.counts[i], group.reached[i]
-    while counts[NOW] < until:
-        window = counts[NOW] // every
-        after = min((window + 1) * every, until)
-        single.follow(numbers, counts, reached, inputs, stages, after, least)
-        if counts[NOW] < after:
-            return
-        if counts[NOW] == (window + 1) * every:
-            _record_single(numbers, counts, stages, records, i, window)
-
-
-@kernel
-def _record_single(
-    numbers: np.ndarray, counts: np.ndarray, stages: int, records: Records, i: int, window: int
-) -> None:
-    left = youngest(numbers, counts)
-    numbers[EVICTED] += numbers[COUNTED] - left
-    numbers[COUNTED] = left
-    if records.admitted.shape[1] > 0:
-        records.admitted[i, window, 0] = numbers[ADMITTED]
-    if records.completed.shape[1] > 0:
-        records.completed[i, window, 0] = numbers[COMPLETED]
-    if records.evicted.shape[1] > 0:
-        records.evicted[i, window, 0] = numbers[EVICTED]
-    if records.memory.shape[1] > 0:
-        records.memory[i, window] = numbers[CAPACITY]
-    if records.in_flight.shape[1] > 0:
-        records.in_flight[i, window, 0] = in_flight(numbers, counts)
-    if records.empty_stages.shape[1] > 0:
-        records.empty_stages[i, window] = stages - (counts[TAIL] - counts[HEAD])
-    if records.state.shape[1] > 0:
-        numbers[UNITS + ((counts[TAIL] - 1) & ring_mask(numbers))] = left
-        _state_of_one(numbers, counts, records.state[i, window, 0])
-    numbers[ADMITTED] = numbers[COMPLETED] = numbers[EVICTED] = 0.0
-
-
-@kernel
-def _state_of_one(numbers: np.ndarray, counts: np.ndarray, state: np.ndarray) -> None:
-    state[:] = 0.0
-    mask = ring_mask(numbers)
-    for label in range(counts[HEAD], counts[TAIL]):
-        state[counts[NOW] - counts[BIRTHS + (label & mask)]] = numbers[UNITS + (label & mask)]
-
-
-@kernel
-def kinds_of(tables: Tables, group: Group, i: int) -> Kinds:
-    """What units are made of in the system of a lane, and where it has classes, in its start."""
+def mix_of(tables: Tables, group: Group, i: int) -> tuple[np.ndarray, np.ndarray, int]:
+    """Of a lane: `places`, `units` (see `mixed`) and how many classes have a row."""
     system = group.system[i]
-    e, f = tables.end[system], tables.end[system + 1]
-    ended_from = np.zeros(f - e + 1, np.int64)
-    by_class = tables.by_class[system] == 1
-    kinds = 1 + tables.ends[f - 1] if by_class else 1
-    k, m = tables.one[system], tables.one[system + 1] if by_class else tables.one[system]
-    units = np.zeros((kinds, f - e, 4))
-    masses = np.zeros((kinds, m - k))
-    units[0] = tables.units[e:f]
-    masses[0] = tables.shares[k:m]
-    for j in range(f - e):
-        ended_from[j + 1] = ended_from[j] + tables.classes[e + j]
+    e, f, k = tables.end[system], tables.end[system + 1], tables.one[system]
+    ends, classes, kinds = f - e, 0, 1
+    if tables.by_class[system] == 1:
+        classes, kinds = tables.one[system + 1] - k, 1 + tables.ends[f - 1]
+    stride = 4 * ends + classes
+    places = np.empty(2 * ends + classes + 1, np.int64)
+    units = np.zeros(kinds * stride)
+    places[ends + classes] = 0
+    for j in range(ends):
+        places[j] = tables.ends[e + j]
+        places[ends + classes + j + 1] = places[ends + classes + j] + tables.classes[e + j]
+        for number in range(4):
+            units[4 * j + number] = tables.units[e + j, number]
+    for c in range(classes):
+        places[ends + c] = tables.rows[k + c]
+        units[4 * ends + c] = tables.shares[k + c]
     for kind in range(1, kinds):
-        for c in range(m - k):
-            masses[kind, c] = group.start[i, tables.rows[k + c], kind - 1]
-        for j in range(f - e):
-            for c in range(ended_from[j], m - k):
-                mass = masses[kind, c]
-                units[kind, j, mixed.HELD] += mass
-                units[kind, j, mixed.INPUTS] += mass * tables.inputs[k + c]
-                if c < ended_from[j + 1]:
-                    units[kind, j, mixed.LEAVING] += mass
-                    freed = tables.inputs[k + c] + tables.ends[e + j]
-                    units[kind, j, mixed.FREED] += mass * freed
-    return Kinds(tables.ends[e:f], units, masses, tables.rows[k:m], ended_from)
+        base = kind * stride
+        for c in range(classes):
+            mass = group.start[i, tables.rows[k + c], kind - 1]
+            units[base + 4 * ends + c] = mass
+            for j in range(ends):
+                if c >= places[ends + classes + j]:
+                    at = base + 4 * j
+                    units[at + mixed.HELD] += mass
+                    units[at + mixed.INPUTS] += mass * tables.inputs[k + c]
+                    if c < places[ends + classes + j + 1]:
+                        units[at + mixed.LEAVING] += mass
+                        units[at + mixed.FREED] += mass * (tables.inputs[k + c] + places[j])
+    return places, units, classes
 
 
-@kernel
-def _record(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    flows: np.ndarray,
-    kinds: Kinds,
+@inner
+def _keep(
     records: Records,
+    log: np.ndarray,
     i: int,
-    window: int,
+    first: int,
+    windows: int,
+    rows: int,
+    capacity: float,
 ) -> None:
-    if records.admitted.shape[1] > 0:
-        records.admitted[i, window] = flows[IN]
-    if records.completed.shape[1] > 0:
-        records.completed[i, window] = flows[OUT]
-    if records.evicted.shape[1] > 0:
-        records.evicted[i, window] = flows[LOST]
-    if records.memory.shape[1] > 0:
-        records.memory[i, window] = numbers[CAPACITY]
-    if records.in_flight.shape[1] > 0:
-        _in_flight(numbers, counts, kinds, records.in_flight[i, window])
-    if records.empty_stages.shape[1] > 0:
-        records.empty_stages[i, window] = _empty_stages(numbers, counts, kinds)
-    if records.state.shape[1] > 0:
-        _state(numbers, counts, kinds, records.state[i, window])
-
-
-@kernel
-def _in_flight(numbers: np.ndarray, counts: np.ndarray, kinds: Kinds, row: np.ndarray) -> None:
-    row[:] = 0.0
-    if kinds.rows.size == 0:
-        row[0] = in_flight(numbers, counts)
-        return
-    ring = numbers.size - UNITS
-    for label in range(counts[HEAD], counts[TAIL]):
-        at = label & (ring - 1)
-        age, j = counts[NOW] - counts[BIRTHS + at], 0
-        while kinds.ends[j] <= age:
-            j += 1
-        for c in range(kinds.ended_from[j], kinds.rows.size):
-            mass = kinds.masses[counts[BIRTHS + ring + at], c]
-            row[kinds.rows[c]] += numbers[UNITS + at] * mass
-
-
-@kernel
-def _empty_stages(numbers: np.ndarray, counts: np.ndarray, kinds: Kinds) -> int:
-    ring = numbers.size - UNITS
-    empty = kinds.ends[-1] - (counts[TAIL] - counts[HEAD])
-    for label in range(counts[HEAD], counts[TAIL]):
-        at = label & (ring - 1)
-        if counts[BIRTHS + ring + at] == FRESH:
-            break
-        age = counts[NOW] - counts[BIRTHS + at]
-        alive, _ = mixed.holds(kinds, counts[BIRTHS + ring + at], age)
-        empty += alive == 0.0  # its requests have completed
-    return empty
-
-
-@kernel
-def _state(numbers: np.ndarray, counts: np.ndarray, kinds: Kinds, state: np.ndarray) -> None:
-    if kinds.rows.size == 0:
-        _state_of_one(numbers, counts, state[0])
-        return
-    state[:] = 0.0
-    ring = numbers.size - UNITS
-    for label in range(counts[HEAD], counts[TAIL]):
-        at = label & (ring - 1)
-        age, j = counts[NOW] - counts[BIRTHS + at], 0
-        while kinds.ends[j] <= age:
-            j += 1
-        for c in range(kinds.ended_from[j], kinds.rows.size):
-            mass = kinds.masses[counts[BIRTHS + ring + at], c]
-            state[kinds.rows[c], age] = numbers[UNITS + at] * mass
+    """Of what is logged, what is wanted."""
+    for window in range(windows):
+        at = first + window
+        for row in range(rows):
+            if records.admitted.shape[1] > 0:
+                records.admitted[i, at, row] = log[window, ADMITTED * rows + row]
+            if records.completed.shape[1] > 0:
+                records.completed[i, at, row] = log[window, COMPLETED * rows + row]
+            if records.evicted.shape[1] > 0:
+                records.evicted[i, at, row] = log[window, EVICTED * rows + row]
+            if records.in_flight.shape[1] > 0:
+                records.in_flight[i, at, row] = log[window, IN_FLIGHT * rows + row]
+        if records.memory.shape[1] > 0:
+            records.memory[i, at] = capacity
+        if records.empty_stages.shape[1] > 0:
+            records.empty_stages[i, at] = log[window, LOGGED * rows]

@@ -2,297 +2,398 @@
 
 Requests of a label complete at several ends, those of its classes, so there is a head for each end.
 What a unit of a label holds and loses depends on its kind: labels that were admitted have the
-proportions of admission, those of the start what the start has (`Kinds`).
+proportions of admission, those of the start what the start has. Two rows say it, of a *mix*:
+
+    places    the ends (decode lengths), increasing; the row in a state of each class, those that
+              end earlier first; for each end the first of its classes, and one more at the end
+    units     for each kind, four numbers of each end: requests of a unit that live between the end
+              before and this one, and their input tokens; requests that complete here and the
+              tokens that they hold; then the mass of each class
+
+A mix without classes has one row for all, of units.
 """
 
-from typing import NamedTuple
-
 import numpy as np
-from jaxtyping import Float, Int
 
 from fluidkv.fluid.positions.lane import (
+    ADMITTED,
     ALIVE,
     BIRTHS,
     CAPACITY,
+    COMPLETED,
     COUNTED,
+    EVICTED,
+    EVICTIONS,
+    FIRST_EVICTION,
     FRESH,
     HEAD,
+    IN_FLIGHT,
     LAST_FULL,
+    LOGGED,
     NEVER,
     NEXT,
     NOW,
     OLDER,
     REQUESTS,
+    RING,
     SINCE,
     TAIL,
     TOKENS,
     TOTAL,
     TURN,
     UNITS,
-    emptied,
-    evicting,
-    in_flight,
     used_up,
-    youngest,
 )
-from fluidkv.runs.kernels import kernel
-
-IN, OUT, LOST = range(3)
-"""Rows of what went in and out: admitted, completed, evicted."""
+from fluidkv.runs.kernels import inner
 
 HELD, INPUTS, LEAVING, FREED = range(4)
-"""Of one unit: requests and their input tokens between two ends; requests and tokens that leave."""
+"""The four numbers of an end."""
 
 
-class Kinds(NamedTuple):
-    """What a unit of a label is made of: kind 0 was admitted, kind 1 + s at stage s of the start.
-
-    Fields:
-        ends: decode lengths, increasing.
-        units: the four numbers above.
-        masses: of each class, those that end earlier first; none where one row stands for all.
-        rows: of each class, its row in a state.
-        ended_from: of each end, the first of its classes; one more at the end.
-    """
-
-    ends: Int[np.ndarray, " end"]
-    units: Float[np.ndarray, "kind end number"]
-    masses: Float[np.ndarray, "kind class"]
-    rows: Int[np.ndarray, " class"]
-    ended_from: Int[np.ndarray, " end+1"]
-
-
-@kernel
-def lay(
-    numbers: np.ndarray, counts: np.ndarray, start: np.ndarray, ends: np.ndarray, by_class: bool
-) -> None:
-    """Labels of the start (row, stage), oldest first."""
-    ring = numbers.size - UNITS
-    tail, j = 0, ends.size - 1
-    for stage in range(ends[-1] - 1, -1, -1):
-        if j >= 0 and ends[j] == stage + 1:
-            counts[BIRTHS + 2 * ring + j] = tail
-            j -= 1
-        units, kind = start[0, stage], FRESH
-        if by_class:
-            kind = 1 + stage
-            for row in range(1, start.shape[0]):
-                units = max(units, start[row, stage])
-            units = 1.0 if units > 0.0 else 0.0
-        if units > 0.0:
-            counts[BIRTHS + tail], counts[BIRTHS + ring + tail] = -stage, kind
-            numbers[UNITS + tail] = units
-            tail += 1
-    counts[TAIL] = counts[TURN] = tail
-
-
-@kernel
+@inner
 def follow(
     numbers: np.ndarray,
     counts: np.ndarray,
-    reached: np.ndarray,
-    flows: np.ndarray,
-    kinds: Kinds,
+    log: np.ndarray,
+    states: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
     until: int,
-    least: int,
+    every: int,
 ) -> None:
-    """To iteration `until`, or to where no more than `least` labels are left.
+    """To iteration `until`.
 
     Args:
         numbers, counts: a lane.
-        reached: first iteration with so many empty stages; may have no elements.
-        flows: (flow, row), requests that went in and out; added to.
-        kinds: what units are made of.
+        log: of each window that ends on the way, what it was like; may have no rows.
+        states: of each such window, masses (row, stage); may have no windows.
+        places, units: a mix, with so many ends and classes.
+        every: length of a window.
     """
-    while counts[NOW] < until and counts[TAIL] - counts[HEAD] > least:
+    window, look = 0, (counts[NOW] // every + 1) * every
+    while counts[NOW] < until:
         now, since = counts[NOW], counts[SINCE]
-        excess = 0.0
-        if counts[NEXT] > now + 1:
-            last = min(counts[NEXT] - 1, until)
-            total, older, tokens = numbers[TOTAL], numbers[OLDER], numbers[TOKENS]
-            if older + total / (tokens + (last - since)) > 0.0:
-                evicting(counts, now, last)
-                counts[NOW] = last
-                continue
-            n = since + used_up(total, older, tokens, now + 1 - since, last - since)
-            evicting(counts, now, n)
-            counts[NOW] = n
-            before = total / (tokens + (n - 1 - since))
-            excess = before - (older + before) * (tokens + (n - since))
-            numbers[REQUESTS] = -older
-            _lose(numbers, counts, flows, kinds, numbers[COUNTED])
-            _drop(numbers, counts, kinds.ends.size)
+        last = min(counts[NEXT] - 1, until, look)
+        total, older, tokens = numbers[TOTAL], numbers[OLDER], numbers[TOKENS]
+        if last > now and older + total / (tokens + (last - since)) > 0.0:
+            _evicting(counts, now, last)
+            counts[NOW] = last
         else:
-            if now > since and since != NEVER:
-                count_up(numbers, counts, flows, kinds)
-                numbers[REQUESTS] = in_flight(numbers, counts)
-            counts[NOW] = now + 1
-            excess = _excess(numbers, counts, flows, kinds)
-            if excess > 0.0:
-                evicting(counts, now, now + 1)
-            elif excess < 0.0:
-                _admit(numbers, counts, flows, kinds, -excess)
+            if counts[NEXT] > now + 1:  # the youngest label is used up on the way
+                n = since + used_up(total, older, tokens, now + 1 - since, last - since)
+                _evicting(counts, now, n)
+                before = total / (tokens + (n - 1 - since))
+                excess = before - (older + before) * (tokens + (n - since))
+                numbers[REQUESTS] = -older
+                _lose(numbers, counts, places, units, ends, classes, numbers[COUNTED], n - 1)
+                _drop(counts, ends)
+                counts[NOW] = n
             else:
-                counts[LAST_FULL] = now + 1
-        if excess > 0.0:
-            _trim(numbers, counts, flows, kinds, excess)
-        _settle(numbers, counts, kinds)
-        empty = kinds.ends[-1] - (counts[TAIL] - counts[HEAD])
-        emptied(counts, reached, empty, counts[NOW])
+                if now > since and since != NEVER:
+                    _count_up(numbers, counts, places, units, ends, classes)
+                    numbers[REQUESTS] = total / (tokens + (now - since))
+                    at = (counts[TAIL] - 1) & (counts[RING] - 1)
+                    numbers[UNITS + at] = numbers[COUNTED]
+                counts[NOW] = now + 1
+                excess = _complete(numbers, counts, places, units, ends, classes)
+                if excess > 0.0:
+                    _evicting(counts, now, now + 1)
+                elif excess == 0.0:
+                    counts[LAST_FULL] = now + 1
+                else:
+                    _admit(numbers, counts, places, units, ends, classes, -excess)
+            if excess > 0.0:
+                _trim(numbers, counts, places, units, ends, classes, excess)
+            _settle(numbers, counts, places, units, ends, classes)
+        if counts[NOW] == min(look, until):
+            _count_up(numbers, counts, places, units, ends, classes)
+        if counts[NOW] == look and log.shape[0] > 0:
+            _look(numbers, counts, log, window, places, units, ends, classes)
+            if states.shape[0] > 0:
+                write_state(numbers, counts, states, window, places, units, ends, classes)
+            window += 1
+        if counts[NOW] == look:
+            look += every
 
 
-@kernel
-def count_up(numbers: np.ndarray, counts: np.ndarray, flows: np.ndarray, kinds: Kinds) -> None:
-    """Counts what the youngest label has lost so far."""
-    left = youngest(numbers, counts)
-    if counts[NOW] > counts[SINCE]:
-        _lose(numbers, counts, flows, kinds, numbers[COUNTED] - left)
-    numbers[COUNTED] = left
-    numbers[UNITS + ((counts[TAIL] - 1) & (numbers.size - UNITS - 1))] = left
-
-
-@kernel
-def holds(kinds: Kinds, kind: int, age: int) -> tuple[float, float]:
-    """Requests of a unit at this age, and the tokens that they hold."""
+@inner
+def _segment(places: np.ndarray, age: int) -> int:
+    """The first end beyond an age."""
     j = 0
-    while kinds.ends[j] <= age:
+    while places[j] <= age:
         j += 1
-    alive = kinds.units[kind, j, HELD]
-    return alive, kinds.units[kind, j, INPUTS] + (1 + age) * alive
+    return j
 
 
-@kernel
-def _excess(numbers: np.ndarray, counts: np.ndarray, flows: np.ndarray, kinds: Kinds) -> float:
+@inner
+def _evicting(counts: np.ndarray, before: int, now: int) -> None:
+    """Each iteration after `before`, up to now, evicts."""
+    counts[EVICTIONS] += now - before
+    if counts[FIRST_EVICTION] == NEVER:
+        counts[FIRST_EVICTION] = before + 1
+    counts[LAST_FULL] = now
+
+
+@inner
+def _flow(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+    which: int,
+    kind: int,
+    first: int,
+    after: int,
+    amount: float,
+) -> None:
+    """Counts the requests of so many units that end at the ends from `first` to before `after`."""
+    flows = UNITS + counts[RING] + which * max(classes, 1)
+    base = kind * (4 * ends + classes)
+    if classes == 0:
+        # One end, or all from `first` on.
+        number = HELD if after == ends else LEAVING
+        numbers[flows] += amount * units[base + 4 * first + number]
+    else:
+        for c in range(places[ends + classes + first], places[ends + classes + after]):
+            numbers[flows + places[ends + c]] += amount * units[base + 4 * ends + c]
+
+
+@inner
+def _lose(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+    amount: float,
+    now: int,
+) -> None:
+    """So many units of the youngest label are evicted; it is as old as at `now`."""
+    at = (counts[TAIL] - 1) & (counts[RING] - 1)
+    first = _segment(places, now - counts[BIRTHS + at])
+    kind = counts[BIRTHS + counts[RING] + at]
+    _flow(numbers, counts, places, units, ends, classes, EVICTED, kind, first, ends, amount)
+
+
+@inner
+def _count_up(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+) -> None:
+    """Counts what the youngest label has lost so far."""
+    if counts[NOW] > counts[SINCE]:
+        gone = counts[NOW] - counts[SINCE]
+        left = numbers[OLDER] + numbers[TOTAL] / (numbers[TOKENS] + gone)
+        left /= numbers[ALIVE]
+        lost = numbers[COUNTED] - left
+        _lose(numbers, counts, places, units, ends, classes, lost, counts[NOW])
+        numbers[COUNTED] = left
+
+
+@inner
+def _complete(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+) -> float:
     """What completes leaves; tokens by which execution then exceeds memory."""
-    ring, now, tail = numbers.size - UNITS, counts[NOW], counts[TAIL]
+    ring, now, tail = counts[RING], counts[NOW], counts[TAIL]
+    heads, stride = BIRTHS + 2 * ring, 4 * ends + classes
     requests, freed = numbers[REQUESTS], 0.0
-    for j in range(kinds.ends.size):
-        head = counts[BIRTHS + 2 * ring + j]
-        at = head & (ring - 1)
-        if head < tail and counts[BIRTHS + at] + kinds.ends[j] == now:
-            counts[BIRTHS + 2 * ring + j] = head + 1
-            units, kind = numbers[UNITS + at], counts[BIRTHS + ring + at]
-            requests -= units * kinds.units[kind, j, LEAVING]
-            freed += units * kinds.units[kind, j, FREED]
-            _flow(flows, OUT, kinds, kind, j, j + 1, units)
-    counts[HEAD] = counts[BIRTHS + 2 * ring + kinds.ends.size - 1]
+    for j in range(ends):
+        at = counts[heads + j] & (ring - 1)
+        if counts[heads + j] < tail and counts[BIRTHS + at] + places[j] == now:
+            counts[heads + j] += 1
+            kind, amount = counts[BIRTHS + ring + at], numbers[UNITS + at]
+            requests -= amount * units[kind * stride + 4 * j + LEAVING]
+            freed += amount * units[kind * stride + 4 * j + FREED]
+            _flow(numbers, counts, places, units, ends, classes, COMPLETED, kind, j, j + 1, amount)
+    counts[HEAD] = counts[heads + ends - 1]
     counts[TURN] += 1
     excess = requests - freed
-    if counts[HEAD] == tail or counts[TURN] > tail - counts[HEAD]:
+    if counts[TURN] > tail - counts[HEAD]:
         counts[TURN] = 0
         requests, held = 0.0, 0.0
         for label in range(counts[HEAD], tail):
             at = label & (ring - 1)
-            alive, tokens = holds(kinds, counts[BIRTHS + ring + at], now - counts[BIRTHS + at])
+            age = now - counts[BIRTHS + at]
+            base = counts[BIRTHS + ring + at] * stride + 4 * _segment(places, age)
+            alive = units[base + HELD]
             requests += numbers[UNITS + at] * alive
-            held += numbers[UNITS + at] * tokens
+            held += numbers[UNITS + at] * (units[base + INPUTS] + (1 + age) * alive)
         excess = held - numbers[CAPACITY]
     numbers[REQUESTS] = requests
     return excess
 
 
-@kernel
+@inner
 def _trim(
-    numbers: np.ndarray, counts: np.ndarray, flows: np.ndarray, kinds: Kinds, excess: float
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+    excess: float,
 ) -> None:
     """Least progressed first: a label that needs no more than the excess is used up."""
-    ring = numbers.size - UNITS
-    while True:
+    ring, now = counts[RING], counts[NOW]
+    while excess > 0.0:
         at = (counts[TAIL] - 1) & (ring - 1)
-        age = counts[NOW] - counts[BIRTHS + at]
-        alive, tokens = holds(kinds, counts[BIRTHS + ring + at], age)
-        units = numbers[UNITS + at]
-        needed = units * tokens
-        if needed > excess or counts[TAIL] - counts[HEAD] == 1:
-            cut = excess / tokens
-            numbers[UNITS + at] = units - cut
-            numbers[REQUESTS] -= cut * alive
-            _lose(numbers, counts, flows, kinds, cut)
-            return
-        numbers[REQUESTS] -= units * alive
-        _lose(numbers, counts, flows, kinds, units)
-        excess -= needed
-        _drop(numbers, counts, kinds.ends.size)
+        age = now - counts[BIRTHS + at]
+        base = counts[BIRTHS + ring + at] * (4 * ends + classes) + 4 * _segment(places, age)
+        alive = units[base + HELD]
+        tokens, amount = units[base + INPUTS] + (1 + age) * alive, numbers[UNITS + at]
+        needed = amount * tokens
+        cut = excess / tokens if needed > excess else amount
+        numbers[UNITS + at] = amount - cut
+        numbers[REQUESTS] -= cut * alive
+        _lose(numbers, counts, places, units, ends, classes, cut, now)
+        if needed <= excess:
+            _drop(counts, ends)
+        excess = max(excess - needed, 0.0)
 
 
-@kernel
+@inner
+def _drop(counts: np.ndarray, ends: int) -> None:
+    """The youngest label is used up."""
+    counts[TAIL] -= 1
+    heads, j = BIRTHS + 2 * counts[RING], 0
+    while j < ends and counts[heads + j] > counts[TAIL]:
+        counts[heads + j] = counts[TAIL]
+        j += 1
+
+
+@inner
 def _admit(
-    numbers: np.ndarray, counts: np.ndarray, flows: np.ndarray, kinds: Kinds, free: float
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+    free: float,
 ) -> None:
-    ring = numbers.size - UNITS
+    ring = counts[RING]
     at = counts[TAIL] & (ring - 1)
-    alive, tokens = holds(kinds, FRESH, 0)
-    units = free / tokens
+    amount = free / (units[INPUTS] + units[HELD])
     counts[BIRTHS + at], counts[BIRTHS + ring + at] = counts[NOW], FRESH
-    numbers[UNITS + at] = units
-    numbers[REQUESTS] += units * alive
+    numbers[UNITS + at] = amount
+    numbers[REQUESTS] += amount * units[HELD]
     counts[TAIL] += 1
-    _flow(flows, IN, kinds, FRESH, 0, kinds.ends.size, units)
+    _flow(numbers, counts, places, units, ends, classes, ADMITTED, FRESH, 0, ends, amount)
 
 
-@kernel
-def _settle(numbers: np.ndarray, counts: np.ndarray, kinds: Kinds) -> None:
+@inner
+def _settle(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
+) -> None:
     """Memory is full: what holds until something completes or the youngest is used up."""
-    ring = numbers.size - UNITS
-    while True:
+    ring, now = counts[RING], counts[NOW]
+    at, age, base, alive = 0, 0, 0, 0.0
+    while alive == 0.0:
         at = (counts[TAIL] - 1) & (ring - 1)
-        age = counts[NOW] - counts[BIRTHS + at]
-        alive, tokens = holds(kinds, counts[BIRTHS + ring + at], age)
-        if alive > 0.0:
-            break
-        # All its requests have completed; of the longer classes there were none.
-        _drop(numbers, counts, kinds.ends.size)
-    own = numbers[UNITS + at] * alive
-    if counts[TAIL] - counts[HEAD] == 1:
+        age = now - counts[BIRTHS + at]
+        base = counts[BIRTHS + ring + at] * (4 * ends + classes) + 4 * _segment(places, age)
+        alive = units[base + HELD]
+        if alive == 0.0:  # its requests have completed; of the longer classes there were none
+            _drop(counts, ends)
+    own, tail = numbers[UNITS + at] * alive, counts[TAIL]
+    if tail - counts[HEAD] == 1:
         numbers[REQUESTS] = own
-    each = tokens / alive
+    each = (units[base + INPUTS] + (1 + age) * alive) / alive
     numbers[TOTAL] = numbers[REQUESTS] * each
     numbers[OLDER] = own - numbers[REQUESTS]
     numbers[TOKENS], numbers[ALIVE] = each, alive
     numbers[COUNTED] = numbers[UNITS + at]
-    counts[SINCE] = counts[NOW]
-    following = counts[NOW] + kinds.ends[-1]
-    for j in range(kinds.ends.size):
+    following = now + places[ends - 1]
+    for j in range(ends):
         head = counts[BIRTHS + 2 * ring + j]
-        if head < counts[TAIL]:
-            end = counts[BIRTHS + (head & (ring - 1))] + kinds.ends[j]
-            following = min(following, end)
-    counts[NEXT] = following
+        if head < tail:
+            following = min(following, counts[BIRTHS + (head & (ring - 1))] + places[j])
+    counts[SINCE], counts[NEXT] = now, following
 
 
-@kernel
-def _drop(numbers: np.ndarray, counts: np.ndarray, ends: int) -> None:
-    """The youngest label is used up."""
-    tail, first = counts[TAIL] - 1, BIRTHS + 2 * (numbers.size - UNITS)
-    counts[TAIL] = tail
-    for j in range(first, first + ends):
-        if counts[j] <= tail:
-            return
-        counts[j] = tail
-
-
-@kernel
-def _lose(
-    numbers: np.ndarray, counts: np.ndarray, flows: np.ndarray, kinds: Kinds, units: float
+@inner
+def _look(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    log: np.ndarray,
+    window: int,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
 ) -> None:
-    """So many units of the youngest label are evicted."""
-    ring = numbers.size - UNITS
-    at = (counts[TAIL] - 1) & (ring - 1)
-    age, j = counts[NOW] - counts[BIRTHS + at], 0
-    while kinds.ends[j] <= age:
-        j += 1
-    _flow(flows, LOST, kinds, counts[BIRTHS + ring + at], j, kinds.ends.size, units)
+    """Writes a row of the log, and begins to count anew."""
+    ring, now = counts[RING], counts[NOW]
+    rows, tail = max(classes, 1), counts[TAIL]
+    flows = UNITS + ring
+    for i in range(3 * rows):
+        log[window, i] = numbers[flows + i]
+        numbers[flows + i] = 0.0
+    empty = places[ends - 1] - (tail - counts[HEAD])
+    if classes == 0:
+        gone = now - counts[SINCE]
+        in_flight = numbers[REQUESTS]
+        if gone > 0:
+            in_flight = numbers[TOTAL] / (numbers[TOKENS] + gone)
+        log[window, IN_FLIGHT] = in_flight
+    else:
+        for row in range(rows):
+            log[window, IN_FLIGHT * rows + row] = 0.0
+        for label in range(counts[HEAD], tail):
+            at = label & (ring - 1)
+            amount = numbers[COUNTED] if label == tail - 1 else numbers[UNITS + at]
+            kind, first = counts[BIRTHS + ring + at], _segment(places, now - counts[BIRTHS + at])
+            base = kind * (4 * ends + classes)
+            empty += units[base + 4 * first + HELD] == 0.0  # its requests have completed
+            for c in range(places[ends + classes + first], classes):
+                column = IN_FLIGHT * rows + places[ends + c]
+                log[window, column] += amount * units[base + 4 * ends + c]
+    log[window, LOGGED * rows] = empty
 
 
-@kernel
-def _flow(
-    flows: np.ndarray, which: int, kinds: Kinds, kind: int, first: int, after: int, units: float
+@inner
+def write_state(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    states: np.ndarray,
+    window: int,
+    places: np.ndarray,
+    units: np.ndarray,
+    ends: int,
+    classes: int,
 ) -> None:
-    """Adds the requests of so many units that end at the ends from `first` to before `after`."""
-    if kinds.rows.size > 0:
-        for k in range(kinds.ended_from[first], kinds.ended_from[after]):
-            flows[which, kinds.rows[k]] += units * kinds.masses[kind, k]
-    elif after == kinds.ends.size:
-        flows[which, 0] += units * kinds.units[kind, first, HELD]
-    else:  # one end
-        flows[which, 0] += units * kinds.units[kind, first, LEAVING]
+    """Masses (row, stage) where the lane is; COUNTED has the units of the youngest label."""
+    for row in range(states.shape[1]):
+        for stage in range(states.shape[2]):
+            states[window, row, stage] = 0.0
+    ring, now, tail = counts[RING], counts[NOW], counts[TAIL]
+    for label in range(counts[HEAD], tail):
+        at = label & (ring - 1)
+        age = now - counts[BIRTHS + at]
+        amount = numbers[COUNTED] if label == tail - 1 else numbers[UNITS + at]
+        if classes == 0:
+            states[window, 0, age] = amount
+        else:
+            base = counts[BIRTHS + ring + at] * (4 * ends + classes) + 4 * ends
+            for c in range(places[ends + classes + _segment(places, age)], classes):
+                states[window, places[ends + c], age] = amount * units[base + c]

@@ -3,10 +3,11 @@
 The operations are those of `reference.Positions` in their order, so that both agree bit by bit,
 with one difference: where nothing completes and the youngest label lasts, the iterations between
 are not made, since the requests in flight at any of them are A / w. So time goes from one
-completion, or end of a label, to the next. What is asked for in between is computed where it is
-asked for and changes nothing: a trajectory does not depend on what is recorded of it.
+completion, or end of a label, to the next. What is looked at in between is computed where it is
+looked at and changes nothing: a trajectory does not depend on what is recorded of it.
 
-`mixed` does the same for any number of ends; here a unit is a request, and all fits in registers.
+`mixed` does the same for any number of ends; here a unit is a request, and what changes all the
+time fits in registers.
 """
 
 import numpy as np
@@ -19,158 +20,196 @@ from fluidkv.fluid.positions.lane import (
     COMPLETED,
     COUNTED,
     EVICTED,
+    EVICTIONS,
+    FIRST_EVICTION,
     HEAD,
+    IN_FLIGHT,
     LAST_FULL,
+    LOGGED,
     NEVER,
     NEXT,
     NOW,
     OLDER,
     REQUESTS,
+    RING,
     SINCE,
     TAIL,
     TOKENS,
     TOTAL,
     TURN,
     UNITS,
-    emptied,
-    evicting,
     used_up,
 )
-from fluidkv.runs.kernels import kernel
+from fluidkv.runs.kernels import inner
 
 
-@kernel
-def lay(numbers: np.ndarray, counts: np.ndarray, start: np.ndarray, stages: int) -> None:
-    """Labels of the start (row, stage), oldest first."""
-    tail = 0
-    for stage in range(stages - 1, -1, -1):
-        if start[0, stage] > 0.0:
-            counts[BIRTHS + tail], numbers[UNITS + tail] = -stage, start[0, stage]
-            tail += 1
-    counts[TAIL] = counts[TURN] = tail
-
-
-@kernel
+@inner
 def follow(
     numbers: np.ndarray,
     counts: np.ndarray,
-    reached: np.ndarray,
+    log: np.ndarray,
+    states: np.ndarray,
     inputs: float,
     stages: int,
     until: int,
-    least: int,
+    every: int,
 ) -> None:
-    """To iteration `until`, or to where no more than `least` labels are left.
+    """To iteration `until`.
 
     Args:
         numbers, counts: a lane.
-        reached: first iteration with so many empty stages; may have no elements.
+        log: of each window that ends on the way, what it was like; may have no rows.
+        states: of each such window, masses (row, stage), of which row 0 is written; may have none.
         inputs: l0.
         stages: l1.
+        every: length of a window.
     """
     now, since, following = counts[NOW], counts[SINCE], counts[NEXT]
-    head, tail, mask = counts[HEAD], counts[TAIL], numbers.size - UNITS - 1
-    requests, total = numbers[REQUESTS], numbers[TOTAL]
-    older, tokens = numbers[OLDER], numbers[TOKENS]
-    while now < until and tail - head > least:
-        if following > now + 1:
-            last = min(following - 1, until)
-            if older + total / (tokens + (last - since)) > 0.0:
-                evicting(counts, now, last)
-                now = last
-                continue
-            n = since + used_up(total, older, tokens, now + 1 - since, last - since)
-            evicting(counts, now, n)
-            now = n
-            before = total / (tokens + (n - 1 - since))
-            excess = before - (older + before) * (tokens + (n - since))
-            requests = -older
-            numbers[EVICTED] += numbers[COUNTED]
-            tail -= 1
+    head, tail, mask = counts[HEAD], counts[TAIL], counts[RING] - 1
+    requests, total, older = numbers[REQUESTS], numbers[TOTAL], numbers[OLDER]
+    tokens, counted, flows = numbers[TOKENS], numbers[COUNTED], UNITS + mask + 1
+    admitted, completed, evicted = numbers[flows], numbers[flows + 1], numbers[flows + 2]
+    window, look = 0, (now // every + 1) * every
+    while now < until:
+        last = min(following - 1, until, look)
+        if last > now and older + total / (tokens + (last - since)) > 0.0:
+            now = _evicting(counts, now, last)
         else:
-            if now > since and since != NEVER:
-                requests = total / (tokens + (now - since))
-                left = older + requests
-                numbers[EVICTED] += numbers[COUNTED] - left
-                numbers[UNITS + ((tail - 1) & mask)] = left
-            now += 1
-            excess = requests
-            if head < tail and counts[BIRTHS + (head & mask)] + stages == now:
-                units = numbers[UNITS + (head & mask)]
-                requests -= units
-                excess = requests - (inputs + stages) * units
-                numbers[COMPLETED] += units
-                head += 1
-            counts[TURN] += 1
-            if tail == head or counts[TURN] > tail - head:
-                counts[TURN] = 0
-                requests, held = _sums(numbers, counts, inputs, head, tail, now)
-                excess = held - numbers[CAPACITY]
-            if excess > 0.0:
-                evicting(counts, now - 1, now)
-            elif excess < 0.0:
-                units = -excess / (inputs + 1.0)
-                counts[BIRTHS + (tail & mask)], numbers[UNITS + (tail & mask)] = now, units
-                requests += units
-                numbers[ADMITTED] += units
-                tail += 1
+            if following > now + 1:  # the youngest label is used up on the way
+                n = since + used_up(total, older, tokens, now + 1 - since, last - since)
+                now = _evicting(counts, now, n)
+                before = total / (tokens + (n - 1 - since))
+                excess = before - (older + before) * (tokens + (n - since))
+                requests = -older
+                evicted += counted
+                tail -= 1
             else:
-                counts[LAST_FULL] = now
-        tail, requests, tokens = _trim(numbers, counts, inputs, head, tail, now, requests, excess)
-        units = numbers[UNITS + ((tail - 1) & mask)]
-        if tail - head == 1:
-            requests = units
-        total, older, since = requests * tokens, units - requests, now
-        numbers[COUNTED] = units
-        following = counts[BIRTHS + (head & mask)] + stages
-        emptied(counts, reached, stages - (tail - head), now)
+                if now > since and since != NEVER:
+                    requests = total / (tokens + (now - since))
+                    numbers[UNITS + ((tail - 1) & mask)] = older + requests
+                    evicted += counted - (older + requests)
+                now += 1
+                excess = requests
+                if head < tail and counts[BIRTHS + (head & mask)] + stages == now:
+                    counted = numbers[UNITS + (head & mask)]
+                    requests -= counted
+                    excess = requests - (inputs + stages) * counted
+                    completed += counted
+                    head += 1
+                counts[TURN] += 1
+                if counts[TURN] > tail - head:
+                    requests, excess = _sums(numbers, counts, inputs, head, tail, now)
+                if excess < 0.0:
+                    counted = -excess / (inputs + 1.0)
+                    counts[BIRTHS + (tail & mask)], numbers[UNITS + (tail & mask)] = now, counted
+                    requests += counted
+                    admitted += counted
+                    tail += 1
+                elif excess == 0.0:
+                    counts[LAST_FULL] = now
+                else:
+                    _evicting(counts, now - 1, now)
+            tail, requests, evicted, counted, tokens = _trim(
+                numbers, counts, inputs, tail, now, requests, evicted, excess
+            )
+            since = now
+            if tail - head == 1:
+                requests = counted
+            total, older = requests * tokens, counted - requests
+            following = counts[BIRTHS + (head & mask)] + stages
+        if now == look and log.shape[0] > 0:
+            in_flight = requests if now == since else total / (tokens + (now - since))
+            left = counted if now == since else older + in_flight
+            log[window, ADMITTED], log[window, COMPLETED] = admitted, completed
+            log[window, EVICTED] = evicted + (counted - left)
+            log[window, IN_FLIGHT], log[window, LOGGED] = in_flight, stages - (tail - head)
+            admitted, completed, evicted, counted = 0.0, 0.0, 0.0, left
+            if states.shape[0] > 0:
+                _write_state(numbers, counts, head, tail, now, left, states, window)
+            window, look = window + 1, look + every
+    if now > since:
+        left = older + total / (tokens + (now - since))
+        evicted, counted = evicted + (counted - left), left
     counts[NOW], counts[SINCE], counts[NEXT] = now, since, following
     counts[HEAD], counts[TAIL] = head, tail
-    numbers[REQUESTS], numbers[TOTAL] = requests, total
-    numbers[OLDER], numbers[TOKENS], numbers[ALIVE] = older, tokens, 1.0
+    numbers[REQUESTS], numbers[TOTAL], numbers[OLDER] = requests, total, older
+    numbers[TOKENS], numbers[ALIVE], numbers[COUNTED] = tokens, 1.0, counted
+    numbers[flows], numbers[flows + 1], numbers[flows + 2] = admitted, completed, evicted
 
 
-@kernel
+@inner
+def _evicting(counts: np.ndarray, before: int, now: int) -> int:
+    """Each iteration after `before`, up to now, evicts."""
+    counts[EVICTIONS] += now - before
+    if counts[FIRST_EVICTION] == NEVER:
+        counts[FIRST_EVICTION] = before + 1
+    counts[LAST_FULL] = now
+    return now
+
+
+@inner
 def _sums(
     numbers: np.ndarray, counts: np.ndarray, inputs: float, head: int, tail: int, now: int
 ) -> tuple[float, float]:
-    """Requests and the tokens that they hold, made anew from the labels."""
-    mask, requests, held = numbers.size - UNITS - 1, 0.0, 0.0
+    """Requests and the tokens beyond capacity that they hold, made anew from the labels."""
+    mask, requests, held = counts[RING] - 1, 0.0, 0.0
     for label in range(head, tail):
-        units = numbers[UNITS + (label & mask)]
-        requests += units
-        held += units * (inputs + (1 + now - counts[BIRTHS + (label & mask)]))
-    return requests, held
+        at = label & mask
+        requests += numbers[UNITS + at]
+        held += numbers[UNITS + at] * (inputs + (1 + now - counts[BIRTHS + at]))
+    counts[TURN] = 0
+    return requests, held - numbers[CAPACITY]
 
 
-@kernel
+@inner
 def _trim(
     numbers: np.ndarray,
     counts: np.ndarray,
     inputs: float,
-    head: int,
     tail: int,
     now: int,
     requests: float,
+    evicted: float,
     excess: float,
-) -> tuple[int, float, float]:
+) -> tuple[int, float, float, float, float]:
     """Least progressed first: a label that needs no more than the excess is used up.
 
-    Returns the tail, requests in flight, and the tokens of a request of what is now the youngest.
+    Returns the tail, requests in flight, those evicted; requests of what is now the youngest label,
+    and the tokens that each of them holds.
     """
-    mask = numbers.size - UNITS - 1
-    while True:
+    mask = counts[RING] - 1
+    at = (tail - 1) & mask
+    units, tokens = numbers[UNITS + at], inputs + (1 + now - counts[BIRTHS + at])
+    while excess > 0.0 and units * tokens <= excess:
+        excess -= units * tokens
+        requests -= units
+        evicted += units
+        tail -= 1
         at = (tail - 1) & mask
         units, tokens = numbers[UNITS + at], inputs + (1 + now - counts[BIRTHS + at])
-        if not excess > 0.0:
-            return tail, requests, tokens
-        needed = units * tokens
-        if needed > excess or tail - head == 1:
-            cut = excess / tokens
-            numbers[UNITS + at] = units - cut
-            numbers[EVICTED] += cut
-            return tail, requests - cut, tokens
-        numbers[EVICTED] += units
-        requests -= units
-        excess -= needed
-        tail -= 1
+    if excess > 0.0:
+        cut = excess / tokens
+        units -= cut
+        numbers[UNITS + at] = units
+        requests -= cut
+        evicted += cut
+    return tail, requests, evicted, units, tokens
+
+
+@inner
+def _write_state(
+    numbers: np.ndarray,
+    counts: np.ndarray,
+    head: int,
+    tail: int,
+    now: int,
+    left: float,
+    states: np.ndarray,
+    window: int,
+) -> None:
+    mask = counts[RING] - 1
+    for stage in range(states.shape[2]):
+        states[window, 0, stage] = 0.0
+    for label in range(head, tail):
+        states[window, 0, now - counts[BIRTHS + (label & mask)]] = numbers[UNITS + (label & mask)]
+    states[window, 0, now - counts[BIRTHS + ((tail - 1) & mask)]] = left

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.prefix.on_trie.cache import capacity_units
 from fluidkv.prefix.on_trie.run import Measure, checked_measure, places, run_cache
 from fluidkv.prefix.on_trie.stacks import every_size
@@ -16,6 +17,9 @@ from fluidkv.prefix.radix.values import POLICIES
 from fluidkv.processes import cores, shared_out
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,21 @@ class HitCurves(Record):
     rates: Mapping[Policy, np.ndarray]
     ceiling: float
     of: Measure
+
+    def to_xarray(self) -> "xr.Dataset":
+        """`hit_rate` [policy, capacity], the mean over seeds."""
+        policies = list(self.rates)
+        rates = np.stack([self.mean(policy) for policy in policies])
+        title = f"share of {self.of} of prompts found, mean over seeds"
+        names = [policy.value for policy in policies]
+        return dataset(
+            {"hit_rate": (("policy", "capacity"), rates, "1", title)},
+            {
+                "policy": ("policy", names, "1", "what goes when the cache is full"),
+                "capacity": ("capacity", self.capacities, "token", "size of the cache"),
+            },
+            ceiling=self.ceiling,
+        )
 
     def mean(self, policy: Policy) -> np.ndarray:
         """(capacity,): over seeds."""

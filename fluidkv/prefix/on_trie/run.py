@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.prefix.on_trie.cache import TraceCache
 from fluidkv.prefix.on_trie.drawn_nodes import DrawnNodes
 from fluidkv.prefix.on_trie.nodes import NodeCache
@@ -14,6 +15,9 @@ from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.prefix.policies import Policy
 from fluidkv.record import Record
 from fluidkv.runs.checks import count
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Measure = Literal["tokens", "units"]
 """What a hit rate is a share of: tokens of prompts, or units: pages, references to blocks."""
@@ -36,6 +40,21 @@ class CacheRun(Record):
     units: np.ndarray
     tokens: np.ndarray
     evicted: np.ndarray
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Of each request: what was asked, found and evicted for it."""
+        titles = {
+            "tokens": ("token", "tokens of the prompt"),
+            "hit_tokens": ("token", "of them, found"),
+            "units": ("1", "whole units of the prompt"),
+            "hit_units": ("1", "of them, found"),
+            "evicted": ("1", "units that went for it"),
+        }
+        return dataset(
+            {name: ("request", getattr(self, name), *title) for name, title in titles.items()},
+            policy=self.policy,
+            capacity=self.capacity,
+        )
 
     def hit_rate(self, of: Measure = "tokens", *, first: int = 0) -> float:
         """The share of prompts that was found.

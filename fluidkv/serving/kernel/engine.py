@@ -35,6 +35,7 @@ from fluidkv.serving.kernel.layout import (
     Space,
     Tables,
 )
+from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.rules import (
     Allocation,
     EngineRules,
@@ -172,12 +173,11 @@ def _looks_at_most(rules: EngineRules) -> bool:
 def _runs(rules: EngineRules, arrays: RunArrays, jumps: bool, keep_requests: bool) -> Any:
     """A record for each run: its numbers and the rules."""
     runs = np.zeros(arrays.requests.size, RUN)
-    shared = len(arrays.requests) > 1 and not arrays.input_length.strides[0]
     start, least, decay = rules.ratio.scaled
     values = {
         "index": np.arange(runs.size),
         "row": np.arange(runs.size) * keep_requests,
-        "table": 0 if shared else np.arange(runs.size),
+        "table": 0 if _shared(arrays) else np.arange(runs.size),
         "requests": arrays.requests,
         "blocks": arrays.blocks,
         "block_size": arrays.block_size,
@@ -236,6 +236,23 @@ def _runs(rules: EngineRules, arrays: RunArrays, jumps: bool, keep_requests: boo
     return runs
 
 
+def _shared(arrays: RunArrays) -> bool:
+    """Whether all runs have one table, whose columns are there once."""
+    return arrays.requests.size > 1 and not any(
+        column.strides[0]
+        for column in (
+            arrays.input_length,
+            arrays.output_length,
+            arrays.max_output,
+            arrays.arrival,
+            arrays.priority,
+            arrays.predicted,
+            arrays.estimated,
+            arrays.tbt_slo,
+        )
+    )
+
+
 def _buckets(output_length: np.ndarray) -> int:
     """Passes that are told apart: more than any request is locked for."""
     return 1 << math.ceil(math.log2(int(output_length.max()) + 2))
@@ -244,6 +261,9 @@ def _buckets(output_length: np.ndarray) -> int:
 def _tables(rules: EngineRules, arrays: RunArrays) -> Tables:
     """Only what a rule looks at; all of one type, so that one compilation serves."""
     nothing = np.zeros((1, 1), np.int64)
+    start = arrays.start
+    if _shared(arrays):
+        arrays = RunArrays(*(column[:1] for column in arrays))
     rank = predicted = looseness = nothing
     if rules.requeue is Requeue.BY_PRIORITY or rules.victim is Victim.LEAST_URGENT:
         real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
@@ -256,8 +276,7 @@ def _tables(rules: EngineRules, arrays: RunArrays) -> Tables:
         looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
     estimated = nothing
     if rules.allocation is not Allocation.BY_BLOCK:
-        most = (arrays.blocks * arrays.block_size)[:, None]
-        estimated = np.minimum(arrays.estimated, most)
+        estimated = np.minimum(arrays.estimated, UNLIMITED)  # more than any memory: all the same
     return Tables(
         _only_read(arrays.input_length),
         _only_read(arrays.output_length),
@@ -267,7 +286,7 @@ def _tables(rules: EngineRules, arrays: RunArrays) -> Tables:
         _only_read(rank),
         _only_read(predicted),
         _only_read(looseness),
-        _only_read(arrays.start),
+        _only_read(start),
     )
 
 

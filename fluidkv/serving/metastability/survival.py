@@ -5,13 +5,18 @@ Prentice; Garwood (1936) for a Poisson count.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +35,19 @@ class Survival(Record):
     low: Float[np.ndarray, " event"]
     high: Float[np.ndarray, " event"]
     at_risk: Float[np.ndarray, " event"]
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Along `time`, at which somebody met the event."""
+        titles = {
+            "share": ("1", "share that has not met the event"),
+            "low": ("1", "lower confidence limit of share"),
+            "high": ("1", "upper confidence limit of share"),
+            "at_risk": ("1", "how many were still watched just before"),
+        }
+        return dataset(
+            {name: ("time", getattr(self, name), *title) for name, title in titles.items()},
+            {"time": ("time", self.time, "time", "time of an event, as durations were given")},
+        )
 
     def at(self, times: ArrayLike) -> Float[np.ndarray, "time curve"]:
         """Columns share, low, high at any times."""

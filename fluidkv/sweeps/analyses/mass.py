@@ -1,10 +1,12 @@
 """The mass model from drawn starts, at many points: basins, convergence, attractors, flows.
 
 The starts of a point are drawn uniformly on the memory boundary, from its seed; what is found is a
-share of them, or a mean over them.
+share of them, or a mean over them. All systems of a chunk go in one call.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,8 +14,9 @@ import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.systems import SYSTEM, system_of
-from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
+from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting, Sheet, Variable
 from fluidkv.sweeps.kinds import Whole
+from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 STARTS = Setting("starts", Whole(most=2**24), "starts drawn on the memory boundary", default=16)
@@ -21,104 +24,157 @@ _PERIOD = Setting(
     "longest_period", Whole(most=10**6), "longest period looked for", "iteration", default=600
 )
 _SHARES = "share of the starts that end so"
+_ASKED: tuple[str, ...] = ("starts", "iterations", "longest_period", "seed")
+
+Find = Callable[[Systems, np.ndarray, Row], Mapping[str, np.ndarray]]
+"""Systems, their starts (system, batch, stage) and what else was asked -> arrays (system, ...)."""
 
 
 def _horizon(default: int) -> Setting:
     return Setting("iterations", Whole(2, 10**9), "horizon", "iteration", default=default)
 
 
-def _system(row: Row, *, classes: int | None = None) -> tuple[System, Row]:
+def _system(row: Row, *, classes: int | None = None) -> System:
     system = system_of(row)
     if classes is not None and len(system.workload.classes) != classes:
         raise InputError("input_length", f"{len(system.workload.classes)} classes", "one class")
-    return system, row
+    return system
 
 
-def _drawn(system: System, row: Row) -> Any:
+def drawn(systems: Systems, seed: int, count: int) -> np.ndarray:
+    """The starts of each, (system, batch, stage): as if each were asked about alone."""
     from fluidkv.fluid.boundary import uniform_starts
     from fluidkv.runs.precision import random_key
 
-    return uniform_starts(random_key(row["seed"]), system, count=row["starts"])
+    return uniform_starts(random_key(seed), systems, count=count)
 
 
-def _shares(values: np.ndarray, words: tuple[str, ...]) -> list[float]:
-    return [float(np.mean(values == word)) for word in words]
+def _together(
+    variables: tuple[Variable, ...],
+    labels: Mapping[str, tuple[str, ...]],
+    admit: Callable[[Row], System],
+    find: Find,
+) -> Callable[[Points], Arrays]:
+    """All systems of which the same is asked in one call."""
+
+    def compute(points: Points) -> Arrays:
+        sheet = Sheet(points.size, variables, labels)
+        groups: dict[tuple[Any, ...], list[tuple[int, System]]] = defaultdict(list)
+        for place, row in enumerate(points.rows()):
+            try:
+                system = admit(row)
+            except InputError:
+                continue
+            groups[tuple(row.get(name) for name in _ASKED)].append((place, system))
+        for asked, members in groups.items():
+            row = dict(zip(_ASKED, asked, strict=True))
+            systems = Systems.of([system for _, system in members])
+            # Each draws by its own number, which is not to depend on who else is there.
+            systems = replace(systems, index=np.zeros(len(members), np.int64))
+            found = find(systems, drawn(systems, row["seed"], row["starts"]), row)
+            for number, (place, _) in enumerate(members):
+                sheet.put(place, {name: values[number] for name, values in found.items()})
+        return sheet.arrays
+
+    return compute
 
 
-def _basins(asked: tuple[System, Row]) -> Mapping[str, Any]:
+def _one_by_one(
+    follow: Callable[[System, np.ndarray, Row], Mapping[str, Any]],
+) -> Find:
+    def find(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
+        rows = []
+        for number, system in enumerate(systems):
+            own = starts[number][:, : system.workload.longest_decode]
+            rows.append(follow(system, own, row))
+        return {name: np.array([each[name] for each in rows]) for name in rows[0]}
+
+    return find
+
+
+def _basins(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
     from fluidkv.fluid.one_class.basins import basins
 
-    system, row = asked
-    found = basins(system, _drawn(system, row), iterations=row["iterations"])
-    settled = found.settled.values
+    found = basins(systems, starts, iterations=row["iterations"])
+    settled = found.settled.transpose("system", "batch").values
     return {
-        "starts_ending": _shares(found.attractor.values, _ONE_CLASS),
-        "settled_mean": _mean(settled[settled >= 0]),
+        "starts_ending": _shares(found.attractor.transpose("system", "batch").values, _ONE_CLASS),
+        "settled_mean": _mean_of_settled(settled),
     }
 
 
-def _convergence(asked: tuple[System, Row]) -> Mapping[str, Any]:
+def _simulate(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
+    from fluidkv.exact.survival import eviction_free_equilibrium
+    from fluidkv.fluid.simulation import simulate
+
+    half = row["iterations"] // 2
+    found = simulate(
+        systems,
+        starts,
+        iterations=2 * half,
+        every=half,
+        record=("completed", "evicted"),
+        final_state=False,
+    ).isel(iteration=-1)
+    completed, evicted = (
+        _total(found[name].transpose("system", "batch", "class").values) / half
+        for name in ("completed", "evicted")
+    )
+    best = np.array([float(eviction_free_equilibrium(each).rate) for each in systems])
+    return {
+        "throughput_mean": _mean(completed),
+        "throughput_min": completed.min(axis=-1),
+        "share_of_best_mean": _mean(completed) / best,
+        "evicted_mean": _mean(evicted),
+    }
+
+
+def _convergence(system: System, starts: np.ndarray, row: Row) -> Mapping[str, Any]:
     from fluidkv.fluid.cohorts.convergence import convergence
 
-    system, row = asked
-    found = convergence(system, _drawn(system, row), iterations=row["iterations"])
-    settled = found.settled.values
+    found = convergence(system, starts, iterations=row["iterations"])
     return {
         "starts_ending": _shares(found.outcome.values, _OUTCOMES),
-        "settled_mean": _mean(settled[settled >= 0]),
+        "settled_mean": _mean_of_settled(found.settled.values),
         "evicted_mean": _mean(found.evicted.values),
     }
 
 
-def _attractors(asked: tuple[System, Row]) -> Mapping[str, Any]:
+def _attractors(system: System, starts: np.ndarray, row: Row) -> Mapping[str, Any]:
     from fluidkv.fluid.cohorts.attractors import attractors
 
-    system, row = asked
     found = attractors(
-        system,
-        _drawn(system, row),
-        iterations=row["iterations"],
-        longest_period=row["longest_period"],
+        system, starts, iterations=row["iterations"], longest_period=row["longest_period"]
     )
     periods = found.period.values
     return {
         "starts_ending": _shares(found.attractor.values, _ALL),
         "throughput_mean": _mean(found.throughput.values),
         "share_of_best_mean": _mean(found.share_of_best.values),
-        "share_of_best_min": float(found.share_of_best.values.min()),
+        "share_of_best_min": found.share_of_best.values.min(),
         "evicted_mean": _mean(found.evicted.values),
-        "longest_period_found": int(periods.max()) if periods.max() > 0 else None,
+        "longest_period_found": periods.max() if periods.max() > 0 else -1,
     }
 
 
-def _simulate(asked: tuple[System, Row]) -> Mapping[str, Any]:
-    from fluidkv.fluid.model import cohort_model
-    from fluidkv.fluid.simulation import simulate
-
-    system, row = asked
-    half = row["iterations"] // 2
-    model, starts = cohort_model(system), _drawn(system, row)[:, None, :]
-    found = simulate(
-        model, starts, iterations=2 * half, every=half, record=("completed", "evicted", "memory")
-    )
-    completed, evicted = (
-        found[name].isel({"iteration": -1, "class": 0}).values / half
-        for name in ("completed", "evicted")
-    )
-    best = float(system.capacity) / float(np.asarray(model.weights).sum())
-    return {
-        "throughput_mean": _mean(completed),
-        "throughput_min": float(completed.min()),
-        "share_of_best_mean": float(completed.mean()) / best,
-        "evicted_mean": _mean(evicted),
-    }
+def _shares(values: np.ndarray, words: tuple[str, ...]) -> np.ndarray:
+    return np.stack([(values == word).mean(axis=-1) for word in words], axis=-1)
 
 
-def _mean(values: np.ndarray) -> float | None:
-    """In a fixed order, whatever else is computed; None of nothing."""
-    return (
-        float(np.add.reduce(np.asarray(values, np.float64)) / len(values)) if len(values) else None
-    )
+def _total(values: np.ndarray) -> np.ndarray:
+    """Along the last axis, in its order: zeros behind it change nothing."""
+    return np.add.accumulate(values, axis=-1)[..., -1]
+
+
+def _mean(values: np.ndarray) -> np.ndarray:
+    return _total(np.asarray(values, np.float64)) / values.shape[-1]
+
+
+def _mean_of_settled(settled: np.ndarray) -> np.ndarray:
+    """Over the starts that settled; NaN where none did."""
+    there = settled >= 0
+    with np.errstate(invalid="ignore"):
+        return np.where(there, settled, 0).sum(axis=-1) / there.sum(axis=-1)
 
 
 _ONE_CLASS = ("maximal-eviction cycle", "fixed point", "balanced cycle", "not settled")
@@ -135,7 +191,7 @@ def _analysis(
     name: str,
     title: str,
     variables: tuple[Variable, ...],
-    find: Callable[[tuple[System, Row]], Mapping[str, Any]],
+    find: Find,
     settings: tuple[Setting, ...],
     endings: tuple[str, ...] = (),
     classes: int | None = None,
@@ -151,8 +207,8 @@ def _analysis(
         settings=(*SYSTEM, STARTS, *settings, SEED),
         variables=variables,
         admit=admit,
-        compute=one_by_one(variables, admit, find, labels),
-        chunk=64,
+        compute=_together(variables, labels, admit, find),
+        chunk=256,
         alone=True,
         labels=labels,
     )
@@ -174,7 +230,7 @@ CONVERGENCE = _analysis(
         _SETTLED,
         Variable("evicted_mean", "requests evicted on the way, mean over starts", "request"),
     ),
-    _convergence,
+    _one_by_one(_convergence),
     (_horizon(50_000),),
     _OUTCOMES,
 )
@@ -188,7 +244,7 @@ ATTRACTORS = _analysis(
         _EVICTED,
         Variable("longest_period_found", "of the starts that settled", "iteration", "int"),
     ),
-    _attractors,
+    _one_by_one(_attractors),
     (_horizon(20_000), _PERIOD),
     _ALL,
 )

@@ -2,8 +2,11 @@
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.cache import CACHE
+from fluidkv.sweeps.analyses.cycles import EQUILIBRIA, PULSE
 from fluidkv.sweeps.analyses.mass import ATTRACTORS, BASINS, CONVERGENCE, SIMULATE
+from fluidkv.sweeps.analyses.route import ROUTE
 from fluidkv.sweeps.analyses.served import PREEMPT, SERVE
+from fluidkv.sweeps.analyses.size import SIZE
 from fluidkv.sweeps.analyses.stability import STABILITY
 from fluidkv.sweeps.analyses.stability_map import STABILITY_MAP
 from fluidkv.sweeps.analyses.threshold import THRESHOLD
@@ -15,6 +18,8 @@ _ALL = (
     STABILITY,
     STABILITY_MAP,
     THRESHOLD,
+    EQUILIBRIA,
+    PULSE,
     BASINS,
     CONVERGENCE,
     ATTRACTORS,
@@ -23,6 +28,8 @@ _ALL = (
     PREEMPT,
     WAIT,
     CACHE,
+    ROUTE,
+    SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}
 """Name in a spec -> the analysis."""

@@ -90,7 +90,7 @@ _SERVER = (
         optional=True,
     ),
 )
-_ENGINE = Setting("engine", Word(check=_engine, what="an engine"), "engine whose rules are run")
+ENGINE = Setting("engine", Word(check=_engine, what="an engine"), "engine whose rules are run")
 _VICTIM = Setting(
     "victim",
     Word(check=partial(_rule, "Victim"), what="a rule"),
@@ -230,7 +230,7 @@ SERVE = Analysis(
     name="serve",
     title="How does a server do with drawn requests?",
     call="fluidkv.serve",
-    settings=(*SYSTEM, _ENGINE, *_LOAD, *_SERVER, SEED),
+    settings=(*SYSTEM, ENGINE, *_LOAD, *_SERVER, SEED),
     variables=VARIABLES,
     admit=_asked,
     compute=_compute,
@@ -243,7 +243,7 @@ PREEMPT = Analysis(
     call="fluidkv.serve",
     settings=(
         *SYSTEM,
-        replace(_ENGINE, default="vllm"),
+        replace(ENGINE, default="vllm"),
         _VICTIM,
         _ALLOCATION,
         *_LOAD,

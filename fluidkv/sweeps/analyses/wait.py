@@ -1,11 +1,13 @@
 """WAIT at many points: one server that admits by thresholds, by counts alone."""
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analyses.systems import classes_of
-from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
+from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting, Sheet, Variable
 from fluidkv.sweeps.kinds import Exact, Number, Whole
 
 if TYPE_CHECKING:
@@ -58,30 +60,49 @@ def _asked(row: Row) -> _Asked:
     return _Asked(system, thresholds, row)
 
 
-def _find(asked: _Asked) -> dict[str, Any]:
+def _compute(points: Points) -> Arrays:
+    """All points of one seed and as many types in one call; none knows of the others."""
+    sheet = Sheet(points.size, VARIABLES, {})
+    groups: dict[tuple[Any, ...], list[tuple[int, _Asked]]] = defaultdict(list)
+    for place, row in enumerate(points.rows()):
+        try:
+            asked = _asked(row)
+        except InputError:
+            continue
+        levels = row["memory"] is not None
+        groups[row["seed"], len(asked.thresholds), levels].append((place, asked))
+    for (seed, _, levels), members in groups.items():
+        each = [asked for _, asked in members]
+        for (place, _), found in zip(members, _found(each, seed, levels), strict=True):
+            sheet.put(place, found)
+    return sheet.arrays
+
+
+def _found(each: Sequence[_Asked], seed: int, levels: bool) -> Iterator[dict[str, Any]]:
     from fluidkv.wait.chain.simulate import simulate_chain
     from fluidkv.wait.theory.thresholds import batch_memory, iteration_time
 
-    system, thresholds, row = asked
-    run = simulate_chain(
-        system,
-        thresholds,
-        horizon=row["run_time"],
-        seed=row["seed"],
-        memory=row["memory"],
+    runs = simulate_chain(
+        [asked.system for asked in each],
+        [asked.thresholds for asked in each],
+        horizon=[asked.row["run_time"] for asked in each],
+        seed=seed,
+        memory=[asked.row["memory"] for asked in each] if levels else None,
     ).isel(run=0)
-    time, present = float(run.time), float(run.in_system)
-    return {
-        "completed": int(run.completed),
-        "throughput": int(run.completed) / time,
-        "in_system": present,
-        "latency": present / float(system.arrival_rate),
-        "peak_held": float(run.peak_held),
-        "waited_share": int(run.stuck) / int(run.iterations),
-        "exceeded": float(run.exceeded) if "exceeded" in run else None,
-        "iteration_time": float(iteration_time(system, thresholds)),
-        "batch_memory": float(batch_memory(system, thresholds)),
-    }
+    of_run = {str(name): column.values for name, column in runs.data_vars.items()}
+    for number, (system, thresholds, _) in enumerate(each):
+        run = {name: values[number] for name, values in of_run.items()}
+        yield {
+            "completed": run["completed"],
+            "throughput": run["completed"] / run["time"],
+            "in_system": run["in_system"],
+            "latency": run["in_system"] / float(system.arrival_rate),
+            "peak_held": run["peak_held"],
+            "waited_share": run["stuck"] / run["iterations"],
+            "exceeded": run.get("exceeded"),
+            "iteration_time": float(iteration_time(system, thresholds)),
+            "batch_memory": float(batch_memory(system, thresholds)),
+        }
 
 
 WAIT = Analysis(
@@ -91,6 +112,7 @@ WAIT = Analysis(
     settings=SETTINGS,
     variables=VARIABLES,
     admit=_asked,
-    compute=one_by_one(VARIABLES, _asked, _find),
-    chunk=64,
+    compute=_compute,
+    chunk=1024,
+    alone=True,
 )

@@ -18,6 +18,7 @@ from jaxtyping import Float
 from scipy import stats
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset
 from fluidkv.record import Record
 from fluidkv.runs.checks import above_0, count
 from fluidkv.wait.chain.checks import (
@@ -62,6 +63,23 @@ class GapStudy(Record):
     exponent: float
     interval: tuple[float, float]
     confidence: float
+
+    def to_xarray(self) -> xr.Dataset:
+        """Along `zeta`; the exponent and its interval are attributes."""
+        titles = {
+            "gap": ("token / time", "throughput gap, from the work left in the system"),
+            "gap_error": ("token / time", "standard error of gap"),
+            "plain": ("token / time", "throughput gap, from outputs"),
+            "plain_error": ("token / time", "standard error of plain"),
+            "latency": ("time", "mean time in the system, by Little's law"),
+        }
+        return dataset(
+            {name: ("zeta", getattr(self, name), *title) for name, title in titles.items()},
+            {"zeta": ("zeta", self.zetas, "1", "by how much the horizon is longer")},
+            exponent=self.exponent,
+            interval=self.interval,
+            confidence=self.confidence,
+        )
 
 
 def throughput_gap(

@@ -18,11 +18,12 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.labels import dataset, rows
 from fluidkv.record import Record
 from fluidkv.wait.model import (
     Exact,
@@ -40,6 +41,9 @@ from fluidkv.wait.theory.boundary_queue import eta
 from fluidkv.wait.theory.float_etas import MOST_PROMPTS, inverse_etas
 from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
 from fluidkv.wait.theory.nested import segment_load, segment_times
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 Cut = Literal["width", "share"]
 
@@ -92,6 +96,23 @@ class SegmentSweep(Record):
     designs: tuple[SegmentDesign, ...]
     unserved: dict[int, Fraction]
     not_found: dict[int, Fraction]
+
+    def to_xarray(self) -> "xr.Dataset":
+        """A design a row, dimension `design`, with the terms of its memory bound."""
+        counts = [len(design.segments) for design in self.designs]
+        titles = {
+            "batch": ("token", "M^pi, of the batch"),
+            "queue": ("token", "of prompts that wait for a batch"),
+            "tail": ("token", "of queues beyond that, by their tail"),
+            "total": ("token", "the memory bound"),
+            "load": ("1", "load"),
+        }
+        return dataset(
+            {
+                "segments": ("design", counts, "1", "number of segments"),
+                **rows("design", self.designs, titles),
+            }
+        )
 
     @property
     def best(self) -> SegmentDesign:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import as_dataset, as_dict, replay_log, tables
+from fluidkv.answers.replay import replay_log, tables
 from fluidkv.answers.replay.errors import RelativeError, SeriesError, relative_error, series_error
 from fluidkv.errors import InputError
 from fluidkv.runs.requests import Requests
@@ -202,7 +202,7 @@ def test_the_gauge_of_the_log_counts_one_block_less_than_the_pool(real) -> None:
 
 
 def test_dataset_tables_and_json_agree(real) -> None:
-    data, answer = as_dataset(real), as_dict(real)
+    data, answer = real.to_xarray(), real.to_dict()
     assert data.sizes == {"account": 5, "tick": 184, "request": 300}
     second = data.half == "predicted"
     off = data.running.sel(account="vllm+cache") - data.running.sel(account="measured")

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fluidkv.answers.replay import SeriesError, as_dataset, as_dict, replay_log, tables
+from fluidkv.answers.replay import SeriesError, replay_log, tables
 from fluidkv.answers.replay.rows import step_rows
 from fluidkv.errors import InputError
 from fluidkv.logs.read import read_log
@@ -78,12 +78,12 @@ def test_prefill_before_the_first_line_is_that_of_who_came(tmp_path, logged_from
 def test_what_is_not_logged_is_null_in_json_and_empty_in_tables(tmp_path) -> None:
     write_log(tmp_path)
     found = replay_log(tmp_path)
-    answer = as_dict(found)
+    answer = found.to_dict()
     assert json.dumps(answer, allow_nan=False)
     assert answer["clock"]["residual_rms"] is None
     assert answer["measured"]["repeats"]["preemptions"] == (3.0, 4.0)
     assert "nan" not in "".join(tables(found).values())
-    assert as_dataset(found).latency.sel(account="measured").isnull().all()
+    assert found.to_xarray().latency.sel(account="measured").isnull().all()
 
 
 def test_repeats_that_are_no_numbers_are_refused(tmp_path) -> None:

@@ -11,9 +11,12 @@ from fluidkv.exact.mixed.cycles.orbits import periodic_orbit
 from fluidkv.exact.mixed.cycles.pulse import pulse_cycle
 from fluidkv.exact.mixed.cycles.pulse_stability import pulse_stability
 from fluidkv.exact.mixed.mix import LengthMix, two_lengths
+from fluidkv.fluid import cohort_model, simulate
 from fluidkv.fluid.boundary import uniform_starts
 from fluidkv.fluid.cohorts.attractors import attractors
+from fluidkv.systems import Systems
 from fluidkv.workload import System
+from tests.conventions import complaints
 
 HALF = Fraction(1, 2)
 
@@ -67,6 +70,59 @@ def test_two_orbits_attract_at_once_one_above_and_one_below_the_pulse():
     pulse = pulse_cycle(system)
     assert pulse_stability(pulse).verdict == "unstable"
     assert rates[36] < pulse.throughput < rates[3]
+
+
+def test_an_orbit_has_one_id_whatever_its_phase():
+    """(4, 6), l0 = 1: two orbits attract; each of their states, as a start, has their id."""
+    system = System(two_lengths(4, 6, HALF).workload(1), 100)
+    result = found(system, count=128, iterations=10_000)
+    assert result.sizes["attractor_id"] == 2
+    assert sorted(result.length.values.tolist()) == [3, 36]
+    for k, first in enumerate(result.first_start.values.tolist()):
+        assert result.id.values.tolist().index(k) == first
+        assert (result.id == k).sum() == result.starts[k]
+        assert result.share[k] == result.starts[k] / 128
+        assert result.share_low[k] < result.share[k] < result.share_high[k]
+        assert set(result.period.values[result.id.values == k]) == {result.length.values[k]}
+    phases = [result.state.values[first] for first in result.first_start.values]
+    states = simulate(
+        cohort_model(system), np.stack(phases)[:, None], iterations=36, record="state"
+    )
+    starts = states.state.values[:, :, 0].reshape(72, 6)
+    again = attractors(system, starts, iterations=400, longest_period=40)
+    assert again.id.values.tolist() == [0] * 36 + [1] * 36
+    assert again.length.values.tolist() == result.length.values.tolist()
+
+
+def test_many_systems_are_the_loop_over_them():
+    systems = Systems.of(
+        [
+            System(two_lengths(2, 3, HALF).workload(50), 518),
+            System(two_lengths(4, 6, HALF).workload(1), 100),
+            System(two_lengths(2, 4, HALF).workload(50), 626),
+        ]
+    )
+    starts = np.zeros((3, 70, 6))
+    for i, system in enumerate(systems):
+        own = uniform_starts(jax.random.key(i), system, count=70)
+        starts[i, :, : own.shape[1]] = own
+    options = {"iterations": 4000, "longest_period": 60}
+    together = attractors(systems, starts, **options)
+    assert complaints(together) == []
+    for i, system in enumerate(systems):
+        stages = system.workload.longest_decode
+        alone = attractors(system, starts[i, :, :stages], **options)
+        assert complaints(alone) == []
+        ids = alone.sizes["attractor_id"]
+        part = together.isel(system=i, stage=slice(stages), attractor_id=slice(ids))
+        for name, column in alone.items():
+            if column.dtype.kind == "f":
+                # Requests are summed over stages, with zeros behind: in another order.
+                assert np.allclose(part[name], column, rtol=1e-12, atol=1e-12), name
+            else:
+                assert np.array_equal(part[name], column), name
+        assert set(together.name.values[i, ids:]) <= {""}
+        assert set(together.first_start.values[i, ids:]) <= {-1}
 
 
 def test_a_cap_on_the_period_leaves_longer_ones_not_settled():

@@ -8,20 +8,20 @@ each of a number of at most 2 (a cohort at most doubles its memory when it ages,
 from fractions import Fraction
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact import mass
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.exact.survival import survival_weights
-from fluidkv.fluid import cohort_model, uniform_starts
-from fluidkv.fluid.cohorts import steps as cohort_steps
+from fluidkv.fluid import class_model, cohort_model, perturbed_starts, uniform_starts
 from fluidkv.fluid.cohorts.convergence import NOT_SETTLED, PERIODIC, RETURNED, convergence
 from fluidkv.fluid.cohorts.eviction_free import eviction_free_radius, stable_modes
+from fluidkv.fluid.cohorts.following import advance
+from fluidkv.fluid.cohorts.parts import shares_of, tables_of
 from fluidkv.fluid.cohorts.starts import (
     burst_starts,
     pulse_starts,
@@ -29,7 +29,9 @@ from fluidkv.fluid.cohorts.starts import (
     sparse_starts,
     start_families,
 )
+from fluidkv.systems import Systems
 from fluidkv.workload import System
+from tests.conventions import complaints
 from tests.strategies import cohort_profiles, systems
 
 EPS = np.finfo(np.float64).eps
@@ -49,22 +51,18 @@ def states_of(system, cohorts):
     return [[c.share * y for y in cohorts[: c.decode_length]] for c in system.workload.classes]
 
 
-def shares_of(system, cohorts):
+def exact_shares(system, cohorts):
     """V_s y_s / M, exact."""
     weights = survival_weights(system.workload)
     per_mass = [Fraction(v, weights.denominator) / system.capacity for v in weights.memory]
     return [v * y for v, y in zip(per_mass, cohorts, strict=True)]
 
 
-_step = jax.jit(cohort_steps.iterate_shares)
-
-
 def one_step(system, shares):
-    weights = cohort_model(system).weights[0]
-    growth = np.concatenate([[0.0], weights[1:] / weights[:-1]])
-    with jax.enable_x64(True):
-        rows = tuple(jnp.asarray([float(m)]) for m in shares)
-        return np.array(_step(jnp.asarray(growth), rows))[:, 0]
+    tables = tables_of(system, len(shares))
+    after = np.array([[float(m) for m in shares]])
+    advance(tables, 1, np.arange(1), 1, after)
+    return after[0]
 
 
 @given(systems(), st.data())
@@ -77,25 +75,71 @@ def test_a_step_in_memory_shares_is_the_literal_iteration(system, data):
             / sum(c.share for c in system.workload.classes if c.decode_length > s)
             for s in range(system.workload.longest_decode)
         ]
-        got = one_step(system, shares_of(system, cohorts))
-        exact = [float(m) for m in shares_of(system, after)]
+        got = one_step(system, exact_shares(system, cohorts))
+        exact = [float(m) for m in exact_shares(system, after)]
         assert np.max(np.abs(got - exact)) <= 8 * len(cohorts) * EPS
         cohorts = after
 
 
-@settings(max_examples=10)  # each compiles a scan
-@given(systems(), st.data())
-def test_many_ages_are_scanned_to_the_same_numbers(system, data):
-    shares = shares_of(system, data.draw(cohort_profiles(system)))
-    if len(shares) == 1:
-        return
-    weights = cohort_model(system).weights[0]
-    growth = np.concatenate([[0.0], weights[1:] / weights[:-1]])
-    with jax.enable_x64(True):
-        rows = tuple(jnp.asarray([float(m)]) for m in shares)
-        scanned = np.array(cohort_steps._scanned(jnp.asarray(growth), rows))[:, 0]
-    # The scan may fuse a product and a difference into one rounding, the unrolled loop too.
-    assert np.max(np.abs(scanned - one_step(system, shares))) <= 8 * len(shares) * EPS
+def test_systems_side_by_side_do_what_each_does_alone():
+    # Of 2 to 9 ages in one pool of 9 rows, 40 iterations: the same operations, so the same bits.
+    of = Systems.of([COPRIME, COMMON, mixed(5, 9, "1/2", 65), mixed(2, 7, "1/2", 17)])
+    starts = np.zeros((4, 50, 9))
+    for i, system in enumerate(of):
+        own = uniform_starts(jax.random.key(i), system, count=50)
+        starts[i, :, : own.shape[1]] = own
+    tables = tables_of(of, 9)
+    together = shares_of(tables, starts)
+    advance(tables, 50, np.arange(200), 40, together)
+    for i, system in enumerate(of):
+        ages = system.workload.longest_decode
+        alone_tables = tables_of(system, ages)
+        alone = shares_of(alone_tables, starts[i : i + 1, :, :ages])
+        advance(alone_tables, 50, np.arange(50), 40, alone)
+        assert np.array_equal(together[50 * i : 50 * (i + 1), :ages], alone)
+        assert not together[50 * i : 50 * (i + 1), ages:].any()
+
+
+def test_many_systems_are_the_loop_over_them():
+    of = Systems.of([COPRIME, COMMON, mixed(5, 9, "1/2", 65), mixed(2, 7, "1/2", 17)])
+    starts = np.zeros((4, 40, 9))
+    for i, system in enumerate(of):
+        own = uniform_starts(jax.random.key(i), system, count=40)
+        starts[i, :, : own.shape[1]] = own
+    together = convergence(of, starts, iterations=4000)
+    assert complaints(together) == []
+    assert together.rule.values.tolist() == ["modes", "none", "modes", "none"]
+    for i, system in enumerate(of):
+        ages = system.workload.longest_decode
+        alone = convergence(system, starts[i, :, :ages], iterations=4000)
+        assert complaints(alone) == []
+        part = together.isel(system=i, stage=slice(ages))
+        for name in ("outcome", "settled", "last_eviction", "period", "final_state"):
+            assert np.array_equal(part[name], alone[name]), name
+        # Sums over stages, with zeros behind: another order of summation, of a few requests.
+        assert np.allclose(part.evicted, alone.evicted, rtol=1e-12, atol=1e-12)
+        assert np.array_equal(part.deviation, alone.deviation)
+
+
+def test_a_trajectory_does_not_depend_on_those_beside_it():
+    starts = np.concatenate(list(start_families(KEY, COPRIME, count=80).values()))
+    together = convergence(COPRIME, starts, iterations=600)
+    for i in (0, 7, 50):
+        alone = convergence(COPRIME, starts[i], iterations=600)
+        for name, column in alone.items():
+            assert np.array_equal(column[0], together[name][i]), name
+
+
+def test_masses_of_classes_and_perturbed_starts_are_taken_as_they_are():
+    starts = perturbed_starts(KEY, class_model(COPRIME), count=5, size=0.1)
+    cohorts = perturbed_starts(KEY, cohort_model(COPRIME), count=5, size=0.1)
+    assert convergence(COPRIME, cohorts).outcome.values.tolist() == [RETURNED] * 5
+    with pytest.raises(InputError, match="out of proportion"):
+        convergence(COPRIME, starts)
+    by_class = cohorts * np.array([1 / 2, 1 / 2])[:, None]
+    by_class[:, 0, 2:] = 0.0
+    same = convergence(COPRIME, by_class)
+    assert np.array_equal(same.settled, convergence(COPRIME, cohorts).settled)
 
 
 @given(systems(), st.data())
@@ -140,7 +184,7 @@ def test_evicted_requests_and_last_eviction_are_those_of_the_literal_model():
     system = mixed(2, 3, "1/4", 7)
     (start,) = sparse_starts(KEY, system, count=1, most=2)
     cohorts = [Fraction(float(y)) for y in start]
-    used = sum(shares_of(system, cohorts))
+    used = sum(exact_shares(system, cohorts))
     cohorts = [y / used for y in cohorts]  # exactly on the boundary
     found = convergence(system, [float(y) for y in cohorts], radius=1e-6).isel(batch=0)
     assert found.outcome == RETURNED
@@ -180,7 +224,7 @@ def test_modes_foretell_the_admissions(system):
     weights = survival_weights(system.workload)
     rate = system.capacity / weights.lifetime_memory
     cohorts = [rate * (1 + Fraction((-1) ** s * (s + 1), 100)) for s in range(weights.ages)]
-    used = sum(shares_of(system, cohorts))
+    used = sum(exact_shares(system, cohorts))
     cohorts = [y / used for y in cohorts]
     parts = modes.parts @ np.array([float(y / rate) - 1 for y in cohorts])
     assert np.abs(parts).sum() < 1  # so that no eviction comes

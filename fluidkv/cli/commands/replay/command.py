@@ -72,7 +72,7 @@ def replay(
     """
     if fit not in _HALVES:
         raise InputError("--fit", fit, "first or second")
-    from fluidkv.answers.replay import as_dict, replay_log
+    from fluidkv.answers.replay import replay_log
     from fluidkv.cli.commands.replay.text import say_replay
 
     with progress("replaying the log") as line, read.as_options(_OPTIONS):
@@ -87,7 +87,7 @@ def replay(
             on_progress=line.count,
         )
     give(
-        lambda: as_dict(found),
+        found.to_dict,
         lambda page: say_replay(page, found),
         as_json=json_,
         out=out,
@@ -99,12 +99,12 @@ def replay(
 
 
 def _beside(found: "Replay") -> "tuple[dict[str, bytes], list[Figure]]":
-    from fluidkv.answers.replay import as_dataset, tables
+    from fluidkv.answers.replay import tables
     from fluidkv.papers.measured.figures.sglang_run import steps_figure
     from fluidkv.papers.vllm.figures.replay_measured import replay_figure
     from fluidkv.serving.clock_fit.steps import StepFit
 
     files = {name: table.encode() for name, table in tables(found).items()}
-    files["replay.nc"] = bytes(as_dataset(found).to_netcdf(engine="scipy"))
+    files["replay.nc"] = bytes(found.to_xarray().to_netcdf(engine="scipy"))
     picture = steps_figure if isinstance(found.fit, StepFit) else replay_figure
     return files, [picture(found)]

@@ -10,7 +10,7 @@ from fluidkv.serving.engines import SGLANG
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import Prediction, RelativeError, Replay, SeriesError
-    from fluidkv.answers.replay.replay import Errors
+    from fluidkv.answers.replay.result import Errors
 
 _NAME, _MEASURED, _COLUMN = 17, 11, 16
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Int
@@ -21,9 +22,13 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.threshold import InputWindow, input_windows
 from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
+from fluidkv.labels import dataset
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 UNPLACED = -1
 """In place of a number of modes that is not decided."""
@@ -49,6 +54,28 @@ class StabilityMap(Record):
     growing_modes: Int[np.ndarray, " system"]
     neutral_modes: Int[np.ndarray, " system"]
     evidence: tuple[Evidence, ...]
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Along `system`."""
+        undecided = f"; {UNPLACED}: undecided"
+        return dataset(
+            {
+                "verdict": ("system", [str(each) for each in self.verdict], "1", "of x*"),
+                "growing_modes": (
+                    "system",
+                    self.growing_modes,
+                    "1",
+                    f"roots outside the unit circle{undecided}",
+                ),
+                "neutral_modes": (
+                    "system",
+                    self.neutral_modes,
+                    "1",
+                    f"roots on the unit circle{undecided}",
+                ),
+                "evidence": ("system", [str(each) for each in self.evidence], "1", "how we know"),
+            }
+        )
 
 
 _Found = tuple[Stability, int, int, Evidence]

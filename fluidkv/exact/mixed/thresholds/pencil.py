@@ -44,6 +44,14 @@ _FEW_BITS = 64  # enough for most crossings of lengths below a hundred, at half 
 _RELATIVE_WIDTH, _WIDTH = 1e-6, 1e-2
 
 
+TITLES = {
+    "length": ("token", "input length at which modes stand on the circle"),
+    "period": ("iteration", "iterations in which the mode turns once"),
+    "outward": ("1", "how many modes more lie outside just above it"),
+}
+"""Of crossings as a table: attribute -> units, what it is."""
+
+
 @shown_alike
 @dataclass(frozen=True)
 class Crossing(Record):

@@ -10,7 +10,7 @@ for that, and the crossings stand alone.
 import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flint import arb
 
@@ -18,11 +18,15 @@ from fluidkv.errors import InputError
 from fluidkv.exact.kinds import kinds_checked
 from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds.asymptotic import AsymptoticThreshold, asymptotic_threshold
-from fluidkv.exact.mixed.thresholds.pencil import Crossing, InputPencil
+from fluidkv.exact.mixed.thresholds.pencil import TITLES, Crossing, InputPencil
 from fluidkv.exact.precision import working
 from fluidkv.exact.roots.spectrum import UnitCircleCount, certify_spectrum, count_unstable
+from fluidkv.labels import dataset, rows
 from fluidkv.plain import with_exact_list
 from fluidkv.record import Record
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 # Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
 # than a second.
@@ -38,6 +42,14 @@ class ThresholdStatus(StrEnum):
     BEYOND_BOUND = "no stable input length up to the bound; there are some beyond"
     BRACKETED = "at most the length given: stable there, not one token below, others not looked at"
     UNDECIDED = "not decided"
+
+
+_OF_WINDOWS = {
+    "first": ("token", "shortest input length of the window"),
+    "last": ("token", "longest input length of the window; NaN: none"),
+    "growing_modes": ("1", "roots outside the unit circle"),
+    "neutral_modes": ("1", "roots on the unit circle"),
+}
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,17 @@ class InputThreshold(Record):
         low, high = self.least - 1, self.least
         return tuple(
             c for c in self.crossings if not (c.length < low or c.length > high) and c.outward < 0
+        )
+
+    def to_xarray(self) -> "xr.Dataset":
+        """Windows of input lengths (`window`), and crossings of the unit circle (`crossing`)."""
+        return dataset(
+            rows("window", self.windows, _OF_WINDOWS) | rows("crossing", self.crossings, TITLES),
+            status=self.status.name.lower(),
+            decode_lengths=self.mix.decode_lengths,
+            shares=self.mix.shares,
+            input_ratios=self.mix.input_ratios,
+            l0_min=self.least,
         )
 
     def to_dict(self) -> dict[str, Any]:

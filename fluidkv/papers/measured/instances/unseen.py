@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from fluidkv.answers.replay.errors import SeriesError
-from fluidkv.answers.replay.replay import Replay, replay_log
+from fluidkv.answers.replay.replay import replay_log
+from fluidkv.answers.replay.result import Replay
 from fluidkv.answers.served.elsewhere import LOGS as SIMULATED
 from fluidkv.serving.clock_fit.fit import fit_clock
 from fluidkv.serving.clock_fit.points import TickPoints, tick_points

@@ -1,0 +1,96 @@
+"""A router in front of workers with prefix caches, at many points, on generated prompts."""
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from fluidkv.errors import InputError
+from fluidkv.sweeps.analyses.cache import GENERATOR, PARAMETERS, prompted_of
+from fluidkv.sweeps.analysis import SEED, Analysis, Row, Setting, Variable, one_by_one
+from fluidkv.sweeps.kinds import Number, Whole, Word
+
+if TYPE_CHECKING:
+    from fluidkv.answers.prompted import Prompted
+    from fluidkv.routing import Fleet, Router
+
+VARIABLES = (
+    Variable("hit_rate", "share of prompt tokens found in the cache of the worker"),
+    Variable("throughput", "requests served", "request / s"),
+    Variable("latency_mean", "from arrival to last token, mean", "s"),
+    Variable("latency_p99", "from arrival to last token, p99", "s"),
+    Variable("ttft_mean", "from arrival to first token, mean", "s"),
+    Variable("ttft_p99", "from arrival to first token, p99", "s"),
+    Variable("makespan", "seconds of service on the worker with the most", "s"),
+    Variable("most_to_mean", "service on the worker with the most, over the mean"),
+)
+
+
+def _router(text: str) -> "Router":
+    from fluidkv.answers.route.rules import router_of
+
+    return router_of(text)
+
+
+class _Asked(NamedTuple):
+    prompted: "Prompted"
+    fleet: "Fleet"
+    router: str
+    rate: float | None
+    seed: int
+
+
+def _asked(row: Row) -> _Asked:
+    from fluidkv.routing.fleet import Fleet
+    from fluidkv.routing.plain import Service
+
+    prompted = prompted_of(row)
+    longest = int((prompted.requests.input_length + prompted.requests.output_length).max())
+    if row["capacity"] < longest:
+        raise InputError("capacity", row["capacity"], f"at least {longest}: the longest request")
+    service = Service(row["cached_ms"] / 1000, row["missed_ms"] / 1000)
+    fleet = Fleet(row["workers"], row["capacity"], service=service)
+    return _Asked(prompted, fleet, row["router"], row["rate"], row["seed"])
+
+
+def _find(asked: _Asked) -> dict[str, Any]:
+    from fluidkv.answers.route.study import route_study
+
+    found = route_study(
+        asked.prompted,
+        asked.fleet,
+        {asked.router: _router(asked.router)},
+        rate=asked.rate,
+        seeds=1,
+        first_seed=asked.seed,
+    ).routers[0]
+    return {each.name: found.mean(each.name) for each in VARIABLES}
+
+
+ROUTE = Analysis(
+    name="route",
+    title="What does a router make of workers with caches?",
+    call="fluidkv.route_study",
+    settings=(
+        GENERATOR,
+        Setting(
+            "router", Word(check=cache(_router), what="a router"), "which worker gets a request"
+        ),
+        Setting("workers", Whole(1, 10**5), "how many", default=4),
+        Setting("capacity", Whole(), "KV tokens of each worker's prefix cache", "token"),
+        Setting(
+            "rate",
+            Number(above=0),
+            "Poisson arrivals; none: as the generator has them",
+            "request / s",
+            default=None,
+            optional=True,
+        ),
+        Setting("cached_ms", Number(least=0), "for 1,000 cached tokens", "ms", default=0.0),
+        Setting("missed_ms", Number(least=0), "for 1,000 other tokens", "ms", default=150.0),
+        *PARAMETERS,
+        SEED,
+    ),
+    variables=VARIABLES,
+    admit=_asked,
+    compute=one_by_one(VARIABLES, _asked, _find),
+    chunk=32,
+)

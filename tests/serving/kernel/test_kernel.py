@@ -1,0 +1,179 @@
+"""The kernel equals the literal engine to the bit, whatever the rules, the numbers, the pieces."""
+
+import dataclasses
+from threading import main_thread
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.errors import InputError
+from fluidkv.runs.records import RunRecords
+from fluidkv.runs.requests import Requests
+from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.engines import ENGINES, RESTART, SGLANG, VLLM, engine
+from fluidkv.serving.kernel import engine as kernel_engine
+from fluidkv.serving.kernel.engine import LONGEST, covers, run_kernel
+from fluidkv.serving.limits import Limits
+from fluidkv.serving.literal import run_literally
+from fluidkv.serving.rules import EngineRules, Keeps, NewTokenRatio, Victim
+from fluidkv.serving.run import serve
+from tests.serving.compiled.engine_runs import assert_equal, crowds, one, only, row
+from tests.serving.strategies import any_rules, batches
+
+HORIZONS = st.sampled_from([1, 40, 200])
+NAMED = sorted(ENGINES)
+
+
+def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
+    """What the kernel found, which is what the literal engine finds."""
+    found = run_kernel(rules, arrays, **how)  # pyright: ignore[reportArgumentType]
+    assert_equal(found, run_literally(rules, arrays, **how))  # pyright: ignore[reportArgumentType]
+    return found
+
+
+@settings(max_examples=100)
+@given(any_rules(), batches(), st.booleans(), HORIZONS, st.sampled_from([1, 7]))
+def test_kernel_equals_the_literal_engine(
+    rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
+) -> None:
+    check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
+
+
+@pytest.mark.thorough
+@settings(max_examples=10_000)
+@given(any_rules(), batches(), st.booleans(), HORIZONS, st.sampled_from([1, 7]))
+def test_kernel_equals_the_literal_engine_in_ten_thousand_settings(
+    rules: EngineRules, arrays: RunArrays, jumps: bool, iterations: int, every: int
+) -> None:
+    check(rules, arrays, jumps=jumps, iterations=iterations, every=every)
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_engine_in_a_crowd(name: str) -> None:
+    check(ENGINES[name], crowds(NAMED.index(name)), jumps=True, iterations=250)
+
+
+@pytest.mark.parametrize("victim", Victim, ids=lambda victim: victim.name)
+def test_every_victim_where_memory_is_short(victim: Victim) -> None:
+    rules = dataclasses.replace(VLLM, victim=victim, in_turn=False)
+    arrays = crowds(3)
+    longer = {"output_length": 4 * arrays.output_length, "max_output": 4 * arrays.max_output}
+    arrays = arrays._replace(**longer, rate=np.tile([0, 1], (8, 1)))
+    for each in (rules, dataclasses.replace(rules, in_turn=True)):
+        found = check(each, arrays, jumps=True, iterations=300)
+        assert found.counts[..., 4].sum() > 20  # evictions
+
+
+def test_a_budget_that_does_not_serve_all_who_decode() -> None:
+    arrays = one(np.arange(3, 33), np.arange(40, 10, -1), blocks=300, block_size=2)
+    arrays = arrays._replace(budget=np.array([4]), start=np.array([[9, 1, 8, 2, 7, 3, 6, 4]]))
+    found = check(VLLM, arrays, jumps=False, iterations=600)
+    assert (found.counts[..., 8] < found.counts[..., 1]).any()  # some compute nothing
+
+
+def test_outputs_past_which_fewer_are_reserved() -> None:
+    ratio = NewTokenRatio(clip=3, decay_steps=7)
+    check(dataclasses.replace(SGLANG, ratio=ratio), crowds(6), jumps=True, iterations=400)
+
+
+def test_longest_gap_of_long_answers_under_a_clock_that_changes() -> None:
+    outputs = np.array([400, 3, 250, 120, 399, 1, 77])
+    arrays = one(np.arange(3, 24, 3), outputs, blocks=700, block_size=1)
+    arrays = arrays._replace(
+        clock=np.array([[0.3, 0.01, 0.7, 0.05]]), arrival=np.array([[0, 3, 9, 80, 81, 300, 900.5]])
+    )
+    for rules in (VLLM, SGLANG, RESTART):
+        found = check(rules, arrays, jumps=True, iterations=4000)
+        assert found.requests is not None
+        assert (np.diff(np.unique(found.requests.longest_gap)) > 0).sum() >= 3
+
+
+def test_a_restart_that_emits_again_what_its_client_has_seen() -> None:
+    rules = dataclasses.replace(RESTART, keeps=Keeps.NOTHING)
+    found = check(rules, crowds(7), jumps=True, iterations=400)
+    again = found.counts[..., 11].sum()
+    assert again > 0
+    assert found.counts[..., 13].sum() < found.counts[..., 9].sum() - again
+
+
+def test_blocks_longer_than_any_answer() -> None:
+    arrays = one(np.array([100, 4000, 250]), np.array([6, 5, 7]), blocks=4, block_size=4096)
+    full = arrays._replace(input_length=np.array([[4093, 4096, 4090]]))
+    for each in (arrays, full):
+        check(VLLM, each, jumps=False, iterations=60)
+
+
+def test_windows_and_calls_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_engine, "_ROWS", 3)
+    monkeypatch.setattr(kernel_engine, "MOST_COST", 20)
+    for every in (1, 4, 1000):
+        check(VLLM, crowds(8), jumps=True, iterations=90, every=every)
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 100])
+def test_a_run_is_the_same_alone_and_in_any_batch(batch_size: int) -> None:
+    arrays = crowds(9)
+    together = run_kernel(VLLM, arrays, jumps=True, iterations=300, batch_size=batch_size)
+    for run in range(8):
+        alone = run_kernel(VLLM, row(arrays, run), jumps=True, iterations=300)
+        mine, steps = only(together, run), int(alone.iterations[0])
+        windows = {"counts": mine.counts[:, :steps], "time": mine.time[:, :steps]}
+        assert_equal(mine._replace(**windows), alone)
+
+
+def test_without_requests_the_counts_are_the_same() -> None:
+    whole = run_kernel(RESTART, crowds(10), jumps=True, iterations=300)
+    found = run_kernel(RESTART, crowds(10), jumps=True, iterations=300, keep_requests=False)
+    assert found.requests is None
+    assert_equal(found, whole._replace(requests=None))
+
+
+def test_progress_adds_up_and_an_interrupt_ends_the_runs() -> None:
+    told: list[tuple[int, int]] = []
+    found = run_kernel(
+        VLLM, crowds(11), jumps=True, iterations=300, on_progress=lambda *now: told.append(now)
+    )
+    assert told[-1] == (found.iterations.sum(), found.done.sum())
+
+    def interrupt(iterations: int, done: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_kernel(VLLM, crowds(11), jumps=True, iterations=300, on_progress=interrupt)
+    assert main_thread().is_alive()
+
+
+def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
+    long = Requests([LONGEST - 5], [4])
+    memory = Limits(2**30 - 1)
+    arrays = one(long.input_length, long.output_length, blocks=2**30 - 1, block_size=1)
+    assert covers(VLLM, arrays)
+    assert not covers(VLLM, arrays._replace(output_length=np.array([[6]])))
+    with pytest.raises(InputError, match="backend"):
+        serve(Requests([LONGEST], [4]), "vllm", memory, backend="kernel")
+    assert serve(Requests([LONGEST], [4]), "vllm", memory).served.item() == 1
+
+
+def test_runs_of_one_table_read_it_once() -> None:
+    table = Requests([7, 9, 4, 8] * 9, [9, 3, 12, 5] * 9, priority=[2, 0, 1] * 12)
+    limits = [Limits(capacity) for capacity in (40, 60, 90)]
+    for name in ("vllm-priority", "s3", "sglang"):
+        found = serve(table, name, limits, backend="kernel")
+        assert found.identical(serve(table, name, limits, backend="reference"))
+        others = [table.asking(table.max_output) for _ in limits]
+        assert found.identical(serve(others, name, limits, backend="kernel"))
+
+
+def test_serve_takes_the_kernel_by_name_and_for_much_work() -> None:
+    requests = Requests([20] * 300, [30] * 300)
+    how = {"clock": IterationClock(0.1, 1e-4), "clients": 40}
+    by_name = serve(requests, "sglang", Limits(900), backend="kernel", **how)
+    literal = serve(requests, "sglang", Limits(900), backend="reference", **how)
+    assert by_name.identical(literal)
+    assert serve(requests, "sglang", Limits(900), **how).identical(literal)
+    assert engine("sglang") == SGLANG
+    with pytest.raises(InputError, match="batch_size"):
+        serve(requests, "sglang", Limits(900), batch_size=0)
