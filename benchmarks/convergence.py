@@ -9,9 +9,9 @@ recorded, vectorised NumPy and a loop in plain Python, each compared with the fi
 timed. The literal model in rationals stands beside them for a few iterations.
 
 What bounds the engine: an iteration must read and write the state once, 16 bytes for each age of a
-trajectory. `limit` is the time that this takes at the speed of a NumPy copy of a pool's state, on
-as many threads as pools run at once. The state stays in cache; what is left is arithmetic, a
-product, a minimum and a difference for each age.
+trajectory. `limit` is the time that this takes at the speed of a NumPy copy of the state of a few
+trajectories, on all cores. The state stays in cache; what is left is arithmetic, a product, a
+minimum and a difference for each age.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +27,8 @@ from benchmarks.report import load
 from fluidkv.exact.mass import iterates
 from fluidkv.exact.mixed.mix import two_lengths
 from fluidkv.fluid import cohort_model, scan_trajectory, uniform_starts
-from fluidkv.fluid.cohorts import convergence as module
-from fluidkv.fluid.cohorts.convergence import convergence
+from fluidkv.fluid.cohorts import parts
+from fluidkv.fluid.cohorts.convergence import NOT_SETTLED, convergence
 from fluidkv.suite.mass.plain import numpy_step, python_step
 from fluidkv.suite.tables import markdown_table as table
 from fluidkv.suite.tables import seconds
@@ -42,6 +42,7 @@ ITERATIONS = 5040  # 5,000, rounded up to a multiple of 60
 CAPACITY = 30_000
 FEW, NUMPY_ITERATIONS, PYTHON_ITERATIONS, EXACT_ITERATIONS = 120, 100, 2000, 10
 REPEATS = 3
+LANES = 4096  # of the plain engines
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class ConvergenceTiming:
     Fields:
         first_s: first call in the process, all starts, compilation included.
         all_s: a later call, best of `REPEATS`.
-        one_thread_s: the same with one pool at a time.
+        one_thread_s: the same on one core.
         engine, mass_engine, numpy, python, exact: one trajectory, one iteration.
         limit: the same, state read and written once at copy speed.
         not_settled: starts that neither returned nor repeat themselves.
@@ -86,14 +87,14 @@ def run(*, starts: int = STARTS, iterations: int = ITERATIONS) -> ConvergenceTim
 
     first = times(engine, calls=1, warm_up=0).best
     later = times(engine, calls=REPEATS, warm_up=0).best
-    cores, module._CORES = module._CORES, 1
+    cores, parts.cores = parts.cores, lambda: 1
     try:
         one_thread = times(engine, calls=1, warm_up=0).best
     finally:
-        module._CORES = cores
+        parts.cores = cores
     made = starts * iterations
 
-    pool = np.ascontiguousarray(masses[: module._LANES[0]].T)
+    pool = np.ascontiguousarray(masses[:LANES].T)
     with jax.enable_x64(True):
         plain = jax.jit(partial(scan_trajectory, iterations=NUMPY_ITERATIONS))
         start = jax.device_put(pool[:, None])
@@ -111,8 +112,8 @@ def run(*, starts: int = STARTS, iterations: int = ITERATIONS) -> ConvergenceTim
         numpy=numpy_s / each,
         python=python_s / PYTHON_ITERATIONS,
         exact=exact_s / EXACT_ITERATIONS,
-        limit=_copy_seconds(pool, cores) / pool.shape[1],
-        not_settled=int((found[0].outcome == module.NOT_SETTLED).sum()),
+        limit=_copy_seconds(pool, cores()) / pool.shape[1],
+        not_settled=int((found[0].outcome == NOT_SETTLED).sum()),
         difference=difference,
     )
 
@@ -175,7 +176,7 @@ def report() -> str:
         [name, seconds(each), f"{1 / each / 1e6:.3g} M", f"{each / t.engine:.3g}"]
         for name, each in (
             ("convergence", t.engine),
-            ("convergence, one pool at a time", t.one_thread_s / STARTS / ITERATIONS),
+            ("convergence, one core", t.one_thread_s / STARTS / ITERATIONS),
             ("mass engine", t.mass_engine),
             ("NumPy", t.numpy),
             ("Python loop", t.python),
