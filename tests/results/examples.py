@@ -124,6 +124,8 @@ EXAMPLES: dict[str, Callable[[], Any]] = {
     "fit_clock": lambda: fk.fit_clock(POINTS),
     "measured": lambda: routing.measured(*routed()),
     "measures": lambda: routing.measures(dataset_of_routes()),
+    "as_dataset": dataset_of_routes,
+    "serve_sglang": lambda: serving.serve_sglang(TABLE, serving.SglangSettings(64)),
     "serve_caching": lambda: serving.serve_caching(TABLE, "vllm", LIMITS),
     "saturated": lambda: fk.saturated(ONE.workload, 3),
     "poisson": lambda: fk.poisson(ONE.workload, 2.0, 5, rng=1),

@@ -19,7 +19,8 @@ from tests.conventions import complaints
 from tests.results.examples import EXAMPLES
 
 PACKAGE = Path(fluidkv.__file__).parent
-ELSEWHERE = set()
+ELSEWHERE = {"simulate_chain", "sweep"}
+"""Held by tests/wait/chain/test_systems.py and tests/sweeps, which have them compiled."""
 
 DEEPER = ("event_log", "basins", "convergence", "attractors", "evict")
 """Whose compilation takes seconds."""
