@@ -3,7 +3,7 @@
 Dimensions come in the order `system`, what else was varied, `run` or `batch`, then time, then what
 there is several of at a time (`ORDER`). Every dimension has a coordinate. Every variable and every
 coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`. Attributes are
-text, numbers or lists of them, so that each format can write them: `system` (exact, as JSON),
+text, numbers or lists of numbers, so that each format can write them: `system` (exact, as JSON),
 `seed`, `fluidkv_version`, `jax_version`, `numpy_version`. docs/results.md says it for users.
 """
 
@@ -230,8 +230,8 @@ def system_of(text: str) -> System:
     return System(Workload(classes), capacity)
 
 
-def plain_attr(value: object) -> str | int | float | list[Any]:
-    """A value that every format can write: text, a number or a list of them; else JSON."""
+def plain_attr(value: object) -> Any:
+    """A value that every format can write: text, a number or a list of numbers; else JSON."""
     if isinstance(value, Enum):
         return str(value.value)
     if isinstance(value, bool | np.bool_):
@@ -245,7 +245,9 @@ def plain_attr(value: object) -> str | int | float | list[Any]:
     if isinstance(value, Mapping):
         return json.dumps(value, default=str)
     if isinstance(value, Iterable):
-        return [plain_attr(each) for each in value]
+        several = [plain_attr(each) for each in value]
+        texts = [each for each in several if isinstance(each, str)]
+        return ", ".join(map(str, several)) if texts else several
     return str(value)
 
 

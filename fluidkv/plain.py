@@ -57,7 +57,7 @@ def plain(value: Any) -> Any:
         return finite(float(value))
     if isinstance(value, complex):
         return {"real": finite(value.real), "imag": finite(value.imag)}
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and not hasattr(value, "data_vars"):
         return {_key(key): plain(each) for key, each in value.items()}
     found = _of_others(value)
     if found is not None:
@@ -72,6 +72,14 @@ def plain_fields(record: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in fields(record):
         found |= named(each.name.lstrip("_"), getattr(record, each.name))
+    return found
+
+
+def plain_tuple(value: Any) -> dict[str, Any]:
+    """The fields of a named tuple by name, exact ones with their text beside them."""
+    found: dict[str, Any] = {}
+    for name in value._fields:
+        found |= named(name, getattr(value, name))
     return found
 
 
@@ -93,8 +101,8 @@ def _of_others(value: Any) -> Callable[[], Any] | None:
         return value.to_dict
     if hasattr(value, "tolist"):
         return lambda: plain(value.tolist())
-    if hasattr(value, "_fields"):  # a named tuple
-        return lambda: {n: plain(getattr(value, n)) for n in value._fields}
+    if hasattr(value, "_fields"):
+        return lambda: plain_tuple(value)
     if is_dataclass(value):
         return lambda: plain_fields(value)
     if hasattr(value, "rad"):  # a ball: of flint, which this does not know

@@ -9,13 +9,12 @@ equal itself.
 
 import copyreg
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from enum import Enum
-from fractions import Fraction
+from functools import wraps
 from typing import Any
 
-from fluidkv.plain import plain_fields
+from fluidkv.plain import finite, plain_fields
 
 
 class Record:
@@ -23,19 +22,39 @@ class Record:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.__eq__ = Record.__eq__  # `dataclass` keeps the one that is there
+        cls.__eq__ = Record.__eq__  # `dataclass` keeps those that are there
+        cls.__hash__ = Record.__hash__
+        own = cls.__dict__.get("to_dict")
+        if own is not None:
+            type.__setattr__(cls, "to_dict", _finite(own))
 
     def __eq__(self, other: object) -> bool:
         return self is other or (type(self) is type(other) and _same_fields(self, other))
 
     def __hash__(self) -> int:
-        """Of a record that holds arrays, which have none: of what else there is."""
-        cheap = (v for v in _compared(self) if isinstance(v, str | int | Fraction | Enum))
-        return hash((type(self).__qualname__, *cheap))
+        """Of all values that have one: arrays and balls have none."""
+        return hash((type(self).__qualname__, *map(_hash, _compared(self))))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; beside each exact number its text, under `<name>_exact`."""
         return plain_fields(self)
+
+
+def _hash(value: Any) -> int:
+    try:
+        return 0 if value != value else hash(value)  # NaN is the same as another
+    except (TypeError, ValueError):
+        return 0
+
+
+def _finite(to_dict: Callable[[Any], Mapping[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """With None for what is not finite, which JSON does not have."""
+
+    @wraps(to_dict)
+    def found(record: Any) -> dict[str, Any]:
+        return finite(to_dict(record))
+
+    return found
 
 
 def same(one: Any, other: Any) -> bool:

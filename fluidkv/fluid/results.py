@@ -14,6 +14,7 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy.special import betaincinv
 
+from fluidkv.errors import InputError
 from fluidkv.labels import Column, dataset
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -62,6 +63,9 @@ def dataset_over(
         starts: variables over (system, batch, ...), with the dimensions that follow these two.
         systems: variables over (system, ...), with the dimensions that follow.
         attrs: others than those of the convention.
+
+    Raises:
+        InputError: systems with a coordinate that is named as a variable.
     """
     many = isinstance(of, Systems)
 
@@ -75,6 +79,9 @@ def dataset_over(
     found |= {name: column(("system",), each) for name, each in (systems or {}).items()}
     if not isinstance(of, Systems):
         return dataset(found, system=of, **attrs)
+    for name in of.coords:
+        if name in found:
+            raise InputError("systems", f"a coordinate {name!r}", "names that no result has")
     return dataset(found, of.described(), **attrs)
 
 
@@ -107,13 +114,13 @@ def share_columns(found: Found) -> dict[str, Column]:
     low, high = interval_of_share(found.starts, batch)
     here = found.first != NONE
     nan = np.full(here.shape, np.nan)
-    of = f"{CONFIDENCE:.0%} confidence interval of share"
+    of = f"{CONFIDENCE:.0%} confidence interval of basin_share"
     columns = {
         "starts": (found.starts, "starts that lead there"),
         "first_start": (found.first, f"first start that leads there; {NONE}: no such attractor"),
-        "share": (np.where(here, found.starts / batch, nan), "share of the starts given"),
-        "share_low": (np.where(here, low, nan), f"lower end of the {of}"),
-        "share_high": (np.where(here, high, nan), f"upper end of the {of}"),
+        "basin_share": (np.where(here, found.starts / batch, nan), "share of the starts given"),
+        "basin_low": (np.where(here, low, nan), f"lower end of the {of}"),
+        "basin_high": (np.where(here, high, nan), f"upper end of the {of}"),
     }
     return {name: ("attractor_id", values, "1", said) for name, (values, said) in columns.items()}
 

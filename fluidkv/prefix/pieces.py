@@ -5,9 +5,10 @@ tokens are equal one by one. Texts of many thousands of tokens are a few pieces.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 
 
 class Piece(NamedTuple):
@@ -16,6 +17,10 @@ class Piece(NamedTuple):
     segment: int
     start: int
     length: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 Content = tuple[Piece, ...]

@@ -11,12 +11,13 @@ anomalies" (1969), for LPT.
 import heapq
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.prefix.on_trie.run import run_cache
 from fluidkv.prefix.on_trie.trie import ROOT, Trie
 from fluidkv.prefix.policies import Policy
@@ -55,6 +56,10 @@ class Offline(NamedTuple):
     hit_rate: float
     costs: Float[np.ndarray, " request"]
     lpt: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def offline_bounds(

@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.prefix.on_trie.trie import Trie
 from fluidkv.routing.estimate import Belief, SentTree
 from fluidkv.routing.plain import Event, Times
@@ -70,6 +71,10 @@ class Routed(NamedTuple):
     times: list[Times]
     busy: Float[np.ndarray, " worker"]
     work: Float[np.ndarray, " worker"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def run_cluster(

@@ -1,3 +1,5 @@
+from .batches import batch_bytes as batch_bytes
+from .batches import largest_batch as largest_batch
 from .bench import bench_requests as bench_requests
 from .caching.fast import FastEngine as FastEngine
 from .caching.names import BlockNames as BlockNames

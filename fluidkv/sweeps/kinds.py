@@ -191,6 +191,8 @@ def spread(
 def _whole_parts(low: int, high: int, parts: Iterable[float], scale: Scale) -> list[Any]:
     if scale == "log":
         found: Sequence[int] = [int(_power(low, high + 1, part)) for part in parts]
+    elif high - low < 2**22:  # a part has 30 bits: the product is exact
+        found = [low + int((high - low + 1) * part) for part in parts]
     else:
         found = [low + int((high - low + 1) * Fraction(part)) for part in parts]
     return [min(max(k, low), high) for k in found]

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.text import nearest
 from fluidkv.traces.cells import elapsed
 from fluidkv.traces.format import BadRow, Format, Layout, Record, Row
@@ -25,6 +26,10 @@ class LoadedTrace(NamedTuple):
 
     trace: Trace
     report: LoadReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def read_trace(

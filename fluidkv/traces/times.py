@@ -6,8 +6,9 @@ A trace is what was asked; these are what came of it, on the server that was mea
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fluidkv.plain import plain_tuple
 from fluidkv.record import Record
 from fluidkv.traces.format import Row, Seen
 from fluidkv.traces.report import LoadReport
@@ -70,6 +71,10 @@ class LoadedRun(NamedTuple):
     report: LoadReport
     times: RequestTimes | None
     facts: RunFacts | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def times_of(rows: Sequence[Row], arrival_s: tuple[float, ...] | None) -> RequestTimes | None:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import resource
 import signal
 import subprocess
 import sys
@@ -98,29 +99,20 @@ def test_a_full_disk_loses_the_chunk_and_nothing_else(
 
 def test_a_file_that_may_not_grow_is_a_full_disk(tmp_path: Path) -> None:
     """A limit of the system on the size of files stops the write in its middle."""
-    code = (
-        "import resource, signal, sys; from pathlib import Path\n"
-        "from fluidkv.errors import InputError\n"
-        "from fluidkv.sweeps import compute, missing, opened, plan, write\n"
-        "from tests.sweeps.conftest import MAP\n"
-        "asked = plan(MAP)\n"
-        "try:\n"
-        "    with opened(Path(sys.argv[1]), asked) as store:\n"
-        "        arrays = compute(asked, 0)\n"
-        "        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "        resource.setrlimit(resource.RLIMIT_FSIZE, (16, 16))\n"
-        "        write(store, asked, 0, arrays)\n"
-        "except InputError as error:\n"
-        "    print(error)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "map")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-    )
-    assert "File too large" in done.stdout, done.stderr
-    assert missing(tmp_path / "map", plan(MAP)) == [0, 1]
+    asked = plan(MAP)
+    arrays, before = compute(asked, 0), resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    def limited() -> None:
+        with opened(tmp_path / "map", asked) as store:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+            try:
+                write(store, asked, 0, arrays)
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+    with pytest.raises(InputError, match=r"out: .*File too large"):
+        limited()
+    assert missing(tmp_path / "map", asked) == [0, 1]
     assert (open_sweep(tmp_path / "map").status == 0).all()
 
 

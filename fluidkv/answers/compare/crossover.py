@@ -165,7 +165,7 @@ def policies_crossover(
     *,
     multiples: Sequence[Fraction] = MULTIPLES,
     pools: Sequence[Fraction] = POOLS,
-    backend: Literal["auto", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Crossover:
     """Both capacity policies of TensorRT-LLM on the same requests, along max_tokens and pool size.
@@ -250,7 +250,7 @@ def _measured(
     plan: Plan,
     cases: list[Case],
     tables: Sequence[Requests],
-    backend: Literal["auto", "jax", "reference"],
+    backend: Literal["auto", "kernel", "jax", "reference"],
     told: _Told,
 ) -> xr.Dataset:
     found, _ = measured_cases(

@@ -108,9 +108,9 @@ def attractors(
             state (batch, stage): where that stretch begins.
         And a row for each attractor, (attractor_id):
             name, length (its period), rate (requests completed an iteration), starts and
-            first_start (how many lead there, and the number of the first one), share of the starts
-            given, share_low and share_high (its 95 % interval by Clopper and Pearson, if starts
-            are independent draws).
+            first_start (how many lead there, and the number of the first one), basin_share (of the
+            starts given), basin_low and basin_high (its 95 % interval by Clopper and Pearson, if
+            starts are independent draws).
 
     Raises:
         InputError: starts of the wrong shape, negative, not finite or above capacity; counts or

@@ -65,9 +65,9 @@ def rule_of(weights: Float[np.ndarray, " stage"]) -> Rule:
     told_apart = bool(np.linalg.cond(vectors) < _WORST_CONDITION)
     if told_apart and largest < 1.0 - _INSIDE:
         return Rule(Modes(vectors[0][:, None] * np.linalg.inv(vectors), multipliers), None)
-    # No power of a matrix with an eigenvalue outside of the unit circle is a contraction.
-    grows = told_apart and largest > 1.0 + _INSIDE
-    return Rule(None, None if grows else _contraction(weights))
+    # Where all modes are known, one of them does not decay: no power of Phi is a contraction, or
+    # none within the blocks that are looked at.
+    return Rule(None, None if told_apart else _contraction(weights))
 
 
 def stable_modes(system: System) -> Modes | None:

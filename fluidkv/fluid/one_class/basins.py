@@ -72,9 +72,9 @@ def basins(
             start (batch, stage).
         And a row for each attractor, (attractor_id):
             name, gaps (attractor_id, position; the largest rotation, then 0), starts and
-            first_start (how many lead there, and the number of the first one), share of the starts
-            given, share_low and share_high (its 95 % interval by Clopper and Pearson, if starts
-            are independent draws), rate (requests completed an iteration).
+            first_start (how many lead there, and the number of the first one), basin_share (of the
+            starts given), basin_low and basin_high (its 95 % interval by Clopper and Pearson, if
+            starts are independent draws), rate (requests completed an iteration).
         A start takes 29 bytes a stage and 110 bytes.
 
     Raises:

@@ -106,9 +106,9 @@ def advance_group(
         windows = until // every - first
         if records.state.shape[1] > 0:
             states = records.state[i, first : first + windows]
-        e, f = tables.end[group.system[i]], tables.end[group.system[i] + 1]
+        e, f = int(tables.end[group.system[i]]), int(tables.end[group.system[i] + 1])
         rows = 1
-        inputs, stages = tables.units[e, mixed.INPUTS], tables.ends[e]
+        inputs, stages = tables.units[e, mixed.INPUTS], int(tables.ends[e])
         if _is_single(tables, group.system[i]):
             single.follow(numbers, counts, log, states, inputs, stages, until, every)
         else:
@@ -134,7 +134,7 @@ def states_of(tables: Tables, group: Group, states: np.ndarray) -> None:
     """Masses (lane, row, stage) where the lanes are."""
     for i in range(group.system.size):
         places, units, classes = mix_of(tables, group, i)
-        ends = tables.end[group.system[i] + 1] - tables.end[group.system[i]]
+        ends = int(tables.end[group.system[i] + 1] - tables.end[group.system[i]])
         mixed.write_state(
             group.numbers[i], group.counts[i], states, i, places, units, ends, classes
         )
@@ -144,10 +144,10 @@ def states_of(tables: Tables, group: Group, states: np.ndarray) -> None:
 def mix_of(tables: Tables, group: Group, i: int) -> tuple[np.ndarray, np.ndarray, int]:
     """Of a lane: `places`, `units` (see `mixed`) and how many classes have a row."""
     system = group.system[i]
-    e, f, k = tables.end[system], tables.end[system + 1], tables.one[system]
+    e, f, k = int(tables.end[system]), int(tables.end[system + 1]), int(tables.one[system])
     ends, classes, kinds = f - e, 0, 1
     if tables.by_class[system] == 1:
-        classes, kinds = tables.one[system + 1] - k, 1 + tables.ends[f - 1]
+        classes, kinds = int(tables.one[system + 1]) - k, 1 + int(tables.ends[f - 1])
     stride = 4 * ends + classes
     places = np.empty(2 * ends + classes + 1, np.int64)
     units = np.zeros(kinds * stride)

@@ -12,9 +12,14 @@ What is looked at, at the end of a window, is a row of a *log*: the flows (admit
 evicted) of each row, the requests in flight of each row, empty stages.
 """
 
+from typing import Any, TypeAlias
+
 import numpy as np
 
 from fluidkv.runs.kernels import inner, kernel
+
+Row: TypeAlias = Any
+"""A float64 or int64 array inside of a kernel, where what it holds is a plain number."""
 
 NEVER = -1
 """Stands for "not so far" where an iteration is given."""
@@ -41,11 +46,11 @@ def ring_of(stages: int) -> int:
 
 @kernel
 def lay(
-    numbers: np.ndarray,
-    counts: np.ndarray,
+    numbers: Row,
+    counts: Row,
     ring: int,
-    ends: np.ndarray,
-    start: np.ndarray,
+    ends: Row,
+    start: Row,
     by_class: bool,
     capacity: float,
 ) -> None:

@@ -13,8 +13,6 @@ proportions of admission, those of the start what the start has. Two rows say it
 A mix without classes has one row for all, of units.
 """
 
-import numpy as np
-
 from fluidkv.fluid.positions.lane import (
     ADMITTED,
     ALIVE,
@@ -42,6 +40,7 @@ from fluidkv.fluid.positions.lane import (
     TOTAL,
     TURN,
     UNITS,
+    Row,
     used_up,
 )
 from fluidkv.runs.kernels import inner
@@ -52,12 +51,12 @@ HELD, INPUTS, LEAVING, FREED = range(4)
 
 @inner
 def follow(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    log: np.ndarray,
-    states: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    log: Row,
+    states: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
     until: int,
@@ -119,7 +118,7 @@ def follow(
 
 
 @inner
-def _segment(places: np.ndarray, age: int) -> int:
+def _segment(places: Row, age: int) -> int:
     """The first end beyond an age."""
     j = 0
     while places[j] <= age:
@@ -128,7 +127,7 @@ def _segment(places: np.ndarray, age: int) -> int:
 
 
 @inner
-def _evicting(counts: np.ndarray, before: int, now: int) -> None:
+def _evicting(counts: Row, before: int, now: int) -> None:
     """Each iteration after `before`, up to now, evicts."""
     counts[EVICTIONS] += now - before
     if counts[FIRST_EVICTION] == NEVER:
@@ -138,10 +137,10 @@ def _evicting(counts: np.ndarray, before: int, now: int) -> None:
 
 @inner
 def _flow(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
     which: int,
@@ -164,10 +163,10 @@ def _flow(
 
 @inner
 def _lose(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
     amount: float,
@@ -182,10 +181,10 @@ def _lose(
 
 @inner
 def _count_up(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
 ) -> None:
@@ -201,10 +200,10 @@ def _count_up(
 
 @inner
 def _complete(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
 ) -> float:
@@ -240,10 +239,10 @@ def _complete(
 
 @inner
 def _trim(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
     excess: float,
@@ -267,7 +266,7 @@ def _trim(
 
 
 @inner
-def _drop(counts: np.ndarray, ends: int) -> None:
+def _drop(counts: Row, ends: int) -> None:
     """The youngest label is used up."""
     counts[TAIL] -= 1
     heads, j = BIRTHS + 2 * counts[RING], 0
@@ -278,10 +277,10 @@ def _drop(counts: np.ndarray, ends: int) -> None:
 
 @inner
 def _admit(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
     free: float,
@@ -298,10 +297,10 @@ def _admit(
 
 @inner
 def _settle(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    places: np.ndarray,
-    units: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
 ) -> None:
@@ -333,12 +332,12 @@ def _settle(
 
 @inner
 def _look(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    log: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    log: Row,
     window: int,
-    places: np.ndarray,
-    units: np.ndarray,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
 ) -> None:
@@ -373,12 +372,12 @@ def _look(
 
 @inner
 def write_state(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    states: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    states: Row,
     window: int,
-    places: np.ndarray,
-    units: np.ndarray,
+    places: Row,
+    units: Row,
     ends: int,
     classes: int,
 ) -> None:

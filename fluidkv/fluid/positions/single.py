@@ -10,8 +10,6 @@ looked at and changes nothing: a trajectory does not depend on what is recorded 
 time fits in registers.
 """
 
-import numpy as np
-
 from fluidkv.fluid.positions.lane import (
     ADMITTED,
     ALIVE,
@@ -38,6 +36,7 @@ from fluidkv.fluid.positions.lane import (
     TOTAL,
     TURN,
     UNITS,
+    Row,
     used_up,
 )
 from fluidkv.runs.kernels import inner
@@ -45,10 +44,10 @@ from fluidkv.runs.kernels import inner
 
 @inner
 def follow(
-    numbers: np.ndarray,
-    counts: np.ndarray,
-    log: np.ndarray,
-    states: np.ndarray,
+    numbers: Row,
+    counts: Row,
+    log: Row,
+    states: Row,
     inputs: float,
     stages: int,
     until: int,
@@ -138,7 +137,7 @@ def follow(
 
 
 @inner
-def _evicting(counts: np.ndarray, before: int, now: int) -> int:
+def _evicting(counts: Row, before: int, now: int) -> int:
     """Each iteration after `before`, up to now, evicts."""
     counts[EVICTIONS] += now - before
     if counts[FIRST_EVICTION] == NEVER:
@@ -149,7 +148,7 @@ def _evicting(counts: np.ndarray, before: int, now: int) -> int:
 
 @inner
 def _sums(
-    numbers: np.ndarray, counts: np.ndarray, inputs: float, head: int, tail: int, now: int
+    numbers: Row, counts: Row, inputs: float, head: int, tail: int, now: int
 ) -> tuple[float, float]:
     """Requests and the tokens beyond capacity that they hold, made anew from the labels."""
     mask, requests, held = counts[RING] - 1, 0.0, 0.0
@@ -163,8 +162,8 @@ def _sums(
 
 @inner
 def _trim(
-    numbers: np.ndarray,
-    counts: np.ndarray,
+    numbers: Row,
+    counts: Row,
     inputs: float,
     tail: int,
     now: int,
@@ -198,13 +197,13 @@ def _trim(
 
 @inner
 def _write_state(
-    numbers: np.ndarray,
-    counts: np.ndarray,
+    numbers: Row,
+    counts: Row,
     head: int,
     tail: int,
     now: int,
     left: float,
-    states: np.ndarray,
+    states: Row,
     window: int,
 ) -> None:
     mask = counts[RING] - 1

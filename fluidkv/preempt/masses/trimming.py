@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from fractions import Fraction
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from fluidkv.plain import plain_tuple
 from fluidkv.serving.rules import Keeps
 from fluidkv.workload import RequestClass, System
 
@@ -112,6 +113,10 @@ class Moved(NamedTuple):
     admitted: Number
     recomputed: Number
     lost: Number
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def moved(server: Server, state: Sequence[Sequence[Number]], queue: Queue = ()) -> Moved:

@@ -7,13 +7,14 @@ number of requests. The counts equal those of `serve(..., "restart", ...)` row b
 Source: Congestion, section 2.2 with the arrivals A^n of section 6.1, in whole requests.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.serving.limits import Limits
 from fluidkv.workload import RequestClass
 
@@ -35,6 +36,10 @@ class CohortState(NamedTuple):
         """The runs of an index or a mask."""
         return CohortState(self.cohorts[:, kept], self.queue[kept], self.credit[kept])
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
+
 
 class CohortRecords(NamedTuple):
     """What `serve` counts, by the same names: flows are sums over a window, levels means."""
@@ -43,6 +48,10 @@ class CohortRecords(NamedTuple):
     completed: Int[np.ndarray, "run window"]
     waiting: Float[np.ndarray, "run window"]
     used_blocks: Float[np.ndarray, "run window"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def idle(request: RequestClass, runs: int, *, queue: int = 0) -> CohortState:

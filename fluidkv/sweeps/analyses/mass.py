@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fluidkv.sweeps.analysis import SEED, Analysis, Arrays, Points, Row, Setting
 from fluidkv.sweeps.kinds import Whole
 from fluidkv.systems import Systems
 from fluidkv.workload import System
+
+if TYPE_CHECKING:
+    import xarray as xr
 
 STARTS = Setting("starts", Whole(most=2**24), "starts drawn on the memory boundary", default=16)
 _PERIOD = Setting(
@@ -79,27 +82,13 @@ def _together(
     return compute
 
 
-def _one_by_one(
-    follow: Callable[[System, np.ndarray, Row], Mapping[str, Any]],
-) -> Find:
-    def find(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
-        rows = []
-        for number, system in enumerate(systems):
-            own = starts[number][:, : system.workload.longest_decode]
-            rows.append(follow(system, own, row))
-        return {name: np.array([each[name] for each in rows]) for name in rows[0]}
-
-    return find
-
-
 def _basins(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
     from fluidkv.fluid.one_class.basins import basins
 
     found = basins(systems, starts, iterations=row["iterations"])
-    settled = found.settled.transpose("system", "batch").values
     return {
-        "starts_ending": _shares(found.attractor.transpose("system", "batch").values, _ONE_CLASS),
-        "settled_mean": _mean_of_settled(settled),
+        "starts_ending": _shares(_each(found, "attractor"), _ONE_CLASS),
+        "settled_mean": _mean_of_settled(_each(found, "settled")),
     }
 
 
@@ -129,32 +118,38 @@ def _simulate(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np
     }
 
 
-def _convergence(system: System, starts: np.ndarray, row: Row) -> Mapping[str, Any]:
+def _convergence(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
     from fluidkv.fluid.cohorts.convergence import convergence
 
-    found = convergence(system, starts, iterations=row["iterations"])
+    found = convergence(systems, starts, iterations=row["iterations"])
     return {
-        "starts_ending": _shares(found.outcome.values, _OUTCOMES),
-        "settled_mean": _mean_of_settled(found.settled.values),
-        "evicted_mean": _mean(found.evicted.values),
+        "starts_ending": _shares(_each(found, "outcome"), _OUTCOMES),
+        "settled_mean": _mean_of_settled(_each(found, "settled")),
+        "evicted_mean": _mean(_each(found, "evicted")),
     }
 
 
-def _attractors(system: System, starts: np.ndarray, row: Row) -> Mapping[str, Any]:
+def _attractors(systems: Systems, starts: np.ndarray, row: Row) -> Mapping[str, np.ndarray]:
     from fluidkv.fluid.cohorts.attractors import attractors
 
     found = attractors(
-        system, starts, iterations=row["iterations"], longest_period=row["longest_period"]
+        systems, starts, iterations=row["iterations"], longest_period=row["longest_period"]
     )
-    periods = found.period.values
+    periods, best = _each(found, "period").max(axis=-1), _each(found, "share_of_best")
     return {
-        "starts_ending": _shares(found.attractor.values, _ALL),
-        "throughput_mean": _mean(found.throughput.values),
-        "share_of_best_mean": _mean(found.share_of_best.values),
-        "share_of_best_min": found.share_of_best.values.min(),
-        "evicted_mean": _mean(found.evicted.values),
-        "longest_period_found": periods.max() if periods.max() > 0 else -1,
+        "starts_ending": _shares(_each(found, "attractor"), _ALL),
+        "attractors_found": _each(found, "id").max(axis=-1) + 1,
+        "throughput_mean": _mean(_each(found, "throughput")),
+        "share_of_best_mean": _mean(best),
+        "share_of_best_min": best.min(axis=-1),
+        "evicted_mean": _mean(_each(found, "evicted")),
+        "longest_period_found": np.where(periods > 0, periods, -1),
     }
+
+
+def _each(found: "xr.Dataset", name: str) -> np.ndarray:
+    """A variable over systems and their starts."""
+    return found[name].transpose("system", "batch").values
 
 
 def _shares(values: np.ndarray, words: tuple[str, ...]) -> np.ndarray:
@@ -230,7 +225,7 @@ CONVERGENCE = _analysis(
         _SETTLED,
         Variable("evicted_mean", "requests evicted on the way, mean over starts", "request"),
     ),
-    _one_by_one(_convergence),
+    _convergence,
     (_horizon(50_000),),
     _OUTCOMES,
 )
@@ -238,13 +233,14 @@ ATTRACTORS = _analysis(
     "attractors",
     "What do the starts of a mix settle on?",
     (
+        Variable("attractors_found", "attractors that starts lead to", kind="int"),
         _THROUGHPUT,
         _OF_BEST,
         Variable("share_of_best_min", "throughput over that of the equilibrium, least"),
         _EVICTED,
         Variable("longest_period_found", "of the starts that settled", "iteration", "int"),
     ),
-    _one_by_one(_attractors),
+    _attractors,
     (_horizon(20_000), _PERIOD),
     _ALL,
 )

@@ -6,13 +6,14 @@ while sums stay below 2^13. So what is left after a row is the same whether it w
 end or what has passed was subtracted, never falls below 0, and is exactly 0 after the last row.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.tokenpd.attention.weights import Attention
 
 UNIT = 2.0**-40
@@ -29,6 +30,10 @@ class FutureReturns(NamedTuple):
 
     mean: Float[np.ndarray, "stream query key"]
     variance: Float[np.ndarray, "stream query key"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def future_returns(attention: Attention) -> FutureReturns:
@@ -60,6 +65,10 @@ class Remaining(NamedTuple):
     weight: Float[Array, "stream key"]
     square: Float[Array, "stream key"]
     rows: Int[Array, " stream"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def remaining(

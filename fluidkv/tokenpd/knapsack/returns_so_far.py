@@ -1,10 +1,11 @@
 """Returns that are revealed with a delay: what a predictor may have seen of them by each round."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
 
+from fluidkv.plain import plain_tuple
 from fluidkv.runs.checks import count, instance
 from fluidkv.tokenpd.knapsack.pool import Pool
 
@@ -20,6 +21,10 @@ class Revealed(NamedTuple):
     times: Int[np.ndarray, "round token"]
     last: Float[np.ndarray, "round token"]
     mean: Float[np.ndarray, "round token"]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:

@@ -1,10 +1,11 @@
 """How far a predictor is off on an attention in which nothing is evicted."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.runs.checks import instance
 from fluidkv.runs.precision import in_float64
 from fluidkv.tokenpd.attention.weights import Attention
@@ -35,6 +36,10 @@ class Errors(NamedTuple):
     def missed(self) -> float:
         """Squared error over variance: 0 is the truth, 1 the best constant."""
         return self.squared / self.variance
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def prediction_errors(predictor: Predictor, attention: Attention) -> Errors:

@@ -15,6 +15,7 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.runs.checks import above_0, count, instance
 from fluidkv.runs.precision import in_float32
 from fluidkv.tokenpd.attention.weights import Attention
@@ -41,6 +42,10 @@ class TrainingCurve(NamedTuple):
     step: tuple[int, ...]
     train: tuple[float, ...]
     validation: tuple[float, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 class Pairs(NamedTuple):

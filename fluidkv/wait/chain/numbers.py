@@ -7,12 +7,13 @@ none: how many batches it has had says which.
 
 from fractions import Fraction
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Array, Float, Int, UInt32, UInt64
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.runs.rates import RateSteps
 from fluidkv.serving.clock import IterationClock
 from fluidkv.wait.chain import alias
@@ -121,6 +122,10 @@ class Shape(NamedTuple):
     def tokens(self, stages: int) -> int:
         """What the first `stages` stages hold, full, while they are computed."""
         return self.threshold * (stages * self.first_tokens + stages * (stages - 1) // 2)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def shapes(model: Segments | WaitSystem, thresholds: tuple[int, ...]) -> list[Shape]:

@@ -81,8 +81,8 @@ def test_an_orbit_has_one_id_whatever_its_phase():
     for k, first in enumerate(result.first_start.values.tolist()):
         assert result.id.values.tolist().index(k) == first
         assert (result.id == k).sum() == result.starts[k]
-        assert result.share[k] == result.starts[k] / 128
-        assert result.share_low[k] < result.share[k] < result.share_high[k]
+        assert result.basin_share[k] == result.starts[k] / 128
+        assert result.basin_low[k] < result.basin_share[k] < result.basin_high[k]
         assert set(result.period.values[result.id.values == k]) == {result.length.values[k]}
     phases = [result.state.values[first] for first in result.first_start.values]
     states = simulate(

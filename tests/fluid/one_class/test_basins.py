@@ -139,9 +139,9 @@ def test_an_attractor_has_an_id_a_start_and_a_share():
     assert found.gaps.values.tolist() == [[3, 1, 0, 0], [4, 0, 0, 0], [2, 2, 0, 0], [1, 1, 1, 1]]
     assert found.first_start.values.tolist() == [1, 3, 5, 6]
     assert found.starts.values.tolist() == [2, 2, 1, 1]
-    assert found.share.values.tolist() == [2 / 7, 2 / 7, 1 / 7, 1 / 7]
+    assert found.basin_share.values.tolist() == [2 / 7, 2 / 7, 1 / 7, 1 / 7]
     assert found.rate.values[:2].tolist() == [3, 2.625]
-    for low, high, count in zip(found.share_low, found.share_high, found.starts, strict=True):
+    for low, high, count in zip(found.basin_low, found.basin_high, found.starts, strict=True):
         exact = stats.binomtest(int(count), 7).proportion_ci(0.95, method="exact")
         assert (float(low), float(high)) == pytest.approx((exact.low, exact.high), rel=1e-12)
 
@@ -163,7 +163,7 @@ def test_ids_do_not_change_where_starts_are_added_behind():
 def test_nothing_is_discovered_where_nothing_settles():
     found = basins(FOUR, [[3.5, 3.5, 3.5 - 6e-9, 3.5 + 5e-9]], iterations=4)
     assert found.sizes["attractor_id"] == 0
-    assert found.share.shape == (0,)
+    assert found.basin_share.shape == (0,)
 
 
 def test_bad_input_is_named():
@@ -173,5 +173,7 @@ def test_bad_input_is_named():
     two = System(Workload(halves), Fraction(63))
     with pytest.raises(InputError, match=r"^systems: got '2 classes \(system 1\)'"):
         basins([FOUR, two], [[3.5] * 4])
+    with pytest.raises(InputError, match=r"^systems: got \"a coordinate 'gaps'\""):
+        basins(Systems.of([FOUR], gaps=[1]), [[3.5] * 4])
     with pytest.raises(InputError, match=r"^iterations: got 0"):
         basins(FOUR, [[3.5] * 4], iterations=0)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.plain import plain_tuple
 from fluidkv.runs.checks import count
 from fluidkv.tokenpd.attention.stored.layout import Layout, canonical, layout_of, numbers_of
 from fluidkv.tokenpd.attention.stored.report import AttentionReport
@@ -26,6 +27,10 @@ class LoadedAttention(NamedTuple):
 
     attention: Attention
     report: AttentionReport
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return plain_tuple(self)
 
 
 def read_attention(

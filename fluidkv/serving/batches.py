@@ -1,0 +1,91 @@
+"""What runs of requests take in memory, and how many fit into a given one.
+
+Most of it is what is found: every window's counts and every request's times, of all runs. An engine
+itself needs little beside: the kernel the records of the one run that each thread is at, JAX the
+lanes of the groups that are computed together.
+"""
+
+from typing import Literal
+
+from fluidkv.processes import cores
+from fluidkv.runs.checks import count
+from fluidkv.serving.counts import COUNTS
+from fluidkv.serving.kernel.layout import ASIDE, LISTS, REQUEST, RUN
+
+_GIVEN = 3 * 8
+"""Bytes of a request in the arrays that an engine is given: lengths and arrival."""
+_FOUND = 12 * 8 + 1
+"""Of a request in a dataset: its times, counts and lengths, and whether it is finished."""
+_WINDOW = 2 * 8 * (len(COUNTS) + 1)
+"""Of a window in a dataset: counts and the clock, once as they are found and once as a variable."""
+_KERNEL = REQUEST.itemsize + ASIDE.itemsize + 2 * LISTS.itemsize
+_JAX = 2 * (80 + 100)
+"""Of a request of a run in a group: as `compiled.plan`, as many slots as requests."""
+
+
+def batch_bytes(
+    runs: int,
+    requests: int,
+    windows: int,
+    *,
+    keep_requests: bool = True,
+    backend: Literal["kernel", "jax"] = "kernel",
+    batch_size: int | None = None,
+) -> int:
+    """About how many bytes `serve` takes for so many runs, its dataset among them.
+
+    Args:
+        runs: how many.
+        requests: of each.
+        windows: of each: iterations over `every`.
+        keep_requests: whether each request's times are recorded.
+        backend: of `serve`.
+        batch_size: of `serve`; the kernel does a run a thread at a time, whatever it is.
+
+    Raises:
+        InputError: numbers below 1.
+    """
+    for name, value in (("runs", runs), ("requests", requests), ("windows", windows)):
+        count(name, value)
+    of_a_run = _of_a_run(requests, windows, keep_requests)
+    if backend == "kernel":
+        return runs * of_a_run + min(cores(), runs) * requests * _KERNEL
+    return runs * of_a_run + min(batch_size or runs, runs) * requests * _JAX
+
+
+def largest_batch(
+    memory: int,
+    requests: int,
+    windows: int,
+    *,
+    keep_requests: bool = True,
+    backend: Literal["kernel", "jax"] = "kernel",
+    batch_size: int | None = None,
+) -> int:
+    """The most runs that one call of `serve` can do in so many bytes; 0 if none fits.
+
+    Arguments as of `batch_bytes`.
+
+    Raises:
+        InputError: numbers below 1.
+    """
+    count("memory", memory)
+
+    def takes(runs: int) -> int:
+        how = {"keep_requests": keep_requests, "batch_size": batch_size}
+        return batch_bytes(runs, requests, windows, backend=backend, **how)
+
+    if takes(1) > memory:
+        return 0
+    fits, not_any_more = 1, 2
+    while takes(not_any_more) <= memory:
+        fits, not_any_more = not_any_more, 2 * not_any_more
+    while not_any_more - fits > 1:
+        middle = (fits + not_any_more) // 2
+        fits, not_any_more = (middle, not_any_more) if takes(middle) <= memory else (fits, middle)
+    return fits
+
+
+def _of_a_run(requests: int, windows: int, keep_requests: bool) -> int:
+    of_a_request = _GIVEN + (_FOUND if keep_requests else 0)
+    return RUN.itemsize + windows * _WINDOW + requests * of_a_request

@@ -1,0 +1,253 @@
+"""The compiled engine against the same in Python floats, bit by bit, and against the plain map."""
+
+from fractions import Fraction
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.errors import InputError
+from fluidkv.fluid import (
+    RECORDS,
+    MassModel,
+    class_model,
+    cohort_model,
+    perturbed_starts,
+    simulate,
+    uniform_starts,
+)
+from fluidkv.fluid.positions import choice, engine
+from fluidkv.fluid.positions.engine import advance
+from fluidkv.fluid.positions.tables import of_model, of_systems
+from fluidkv.workload import RequestClass, System, Workload
+from tests.fluid.positions.cases import in_floats, packed, rectangle
+from tests.strategies import cohort_profiles, feasible_states, systems
+
+EPS = np.finfo(np.float64).eps
+THIRD = Fraction(1, 3)
+MIXED = System(
+    Workload((RequestClass(3, 2, THIRD), RequestClass(1, 5, THIRD), RequestClass(2, 5, THIRD))),
+    Fraction(60),
+)
+
+
+def one(system, state, by_class, **options):
+    """`advance` of one trajectory."""
+    tables = packed(system, by_class=by_class)
+    capacity = np.array([float(system.capacity)])
+    return advance(tables, np.zeros(1, int), state[None], capacity, **options)
+
+
+def drawn_state(data, system, by_class):
+    if by_class:
+        return rectangle(system, data.draw(feasible_states(system)))
+    return np.array([[float(x) for x in data.draw(cohort_profiles(system))]])
+
+
+def assert_bits_of_the_reference(system, state, by_class, iterations):
+    labels = in_floats(system, packed(system, by_class=by_class), state)
+    found = one(system, state, by_class, iterations=iterations, record=engine.RECORDS)
+    for n in range(iterations):
+        flows = labels.iterate()
+        states = np.array(labels.state())
+        assert np.array_equal(states, found.records["state"][0, n])
+        assert found.records["empty_stages"][0, n] == np.all(states == 0, axis=0).sum()
+        if by_class:  # of cohorts the reference counts units
+            for name, flow in flows._asdict().items():
+                np.testing.assert_allclose(
+                    found.records[name][0, n], flow, rtol=0, atol=64 * EPS * float(system.capacity)
+                )
+    assert np.array_equal(found.state, found.records["state"][:, -1])
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_every_bit_is_that_of_the_reference(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    assert_bits_of_the_reference(system, state, by_class, 30)
+
+
+@pytest.mark.thorough
+@settings(max_examples=2000)
+@given(st.data())
+def test_every_bit_is_that_of_the_reference_in_more_cases(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    assert_bits_of_the_reference(system, state, by_class, 100)
+
+
+@pytest.mark.parametrize(("decode_length", "iterations"), [(40, 2500), (200, 2500)])
+def test_every_bit_is_that_of_the_reference_on_a_long_horizon(decode_length, iterations):
+    system = System(Workload((RequestClass(20, decode_length),)), Fraction(12_000))
+    (start,) = uniform_starts(jax.random.key(3), system, count=1)
+    labels = in_floats(system, packed(system, by_class=True), start[None])
+    for _ in range(iterations):
+        labels.iterate()
+    found = one(system, start[None], True, iterations=iterations)
+    assert np.array_equal(np.array(labels.state()), found.state[0])
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_what_is_recorded_changes_no_bit(data):
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    state = drawn_state(data, system, by_class)
+    alone = one(system, state, by_class, iterations=24)
+    fine = one(system, state, by_class, iterations=24, record=engine.RECORDS)
+    coarse = one(system, state, by_class, iterations=24, record=engine.RECORDS, every=8)
+    assert np.array_equal(alone.state, fine.state)
+    assert np.array_equal(alone.state, coarse.state)
+    assert np.array_equal(fine.records["state"][:, 7::8], coarse.records["state"])
+    for name in ("admitted", "completed", "evicted"):
+        sums = fine.records[name].reshape(1, 3, 8, -1).sum(axis=2)
+        tolerance = 64 * EPS * float(system.capacity)  # eight numbers, and what rounds each
+        np.testing.assert_allclose(coarse.records[name], sums, rtol=0, atol=tolerance)
+
+
+@settings(max_examples=6)  # the plain map compiles for each shape
+@given(st.data())
+def test_the_engine_agrees_with_the_plain_map(data):
+    # Three iterations: a rounding of 1e-16 of capacity may grow by (l0 + l1) / (l0 + 1) <= 6 in
+    # each of them (Congestion, equation (3)), and by as much again where it moves a small mass.
+    system, by_class = data.draw(systems()), data.draw(st.booleans())
+    model = class_model(system) if by_class else cohort_model(system)
+    state = drawn_state(data, system, by_class)
+    fast, plain = (
+        simulate(model, state, iterations=3, record=RECORDS, engine=name)
+        for name in ("positions", "plain")
+    )
+    tolerance = 1e4 * EPS * float(system.capacity)
+    for name in (*RECORDS, "final_state"):
+        if name != "empty_stages":
+            np.testing.assert_allclose(fast[name], plain[name], rtol=0, atol=tolerance)
+
+
+def test_memory_stays_full_and_requests_are_conserved_for_long():
+    for system, by_class in ((MIXED, True), (MIXED, False)):
+        model = class_model(system) if by_class else cohort_model(system)
+        start = perturbed_starts(jax.random.key(5), model, count=8, size=1.0)
+        found = simulate(
+            model, start, iterations=5000, record=RECORDS, every=50, engine="positions"
+        )
+        used = np.einsum("bnks,ks->bn", found.state.values, model.weights)
+        # The running sum rounds some 10 times in a turn of at most 5 iterations.
+        assert np.abs(used - 60).max() <= 200 * EPS * 60
+        flying = found.in_flight.values.sum(axis=2)
+        before = np.concatenate([(start * model.survival).sum((1, 2))[:, None], flying[:, :-1]], 1)
+        flows = {n: found[n].values.sum(axis=2) for n in ("admitted", "completed", "evicted")}
+        left = before + flows["admitted"] - flows["completed"] - flows["evicted"]
+        assert np.abs(left - flying).max() <= 50 * 60 * EPS * 60
+
+
+def test_an_iteration_that_finds_memory_full_admits_exactly_nothing():
+    system = System(Workload((RequestClass(2, 3),)), Fraction(24))
+    found = simulate(system, [[5 / 2, 2, 17 / 10]], iterations=40, record=RECORDS)
+    state, admitted = found.state.values[0, :, 0], found.admitted.values[0, :, 0]
+    assert np.array_equal(state[:, 0], admitted)
+    assert set(np.unique(found.empty_stages.values)) >= {0.0, 1.0, 2.0}
+    full = found.evicted.values[0, :, 0] > 0
+    assert np.all(admitted[full] == 0.0)
+    assert np.all((state == 0).sum(axis=1) == found.empty_stages.values[0])
+
+
+def many(count):
+    """Systems of unlike shapes, and two starts of each, padded."""
+    rng = np.random.default_rng(1)
+    made = []
+    for _ in range(count):
+        decode = rng.integers(1, 9, size=rng.integers(1, 4))
+        parts = rng.integers(1, 5, size=decode.size)
+        shares = [Fraction(int(p), int(parts.sum())) for p in parts]
+        inputs = rng.integers(1, 9, size=decode.size)
+        workload = Workload(
+            tuple(
+                RequestClass(int(i), int(d), p)
+                for i, d, p in zip(inputs, decode, shares, strict=True)
+            )
+        )
+        made.append(System(workload, Fraction(int(rng.integers(20, 90)))))
+    rows = max(len(s.workload.classes) for s in made)
+    stages = max(s.workload.longest_decode for s in made)
+    starts = np.zeros((count, 2, rows, stages))
+    for i, system in enumerate(made):
+        model = class_model(system)
+        drawn = perturbed_starts(jax.random.key(0), model, count=2, size=1.0)
+        starts[i, :, : drawn.shape[1], : drawn.shape[2]] = drawn
+    return made, starts
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_many_systems_equal_each_alone(threads, monkeypatch):
+    monkeypatch.setattr(engine, "_CACHE", 2**12)  # groups of a few trajectories
+    monkeypatch.setattr(engine, "_CALL", 64)  # and several calls for each
+    made, starts = many(12)
+    capacity = np.repeat([float(s.capacity) for s in made], 2)
+    found = advance(
+        of_systems(made, by_class=True),
+        np.repeat(np.arange(12), 2),
+        starts.reshape(24, *starts.shape[2:]),
+        capacity,
+        iterations=40,
+        record=engine.RECORDS,
+        every=4,
+        threads=threads,
+    )
+    monkeypatch.undo()
+    for i, system in enumerate(made):
+        classes, stages = len(system.workload.classes), system.workload.longest_decode
+        for b in (0, 1):
+            start = starts[i, b, :classes, :stages]
+            alone = one(system, start, True, iterations=40, record=engine.RECORDS, every=4)
+            lane = 2 * i + b
+            assert np.array_equal(found.state[lane, :classes, :stages], alone.state[0])
+            assert not found.state[lane, classes:].any()
+            assert found.evictions[lane] == alone.evictions[0]
+            for name, values in alone.records.items():
+                own = found.records[name][lane]
+                own = own[:, :classes] if values.ndim > 2 else own
+                assert np.array_equal(own[..., :stages] if name == "state" else own, values[0])
+
+
+def test_counts_of_evictions():
+    system = System(Workload((RequestClass(2, 4),)), Fraction(63))
+    found = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8)
+    # Example 6: iterations 1, 2 and 4 of each turn evict; 17 + 3 ages twice, then 9 completes.
+    flows = one(system, np.array([[17.0, 3, 0, 0]]), True, iterations=8, record=["evicted"])
+    evicting = np.flatnonzero(flows.records["evicted"][0, :, 0]) + 1
+    assert found.evictions[0] == len(evicting)
+    assert found.first_eviction[0] == evicting[0]
+    assert found.last_full[0] == evicting[-1]
+    assert found.live[0] == 2
+
+
+def test_the_tables_of_a_model_are_those_of_its_system():
+    for by_class, build in ((True, class_model), (False, cohort_model)):
+        from_model, own = of_model(build(MIXED)), packed(MIXED, by_class=by_class)
+        assert from_model is not None
+        assert np.array_equal(from_model.ends, own.ends)
+        np.testing.assert_allclose(from_model.units, own.units, rtol=0, atol=64 * EPS)
+
+
+def test_weights_of_ones_own_are_for_the_plain_map():
+    model = class_model(MIXED)
+    odd = MassModel(model.weights * 2, model.survival, model.shares, model.capacity * 2)
+    assert of_model(odd) is None
+    start = np.zeros(model.weights.shape)
+    assert simulate(odd, start, iterations=2).sizes["iteration"] == 2
+    with pytest.raises(InputError, match=r"^engine: .*weights of one's own"):
+        simulate(odd, start, iterations=2, engine="positions")
+    with pytest.raises(InputError, match=r"^engine: .*any of auto, plain, positions"):
+        simulate(model, start, iterations=2, engine="fast")
+
+
+def test_few_ends_of_many_ages_are_followed_by_their_labels():
+    def workload(count):
+        ends = range(100 - count + 1, 101)
+        return Workload(tuple(RequestClass(5, d, Fraction(1, count)) for d in ends))
+
+    for count, followed in ((1, True), (3, True), (80, False)):
+        model = cohort_model(System(workload(count), Fraction(5000)))
+        assert (choice.chosen_tables(model, "auto") is not None) == followed

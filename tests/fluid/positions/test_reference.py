@@ -1,0 +1,64 @@
+"""Labels, literally, against the mass model, literally: equal in rationals."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fluidkv.exact import mass
+from fluidkv.exact.one_class.blocks import block_trajectory
+from fluidkv.workload import RequestClass, System, Workload
+from tests.fluid.positions.cases import exact
+from tests.strategies import feasible_states, systems
+
+EXAMPLE_6 = System(Workload((RequestClass(2, 4),)), Fraction(63))
+
+
+def assert_equal_for(system, state, iterations):
+    labels = exact(system, state)
+    for _ in range(iterations):
+        step = mass.iterate(system, state)
+        flows = labels.iterate()
+        state = step.state
+        assert flows.admitted == step.admitted
+        assert flows.completed == step.completed
+        assert flows.evicted == [sum(row) for row in step.evicted]
+        rows = zip(labels.state(), state, strict=True)
+        assert [row[: len(other)] for row, other in rows] == state
+        assert labels.requests == sum(sum(row) for row in state)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_labels_equal_the_mass_model_in_rationals(data):
+    system = data.draw(systems())
+    assert_equal_for(system, data.draw(feasible_states(system)), 20)
+
+
+@pytest.mark.thorough
+@settings(max_examples=1000)
+@given(st.data())
+def test_labels_equal_the_mass_model_in_rationals_for_long(data):
+    system = data.draw(systems())
+    assert_equal_for(system, data.draw(feasible_states(system)), 40)
+
+
+@pytest.mark.parametrize(
+    "start", [[17, 3, 0, 0], [0, 0, 9, 3], [Fraction(7, 2)] * 4, [0, 0, 0, 0], [1, 1, 1, 1]]
+)
+def test_whole_cycles_and_starts_below_capacity(start):
+    assert_equal_for(EXAMPLE_6, [[Fraction(x) for x in start]], 30)
+
+
+def test_between_completions_the_youngest_falls_as_proposition_a4_says():
+    # One gap at a time: what the squeeze says of its last iteration is y'_0 of equation (16).
+    start = [Fraction(x) for x in (10, 0, 4, 0, 0, 3)]
+    system = System(Workload((RequestClass(2, 6),)), Fraction(10 * 3 + 4 * 5 + 3 * 8))
+    ends = {e.iteration: e for e in block_trajectory(system, start, iterations=40).block_ends}
+    labels = exact(system, [start])
+    for n in range(1, 41):
+        labels.iterate()
+        if n in ends:
+            assert tuple(labels.state()[0]) == ends[n].state
+    assert len(ends) > 5
