@@ -89,7 +89,7 @@ def drawn_each(
 def _begins_alike(key: Key) -> bool:
     """Whether the generator is the one of which short draws are the beginning of long ones."""
     if not isinstance(key, jax.Array | np.ndarray):
-        raise InputError("key", key, "a JAX random key, such as jax.random.key(0)")
+        raise InputError("key", key, "a JAX random key, as jax.random.key makes")
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return str(jax.random.key_impl(key)) == "threefry2x32"
     return key.shape == (2,)

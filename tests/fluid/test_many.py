@@ -153,3 +153,19 @@ def test_bad_input_of_many_is_one_line(given: dict[str, Any], message: str) -> N
     with pytest.raises(InputError, match=message) as caught:
         simulate(**call | given)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.thorough
+def test_a_hundred_thousand_systems_with_sixteen_starts() -> None:
+    systems = Systems.grid(
+        input_length=range(1, 101), decode_length=range(31, 41), capacity=range(1000, 1100)
+    )
+    starts = uniform_starts(KEY, systems, count=16)
+    found = simulate(
+        systems, starts, iterations=100, every=100, record=["completed"], final_state=False
+    )
+    assert found.completed.shape == (100_000, 16, 1, 1)
+    for i in (0, 54_321, 99_999):
+        own = uniform_starts(jax.random.fold_in(KEY, i), systems[i], count=16)
+        alone = simulate(systems[i], own, iterations=100, every=100, record=["completed"])
+        np.testing.assert_array_equal(found.completed[i], alone.completed)

@@ -39,11 +39,11 @@ def chosen_tables(model: MassModel, engine: str) -> Tables | None:
 def _faster(tables: Tables, masses: int) -> bool:
     """Whether following labels takes less time than computing so many masses, on one core.
 
-    `benchmarks/positions.py` measured: the plain map takes 1.8 ns a mass; labels of one class take
-    less whatever its length; those of several ends 50 ns and 5 for each end.
+    `benchmarks/positions.py` measured: the plain map takes 1.5 ns a mass; labels of one class take
+    less whatever its length; those of several ends 15 ns and 6.5 for each end.
     """
     ends = tables.ends.size
-    return ends == 1 or 1.8 * masses > 50 + 5 * ends
+    return ends == 1 or 1.5 * masses > 15 + 6.5 * ends
 
 
 def by_positions(

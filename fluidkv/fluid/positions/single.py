@@ -53,15 +53,10 @@ def follow(
     until: int,
     every: int,
 ) -> None:
-    """To iteration `until`.
+    """To iteration `until`: a lane of a class with l0 = `inputs` and l1 = `stages`.
 
-    Args:
-        numbers, counts: a lane.
-        log: of each window that ends on the way, what it was like; may have no rows.
-        states: of each such window, masses (row, stage), of which row 0 is written; may have none.
-        inputs: l0.
-        stages: l1.
-        every: length of a window.
+    For each window of `every` iterations that ends on the way, `log` gets a row, and row 0 of
+    `states` (window, row, stage) the masses; either may have no windows.
     """
     now, since, following = counts[NOW], counts[SINCE], counts[NEXT]
     head, tail, mask = counts[HEAD], counts[TAIL], counts[RING] - 1
@@ -75,13 +70,11 @@ def follow(
             now = _evicting(counts, now, last)
         else:
             if following > now + 1:  # the youngest label is used up on the way
-                n = since + used_up(total, older, tokens, now + 1 - since, last - since)
-                now = _evicting(counts, now, n)
-                before = total / (tokens + (n - 1 - since))
-                excess = before - (older + before) * (tokens + (n - since))
-                requests = -older
-                evicted += counted
-                tail -= 1
+                n = used_up(total, older, tokens, now + 1 - since, last - since)
+                now = _evicting(counts, now, since + n)
+                before = total / (tokens + (n - 1))
+                excess = before - (older + before) * (tokens + n)
+                requests, evicted, tail = -older, evicted + counted, tail - 1
             else:
                 if now > since and since != NEVER:
                     requests = total / (tokens + (now - since))
@@ -90,10 +83,9 @@ def follow(
                 now += 1
                 excess = requests
                 if head < tail and counts[BIRTHS + (head & mask)] + stages == now:
-                    counted = numbers[UNITS + (head & mask)]
-                    requests -= counted
-                    excess = requests - (inputs + stages) * counted
-                    completed += counted
+                    requests -= numbers[UNITS + (head & mask)]
+                    excess = requests - (inputs + stages) * numbers[UNITS + (head & mask)]
+                    completed += numbers[UNITS + (head & mask)]
                     head += 1
                 counts[TURN] += 1
                 if counts[TURN] > tail - head:
@@ -101,9 +93,7 @@ def follow(
                 if excess < 0.0:
                     counted = -excess / (inputs + 1.0)
                     counts[BIRTHS + (tail & mask)], numbers[UNITS + (tail & mask)] = now, counted
-                    requests += counted
-                    admitted += counted
-                    tail += 1
+                    requests, admitted, tail = requests + counted, admitted + counted, tail + 1
                 elif excess == 0.0:
                     counts[LAST_FULL] = now
                 else:
@@ -119,12 +109,10 @@ def follow(
         if now == look and log.shape[0] > 0:
             in_flight = requests if now == since else total / (tokens + (now - since))
             left = counted if now == since else older + in_flight
-            log[window, ADMITTED], log[window, COMPLETED] = admitted, completed
-            log[window, EVICTED] = evicted + (counted - left)
-            log[window, IN_FLIGHT], log[window, LOGGED] = in_flight, stages - (tail - head)
+            _write(log, window, admitted, completed, evicted + (counted - left), in_flight)
+            log[window, LOGGED] = stages - (tail - head)
+            _write_state(numbers, counts, head, tail, now, left, states, window)
             admitted, completed, evicted, counted = 0.0, 0.0, 0.0, left
-            if states.shape[0] > 0:
-                _write_state(numbers, counts, head, tail, now, left, states, window)
             window, look = window + 1, look + every
     if now > since:
         left = older + total / (tokens + (now - since))
@@ -134,6 +122,14 @@ def follow(
     numbers[REQUESTS], numbers[TOTAL], numbers[OLDER] = requests, total, older
     numbers[TOKENS], numbers[ALIVE], numbers[COUNTED] = tokens, 1.0, counted
     numbers[flows], numbers[flows + 1], numbers[flows + 2] = admitted, completed, evicted
+
+
+@inner
+def _write(
+    log: Row, window: int, admitted: float, completed: float, evicted: float, in_flight: float
+) -> None:
+    log[window, ADMITTED], log[window, COMPLETED] = admitted, completed
+    log[window, EVICTED], log[window, IN_FLIGHT] = evicted, in_flight
 
 
 @inner
@@ -207,6 +203,8 @@ def _write_state(
     window: int,
 ) -> None:
     mask = counts[RING] - 1
+    if states.shape[0] == 0:
+        return
     for stage in range(states.shape[2]):
         states[window, 0, stage] = 0.0
     for label in range(head, tail):
