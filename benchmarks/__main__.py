@@ -15,6 +15,7 @@ from benchmarks import (
     enumeration,
     page,
     paging,
+    positions,
     preempt,
     prefix,
     serving,
@@ -44,7 +45,7 @@ def main() -> None:
     sections = [_opening(report)]
     print(sections[0])
     for module in (
-        *(certificate, engine, blocks, convergence, enumeration, atlas),
+        *(certificate, engine, positions, blocks, convergence, enumeration, atlas),
         *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
         try:
