@@ -81,7 +81,7 @@ def test_what_is_not_logged_is_null_in_json_and_empty_in_tables(tmp_path) -> Non
     answer = found.to_dict()
     assert json.dumps(answer, allow_nan=False)
     assert answer["clock"]["residual_rms"] is None
-    assert answer["measured"]["repeats"]["preemptions"] == (3.0, 4.0)
+    assert answer["measured"]["repeats"]["preemptions"] == [3.0, 4.0]
     assert "nan" not in "".join(tables(found).values())
     assert found.to_xarray().latency.sel(account="measured").isnull().all()
 

@@ -229,7 +229,12 @@ def _table(found: "Recommendation") -> str:
     """A row for each setting and run; empty where there is no cap or no value."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    knobs, metrics = list(found.table.coords), list(found.table.data_vars)
+    knobs = [
+        name
+        for name, of in found.table.coords.items()
+        if name != "setting" and of.dims == ("setting",)
+    ]
+    metrics = list(found.table.data_vars)
     rows.writerow([*knobs, "run", "frontier", "allowed", "pick", *metrics])
     for index in range(len(found.settings)):
         marks = (
