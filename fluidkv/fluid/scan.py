@@ -40,6 +40,10 @@ _LEVELS: dict[str, Callable[[MassModel, State], Array]] = {
 _LANES = {"cpu": 1024}  # trajectories at a time: more would leave the cache of a core
 _MANY_LANES = 1 << 17
 _NUMBERS = 1 << 28  # of a block, records and all: 2 GB
+_CALL = {
+    "cpu": 1 << 28
+}  # masses times iterations of a call, below a second: an interrupt counts then
+_LONG_CALL = 1 << 36
 _FEWEST = 8  # a compiled loop in vectors; alone, a trajectory would be rounded in another way
 
 Found = tuple[np.ndarray, dict[str, np.ndarray]]
@@ -73,6 +77,21 @@ def scan_batch(
     every: int,
 ) -> Found:
     """Trajectories of one model; `capacity` may be one a trajectory."""
+
+    def run(start: np.ndarray, iterations: int) -> Found:
+        return _batch_in_one_call(model, start, iterations, record, every)
+
+    lanes = min(len(start), _most_lanes())
+    return _in_calls(run, start, iterations, record, every, lanes * start[0].size)
+
+
+def _batch_in_one_call(
+    model: MassModel,
+    start: Float[np.ndarray, "batch class stage"],
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+) -> Found:
     windows, each, slots = _slots(iterations, record, every)
     swept = model.capacity.ndim == 1
     batch = len(start)
@@ -102,6 +121,21 @@ def scan_systems(
     every: int,
 ) -> Found:
     """Trajectories of many systems: a model with a leading axis, or starts that serve them all."""
+
+    def run(start: np.ndarray, iterations: int) -> Found:
+        return _systems_in_one_call(model, start, iterations, record, every)
+
+    lanes = min(len(model.weights) * start.shape[1], _most_lanes())
+    return _in_calls(run, start, iterations, record, every, lanes * start[0, 0].size)
+
+
+def _systems_in_one_call(
+    model: MassModel,
+    start: Float[np.ndarray, "system batch class stage"],
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+) -> Found:
     windows, each, slots = _slots(iterations, record, every)
     batch = start.shape[1]
     padded = np.arange(_few_sizes(max(batch, _FEWEST))) % batch
@@ -114,6 +148,26 @@ def scan_systems(
     with in_float64():
         found = over_devices(call, (model, start), axes=0, found_axes=0, lanes=lanes)
     return _cut(found, (slice(None), slice(batch)), int(windows))
+
+
+def _in_calls(
+    run: Callable[[np.ndarray, int], Found],
+    start: np.ndarray,
+    iterations: int,
+    record: tuple[str, ...],
+    every: int,
+    masses: int,
+) -> Found:
+    """One call after the other, of whole windows: between two an interrupt counts."""
+    most = max(1, _CALL.get(local_devices()[0].platform, _LONG_CALL) // masses)
+    if record:  # a power of two of windows, so that they fill what is compiled for them
+        most = every * (power_of_two(most // every + 1) // 2 or 1)
+    found = []
+    for done in range(0, iterations, most):
+        start, records = run(start, min(most, iterations - done))
+        found.append(records)
+    axis = start.ndim - 2  # of windows: behind those of batches
+    return start, {name: np.concatenate([each[name] for each in found], axis) for name in record}
 
 
 def _window(
@@ -186,8 +240,11 @@ def _slots(
 def _lanes(batch: int, numbers: int, slots: int, record: tuple[str, ...]) -> int:
     """How many of the leading axis go together, each of `batch` states of so many numbers."""
     each = numbers * (1 + slots * ("state" in record)) + slots * len(record)
-    lanes = _LANES.get(local_devices()[0].platform, _MANY_LANES)
-    return power_of_two(max(1, min(lanes, _NUMBERS // each) // batch))
+    return power_of_two(max(1, min(_most_lanes(), _NUMBERS // each) // batch))
+
+
+def _most_lanes() -> int:
+    return _LANES.get(local_devices()[0].platform, _MANY_LANES)
 
 
 def _few_sizes(size: int) -> int:

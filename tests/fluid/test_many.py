@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from typing import Any
+from unittest.mock import Mock
 
 import jax
 import numpy as np
@@ -169,3 +170,19 @@ def test_a_hundred_thousand_systems_with_sixteen_starts() -> None:
         own = uniform_starts(jax.random.fold_in(KEY, i), systems[i], count=16)
         alone = simulate(systems[i], own, iterations=100, every=100, record=["completed"])
         np.testing.assert_array_equal(found.completed[i], alone.completed)
+
+
+@pytest.mark.parametrize("record", [(), ("completed", "state")])
+def test_a_long_run_is_cut_into_calls_that_change_no_bit(
+    record: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = {"iterations": 20, "record": record, "every": 2, "engine": "plain"}
+    for of in (UNLIKE[0], UNLIKE[:2]):
+        whole = simulate(of, np.zeros((1, 3)), **call)
+        with monkeypatch.context() as patch:
+            patch.setattr(scan, "_CALL", {"cpu": 30})
+            calls = Mock(wraps=scan.over_devices)
+            patch.setattr(scan, "over_devices", calls)
+            cut = simulate(of, np.zeros((1, 3)), **call)
+        assert calls.call_count > 1
+        xr.testing.assert_identical(cut, whole)
