@@ -79,7 +79,7 @@ def labelled(
         "iteration": ("iteration", windows, "iteration", "iteration n, of the state X^n")
     }
     if isinstance(of, Systems):
-        coords |= of.described()
+        coords |= of.described(variables)
     return dataset(
         variables,
         coords,

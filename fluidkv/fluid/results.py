@@ -14,7 +14,6 @@ import xarray as xr
 from jaxtyping import Float, Int
 from scipy.special import betaincinv
 
-from fluidkv.errors import InputError
 from fluidkv.labels import Column, dataset
 from fluidkv.systems import Systems
 from fluidkv.workload import System
@@ -79,10 +78,7 @@ def dataset_over(
     found |= {name: column(("system",), each) for name, each in (systems or {}).items()}
     if not isinstance(of, Systems):
         return dataset(found, system=of, **attrs)
-    for name in of.coords:
-        if name in found:
-            raise InputError("systems", f"a coordinate {name!r}", "names that no result has")
-    return dataset(found, of.described(), **attrs)
+    return dataset(found, of.described(found), **attrs)
 
 
 def discovered(codes: Int[np.ndarray, "system batch"]) -> Found:

@@ -77,6 +77,9 @@ def check_fits(table: Requests, rules: EngineRules, limits: Limits) -> None:
     Raises:
         InputError: naming the largest request.
     """
+    longest = int(table.input_length.max()) + int(table.max_output.max()) + rules.reserved_tokens
+    if limits.blocks_of(longest + limits.block_size) < limits.blocks - limits.watermark_blocks:
+        return  # all fit, whatever the rules ask for: at most a block of slots and one block more
     worst, needed, available = largest_request(rules, limits, table)
     if needed > available:
         lengths = f"{table.input_length[worst]:,} input + {table.output_length[worst]:,} output"

@@ -5,6 +5,7 @@ length, such as a list, a range or an array, is an axis of values.
 """
 
 from collections.abc import Iterable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,11 @@ def columns(given: dict[str, Any]) -> dict[str, Column]:
     Raises:
         InputError: no value, values of another kind, numbers of classes that differ.
     """
-    read = {name: _column(name, given[name]) for name in NAMES if given[name] is not None}
     lengths = ("input_length", "decode_length")
+    for name in (*lengths, "capacity"):
+        if given[name] is None:
+            raise InputError(name, None, "a number, a tuple or a list of values")
+    read = {name: _column(name, given[name]) for name in NAMES if given[name] is not None}
     classes = max(read[name].parts for name in lengths)
     if "share" in read:
         classes = max(classes, read["share"].parts)
@@ -108,10 +112,12 @@ def _column(name: str, given: Any) -> Column:
 def _with_rest(shares: Rationals) -> Rationals:
     """A last class that gets what the others leave; where that is nothing, no share is right."""
     top, bottom = shares
-    common = np.lcm.reduce(bottom, axis=1)
-    rest = common - (top * (common[:, None] // bottom)).sum(axis=1)
-    divisor = np.gcd(rest, common)
-    return Rationals(
-        np.concatenate([top, (rest // divisor)[:, None]], axis=1),
-        np.concatenate([bottom, (common // divisor)[:, None]], axis=1),
-    )
+    if (bottom.astype(np.float64).prod(axis=1) * top.shape[1] >= 2.0**62).any():
+        rows = zip(top.tolist(), bottom.tolist(), strict=True)  # a common one may have more bits
+        rest = [1 - sum(map(Fraction, *row), Fraction(0)) for row in rows]
+    else:
+        common = np.lcm.reduce(bottom, axis=1)
+        rest = Rationals(common - (top * (common[:, None] // bottom)).sum(axis=1), common)
+    last = rationals("share", rest, row="value")
+    both = zip(shares, last, strict=True)
+    return Rationals(*(np.concatenate([given, more[:, None]], axis=1) for given, more in both))

@@ -46,9 +46,11 @@ def check_systems(
     for name, values in (("input_length", input_length), ("share", share.numerator)):
         _raise_first(name, values, ~here & (values != 0), "0 where decode_length is 0")
     _check_sums(share)
-    largest = (input_length + decode_length).max(axis=1)
+    # Of unsigned numbers: two lengths below 2^63 sum to less than 2^64.
+    largest = (input_length.astype(np.uint64) + decode_length.astype(np.uint64)).max(axis=1)
     whole, rest = np.divmod(*capacity)
-    bad = first((whole < largest) | ((whole == largest) & (rest == 0)))
+    least = np.where(whole < 0, 0, whole).astype(np.uint64)
+    bad = first((least < largest) | ((least == largest) & (rest == 0)))
     if bad is not None:
         raise InputError(
             "capacity",

@@ -24,6 +24,9 @@ _TITLES = {
     "capacity": ("KV capacity", "token"),
 }
 
+_OWN = ("system", "input_lengths", "decode_lengths", "shares", "capacity")
+"""What every dataset says of its systems."""
+
 
 class Coordinate(NamedTuple):
     """Something known of each system: which of its numbers was varied, or anything else.
@@ -78,6 +81,7 @@ class Systems:
         check_systems(**read)
         count = len(read["input_length"])
         coords = {name: _coordinate(name, each, count) for name, each in self.coords.items()}
+        _check_names(coords, read["capacity"])
         _put(self, **read, coords=coords, index=_index(self.index, count))
 
     @classmethod
@@ -170,7 +174,8 @@ class Systems:
 
     def with_coords(self, **coords: Any) -> "Systems":
         """The same systems with further coordinates, given as to `of`."""
-        made = {n: _coordinate(n, _named(c), len(self)) for n, c in coords.items()}
+        made = {n: _coordinate(n, _named(n, c), len(self)) for n, c in coords.items()}
+        _check_names(made, self.capacity)
         part = self._part(slice(None))
         return _put(part, coords={**self.coords, **made})
 
@@ -182,10 +187,12 @@ class Systems:
     @overload
     def __getitem__(self, index: slice | Sequence[int] | np.ndarray) -> "Systems": ...
     def __getitem__(self, index: Any) -> "System | Systems":
-        if isinstance(index, int | np.integer):
+        if isinstance(index, int | np.integer) and not isinstance(index, bool):
             return self._one(range(len(self))[index])
-        chosen = index if isinstance(index, slice) else np.arange(len(self))[index]
-        part = self._part(chosen)
+        chosen = np.arange(len(self))[index]
+        if chosen.ndim != 1 or isinstance(index, bool):
+            raise InputError("systems", index, "a number, a slice, a mask or a list of indices")
+        part = self._part(index if isinstance(index, slice) else chosen)
         if not len(part):
             raise InputError("systems", index, "what leaves at least one system")
         return part
@@ -218,12 +225,23 @@ class Systems:
         """d of each system, the number of its stages."""
         return self.decode_length.max(axis=1)
 
-    def described(self) -> dict[str, tuple[tuple[str, ...], np.ndarray, str, str]]:
+    def described(
+        self, variables: Mapping[str, tuple[Any, ...]] | None = None
+    ) -> dict[str, tuple[tuple[str, ...], np.ndarray, str, str]]:
         """Coordinates of a dataset over these systems: name -> (dimensions, values, units, title).
 
         `system` (the index), `input_lengths`, `decode_lengths` and `shares` (system, class; 0 where
         there is no class), `capacity` (system), and those of `coords`.
+
+        Args:
+            variables: what else the dataset has, name -> (dimensions, ...).
+
+        Raises:
+            InputError: one of `coords` is named as one of them, or as a dimension that it has.
         """
+        taken: set[str] = set(variables or ())
+        for dims, *_ in (variables or {}).values():
+            taken.update([dims] if isinstance(dims, str) else dims)
         each, parts = ("system",), ("system", "class")
         found: dict[str, tuple[tuple[str, ...], np.ndarray, str, str]] = {
             "system": (each, self.index, "1", "number of the system"),
@@ -233,6 +251,8 @@ class Systems:
             "capacity": (each, self.capacity.floats, "token", "KV capacity"),
         }
         for name, (values, units, long_name) in self.coords.items():
+            if name in taken:
+                raise InputError("systems", f"a coordinate {name!r}", "names that no result has")
             found[name] = (each, values, units, long_name or name.replace("_", " "))
         return found
 
@@ -327,16 +347,30 @@ def _table(systems: Sequence[System]) -> np.ndarray:
     return np.array(rows, dtype=object)
 
 
-def _named(given: Any) -> Coordinate:
-    return Coordinate(*given) if isinstance(given, tuple) else Coordinate(given)
+def _named(name: str, given: Any) -> Coordinate:
+    if not isinstance(given, tuple):
+        return Coordinate(given)
+    if not 1 <= len(given) <= len(Coordinate._fields):
+        raise InputError(name, given, "a list of values, or (values, units, long name)")
+    return Coordinate(*given)
 
 
 def _coordinate(name: str, given: Coordinate, count: int) -> Coordinate:
     values = np.array(given.values)
     if values.shape != (count,):
         raise InputError(name, f"values of shape {values.shape}", f"{count} values, one a system")
+    if values.dtype == object:  # of fractions and what else no file has a type for: as text
+        values = np.array([str(each) for each in values])
     values.setflags(write=False)
     return Coordinate(values, str(given.units), str(given.long_name))
+
+
+def _check_names(coords: Mapping[str, Coordinate], capacity: Rationals) -> None:
+    """A coordinate may not say something else than the systems."""
+    for name, each in coords.items():
+        says_it = name == "capacity" and np.array_equal(each.values, capacity.floats)
+        if name in _OWN and not says_it:
+            raise InputError("coords", name, f"names other than {', '.join(_OWN)}")
 
 
 def _index(given: Any, count: int) -> np.ndarray:

@@ -151,7 +151,7 @@ def test_where_nobody_runs_the_watermark_is_as_the_guard_says(guard, admitted):
 # ------------------------------------------------------------------------------------ no end
 
 
-@pytest.mark.parametrize("backend", ["reference", "jax"])
+@pytest.mark.parametrize("backend", ["reference", "kernel"])
 def test_two_crowds_of_newcomers_evict_each_other_for_ever(backend):
     """24 prompts of 1 in a memory of 12: each half prefills and goes for the other half.
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fluidkv import InputError, RequestClass, System, Systems, Workload
+from fluidkv import InputError, RequestClass, System, Systems, Workload, simulate
 from fluidkv.systems import Rationals
 from fluidkv.systems.rationals import rationals
 from tests.strategies import systems
@@ -163,3 +163,40 @@ def test_a_hundred_thousand_systems_are_arrays_alone() -> None:
     many = Systems.grid(input_length=np.arange(1, 401), decode_length=range(1, 251), capacity=1000)
     assert len(many) == 100_000
     assert many[99_999] == System(Workload((RequestClass(400, 250),)), Fraction(1000))
+
+
+def test_what_is_beyond_64_bits_on_the_way_is_still_exact() -> None:
+    with pytest.raises(InputError, match="more than 9223372036854775808 tokens"):
+        Systems.grid(input_length=2**62, decode_length=2**62, capacity=100)
+    first, second = Fraction(1, 2**31 - 1), 1 - Fraction(2, 2**31 - 1)
+    many = Systems.grid(
+        input_length=1, decode_length=(2, 3, 4), share=(first, second), capacity=9
+    )  # a common denominator would be their product, of 62 bits
+    assert many[0].workload.classes[2].share == first
+    shares = Fraction(1, 999999999989), Fraction(1, 1000000000039)
+    with pytest.raises(InputError, match="beyond 64 bits"):
+        Systems.grid(input_length=1, decode_length=(2, 3, 4), share=shares, capacity=9)
+
+
+def test_what_is_left_out_or_cuts_out_no_list_is_named() -> None:
+    with pytest.raises(InputError, match="capacity: got None; allowed: a number, a tuple or"):
+        Systems.grid(input_length=1, decode_length=2, capacity=None)
+    many = Systems.grid(**FEW, capacity=100)
+    for index in (None, True, np.array([[0, 1]])):
+        with pytest.raises(InputError, match="a number, a slice, a mask or a list of indices"):
+            many[index]  # pyright: ignore[reportArgumentType, reportCallIssue]  # on purpose
+
+
+def test_coordinates_say_nothing_else_than_the_systems_and_their_results() -> None:
+    many = Systems.grid(**FEW, capacity=[100])
+    assert many.with_coords(capacity=[100] * 4).coords["capacity"].values.tolist() == [100] * 4
+    for name in ("system", "shares", "capacity"):
+        with pytest.raises(InputError, match="coords: got"):
+            many.with_coords(**{name: range(4)})
+    with pytest.raises(InputError, match=r"allowed: a list of values, or \(values, units, long"):
+        many.with_coords(rank=(0, 1, 2, 3))
+    assert many.with_coords(part=[HALF] * 4).coords["part"].values.tolist() == ["1/2"] * 4
+    for name in ("evicted", "batch", "stage"):
+        named = many.with_coords(**{name: range(4)})
+        with pytest.raises(InputError, match=f"systems: got .*{name}"):
+            simulate(named, np.zeros((1, 6)), iterations=1)
