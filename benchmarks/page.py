@@ -35,6 +35,8 @@ to compute the same, in one run, and that they agree was checked in it. Ratios s
 which depend on the machine. Deeper ones are in [`RESULTS.md`](../benchmarks/RESULTS.md). What is
 compiled once [is kept](compiled_code.md).
 
+A ratio of two ways is of their speeds, also where times are shown: above 1, the first is faster.
+
 {SAID_DISTURBED}
 """
 

@@ -29,7 +29,7 @@ def ratio_table(section: Section) -> Table:
     whats = _in_order(each.what for each in section.ratios)
     found = {(each.what, each.case): said_ratio(each) for each in section.ratios}
     rows = [[what, *(found.get((what, case), "") for case in cases)] for what in whats]
-    return ["ratio", *cases], rows
+    return ["ratio of speeds" if section.as_time else "ratio", *cases], rows
 
 
 def aims(section: Section) -> list[str]:
