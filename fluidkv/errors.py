@@ -1,6 +1,8 @@
 """The one exception that bad input raises."""
 
 import math
+from decimal import Decimal
+from fractions import Fraction
 
 from fluidkv.text import printable
 
@@ -22,7 +24,8 @@ class InputError(ValueError):
 def _shown(value: object, *, width: int = 60) -> str:
     """`repr`, on one line and not longer than `width`; the middle goes, as paths end in names."""
     try:
-        text = " ".join(repr(value).split())
+        said = str(value) if isinstance(value, Decimal | Fraction) else repr(value)
+        text = " ".join(said.split())
     except ValueError:  # Python writes out no integer of more than some 4300 digits
         if isinstance(value, int):
             sign = "-" if value < 0 else ""

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from fluidkv.fluid.many import simulate_systems
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.positions.choice import by_positions, chosen_tables
+from fluidkv.fluid.positions.choice import by_positions, by_twin, chosen_tables
 from fluidkv.fluid.recorded import check_counts, checked_record, labelled
 from fluidkv.fluid.scan import scan_batch
 from fluidkv.fluid.states import class_states
@@ -46,7 +46,8 @@ def simulate(
             `evicted` are sums over it, the others are read after its last iteration.
         engine: "plain" computes each stage in each iteration, in JAX; "positions" follows what
             completes and what is used up (docs/mass_engine.md), on the CPU; they agree up to
-            rounding. "auto" takes the faster one.
+            rounding. "auto" takes the faster one; on an accelerator, where nothing is recorded, a
+            twin of the second in JAX for one class of 16 stages or more, else "plain".
         final_state: whether to keep it: of many systems it may be the largest of all.
 
     Returns:
@@ -80,7 +81,10 @@ def simulate(
     model = class_model(model) if isinstance(model, System) else model
     state = _checked_start(model, start)
     tables = chosen_tables(model, engine)
-    if tables is not None:
+    twin = by_twin(model, state, int(iterations), engine, names)
+    if twin is not None:
+        final, records = twin, {}
+    elif tables is not None:
         found = by_positions(tables, model, state, int(iterations), names, int(every))
         final, records = found.state, found.records
     else:

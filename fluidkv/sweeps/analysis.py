@@ -126,6 +126,7 @@ class Analysis:
         chunk: points in a chunk unless a spec says otherwise: some seconds of work.
         alone: it keeps all cores busy by itself, so that more processes are no use.
         labels: dimension of variables -> the names along it.
+        answer: all of what is done at one row, where an admitted one may still be refused.
     """
 
     name: str
@@ -138,6 +139,7 @@ class Analysis:
     chunk: int
     alone: bool = False
     labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    answer: Callable[[Row], Any] | None = field(default=None, repr=False)
 
     def setting(self, name: str) -> Setting | None:
         """The setting of a key; of `decode_length_1` that of `decode_length`."""

@@ -8,7 +8,7 @@ to be exact.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Any, Literal, Protocol
 
@@ -17,6 +17,7 @@ from fluidkv.text import NUMBER, nearest
 
 Value = int | float | Fraction | str | None
 Scale = Literal["linear", "log"]
+_MOST_DIGITS = 1000  # of a numerator or denominator; Python writes out some 4300
 
 
 class Kind(Protocol):
@@ -80,8 +81,7 @@ class Number:
         return " ".join(["a number", " and ".join(each for each in bounds if each)]).strip()
 
     def read(self, argument: str, said: object) -> float:
-        exact = _exact(said)
-        value = float(said) if isinstance(said, float) else None if exact is None else float(exact)
+        value = said if isinstance(said, float) else _double(_exact(said))
         if value is None or not math.isfinite(value):
             raise InputError(argument, said, self.words)
         if not (self.above < value < self.below and self.least <= value <= self.most):
@@ -203,17 +203,46 @@ def _power(low: Any, high: Any, part: Any) -> float:
 
 
 def _exact(said: object) -> Fraction | None:
-    """The number that is meant, a binary float aside; None where there is none."""
+    """The number that is meant, a binary float aside; None where there is none, and for one with
+    more digits than can be written out.
+    """
     if isinstance(said, bool):
         return None
-    if isinstance(said, int | Fraction):
-        return Fraction(said)
+    found = Fraction(said) if isinstance(said, int | Fraction) else None
     if isinstance(said, Decimal):
-        return Fraction(said) if said.is_finite() else None
+        found = _decimal(said)
     if isinstance(said, str):
-        parts = said.replace(" ", "").split("/")
-        if len(parts) <= 2 and all(NUMBER.fullmatch(each) for each in parts):
-            above, *below = (Fraction(each) for each in parts)
-            if not below or below[0] != 0:
-                return above / (below[0] if below else 1)
-    return None
+        found = _quotient(said.replace(" ", "").split("/"))
+    if found is None or max(abs(found.numerator), found.denominator) >= 10**_MOST_DIGITS:
+        return None
+    return found
+
+
+def _quotient(parts: Sequence[str]) -> Fraction | None:
+    if len(parts) > 2 or not all(NUMBER.fullmatch(each) for each in parts):
+        return None
+    try:
+        above, below = (_decimal(Decimal(each)) for each in [*parts, "1"][:2])
+    except InvalidOperation:  # an exponent that Decimal has no room for
+        return None
+    return None if above is None or not below else above / below
+
+
+def _decimal(said: Decimal) -> Fraction | None:
+    """Exactly; looks at the exponent first, as 1e999999999 would fill the memory."""
+    if not said.is_finite():
+        return None
+    if not said:
+        return Fraction(0)
+    last = said.as_tuple().exponent
+    assert isinstance(last, int)
+    return Fraction(said) if last >= -_MOST_DIGITS and said.adjusted() <= _MOST_DIGITS else None
+
+
+def _double(exact: Fraction | None) -> float | None:
+    if exact is None:
+        return None
+    try:
+        return float(exact)
+    except OverflowError:
+        return None

@@ -7,7 +7,7 @@ the store one chunk of Zarr's: so no two writers ever touch one file. `plan`, `c
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.sweeps.analysis import Arrays, Points, Variable
+from fluidkv.sweeps.analysis import Arrays, Points, Row, Variable
 from fluidkv.sweeps.spec.spec import Spec, read_spec
 
 _LOOKED_AT = 64  # points that are tried before a store is made
@@ -125,7 +125,7 @@ def check_some(plan: Plan) -> None:
     """
     first: InputError | None = None
     for number in range(min(plan.points, _LOOKED_AT)):
-        refused = why_refused(plan, number)
+        refused = _refusal(plan, number, plan.spec.analysis.admit)
         if refused is None:
             return
         first = first or refused
@@ -134,11 +134,16 @@ def check_some(plan: Plan) -> None:
 
 
 def why_refused(plan: Plan, point: int) -> InputError | None:
-    """Why a point, counted in C order, has no answer; None if its settings stand for something."""
+    """Why a point, counted in C order, has no answer; None if it has one."""
+    analysis = plan.spec.analysis
+    return _refusal(plan, point, analysis.answer or analysis.admit)
+
+
+def _refusal(plan: Plan, point: int, ask: Callable[[Row], Any]) -> InputError | None:
     place = np.unravel_index(point, plan.shape)
     points = plan.points_of(tuple(slice(int(i), int(i) + 1) for i in place))
     try:
-        plan.spec.analysis.admit(next(points.rows()))
+        ask(next(points.rows()))
     except InputError as error:
         return error
     return None

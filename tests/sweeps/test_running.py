@@ -1,6 +1,7 @@
 """Sweeps end to end: what a point says, whatever the chunks and whoever computes them."""
 
 import pickle
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import fluidkv as fk
 from fluidkv.sweeps import compute, missing, open_sweep, opened, plan, processes, run, write
+from fluidkv.sweeps.summary import summary
 from tests.conventions import complaints
 from tests.sweeps.conftest import MAP, tree
 
@@ -92,3 +94,24 @@ def test_a_point_without_an_answer_is_said_and_has_no_values(tmp_path: Path) -> 
     assert found.status.values.tolist() == [[1] * 3] * 3 + [[2] * 3]
     assert np.isnan(found.radius_low.values[3]).all()
     assert (found.verdict.values[3] == -1).all()
+
+
+def test_a_summary_says_why_an_admitted_point_has_no_answer_and_the_units_of_the_store(
+    tmp_path: Path,
+) -> None:
+    """No memory serves a first token in a nanosecond, which only the search finds out."""
+    clock = "vllm-llama3.1-8b-rtx4090"
+    server = {"input_length": 5, "decode_length": 4, "rate": 1, "clock": clock, "engine": "vllm"}
+    grid = {"ttft_p99": [Decimal("1e-9")]}
+    spec = {"analysis": "size", "settings": server | {"requests": 10}, "grid": grid}
+    found = summary(run(plan(spec), tmp_path / "size"))
+    assert found["refused"] == 1
+    assert found["why"].startswith("slo: got 'ttft_p99=1e-09s'")
+
+    del server["rate"]
+    spec = {"analysis": "serve", "settings": server | {"requests": 2}, "grid": {"capacity": [64]}}
+    found = summary(run(plan(spec), tmp_path / "serve"))
+    units = {each["name"]: each["units"] for each in found["variables"]}
+    stored = open_sweep(tmp_path / "serve")
+    assert units == {name: stored[name].units for name in units}
+    assert units["duration"] == "s"

@@ -52,6 +52,8 @@ def _sample(seed: int = 0, points: int = 64, **columns: Any) -> dict[str, list[A
         ({"from": 1, "to": 2, "count": 2}, [1, 2]),
         ({"from": 7, "to": 7, "count": 1}, [7]),
         ([9, "8", Decimal("7.0")], [9, 8, 7]),
+        ({"from": 1, "to": 9, "step": "8 / 2"}, [1, 5, 9]),
+        ({"from": 1, "to": 9, "count": "6/2"}, [1, 5, 9]),
     ],
 )
 def test_ranges_of_whole_numbers(said: Any, values: list[int]) -> None:
@@ -150,7 +152,20 @@ BAD: list[tuple[dict[str, Any], str]] = [
     (_said(settings={"decode_length": [2, 3]}), "capacity: got 'none'; allowed: a value under"),
     (_said(settings=SETTINGS | {"share": "1/2"}), "share: got 'said twice'"),
     (_said(grid=GRID | {"share": []}), "grid.share: got 'no values'; allowed: at least one"),
-    (_said(grid=GRID | {"share": ["1/2", "2/4"]}), "grid.share: got ['1/2', '2/4']; allowed: val"),
+    (_said(grid=GRID | {"share": ["1/2", "2/4"]}), "grid.share: got '1/2 twice'; allowed: values"),
+    (_said(settings={"capacity": "1e999999999"}), "settings.capacity: got '1e999999999'; allowed"),
+    (_said(settings={"capacity": "1e" + "9" * 30}), "settings.capacity: got '1e9999"),
+    (_said(settings={"capacity": "9" * 5000}), "settings.capacity: got '9999"),
+    (_said(settings={"capacity": Decimal("NaN")}), "settings.capacity: got NaN; allowed: a whole"),
+    (_said(grid=GRID | {"share": [Decimal("1e-99999999")]}), "grid.share: got 1E-99999999; allow"),
+    (
+        _said(grid={"input_length": {"from": 1, "to": 9, "step": float("nan")}}),
+        "grid.input_length.step: got NaN; allowed: a number above 0",
+    ),
+    (
+        {"analysis": "serve", "settings": {"rate": Decimal("1e400")}, "grid": {"seed": [1]}},
+        "settings.rate: got 1E+400; allowed: a number above 0",
+    ),
     (_said(grid=GRID | {"share": "1/2"}), "grid.share: got '1/2'; allowed: a list of values, or {"),
     (_said(grid=GRID | {"share": [0.5]}), "grid.share: got 0.5; allowed: a number above 0 and at"),
     (_said(grid=GRID | {"share": [2]}), "grid.share: got 2; allowed: a number above 0 and at most"),
@@ -193,6 +208,14 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "grid.policy: got {'from': 'lru', 'to': 'opt'}; allowed: a list of values",
     ),
 ]
+
+
+@pytest.mark.parametrize("number", ["1e" + "9" * 30, "9" * 5000], ids=["exponent", "digits"])
+def test_a_file_with_a_number_too_long_to_read_is_refused(number: str, tmp_path: Path) -> None:
+    path = tmp_path / "spec.toml"
+    path.write_text(f"seed = {number}\n")
+    with pytest.raises(InputError, match=r"spec: got '.*'; allowed: numbers of at most 1,000 dig"):
+        read_spec(path)
 
 
 @pytest.mark.parametrize(("spec", "message"), BAD, ids=[message[:40] for _, message in BAD])

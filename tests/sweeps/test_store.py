@@ -1,12 +1,14 @@
 """Whose a store is: what is refused, and that what stands there stays."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps import open_sweep, opened, plan, run
+from fluidkv.sweeps.summary import summary
 from tests.sweeps.conftest import MAP, tree
 
 
@@ -85,3 +87,32 @@ def test_a_store_cannot_be_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="out: "):
         run(plan(MAP), tmp_path / "file" / "map")
+
+
+@pytest.mark.parametrize("lost", ["status/c.0.0", "verdict/c.1.0", "verdict", "share/zarr.json"])
+def test_what_a_store_has_lost_is_written_again(
+    lost: str, tmp_path: Path, map_tree: dict[str, str]
+) -> None:
+    run(plan(MAP), tmp_path / "map")
+    there = tmp_path / "map" / lost
+    assert there.exists()
+    shutil.rmtree(there) if there.is_dir() else there.unlink()
+    run(plan(MAP), tmp_path / "map")
+    assert tree(tmp_path / "map") == map_tree
+
+
+def test_a_broken_file_of_a_store_is_said_in_one_line(tmp_path: Path) -> None:
+    run(plan(MAP), tmp_path)
+    (tmp_path / "verdict" / "c.1.0").write_bytes(b"")
+    with pytest.raises(InputError, match=r"out: .* of verdict one is broken"):
+        summary(run(plan(MAP), tmp_path))
+
+
+@pytest.mark.parametrize("spec", [None, "{", "[1]"])
+def test_a_store_without_its_spec_is_refused(spec: str | None, tmp_path: Path) -> None:
+    run(plan(MAP), tmp_path)
+    root = json.loads((tmp_path / "zarr.json").read_text())
+    del root["attributes"]["spec_sha256"]
+    root["attributes"]["spec"] = spec
+    (tmp_path / "zarr.json").write_text(json.dumps(root))
+    _refused(tmp_path, MAP, "out: .*the store of a sweep, with its spec")

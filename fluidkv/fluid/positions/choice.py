@@ -4,17 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
 
 from fluidkv.errors import InputError
 from fluidkv.fluid.model import MassModel
 from fluidkv.fluid.positions.tables import Tables, of_model
+from fluidkv.runs.devices import local_devices
 
 if TYPE_CHECKING:  # its kernels are loaded where one is called
     from fluidkv.fluid.positions.engine import Advanced
 
 ENGINES = ("auto", "plain", "positions")
+
+_LONG = 16
+"""Stages from which the twin in JAX is taken: on a CPU it takes less time than the plain map at 40
+and more at 8. On an accelerator neither has been measured."""
+
+
+def on_cpu() -> bool:
+    """Whether JAX computes on the cores of this machine."""
+    return local_devices()[0].platform == "cpu"
+
+
+def takes_twin(engine: str, stages: int, record: tuple[str, ...]) -> bool:
+    """Whether one class of so many stages is for the twin in JAX: it tells where a trajectory
+    ends, and nothing of the way."""
+    return engine == "auto" and not record and stages >= _LONG and not on_cpu()
 
 
 def chosen_tables(model: MassModel, engine: str) -> Tables | None:
@@ -26,7 +41,7 @@ def chosen_tables(model: MassModel, engine: str) -> Tables | None:
     """
     if engine not in ENGINES:
         raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
-    if engine == "plain" or (engine == "auto" and jax.default_backend() != "cpu"):
+    if engine == "plain" or (engine == "auto" and not on_cpu()):
         return None
     tables = of_model(model)
     if engine == "positions":
@@ -67,3 +82,25 @@ def by_positions(
         record=record,
         every=every,
     )
+
+
+def by_twin(
+    model: MassModel, state: np.ndarray, iterations: int, engine: str, record: tuple[str, ...]
+) -> np.ndarray | None:
+    """Final states of the one system of a model by the twin, None where it is not for it."""
+    if not takes_twin(engine, state.shape[-1], record):
+        return None
+    tables = of_model(model)
+    # Weights of one class, requests as units.
+    if tables is None or len(model.weights) > 1 or tables.ends.size > 1 or tables.units[0, 0] != 1:
+        return None
+    from fluidkv.fluid.positions.on_device import advance_on_device
+
+    lanes, stages = len(state), state.shape[-1]
+    return advance_on_device(
+        np.full(lanes, tables.units[0, 1]),
+        np.full(lanes, stages),
+        np.broadcast_to(model.capacity, lanes),
+        state[:, 0],
+        iterations,
+    )[:, None]

@@ -12,15 +12,25 @@ another, so that a batch may be spread over devices. Call it under `in_float64`.
 On a CPU it is slow, and not meant for it: docs/mass_engine.md has the numbers.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from fluidkv.runs.batch import power_of_two
+from fluidkv.runs.devices import over_devices
+from fluidkv.runs.precision import in_float64
+
 Numbers = Float[Array, " batch"]
 Whole = Int[Array, " batch"]
+
+_LANES = 1 << 17  # of a block: as many as an accelerator has threads
+_NUMBERS = 1 << 28  # of a block, rings and what is made on the way: 2 GB
+_ARRAYS = 8  # as large as the rings, at once
+_FEWEST = 8  # a compiled loop in vectors; alone, a trajectory would be rounded in another way
 
 
 class _Lanes(NamedTuple):
@@ -252,3 +262,35 @@ def _states(lanes: _Lanes, stages: int) -> Float[Array, "stage batch"]:
 
 follow_jit = jax.jit(follow_on_device)
 """`follow_on_device`, compiled."""
+
+
+def advance_on_device(
+    inputs: Float[np.ndarray, " lane"],
+    stages: Int[np.ndarray, " lane"],
+    capacity: Float[np.ndarray, " lane"],
+    start: Float[np.ndarray, "lane stage"],
+    iterations: int,
+) -> Float[np.ndarray, "lane stage"]:
+    """`follow_on_device` of any batch, in blocks, over all devices of this host."""
+    lanes, ending = len(start), np.asarray(iterations, np.int32)
+    at = np.arange(max(lanes, _FEWEST)) % lanes
+    whole = np.asarray(stages, np.int32)
+
+    def call(values: Any) -> Any:
+        return _follow_rows(*values, ending)
+
+    most = max(1, _NUMBERS // (_ARRAYS * start.shape[1]))
+    with in_float64():
+        found = over_devices(
+            call,
+            tuple(values[at] for values in (inputs, whole, capacity, start)),
+            axes=0,
+            found_axes=0,
+            lanes=min(_LANES, power_of_two(most)),
+        )
+    return found[:lanes]
+
+
+@jax.jit
+def _follow_rows(inputs, stages, capacity, start, iterations):
+    return follow_on_device(inputs, stages, capacity, start.T, iterations).T

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fluidkv.workload import Workload
 
 _COUNT = Whole(1, 2**30)
+_LAST = 10**9  # iterations are run one by one where the clock does not jump over idle ones
 
 
 def _engine(text: str) -> "ServedEngine":
@@ -168,6 +169,9 @@ def _asked(row: Row) -> _Asked:
     table = _drawn(workload, row["requests"], row["rate"], row["seed"], clock.jumps)
     check_runs([table], engine.rules, [limits], [clock], [None])
     check_horizon(row["iterations"], 1, engine.rules)
+    if not clock.jumps and row["iterations"] is None and table.arrival.max() > _LAST:
+        said = f"{table.arrival.max():.3g} iterations until the last request comes"
+        raise InputError("rate", row["rate"], f"at most 10^9 of them, or a clock; {said}")
     batch = (row["engine"], chosen, clock.jumps, row["iterations"])
     return _Asked(table, engine, limits, clock, row["iterations"], batch)
 

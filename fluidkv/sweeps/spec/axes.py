@@ -4,18 +4,21 @@ An axis of a grid is a dimension by itself. The columns of a list are one dimens
 those of a Sobol sample one, `sample`. A dataset has the product of all.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 from fluidkv.errors import InputError
 from fluidkv.sweeps.analysis import Setting
-from fluidkv.sweeps.kinds import Exact, Scale, Value, Whole, Word, evenly, plain, spread
+from fluidkv.sweeps.kinds import Exact, Scale, Value, Whole, Word, evenly, plain, shown, spread
 from fluidkv.text import nearest
 
 ROW, SAMPLE = "row", "sample"
 MOST_POINTS = 2**40
+_MOST_VALUES = 10**7
 _RANGE = ("from", "to", "count", "step", "scale")
 _SAMPLED = ("from", "to", "scale", "denominator")
 
@@ -60,8 +63,10 @@ def grid_axis(column: Column) -> Axis:
     """A dimension of its own, from a list of values that all differ or from a range."""
     values = _listed(column) if isinstance(column.said, list | tuple) else _ranged(column)
     if len(set(values)) < len(values):
-        rounded = " after rounding" if not isinstance(column.said, list | tuple) else ""
-        raise InputError(column.where, column.said, f"values that all differ{rounded}")
+        if isinstance(column.said, list | tuple):
+            (twice, _), *_ = Counter(values).most_common(1)
+            raise InputError(column.where, f"{shown(twice)} twice", "values that all differ")
+        raise InputError(column.where, dict(column.said), "values that all differ after rounding")
     said = plain(values) if isinstance(column.said, list | tuple) else _range_said(column)
     return Axis(column.name, {column.name: values}, {column.name: said})
 
@@ -148,7 +153,7 @@ def _ranged(column: Column) -> list[Value]:
     if count is not None and step is not None:
         raise InputError(column.where, "count and step", "one of them")
     if count is not None:
-        number = Whole(1, 10**7).read(f"{column.where}.count", count)
+        number = _count(column, count)
         if number == 1 and low != high:
             raise InputError(f"{column.where}.count", 1, "at least 2, to reach both ends")
         return evenly(column.setting.kind, low, high, number, scale)
@@ -161,12 +166,24 @@ def _stepped(column: Column, low: Any, high: Any, said: Any, scale: Scale) -> li
     where = f"{column.where}.step"
     if scale == "log":
         raise InputError(where, said, "none on a log scale; give a count")
-    by = Exact(0, 10**18).read(where, Fraction(str(said)) if isinstance(said, float) else said)
+    by = _step(column, said)
     number = (Fraction(high) - Fraction(low)) // by + 1
-    if number > 10**7:
+    if number > _MOST_VALUES:
         raise InputError(where, said, "a step that leads to at most 10^7 values")
+    if isinstance(column.setting.kind, Whole) and by.denominator == 1:
+        return list(range(low, high + 1, int(by)))  # the same, at once
     values = (Fraction(low) + i * by for i in range(number))
     return [column.setting.kind.read(column.where, each) for each in values]
+
+
+def _count(column: Column, said: Any) -> int:
+    return Whole(1, _MOST_VALUES).read(f"{column.where}.count", said)
+
+
+def _step(column: Column, said: Any) -> Fraction:
+    """Exactly; a double of Python means the decimal that it is written as."""
+    decimal = Decimal(repr(said)) if isinstance(said, float) else said
+    return Exact(0, 10**18).read(f"{column.where}.step", decimal)
 
 
 def _ends(column: Column, table: Mapping[str, Any]) -> tuple[Any, Any, Scale]:
@@ -202,9 +219,9 @@ def _range_said(column: Column) -> dict[str, Any]:
     low, high, scale = _ends(column, column.said)
     said: dict[str, Any] = {"from": plain(low), "to": plain(high)}
     if "count" in column.said:
-        said["count"] = int(column.said["count"])
+        said["count"] = _count(column, column.said["count"])
     if "step" in column.said:
-        said["step"] = str(Fraction(str(column.said["step"])))
+        said["step"] = str(_step(column, column.said["step"]))
     return said | {"scale": scale}
 
 

@@ -4,7 +4,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -128,6 +128,8 @@ def _read_toml(path: Path | str) -> Mapping[str, Any]:
         return tomllib.loads(content, parse_float=Decimal)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError("spec", str(path), f"a TOML file ({error})") from None
+    except (ValueError, InvalidOperation):  # digits or an exponent that Python does not read
+        raise InputError("spec", str(path), "numbers of at most 1,000 digits") from None
 
 
 def _top_key(key: object, said: Mapping[str, Any]) -> str:

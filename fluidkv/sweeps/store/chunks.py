@@ -48,10 +48,15 @@ def write(store: Store, plan: Plan, chunk: int, arrays: Arrays) -> None:
 
 
 def missing(store: Store | Path, plan: Plan) -> list[int]:
-    """The chunks that are still to be written, in order."""
+    """The chunks that are still to be written, in order; one that has lost a file among them."""
     path = store.path if isinstance(store, Store) else store
-    there = {each.name for each in (path / STATUS).iterdir()}
-    return [chunk for chunk in range(plan.chunks) if _key(plan, STATUS, chunk) not in there]
+    names = [STATUS, *(each.name for each in plan.variables)]
+    there = {name: {each.name for each in (path / name).iterdir()} for name in names}
+    return [
+        chunk
+        for chunk in range(plan.chunks)
+        if any(_key(plan, name, chunk) not in there[name] for name in names)
+    ]
 
 
 def encoded(plan: Plan, chunk: int, arrays: Arrays) -> dict[str, bytes]:

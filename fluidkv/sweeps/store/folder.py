@@ -26,12 +26,11 @@ def opened(path: Path, plan: Plan) -> Iterator[Store]:
     files = check_folder(path, plan)
     try:
         with held(path) as parts:
-            if files is not None:
-                for name, content in files.items():
-                    target = path / name
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    write_durably(target, content, parts)
-                    settle(target.parent)
+            for name, content in files.items():
+                target = path / name
+                target.parent.mkdir(parents=True, exist_ok=True)
+                write_durably(target, content, parts)
+                settle(target.parent)
             yield Store(path, parts)
     except BlockingIOError:
         raise InputError(OUT, str(path), "a store that no other sweep is filling now") from None
@@ -39,8 +38,8 @@ def opened(path: Path, plan: Plan) -> Iterator[Store]:
         raise refuse_store(path, error) from None
 
 
-def check_folder(path: Path, plan: Plan) -> dict[str, bytes] | None:
-    """What is to be written before the first chunk; None where that has been done.
+def check_folder(path: Path, plan: Plan) -> dict[str, bytes]:
+    """What is to be written before the first chunk; of a store, files that it has lost.
 
     Raises:
         InputError: something stands there that is neither this sweep's store nor an empty folder;
@@ -55,7 +54,7 @@ def check_folder(path: Path, plan: Plan) -> dict[str, bytes] | None:
     try:
         if (path / ROOT).is_file():
             _check_same(path, plan)
-            return None
+            return {n: b for n, b in skeleton(plan).items() if not (path / n).exists()}
         files = skeleton(plan)
         if not _only_these(path, files):
             raise InputError(OUT, str(path), "a new folder, an empty one, or the store of a sweep")
@@ -93,8 +92,11 @@ def refuse_store(path: Path, error: OSError) -> InputError:
 
 def _check_same(path: Path, plan: Plan) -> None:
     found = attributes_of(path)
-    if found["spec_sha256"] != plan.spec.digest:
-        said, asked = (json.loads(text) for text in (found["spec"], plan.spec.text))
+    if found.get("spec_sha256") != plan.spec.digest:
+        try:
+            said, asked = (dict(json.loads(each)) for each in (found["spec"], plan.spec.text))
+        except (KeyError, TypeError, ValueError):
+            raise InputError(OUT, str(path), "the store of a sweep, with its spec") from None
         keys = [key for key in {**said, **asked} if said.get(key) != asked.get(key)]
         allowed = f"a store of this spec; this one differs in {', '.join(keys)}"
         raise InputError(OUT, str(path), allowed)

@@ -67,6 +67,18 @@ def make_array(group: Any, plan: Plan, name: str) -> Any:
     )
 
 
+def unit_of(plan: Plan, units: str) -> str:
+    """With the unit of the clock for "time", where the clocks of all points have one."""
+    clocks = {plan.spec.settings.get("clock")}
+    for axis in plan.spec.axes:
+        clocks = set(axis.columns["clock"]) if "clock" in axis.columns else clocks
+    if "clock" not in {each.name for each in plan.spec.analysis.settings}:
+        return units
+    if clocks == {None}:
+        return units.replace("time", "iteration")
+    return units if None in clocks else units.replace("time", "s")
+
+
 def _described(plan: Plan, name: str) -> tuple[Any, ...]:
     """Dimensions, sizes, type, fill and attributes of a variable."""
     if name == STATUS:
@@ -74,7 +86,10 @@ def _described(plan: Plan, name: str) -> tuple[Any, ...]:
     (variable,) = (each for each in plan.variables if each.name == name)
     labels = plan.spec.analysis.labels
     sizes = plan.shape + tuple(len(labels[dim]) for dim in variable.dims)
-    attributes: dict[str, Any] = {"long_name": variable.title, "units": _unit(plan, variable.units)}
+    attributes: dict[str, Any] = {
+        "long_name": variable.title,
+        "units": unit_of(plan, variable.units),
+    }
     if variable.kind == "flag":
         attributes["flag_values"] = list(range(len(variable.words)))
         attributes["flag_meanings"] = " ".join(word.replace(" ", "_") for word in variable.words)
@@ -92,7 +107,7 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
         for name, values in axis.columns.items():
             setting = plan.spec.analysis.setting(name)
             assert setting is not None
-            said = {"long_name": setting.title, "units": _unit(plan, setting.units)}
+            said = {"long_name": setting.title, "units": unit_of(plan, setting.units)}
             found[name] = ((axis.dim,), _array(setting, values), said)
             if any(isinstance(each, Fraction) for each in values):
                 exact = np.array([shown(each) for each in values], object)
@@ -102,18 +117,6 @@ def _coordinates(plan: Plan) -> dict[str, tuple[tuple[str, ...], np.ndarray, dic
         said = {"long_name": f"name of the {dim}", "units": "1"}
         found[dim] = ((dim,), np.array(names, object), said)
     return found
-
-
-def _unit(plan: Plan, units: str) -> str:
-    """With the unit of the clock for "time", where the clocks of all points have one."""
-    clocks = {plan.spec.settings.get("clock")}
-    for axis in plan.spec.axes:
-        clocks = set(axis.columns["clock"]) if "clock" in axis.columns else clocks
-    if "clock" not in {each.name for each in plan.spec.analysis.settings}:
-        return units
-    if clocks == {None}:
-        return units.replace("time", "iteration")
-    return units if None in clocks else units.replace("time", "s")
 
 
 def _array(setting: Setting, values: Any) -> np.ndarray:

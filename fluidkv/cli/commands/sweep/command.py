@@ -44,7 +44,8 @@ def sweep(
     from fluidkv.cli.commands.sweep.text import say_sweep
     from fluidkv.sweeps.summary import summary
 
-    found = summary(ran)
+    with read.as_options(_OPTIONS):
+        found = summary(ran)
     give(lambda: found, lambda page: say_sweep(page, found), as_json=json_, time=None)
 
 
