@@ -191,7 +191,7 @@ def test_every_way_to_give_memory_equals_the_literal_engine(rules, data):
     draw_and_check(data, rules)
 
 
-# By default the kernel, which `serve` takes, is held to them; here each is a compilation of its own.
+# By default the kernel, which `serve` takes, is held to them; here each is a compilation.
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ENGINES)
 def test_presets_equal_the_literal_engine_on_crowds(name):
