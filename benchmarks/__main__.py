@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks import (
     atlas,
+    basins,
     blocks,
     caching,
     certificate,
@@ -45,7 +46,7 @@ def main() -> None:
     sections = [_opening(report)]
     print(sections[0])
     for module in (
-        *(certificate, engine, positions, blocks, convergence, enumeration, atlas),
+        *(certificate, engine, positions, blocks, basins, convergence, enumeration, atlas),
         *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
         try:

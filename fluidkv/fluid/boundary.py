@@ -204,11 +204,6 @@ def checked_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch
     return cohort_states(system, start, argument="start", full=True)
 
 
-def feasible_starts(system: System, start: ArrayLike) -> Float[np.ndarray, "batch stage"]:
-    """Masses with memory at or below capacity, as a float batch; InputError otherwise."""
-    return cohort_states(system, start, argument="start")
-
-
 def check_count(count: object) -> None:
     """InputError for a number of starts below 1."""
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:

@@ -15,9 +15,12 @@ def one_each(given: Mapping[str, Any]) -> dict[str, list[Any]]:
         given: argument -> one value, or a sequence or array of as many as there are runs.
 
     Raises:
-        InputError: columns of different lengths.
+        InputError: columns of different lengths, or one without values.
     """
     columns = {name: list(value) if _several(value) else [value] for name, value in given.items()}
+    for name, column in columns.items():
+        if not column:
+            raise InputError(name, column, "at least one value")
     size = max(map(len, columns.values()))
     for name, column in columns.items():
         if len(column) not in (1, size):
@@ -46,8 +49,10 @@ def crossed(
         argument -> a value for each run, and `coords` likewise where there are such.
 
     Raises:
-        InputError: an argument without values, a coordinate along none, or of another length.
+        InputError: no argument, one without values, a coordinate along none, or of another length.
     """
+    if not given:
+        raise InputError("given", given, "at least one argument of `serve`, with its values")
     axes = {name: list(value) if _several(value) else [value] for name, value in given.items()}
     for name, values in axes.items():
         if not values:
@@ -58,7 +63,10 @@ def crossed(
         name: [values[place] for place in places[name]] for name, values in axes.items()
     }
     labels: dict[str, list[Any]] = {}
-    for name, (along, values) in (coords or {}).items():
+    for name, said in (coords or {}).items():
+        if not (isinstance(said, tuple) and len(said) == 2 and _several(said[1])):
+            raise InputError(f"coords[{name!r}]", said, "(the argument that it goes along, values)")
+        along, values = said
         if along not in axes:
             raise InputError(f"coords[{name!r}]", along, f"one of {', '.join(axes)}")
         if len(values) != len(axes[along]):

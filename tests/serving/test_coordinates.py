@@ -61,3 +61,11 @@ def test_a_product_refuses_what_goes_along_nothing() -> None:
         crossed(limits=LIMITS, coords={"seed": ("limits", [1])})
     with pytest.raises(InputError, match="at least one value"):
         crossed(limits=[])
+    with pytest.raises(InputError, match="at least one argument of `serve`"):
+        crossed()
+    with pytest.raises(InputError, match=r"coords\['seed'\]: .* \(the argument that it goes along"):
+        crossed(limits=LIMITS, coords={"seed": SEEDS})  # pyright: ignore[reportArgumentType]  # bad
+    with pytest.raises(InputError, match=r"limits: got \[\]; allowed: at least one value"):
+        serve(TABLES, "vllm", [])
+    with pytest.raises(InputError, match=r"requests: got \[\]; allowed: at least one value"):
+        serve([], "vllm", LIMITS[0])
