@@ -43,7 +43,7 @@ def test_the_settings_of_the_user_are_as_before() -> None:
             assert jnp.zeros(()).dtype == jnp.float64
             assert jnp.isnan(jnp.zeros(()) / 0)
         with pytest.raises(FloatingPointError):
-            jnp.zeros(()) / 0
+            _ = jnp.zeros(()) / 0
     assert jnp.zeros(()).dtype == jnp.float32
 
 
