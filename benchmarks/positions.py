@@ -8,7 +8,9 @@ the engines was made. Rates are per second of the processor's time (all threads 
 what else the machine does counts less. Final states are compared before anything is timed.
 """
 
+import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -17,6 +19,7 @@ import numpy as np
 
 from benchmarks.report import load
 from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate, uniform_starts
+from fluidkv.fluid.positions import on_device
 from fluidkv.fluid.positions.engine import advance
 from fluidkv.fluid.positions.on_device import follow_jit
 from fluidkv.fluid.positions.tables import of_systems
@@ -27,6 +30,7 @@ from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, LENGTHS = 20, (8, 40, 200)
 BATCH, ITERATIONS, SOME, REPEATS = 4096, 1000, 256, 3
+COUNTED = 2048  # lanes whose steps are counted
 FLOWS = ("admitted", "completed", "evicted", "memory")
 ENDS = ((40, 2), (40, 8), (40, 40), (256, 2), (256, 32), (256, 64), (256, 128), (256, 256))
 
@@ -88,6 +92,26 @@ def ends(stages: int, count: int) -> tuple[float, float]:
         return 1e9 / _rate(lambda: simulate(model, starts, **call), SOME)
 
     return run("plain"), run("positions")
+
+
+def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
+    """Steps of a lane of the twin, on average and at most; passes of a compiled step, by kind."""
+    system = System(Workload((RequestClass(INPUT, length),)), Fraction(50 * (INPUT + length)))
+    starts = uniform_starts(jax.random.key(0), system, count=COUNTED)
+    inputs, stages = np.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
+    capacity, until = np.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
+    with in_float64():
+        step, summed = jax.jit(on_device._step), jax.jit(on_device._summed)
+        lanes = on_device._begin(inputs, capacity, np.ascontiguousarray(starts.T))
+        steps, made = np.zeros(COUNTED, int), 0
+        while (going := np.asarray((lanes.now < until) | (lanes.excess > 0))).any():
+            steps += going
+            lanes, made = step(inputs, stages, lanes, until), made + 1
+            if made % length == 0:
+                lanes = summed(inputs, capacity, lanes)
+        text = step.lower(inputs, stages, lanes, until).compile().as_text()
+    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text)
+    return float(steps.mean()), int(steps.max()), Counter(passes)
 
 
 @kernel
@@ -157,6 +181,8 @@ def report() -> str:
         if not way.startswith("first")
     ]
     first = ", ".join(f"{each['first eviction, mean iteration']:.1f}" for each in by_length)
+    steps = [twin_steps(length) for length in LENGTHS]
+    passes = steps[0][2]
     taken = [(stages, count, *ends(stages, count)) for stages, count in ENDS]
     return "\n".join(
         [
@@ -167,6 +193,11 @@ def report() -> str:
             table(["way", *(f"L = {length}" for length in LENGTHS)], rows),
             "",
             f"The first eviction comes, on average, in iteration {first}.",
+            "",
+            f"A lane of the twin takes {', '.join(f'{mean:.0f}' for mean, _, _ in steps)} steps on"
+            f" average and {', '.join(str(most) for _, most, _ in steps)} at most ({COUNTED:,}"
+            f" starts). A step is compiled to {passes['fusion']} fusions, {passes['scatter']} scatters"
+            f" and {passes['gather']} gathers.",
             "",
             "Nanoseconds of processor time for an iteration of the cohort model:",
             "",

@@ -1,0 +1,116 @@
+"""Public names, where each is defined, and the examples that its docstring holds."""
+
+import ast
+import doctest
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+import fluidkv
+
+PACKAGE = Path(fluidkv.__file__).parent
+FLAGS = doctest.ELLIPSIS
+# What an example may use without an import; the page on the reference says so.
+GIVEN = {"fk": fluidkv, "np": np, "Fraction": Fraction}
+_PRIVATE = ("papers", "cli", "figures")  # rooms that no user imports by name
+
+
+@dataclass(frozen=True)
+class Public:
+    """A public name.
+
+    Fields:
+        name: as it is listed in the `__init__.pyi` of a room.
+        module: file in which it is defined, relative to the package.
+        doc: its docstring, or the string below a constant; "" where there is none.
+        line: of the definition.
+        alias: whether it only names a type, which nothing can run.
+    """
+
+    name: str
+    module: str
+    doc: str
+    line: int
+    alias: bool
+
+    @property
+    def room(self) -> str:
+        return self.module.removesuffix(".py").split("/")[0]
+
+
+@cache
+def public() -> tuple[Public, ...]:
+    """Every public name once, in the order of its modules."""
+    found = {}
+    for stub in sorted(PACKAGE.rglob("__init__.pyi")):
+        here = stub.parent.relative_to(PACKAGE)
+        if here.parts[:1] and here.parts[0] in _PRIVATE:
+            continue
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom) and node.module:
+                for each in node.names:
+                    name = _defined(PACKAGE / here, node.module, each.name)
+                    found[name.module, name.name] = name
+    return tuple(found[key] for key in sorted(found))
+
+
+def _defined(folder: Path, module: str, name: str) -> Public:
+    path = folder.joinpath(*module.split(".")) if module else folder
+    if path.is_dir():
+        stub = path / "__init__.pyi"
+        path = stub if stub.is_file() else path / "__init__.py"
+    else:
+        path = path.with_suffix(".py")
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    for place, node in enumerate(body):
+        doc = None
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            doc, alias = ast.get_docstring(node) or "", False
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
+            doc, alias = _below(body, place), _is_type(node)
+        elif isinstance(node, ast.ImportFrom) and name in {a.asname or a.name for a in node.names}:
+            told = next(a.name for a in node.names if (a.asname or a.name) == name)
+            inside = node.module or ""
+            if node.level == 1:
+                return _defined(path.parent, inside, told)
+            if inside.split(".")[0] == "fluidkv":
+                return _defined(PACKAGE, inside.partition(".")[2], told)
+        if doc is not None:
+            return Public(name, path.relative_to(PACKAGE).as_posix(), doc, node.lineno, alias)
+    raise LookupError(f"{name} is not defined in {path}")
+
+
+def _targets(node: ast.Assign | ast.AnnAssign) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    flat = [t for each in targets for t in (each.elts if isinstance(each, ast.Tuple) else [each])]
+    return {target.id for target in flat if isinstance(target, ast.Name)}
+
+
+def _is_type(node: ast.Assign | ast.AnnAssign) -> bool:
+    """`X = Literal[...]`, `X = A | B`: what is on the right is a type."""
+    value = node.value
+    if isinstance(value, ast.BinOp):
+        return isinstance(value.op, ast.BitOr)
+    return isinstance(value, ast.Subscript) and isinstance(value.value, ast.Name)
+
+
+def _below(body: list[ast.stmt], place: int) -> str:
+    after = body[place + 1 : place + 2]
+    match after:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            return text
+    return ""
+
+
+def examples(room: str) -> Iterator[tuple[Public, doctest.DocTest]]:
+    """The names of a room that have an example, each with it."""
+    reader = doctest.DocTestParser()
+    for each in public():
+        if each.room == room:
+            test = reader.get_doctest(each.doc, dict(GIVEN), each.name, each.module, each.line)
+            if test.examples:
+                yield each, test
