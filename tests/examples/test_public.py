@@ -7,7 +7,29 @@ import pytest
 from tests.examples.public import FLAGS, examples, public
 
 ROOMS = sorted({each.room for each in public()})
-PENDING: set[str] = set(ROOMS)  # rooms whose names do not have theirs yet
+# Rooms whose names do not have theirs yet.
+PENDING = {
+    "answers",
+    "errors",
+    "exact",
+    "fluid",
+    "logs",
+    "measured",
+    "papers",
+    "preempt",
+    "prefix",
+    "routing",
+    "runs",
+    "serving",
+    "suite",
+    "sweeps",
+    "systems",
+    "tokenpd",
+    "traces",
+    "verdict",
+    "wait",
+    "workload",
+}
 
 
 @pytest.mark.parametrize("room", sorted(set(ROOMS) - PENDING))
