@@ -196,8 +196,8 @@ def report() -> str:
             "",
             f"A lane of the twin takes {', '.join(f'{mean:.0f}' for mean, _, _ in steps)} steps on"
             f" average and {', '.join(str(most) for _, most, _ in steps)} at most ({COUNTED:,}"
-            f" starts). A step is compiled to {passes['fusion']} fusions, {passes['scatter']} scatters"
-            f" and {passes['gather']} gathers.",
+            f" starts). A step is compiled to {passes['fusion']} fusions,"
+            f" {passes['scatter']} scatters and {passes['gather']} gathers.",
             "",
             "Nanoseconds of processor time for an iteration of the cohort model:",
             "",

@@ -67,9 +67,9 @@ def _defined(folder: Path, module: str, name: str) -> Public:
         path = path.with_suffix(".py")
     body = ast.parse(path.read_text(encoding="utf-8")).body
     for place, node in enumerate(body):
-        doc = None
+        doc, alias = None, False
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
-            doc, alias = ast.get_docstring(node) or "", False
+            doc = ast.get_docstring(node) or ""
         elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
             doc, alias = _below(body, place), _is_type(node)
         elif isinstance(node, ast.ImportFrom) and name in {a.asname or a.name for a in node.names}:
