@@ -15,6 +15,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.report import load
@@ -98,11 +99,11 @@ def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
     """Steps of a lane of the twin, on average and at most; passes of a compiled step, by kind."""
     system = System(Workload((RequestClass(INPUT, length),)), Fraction(50 * (INPUT + length)))
     starts = uniform_starts(jax.random.key(0), system, count=COUNTED)
-    inputs, stages = np.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
-    capacity, until = np.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
     with in_float64():
+        inputs, stages = jnp.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
+        capacity, until = jnp.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
         step, summed = jax.jit(on_device._step), jax.jit(on_device._summed)
-        lanes = on_device._begin(inputs, capacity, np.ascontiguousarray(starts.T))
+        lanes = on_device._begin(inputs, capacity, jnp.asarray(starts.T))
         steps, made = np.zeros(COUNTED, int), 0
         while (going := np.asarray((lanes.now < until) | (lanes.excess > 0))).any():
             steps += going
@@ -110,7 +111,7 @@ def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
             if made % length == 0:
                 lanes = summed(inputs, capacity, lanes)
         text = step.lower(inputs, stages, lanes, until).compile().as_text()
-    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text)
+    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text or "")
     return float(steps.mean()), int(steps.max()), Counter(passes)
 
 
