@@ -7,7 +7,13 @@ author = "The fluidkv authors"
 project_copyright = author
 version = release = fluidkv.__version__
 
-extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design", "docs._site.mathtext"]
+extensions = [
+    "myst_nb",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "docs._site.mathtext",
+    "docs._site.linked",
+]
 root_doc = "index"
 templates_path = ["_site/templates"]
 smartquotes = False  # `--option` is no dash
@@ -37,8 +43,8 @@ _SECTIONS = (
     ("tutorials/index", "Tutorials"),
     ("commands/index", "Commands"),
     ("reference/index", "Reference"),
-    ("coverage", "Figures"),
-    ("ledger", "Claims"),
+    ("gallery", "Figures"),
+    ("claims", "Claims"),
 )
 html_context = {"default_mode": "auto", "site_sections": _SECTIONS}
 html_sidebars = {"**": ["all-pages"]}
@@ -51,7 +57,7 @@ html_theme_options = {
     "show_prev_next": False,
     "navbar_end": ["theme-switcher"],
     "navbar_center": ["sections"],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "gallery": [], "claims": []},
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_toc_level": 2,

@@ -24,6 +24,7 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
     source = work / "source"
     sources(source, work / "executed" if execute else None)
     out.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
     asked = ["-W", "--keep-going", "-q", "-j", "2", "-c", str(ROOT / "docs")]
     return build_main([*asked, "-d", str(work / "read"), str(source), str(out)])
 

@@ -14,9 +14,9 @@ _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
 _EXAMPLES = 8
 _INTRO = """# Commands
 
-`fluidkv COMMAND --help` says what stands here. Every command takes `--json`; its keys are on the page
-[JSON](../json.md). A refused input is one line on standard
-error and exit code 2; a claim or record that does not come out as expected is exit code 1.
+`fluidkv COMMAND --help` says what stands here. Every command takes `--json`; its keys are on the
+page [JSON](../json.md). Bad input is answered by one line on standard error and exit code 2; a
+claim or a record that does not come out as expected by exit code 1.
 
 """
 
