@@ -257,6 +257,43 @@ for share, found in zip(some, least, strict=True):
 assert agreed == 100
 assert told[-1] - told[0] == 25_000 and contents() == whole
 """,
+    "11_basins.ipynb": """
+# "Two orbits, and no start that ends elsewhere", "about one start in forty"
+assert sorted(ends.length.values) == [3, 36] and int(ends.starts.sum()) == 2000
+assert 1 / 60 < float(ends.basin_share[list(ends.length.values).index(3)]) < 1 / 30
+# "The short one carries more"
+assert orbits[1].period == 3 and orbits[1].throughput > orbits[0].throughput
+assert all((period == 3).any() and set(period) == {3, 36} for period in painted)
+assert all(orbit.attracts for orbit in (*orbits, cycle))
+# "all modes decay, and yet a few starts go on", "a little more than the smooth state"
+assert fk.stability(other).verdict is fk.Stability.STABLE
+assert 0 < (beside.period == 7).sum() < 100 and 1 < cycle.share_of_best < Fraction(102, 100)
+""",
+    "12_a_real_log.ipynb": """
+# "It is off by a few percent"
+assert max(abs(one.relative) for one in found.bias.values()) < 0.03
+# "nothing that a user feels gets better by more than the error", "less than a fifth"
+assert all(gain.relative < gain.needed for each in gains.values() for gain in each)
+assert taken == today.now and preempted[-1] < preempted[0] / 5
+# "Right of the line memory buys little; left of it every percent costs seconds"
+beyond = [kv for kv in sizes if kv > 1.3 * answer]
+assert max(waits[kv] for kv in beyond) < 0.5 and sized.meets(sized.answer)
+before = [kv for kv in sizes if 0.9 * answer < kv < answer]
+assert min(waits[kv] for kv in before) > 4
+""",
+    "13_metastability.ipynb": """
+# "all four fall, two soon and two after thousands of calm iterations"
+late = records.preempt[:, -10:].mean(axis=1) / 40
+assert (late > 3.5).all()
+fell = [int(np.argmax(run > 80)) * 40 for run in records.preempt]
+assert sorted(np.array(fell) > 2500) == [False, False, True, True]
+# "with the same chance": no load is told apart from a constant hazard
+assert min(chances.values()) > 0.05
+assert float(collapsed) < 1.05 and all(mean[a] > 2 * mean[b] for a, b in zip(rates, rates[1:]))
+# "Shedding load works", "so does a cap on the rate", "does not cure one"
+returned = [int(times.observed.sum()) for times in back.values()]
+assert returned == [0, 60, 0, 60]
+""",
     "06_measured_log.ipynb": """
 assert found.verdict is fk.Stability.UNSTABLE and found.unstable_modes == 2
 assert measured.oscillation.beats_red_noise and measured.oscillation.methods_agree
