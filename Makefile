@@ -10,10 +10,10 @@ export MPLBACKEND := Agg
 export PYTHONHASHSEED := 0
 
 .DEFAULT_GOAL := help
-.PHONY: help study test thorough lint figures verify bench lock clean
+.PHONY: help study test test-browser thorough docs lint figures verify bench lock clean
 
 help:  ## list the commands
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -36,8 +36,20 @@ study: $(VENV)/.base  ## set up, then judge an embedded workload (writes build/s
 test: $(VENV)/.dev lint  ## set up, then lint, types, tests, theorem checks, notebooks
 	$(BIN)/python -m pytest $(WORKERS)
 
+# Debian's package where one may install it; elsewhere a line that says what is missing.
+test-browser: $(VENV)/.dev  ## open reports and pages in a headless Chromium; installs it if it can
+	@command -v $${FLUIDKV_CHROMIUM:-chromium} >/dev/null || command -v chromium-browser >/dev/null \
+	  || command -v google-chrome >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get update -qq && apt-get install -y -qq chromium; } \
+	  || { echo "no Chromium found; install the package chromium, or name one with FLUIDKV_CHROMIUM=..." >&2; exit 2; }
+	$(BIN)/python -m pytest tests/browser
+
 thorough: $(VENV)/.dev lint  ## the same with the deeper checks (minutes)
 	$(BIN)/python -m pytest $(WORKERS) --thorough
+
+docs: $(VENV)/.dev  ## build the site (build/site)
+	$(BIN)/python -m docs._site
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -64,6 +64,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     # A figure may show what an answer found; it knows no paper.
     "figures": LABORATORY | {"answers"},
     "papers": LABORATORY | {"answers", "ledger", "figures"},
+    # How any answer is shown; it knows what a figure is, and no answer.
+    "report": GROUND | {"figures"},
+    # The page one can touch: the theory's numbers for JavaScript's.
+    "explore": GROUND | SIBLINGS | {"runs", "figures", "report"},
 }
 MAY_IMPORT["cli"] = set(MAY_IMPORT)
 MAY_IMPORT["__main__"] = {"cli"}
@@ -73,9 +77,9 @@ MAY_IMPORT["__init__"] = set(MAY_IMPORT) - {"cli", "__main__"}  # the lazy list 
 WITHOUT_JAX = GROUND | FILES | {"exact", "ledger", "__init__", "__main__"}
 MAY_USE: dict[str, set[str]] = {
     **dict.fromkeys(("jax", "jaxlib", "equinox"), set(MAY_IMPORT) - WITHOUT_JAX),
-    "matplotlib": {"figures", "papers"},
+    "matplotlib": {"figures", "papers", "report"},
     "typer": {"cli"},
-    "rich": {"cli"},
+    "rich": {"cli", "report"},
     "numba": {"runs"},
     "zarr": {"sweeps"},
     "dask": {"sweeps"},

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from fluidkv.answers.served.bias import Bias
 from fluidkv.answers.served.elsewhere import missed_elsewhere
 from fluidkv.answers.served.published import Published
-from fluidkv.cli.page.numbers import short
-from fluidkv.cli.page.page import Page, Row
+from fluidkv.report.numbers import short
+from fluidkv.report.page import Page, Row
 
 TITLES = {
     "ttft_p50": "median TTFT",

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from fluidkv.cli.arguments import as_options
 from fluidkv.cli.asked import envelope
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.plain import finite
+from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from fluidkv.answers.served.demand import Demand
     from fluidkv.answers.served.logged import LoggedServer, ServerSettings
     from fluidkv.cli.memory import LoggedMemory
-    from fluidkv.cli.page.page import Row
+    from fluidkv.report.page import Row
     from fluidkv.runs.max_tokens import MaxTokens
     from fluidkv.serving.clock import IterationClock
     from fluidkv.serving.rules import EngineRules

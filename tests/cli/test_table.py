@@ -6,10 +6,10 @@ import pytest
 
 from fluidkv.cli import main
 from fluidkv.cli.commands.table import say_table
-from fluidkv.cli.page.page import Page
 from fluidkv.ledger.table import Column, Row, Table
 from fluidkv.papers.ledger import select
 from fluidkv.papers.tables import tables
+from fluidkv.report.page import Page
 from tests.cli.answered import answer_in
 
 

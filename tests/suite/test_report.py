@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fluidkv.cli.commands.bench.text import say_report
-from fluidkv.cli.page.page import WIDTH, Page
+from fluidkv.report.page import WIDTH, Page
 from fluidkv.suite.machine import Machine
 from fluidkv.suite.report import Rate, Ratio, Report, Section, against, rate
 from fluidkv.suite.tables import aims, machine_rows, rate_table, ratio_table, said_ratio

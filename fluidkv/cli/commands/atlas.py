@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.cli import arguments as read
 from fluidkv.cli.options import RUN, Json, option, out
 from fluidkv.cli.output import give, refuse_folder, say_written
-from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.files import write_together
+from fluidkv.report.page import Page
 
 if TYPE_CHECKING:
     import xarray as xr

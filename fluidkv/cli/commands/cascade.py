@@ -7,10 +7,10 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, OneClass, flag, option
 from fluidkv.cli.output import give
-from fluidkv.cli.page.numbers import percent, short
-from fluidkv.cli.page.page import Page, Row, ends
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import percent, short
+from fluidkv.report.page import Page, Row, ends
 
 if TYPE_CHECKING:
     from fluidkv.exact.one_class.collapse import Cascade

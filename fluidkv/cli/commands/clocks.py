@@ -7,8 +7,8 @@ import typer
 
 from fluidkv.cli.options import Json
 from fluidkv.cli.output import give
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import clock_of
+from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
     from fluidkv.serving.machines.against import Comparison

@@ -9,10 +9,10 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, OneClass, option
 from fluidkv.cli.output import give
-from fluidkv.cli.page.numbers import counted, percent, short
-from fluidkv.cli.page.page import Page, ends
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import counted, percent, short
+from fluidkv.report.page import Page, ends
 
 if TYPE_CHECKING:
     from fluidkv.exact.one_class.equilibria import EnvelopePoint, Equilibria

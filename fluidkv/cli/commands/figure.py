@@ -9,9 +9,9 @@ import typer
 from fluidkv.cli.arguments import as_options
 from fluidkv.cli.options import Json, out
 from fluidkv.cli.output import give, refuse_folder
-from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.page import Page
 from fluidkv.text import nearest
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.asked import note_read
 from fluidkv.cli.options import Json, argument
 from fluidkv.cli.output import give
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
+from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
     from fluidkv.logs import ServerLog

@@ -8,10 +8,10 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import NO_MEMORY, Memory
 from fluidkv.cli.options import SERVER, Classes, Json, option
 from fluidkv.cli.output import give
-from fluidkv.cli.page.numbers import counted, modes_grow, percent, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import counted, modes_grow, percent, short
+from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
     from fluidkv.answers.mix import MixAnswer

@@ -11,9 +11,9 @@ import typer
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import Json
 from fluidkv.cli.output import json_text
-from fluidkv.cli.page.numbers import counted
-from fluidkv.cli.page.page import WIDTH, Page
 from fluidkv.cli.progress import progress
+from fluidkv.report.numbers import counted
+from fluidkv.report.page import WIDTH, Page
 
 if TYPE_CHECKING:
     from fluidkv.answers.records import RecordAnswer

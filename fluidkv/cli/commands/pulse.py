@@ -7,10 +7,10 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import GivenMemory
 from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
-from fluidkv.cli.page.numbers import counted, exact, percent, short
-from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import counted, exact, percent, short
+from fluidkv.report.page import Page
 
 if TYPE_CHECKING:
     from fluidkv.answers.pulse import PulseAnswer

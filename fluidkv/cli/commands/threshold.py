@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 from fluidkv.cli import arguments as read
 from fluidkv.cli.options import Json, argument, option
 from fluidkv.cli.output import give
-from fluidkv.cli.page.numbers import counted, modes_grow, percent, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import counted, modes_grow, percent, short
+from fluidkv.report.page import Page, Row
 
 if TYPE_CHECKING:
     from fluidkv.exact.mixed.mix import LengthMix

@@ -11,9 +11,9 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli.codes import DIFFERS
 from fluidkv.cli.options import RUN, Json, option
 from fluidkv.cli.output import json_text
-from fluidkv.cli.page.numbers import counted
-from fluidkv.cli.page.page import Page
 from fluidkv.cli.progress import progress
+from fluidkv.report.numbers import counted
+from fluidkv.report.page import Page
 
 if TYPE_CHECKING:
     from fluidkv.ledger.claim import Result

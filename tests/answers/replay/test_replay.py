@@ -163,7 +163,7 @@ def test_a_log_that_is_cut_off_is_refused(tmp_path) -> None:
 
 def test_what_prefill_costs_may_not_be_seen(tmp_path, capsys, known_clock) -> None:
     from fluidkv.cli.commands.replay.text import say_replay
-    from fluidkv.cli.page.page import Page
+    from fluidkv.report.page import Page
 
     write_log(tmp_path)
     found = replay_log(tmp_path)

@@ -1,6 +1,6 @@
 """The suite's report as a person reads it."""
 
-from fluidkv.cli.page.page import Page
+from fluidkv.report.page import Page
 from fluidkv.suite.report import Report, Section
 from fluidkv.suite.tables import (
     SAID_DISTURBED,

@@ -5,10 +5,10 @@ from math import isnan
 import numpy as np
 
 from fluidkv.answers.cache.study import CacheAnswer
-from fluidkv.cli.page.numbers import counted, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
 from fluidkv.prefix.policies import Policy
+from fluidkv.report.numbers import counted, short
+from fluidkv.report.page import Page, Row
 
 
 def say_cache(page: Page, answer: CacheAnswer) -> None:

@@ -9,9 +9,9 @@ from fluidkv.answers.compare.result import Difference
 from fluidkv.answers.served.demand import Demand
 from fluidkv.answers.served.paired import CONFIDENCE
 from fluidkv.cli.held import measured_table
-from fluidkv.cli.page.numbers import counted, percent, short, signed
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import asked_rows, clock_rows
+from fluidkv.report.numbers import counted, percent, short, signed
+from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
 
 _TITLES = {

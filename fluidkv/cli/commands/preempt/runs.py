@@ -2,9 +2,9 @@
 
 from fluidkv.answers.preempt.result import PreemptAnswer
 from fluidkv.answers.preempt.rules import USE_PREDICTIONS
-from fluidkv.cli.page.numbers import counted, short
-from fluidkv.cli.page.page import Row
 from fluidkv.cli.served import asked_rows, clock_rows
+from fluidkv.report.numbers import counted, short
+from fluidkv.report.page import Row
 from fluidkv.serving.rules import Restore, Victim
 
 

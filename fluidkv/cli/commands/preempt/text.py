@@ -11,8 +11,8 @@ from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.published import misses_of
 from fluidkv.cli.commands.preempt.runs import run_rows
 from fluidkv.cli.held import not_measured, published_rows
-from fluidkv.cli.page.numbers import counted, percent, short
-from fluidkv.cli.page.page import Page, Row
+from fluidkv.report.numbers import counted, percent, short
+from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
 from fluidkv.serving.rules import name_of
 

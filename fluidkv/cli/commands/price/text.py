@@ -5,9 +5,9 @@ import numpy as np
 from fluidkv.answers.price.pick import Brings
 from fluidkv.answers.price.result import Kept, PriceAnswer
 from fluidkv.answers.price.spread import Difference, fewest
-from fluidkv.cli.page.numbers import counted, listed, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
+from fluidkv.report.numbers import counted, listed, short
+from fluidkv.report.page import Page, Row
 from fluidkv.tokenpd.eviction.scorers import Return
 from fluidkv.tokenpd.objective import Objective
 

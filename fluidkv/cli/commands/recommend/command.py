@@ -199,7 +199,7 @@ def _run(
 def _first(bias: "Mapping[str, Bias]") -> list[str]:
     """The first table, as long as what may be better is not known."""
     from fluidkv.cli.held import TITLES
-    from fluidkv.cli.page.numbers import short, signed
+    from fluidkv.report.numbers import short, signed
 
     said = [f"{'so far':<26}{'measured':>10}{'simulated':>11}{'off by':>8}"]
     for name, one in bias.items():

@@ -6,8 +6,8 @@ from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import KNOBS
 from fluidkv.cli.held import TITLES
-from fluidkv.cli.page.numbers import counted, short
-from fluidkv.cli.page.page import Page
+from fluidkv.report.numbers import counted, short
+from fluidkv.report.page import Page
 
 _ROWS = 8  # --out has all settings
 _STEP = 0.9  # a row is shown if it preempts less than this times the row above

@@ -6,8 +6,8 @@ from fluidkv.answers.recommend import Recommendation, knobs
 from fluidkv.answers.recommend.choosing import MARGIN
 from fluidkv.answers.served.setting import Setting
 from fluidkv.cli.held import TITLES, not_measured, published_rows
-from fluidkv.cli.page.numbers import short, signed
-from fluidkv.cli.page.page import Row
+from fluidkv.report.numbers import short, signed
+from fluidkv.report.page import Row
 
 FAR = 2.0
 """Times what the simulation misses, from which on a gain is worth a test that cannot be sold."""

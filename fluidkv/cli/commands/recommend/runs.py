@@ -2,9 +2,9 @@
 
 from fluidkv.answers.recommend import Recommendation
 from fluidkv.answers.served.paired import CONFIDENCE
-from fluidkv.cli.page.numbers import short
-from fluidkv.cli.page.page import Row
 from fluidkv.cli.served import asked_rows, clock_rows
+from fluidkv.report.numbers import short
+from fluidkv.report.page import Row
 
 
 def simulated_rows(found: Recommendation) -> list[Row]:

@@ -8,8 +8,8 @@ from fluidkv.cli.commands.recommend.frontier import say_frontier
 from fluidkv.cli.commands.recommend.pick import pick_rows, setting_said
 from fluidkv.cli.commands.recommend.runs import simulated_rows
 from fluidkv.cli.held import TITLES
-from fluidkv.cli.page.numbers import short, signed
-from fluidkv.cli.page.page import Page, Row
+from fluidkv.report.numbers import short, signed
+from fluidkv.report.page import Page, Row
 from fluidkv.serving.engines import CACHE, SGLANG
 
 _CHANGES = {"": "as it is", "capacity": "KV", "inputs": "prompts", "rate": "rate"}

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from fluidkv.cli.page.page import Page, Row, Said
+from fluidkv.report.page import Page, Row, Said
 from fluidkv.serving.engines import SGLANG
 
 if TYPE_CHECKING:

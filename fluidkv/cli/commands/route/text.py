@@ -4,9 +4,9 @@ import math
 from collections.abc import Sequence
 
 from fluidkv.answers.route.result import RouteAnswer, Routing
-from fluidkv.cli.page.numbers import counted, percent, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.prompted import parameters_said
+from fluidkv.report.numbers import counted, percent, short
+from fluidkv.report.page import Page, Row
 from fluidkv.routing import Service
 
 _COLUMNS = (

@@ -7,9 +7,9 @@ from fluidkv.answers.size.cliff import TIMES_WORSE, Cliff
 from fluidkv.answers.size.trials import NEAR_FULL
 from fluidkv.cli.held import measured_table
 from fluidkv.cli.memory import Memory
-from fluidkv.cli.page.numbers import counted, percent, short
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.cli.served import clock_rows
+from fluidkv.report.numbers import counted, percent, short
+from fluidkv.report.page import Page, Row
 
 _NOTHING = "the log has nothing that can be held against the simulation"
 _ROWS = 14  # of the table; --out has all sizes

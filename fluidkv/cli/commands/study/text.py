@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from rich.text import Text
 
 from fluidkv.answers.study import Simulation, StudyResult
-from fluidkv.cli.page.numbers import counted, percent, seconds, short, signed
-from fluidkv.cli.page.page import Page, Row
 from fluidkv.exact.linear_stability import (
     InputScale,
     StabilityResult,
@@ -16,6 +14,8 @@ from fluidkv.exact.linear_stability import (
 from fluidkv.exact.modes import GrowingMode, GrowingModes
 from fluidkv.exact.one_class.homogeneous import Homogeneous
 from fluidkv.measured import Comparison
+from fluidkv.report.numbers import counted, percent, seconds, short, signed
+from fluidkv.report.page import Page, Row
 from fluidkv.verdict import Evidence, Stability
 
 _COLOURS = {

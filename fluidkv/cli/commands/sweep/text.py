@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fluidkv.cli.page.page import Page, Row
+from fluidkv.report.page import Page, Row
 
 
 def say_sweep(page: Page, found: Mapping[str, Any]) -> None:

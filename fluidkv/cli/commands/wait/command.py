@@ -10,11 +10,11 @@ from fluidkv.cli import arguments as read
 from fluidkv.cli import options as opt
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
 from fluidkv.cli.output import give
-from fluidkv.cli.page.page import Row
 from fluidkv.cli.progress import progress
 from fluidkv.cli.served import clock_of, clock_rows
 from fluidkv.cli.source import AS_IT_IS, Reading
 from fluidkv.errors import InputError
+from fluidkv.report.page import Row
 
 if TYPE_CHECKING:
     from fluidkv.answers.wait.load import Load

@@ -4,8 +4,8 @@ from fluidkv.answers.wait.ahead import ahead, mean
 from fluidkv.answers.wait.runs import Comparison, PolicyRuns
 from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli.commands.wait import words as words
-from fluidkv.cli.page.numbers import counted, short
-from fluidkv.cli.page.page import Page
+from fluidkv.report.numbers import counted, short
+from fluidkv.report.page import Page
 from fluidkv.serving.clock import FREE_PREFILL
 
 _COLUMNS = ("policy", "tokens", "latency", "p99", "TTFT", "p99", "evicted", "peak", "left")

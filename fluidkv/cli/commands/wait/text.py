@@ -9,7 +9,8 @@ from fluidkv.answers.wait.nested import NestedAnswer, SegmentPlan
 from fluidkv.answers.wait.study import WaitAnswer
 from fluidkv.cli.commands.wait import words as words
 from fluidkv.cli.commands.wait.runs import say_runs
-from fluidkv.cli.page.numbers import (
+from fluidkv.errors import InputError
+from fluidkv.report.numbers import (
     at_least,
     at_most,
     chance_at_most,
@@ -20,8 +21,7 @@ from fluidkv.cli.page.numbers import (
     short,
     signed,
 )
-from fluidkv.cli.page.page import Page, Row
-from fluidkv.errors import InputError
+from fluidkv.report.page import Page, Row
 from fluidkv.wait.theory.boundary_queue import Eta
 from fluidkv.wait.theory.sensitivity import Sensitivity
 

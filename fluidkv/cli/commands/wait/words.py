@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from fluidkv.cli.page.numbers import at_most, listed, short
+from fluidkv.report.numbers import at_most, listed, short
 from fluidkv.wait.model import Exact, PromptType
 
 

@@ -5,8 +5,8 @@ from fractions import Fraction
 
 import pytest
 
-from fluidkv.cli.page import numbers
-from fluidkv.cli.page.page import Page, ends
+from fluidkv.report import numbers
+from fluidkv.report.page import Page, ends
 
 
 def test_bounds_are_rounded_away_from_what_they_bound():

@@ -1,1 +1,0 @@
-"""What every command writes with: the page of 80 columns and its numbers."""
