@@ -1,0 +1,24 @@
+"""A figure drawn once, without a file: what the charts are read from."""
+
+from typing import TYPE_CHECKING
+
+from fluidkv.figures.figure import Data, Figure
+from fluidkv.figures.style import RC
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Canvas
+
+
+def drawn(figure: Figure, data: Data) -> "Canvas":
+    """The canvas with its layout done and its ticks placed, as in the PNG."""
+    import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    with mpl.rc_context(RC):
+        canvas = Canvas(figsize=figure.size, layout="constrained")
+        FigureCanvasAgg(canvas)
+        canvas.suptitle(figure.title, x=0.01, ha="left")
+        figure.draw(data, canvas)
+        canvas.draw_without_rendering()
+    return canvas
