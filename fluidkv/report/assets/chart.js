@@ -371,7 +371,7 @@
       this.point();
       if (aloud && found) {
         const { name, pairs } = this.said(found), { mark, shown } = found.place;
-        const of = mark.kind === "grid" ? "" : ` ${found.index + 1} of ${shown.length}.`;
+        const of = mark.kind === "grid" ? "" : ` ${shown.order.indexOf(found.index) + 1} of ${shown.order.length}.`;
         this.chart.live.textContent = `${name}: ${pairs.map((pair) => pair.filter(Boolean).join(" ")).join(", ")}.${of}`;
       }
     }
@@ -393,9 +393,9 @@
       this.tip.replaceChildren(element("strong", "", name),
         ...pairs.map(([what, value]) => element("span", "", what ? `${what}: ${value}` : value)));
       this.tip.hidden = false;
-      const [total, svg] = [this.root.clientWidth, this.svg.node()];
-      const ratio = svg.getBoundingClientRect().width / (this.margin.left + this.inner + this.margin.right);
-      const left = svg.offsetLeft + (this.margin.left + x) * ratio, top = svg.offsetTop + (8 + y) * ratio;
+      const total = this.root.clientWidth, [outer, frame] = [this.root, this.svg.node()].map((each) => each.getBoundingClientRect());
+      const ratio = frame.width / (this.margin.left + this.inner + this.margin.right);
+      const left = frame.left - outer.left + (this.margin.left + x) * ratio, top = frame.top - outer.top + (8 + y) * ratio;
       const { offsetWidth: w, offsetHeight: h } = this.tip;
       const flip = left + 14 + w > total ? left - 14 - w : left + 14;
       this.tip.style.left = `${Math.max(0, Math.min(flip, total - w))}px`;
@@ -529,11 +529,14 @@
 
   /* --- marks: each draws itself, and returns where its values are -------------------------------*/
 
-  /** Pixels of values, with the order in which arrow keys go through them. */
+  /** Pixels of values, and the order in which arrow keys go through them: to the right. */
   const reading = (points, sorted) => {
-    points.order = d3.range(points.length).filter((i) => Number.isFinite(points[i][0]) && Number.isFinite(points[i][1]));
+    points.order = d3.range(points.length).filter((i) => points[i].every(Number.isFinite));
+    if (!points.order.length) return null;
+    const [first, last] = [points.order[0], points.order[points.order.length - 1]];
     if (sorted) points.order.sort((i, j) => points[i][0] - points[j][0]);
-    return points.order.length ? points : null;
+    else if (points[first][0] > points[last][0]) points.order.reverse();
+    return points;
   };
 
   const markers = (to, mark, points) => {

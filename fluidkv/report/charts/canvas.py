@@ -1,5 +1,7 @@
 """A figure drawn once, without a file: what the charts are read from."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from fluidkv.figures.figure import Data, Figure
@@ -9,8 +11,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
 
-def drawn(figure: Figure, data: Data) -> "Canvas":
-    """The canvas with its layout done and its ticks placed, as in the PNG."""
+@contextmanager
+def drawn(figure: Figure, data: Data) -> "Iterator[Canvas]":
+    """The canvas with its layout done and its ticks placed, as in the PNG.
+
+    It is read under the same settings: how many ticks an axis has depends on the size of type.
+    """
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure as Canvas
@@ -21,4 +27,4 @@ def drawn(figure: Figure, data: Data) -> "Canvas":
         canvas.suptitle(figure.title, x=0.01, ha="left")
         figure.draw(data, canvas)
         canvas.draw_without_rendering()
-    return canvas
+        yield canvas

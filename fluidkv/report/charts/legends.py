@@ -66,6 +66,8 @@ def _same_look(mark: Spec, look: Spec) -> bool:
     keys = ("stroke", "dash", "shape") if mark["kind"] == "line" else ("shape", "face", "edge")
     if mark["kind"] in ("band", "area", "bars", "box"):
         keys = ("fill",)
+    elif "fill" in look:
+        return False
     if mark["kind"] == "segments":
         keys = ("stroke", "dash")
     wanted = [mark.get(key) for key in keys]

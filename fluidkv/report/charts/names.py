@@ -33,3 +33,16 @@ def give_names(panels: list[dict[str, Any]]) -> None:
             of = panel["y"]["name"] or panel["title"] or "values"
             many = f", {_KINDS[kind]} {seen[kind]} of {counts[kind]}" if counts[kind] > 1 else ""
             mark["name"] = of + many
+        _tell_hollow_from_filled(panel["marks"])
+
+
+def _tell_hollow_from_filled(marks: list[dict[str, Any]]) -> None:
+    """Points of one legend entry may come filled and hollow, which says something."""
+    points = [mark for mark in marks if mark["kind"] == "points"]
+    faces: dict[str, set[str]] = {}
+    for mark in points:
+        faces.setdefault(mark["name"], set()).add(mark["face"])
+    for mark in points:
+        hollow = mark["face"] in ("none", "var(--paper)")
+        if hollow and len(faces[mark["name"]]) > 1:
+            mark["name"] += ", hollow"

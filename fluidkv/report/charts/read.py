@@ -21,9 +21,9 @@ def read_figure(figure: Figure) -> Spec:
         NotImplementedError: it has something that is not read.
     """
     data = figure.data()
-    canvas = drawn(figure, data)
-    title, below = _titles(figure, canvas)
-    spec = read_canvas(canvas)
+    with drawn(figure, data) as canvas:
+        title, below = _titles(figure, canvas)
+        spec = read_canvas(canvas)
     return {"title": title, "below": below, "caption": figure.caption(data)} | spec
 
 
@@ -41,7 +41,7 @@ def read_canvas(canvas: Any) -> Spec:
     legends = []
     for number, ax in enumerate(axes):
         if ax.get_legend() is not None:
-            own = [n for n, each in enumerate(panels) if number in (n, each.get("over"))]
+            own = _spoken_of(axes, panels, number)
             found = read_legend(ax.get_legend(), [(n, panels[n]) for n in own])
             legends.append(found | {"panel": panels[number].get("over", number)})
     everywhere = list(enumerate(panels))
@@ -70,6 +70,16 @@ def read_canvas(canvas: Any) -> Spec:
 def _all(axes: list[Any]) -> list[Any]:
     """Insets behind the axes that they stand in."""
     return [each for ax in axes for each in (ax, *(c for c in ax.child_axes if c not in axes))]
+
+
+def _spoken_of(axes: list[Any], panels: list[Spec], number: int) -> list[int]:
+    """Panels of a legend: its own, what stands over it, and those beside without a legend."""
+    beside = axes[number].get_shared_x_axes().get_siblings(axes[number])
+    return [
+        n
+        for n, each in enumerate(panels)
+        if number in (n, each.get("over")) or (axes[n] in beside and axes[n].get_legend() is None)
+    ]
 
 
 def _hosts(axes: list[Any], panels: list[Spec]) -> None:
