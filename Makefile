@@ -48,6 +48,9 @@ test-browser: $(VENV)/.dev  ## open reports and pages in a headless Chromium; in
 thorough: $(VENV)/.dev lint  ## the same with the deeper checks (minutes)
 	$(BIN)/python -m pytest $(WORKERS) --thorough
 
+docs: $(VENV)/.dev  ## build the site (build/site)
+	$(BIN)/python -m docs._site
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

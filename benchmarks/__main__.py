@@ -14,6 +14,7 @@ from benchmarks import (
     convergence,
     engine,
     enumeration,
+    first_call,
     page,
     paging,
     positions,
@@ -46,7 +47,17 @@ def main() -> None:
     sections = [_opening(report)]
     print(sections[0])
     for module in (
-        *(certificate, engine, positions, blocks, basins, convergence, enumeration, atlas),
+        *(
+            certificate,
+            engine,
+            first_call,
+            positions,
+            blocks,
+            basins,
+            convergence,
+            enumeration,
+            atlas,
+        ),
         *(serving, preempt, caching, prefix, paging, study, wait, tokenpd),
     ):
         try:

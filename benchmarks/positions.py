@@ -15,10 +15,18 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from benchmarks.report import load
-from fluidkv.fluid import class_model, cohort_model, perturbed_starts, simulate, uniform_starts
+from fluidkv.fluid import (
+    MassModel,
+    class_model,
+    cohort_model,
+    perturbed_starts,
+    simulate,
+    uniform_starts,
+)
 from fluidkv.fluid.positions import on_device
 from fluidkv.fluid.positions.engine import advance
 from fluidkv.fluid.positions.on_device import follow_jit
@@ -30,6 +38,7 @@ from fluidkv.workload import RequestClass, System, Workload
 
 INPUT, LENGTHS = 20, (8, 40, 200)
 BATCH, ITERATIONS, SOME, REPEATS = 4096, 1000, 256, 3
+LANES = (1, 8, 32, 256)
 COUNTED = 2048  # lanes whose steps are counted
 FLOWS = ("admitted", "completed", "evicted", "memory")
 ENDS = ((40, 2), (40, 8), (40, 40), (256, 2), (256, 32), (256, 64), (256, 128), (256, 256))
@@ -79,30 +88,44 @@ def ways(length: int) -> dict[str, float]:
     }
 
 
-def ends(stages: int, count: int) -> tuple[float, float]:
-    """Nanoseconds of a trajectory-iteration: the plain map, labels."""
-    rng = np.random.default_rng(0)
-    chosen = [*rng.choice(np.arange(1, stages), count - 1, replace=False).tolist(), stages]
-    classes = tuple(RequestClass(INPUT, d, Fraction(1, count)) for d in chosen)
-    model = cohort_model(System(Workload(classes), Fraction(50 * (INPUT + stages))))
+def ends(stages: int, count: int) -> tuple[float, float, float]:
+    """Nanoseconds of a trajectory-iteration: the plain map, the row, labels."""
+    model = mixed(stages, count)
     starts = perturbed_starts(jax.random.key(0), model, count=SOME, size=1.0)
 
     def run(engine: str) -> float:
         call = {"iterations": ITERATIONS, "record": (), "engine": engine}
         return 1e9 / _rate(lambda: simulate(model, starts, **call), SOME)
 
-    return run("plain"), run("positions")
+    return run("plain"), run("row"), run("positions")
+
+
+def mass(lanes: int, engine: str, stages: int = 256) -> float:
+    """Nanoseconds of a mass in an iteration, recorded as a study does, of so many trajectories."""
+    model = mixed(stages, stages)
+    starts = perturbed_starts(jax.random.key(0), model, count=lanes, size=1.0)
+    record = ("completed", "evicted", "in_flight", "empty_stages")
+    call = {"iterations": ITERATIONS, "record": record, "every": 10, "engine": engine}
+    return 1e9 / _rate(lambda: simulate(model, starts, **call), lanes) / stages
+
+
+def mixed(stages: int, count: int) -> MassModel:
+    """Cohorts of so many lengths, the longest one `stages`."""
+    rng = np.random.default_rng(0)
+    chosen = [*rng.choice(np.arange(1, stages), count - 1, replace=False).tolist(), stages]
+    classes = tuple(RequestClass(INPUT, d, Fraction(1, count)) for d in chosen)
+    return cohort_model(System(Workload(classes), Fraction(50 * (INPUT + stages))))
 
 
 def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
     """Steps of a lane of the twin, on average and at most; passes of a compiled step, by kind."""
     system = System(Workload((RequestClass(INPUT, length),)), Fraction(50 * (INPUT + length)))
     starts = uniform_starts(jax.random.key(0), system, count=COUNTED)
-    inputs, stages = np.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
-    capacity, until = np.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
     with in_float64():
+        inputs, stages = jnp.full(COUNTED, float(INPUT)), np.full(COUNTED, length, np.int32)
+        capacity, until = jnp.full(COUNTED, float(system.capacity)), np.int32(ITERATIONS)
         step, summed = jax.jit(on_device._step), jax.jit(on_device._summed)
-        lanes = on_device._begin(inputs, capacity, np.ascontiguousarray(starts.T))
+        lanes = on_device._begin(inputs, capacity, jnp.asarray(starts.T))
         steps, made = np.zeros(COUNTED, int), 0
         while (going := np.asarray((lanes.now < until) | (lanes.excess > 0))).any():
             steps += going
@@ -110,7 +133,7 @@ def twin_steps(length: int) -> tuple[float, int, Counter[str]]:
             if made % length == 0:
                 lanes = summed(inputs, capacity, lanes)
         text = step.lower(inputs, stages, lanes, until).compile().as_text()
-    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text)
+    passes = re.findall(r"= \S+ (fusion|scatter|gather)\(", text or "")
     return float(steps.mean()), int(steps.max()), Counter(passes)
 
 
@@ -202,8 +225,15 @@ def report() -> str:
             "Nanoseconds of processor time for an iteration of the cohort model:",
             "",
             table(
-                ["ages", "ends", "plain map", "labels"],
-                [[f"{s}", f"{e}", f"{a:.0f}", f"{b:.0f}"] for s, e, a, b in taken],
+                ["ages", "ends", "plain map", "row", "labels"],
+                [[f"{s}", f"{e}", *(f"{each:.0f}" for each in took)] for s, e, *took in taken],
+            ),
+            "",
+            "Nanoseconds of a mass in an iteration, 256 ages, with 4 records of each 10:",
+            "",
+            table(
+                ["trajectories", "plain map", "row"],
+                [[f"{n}", f"{mass(n, 'plain'):.1f}", f"{mass(n, 'row'):.1f}"] for n in LANES],
             ),
             "",
             f"Load at the end: {load()}.",

@@ -8,8 +8,8 @@ from jaxtyping import Float
 from numpy.typing import ArrayLike
 
 from fluidkv.errors import InputError
+from fluidkv.fluid.choice import OF_MANY, on_cpu, takes_twin
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.positions.choice import ENGINES, on_cpu, takes_twin
 from fluidkv.fluid.recorded import labelled, shape_of
 from fluidkv.fluid.scan import Found, scan_systems
 from fluidkv.fluid.states import read_states, spread
@@ -33,8 +33,8 @@ def simulate_systems(
     Raises:
         InputError: an engine that is none; see `read_states`.
     """
-    if engine not in ENGINES:
-        raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
+    if engine not in OF_MANY:
+        raise InputError("engine", engine, "any of " + ", ".join(OF_MANY))
     states = read_states(systems, start)
     stages = int(systems.longest_decode.max())
     sizes = {

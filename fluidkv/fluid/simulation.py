@@ -11,9 +11,9 @@ import xarray as xr
 from jaxtyping import Float
 from numpy.typing import ArrayLike
 
+from fluidkv.fluid.choice import by_positions, by_twin, chosen_tables, takes_row
 from fluidkv.fluid.many import simulate_systems
 from fluidkv.fluid.model import MassModel, class_model
-from fluidkv.fluid.positions.choice import by_positions, by_twin, chosen_tables
 from fluidkv.fluid.recorded import check_counts, checked_record, labelled
 from fluidkv.fluid.scan import scan_batch
 from fluidkv.fluid.states import class_states
@@ -45,9 +45,10 @@ def simulate(
         every: length of a window, iterations. One record a window: `admitted`, `completed` and
             `evicted` are sums over it, the others are read after its last iteration.
         engine: "plain" computes each stage in each iteration, in JAX; "positions" follows what
-            completes and what is used up (docs/mass_engine.md), on the CPU; they agree up to
-            rounding. "auto" takes the faster one; on an accelerator, where nothing is recorded, a
-            twin of the second in JAX for one class of 16 stages or more, else "plain".
+            completes and what is used up (docs/mass_engine.md), on the CPU; "row" is "plain" in
+            compiled code, for a model of one row on the CPU. They agree up to rounding. "auto"
+            takes the fastest; on an accelerator, where nothing is recorded, a twin of "positions"
+            in JAX for one class of 16 stages or more, else "plain".
         final_state: whether to keep it: of many systems it may be the largest of all.
 
     Returns:
@@ -80,13 +81,20 @@ def simulate(
     system = model if isinstance(model, System) else None
     model = class_model(model) if isinstance(model, System) else model
     state = _checked_start(model, start)
-    tables = chosen_tables(model, engine)
+    tables = chosen_tables(model, engine, len(state))
+    by_row = tables is None and takes_row(model, engine)
     twin = by_twin(model, state, int(iterations), engine, names)
     if twin is not None:
         final, records = twin, {}
     elif tables is not None:
         found = by_positions(tables, model, state, int(iterations), names, int(every))
         final, records = found.state, found.records
+    elif by_row:
+        from fluidkv.fluid.one_row.engine import advance_row  # its kernel is loaded here
+
+        final, records = advance_row(
+            model, state, iterations=int(iterations), record=names, every=int(every)
+        )
     else:
         final, records = scan_batch(model, state, int(iterations), names, int(every))
     return labelled(final if final_state else None, records, iterations, every, of=system)

@@ -27,7 +27,7 @@ _NUMBERED = (
 _OURS = (
     ("wait", "policies wrong_inputs gap overflow"),
     ("congestion", "threshold_atlas gap_exponents local_global"),
-    ("vllm", "measured_log replay_measured"),
+    ("vllm", "server measured_log replay_measured"),
     ("congestion", "metastability"),
     ("vllm", "watermark victims"),
     ("measured", "sglang_run"),

@@ -218,10 +218,19 @@ class Engine:
             left -= tokens
         return evicted, computing
 
+    def first_to_go(self, running: list[Request], asker: Request | None = None) -> Request:
+        """Who of these goes. A rule that no `Victim` has is an engine that says so here.
+
+        Args:
+            running: at least one, in order of admission.
+            asker: who asks for room in its turn; None: all ask at once.
+        """
+        seed, own = self.limits.seed, self._own_blocks
+        return first_to_go(self.rules, running, seed, self.iteration, asker=asker, own_blocks=own)
+
     def _victim(self, running: list[Request], asker: Request | None = None) -> Request:
         """Who of these goes, and is gone."""
-        seed, own = self.limits.seed, self._own_blocks
-        victim = first_to_go(self.rules, running, seed, self.iteration, asker=asker, own_blocks=own)
+        victim = self.first_to_go(running, asker)
         self._let_go(victim)
         return victim
 

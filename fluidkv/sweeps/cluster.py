@@ -181,8 +181,8 @@ def found_of(client: Any, address: str, future: Any) -> Done:
         chunk, last = future.key[1], error.last_worker.address
         allowed = f"workers that last; chunk {chunk} ended several, of them {last}: its memory?"
         raise InputError(SCHEDULER, address, allowed) from None
-    except Exception:
-        check_versions(client, address)  # another version may not even understand the task
+    except Exception:  # whatever it is: it may come of a version that cannot read the task
+        check_versions(client, address)
         raise
     if isinstance(found, Refused):
         raise InputError(SCHEDULER, address, found.allowed)

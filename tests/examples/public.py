@@ -3,7 +3,7 @@
 import ast
 import doctest
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -29,6 +29,7 @@ class Public:
         doc: its docstring, or the string below a constant; "" where there is none.
         line: of the definition.
         alias: whether it only names a type, which nothing can run.
+        listed: the rooms whose list has it, as in an import; "fluidkv" is the top level.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Public:
     doc: str
     line: int
     alias: bool
+    listed: tuple[str, ...] = ()
 
     @property
     def room(self) -> str:
@@ -54,7 +56,9 @@ def public() -> tuple[Public, ...]:
             if isinstance(node, ast.ImportFrom) and node.module:
                 for each in node.names:
                     name = _defined(PACKAGE / here, node.module, each.name)
-                    found[name.module, name.name] = name
+                    known = found.get((name.module, name.name), name)
+                    listed = (*known.listed, ".".join(("fluidkv", *here.parts)))
+                    found[name.module, name.name] = replace(name, listed=listed)
     return tuple(found[key] for key in sorted(found))
 
 

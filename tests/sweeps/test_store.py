@@ -9,6 +9,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.sweeps import open_sweep, opened, plan, run
 from fluidkv.sweeps.summary import summary
+from tests.sweeps.cases import CASES
 from tests.sweeps.conftest import MAP, tree
 
 
@@ -81,6 +82,12 @@ def test_the_root_says_what_was_asked_and_by_what(store: Path) -> None:
     assert attributes["zarr_version"]
     assert attributes["seed"] == 0
     assert plan(json.loads(attributes["spec"])).spec.digest == attributes["spec_sha256"]
+
+
+def test_no_one_seed_is_named_where_seeds_are_an_axis(tmp_path: Path) -> None:
+    run(plan({"analysis": "basins", **CASES["basins"]}), tmp_path / "drawn")
+    attributes = json.loads((tmp_path / "drawn" / "zarr.json").read_text())["attributes"]
+    assert "seed" not in attributes
 
 
 def test_a_store_cannot_be_where_nothing_can_be_written(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """One system, and a log of it where there is one, through every analysis."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from fluidkv.answers.study.result import StudyResult
 from fluidkv.answers.study.simulation import check_horizon, collapses, simulate_starts
@@ -60,17 +61,19 @@ def study_system(
         comparison = compare_with_prediction(
             measurement, float(found.equilibrium.in_flight), found.leading_period
         )
-    say("simulating perturbed starts")
-    simulation = simulate_starts(system, found, iterations, seed)
+    say("simulating perturbed starts, looking for the boundary of stability")
+    # The simulation leaves Python alone, on a core of its own: what is exact takes another.
+    with ThreadPoolExecutor(max_workers=1) as aside:
+        scale = aside.submit(_input_scale, system.workload, found)
+        simulation = simulate_starts(system, found, iterations, seed)
     alike = homogeneous(system)
     say("enclosing the growing modes")
     modes = growing_modes(survival_weights(system.workload), found.certificate)
-    say("looking for the boundary of stability")
     return StudyResult(
         system=system,
         stability=found,
         growing_modes=modes,
-        input_scale=_input_scale(system.workload, found),
+        input_scale=scale.result(),
         tier_threshold=tier_threshold(system.workload),
         simulation=simulation,
         homogeneous=alike,

@@ -150,13 +150,16 @@ def _put(group: Any, name: str, dims: Any, values: np.ndarray, attributes: Any) 
 def _root(plan: Plan, nodes: Mapping[str, Any]) -> bytes:
     """The group with the metadata of all its arrays inside, so that opening reads one file."""
     spec = plan.spec
-    coordinates = " ".join(name for name in _coordinates(plan) if name not in plan.dims)
+    along = _coordinates(plan)
+    coordinates = " ".join(name for name in along if name not in plan.dims)
+    # Where seeds are an axis there is not one of all.
+    drawn = {} if SEED.name in along else {"seed": spec.settings.get(SEED.name, spec.seed)}
     attributes = {
         "title": spec.title,
         "coordinates": coordinates,
         "analysis": spec.analysis.name,
         "call": spec.analysis.call,
-        "seed": spec.settings.get(SEED.name, spec.seed),
+        **drawn,
         "spec": spec.text,
         "spec_sha256": spec.digest,
         "fluidkv_sweep": FORMAT,

@@ -12,13 +12,14 @@ from fluidkv.errors import InputError
 from fluidkv.fluid import (
     RECORDS,
     MassModel,
+    choice,
     class_model,
     cohort_model,
     perturbed_starts,
     simulate,
     uniform_starts,
 )
-from fluidkv.fluid.positions import choice, engine
+from fluidkv.fluid.positions import engine
 from fluidkv.fluid.positions.engine import advance
 from fluidkv.fluid.positions.tables import of_model, of_systems
 from fluidkv.workload import RequestClass, System, Workload
@@ -239,7 +240,7 @@ def test_weights_of_ones_own_are_for_the_plain_map():
     assert simulate(odd, start, iterations=2).sizes["iteration"] == 2
     with pytest.raises(InputError, match=r"^engine: .*weights of one's own"):
         simulate(odd, start, iterations=2, engine="positions")
-    with pytest.raises(InputError, match=r"^engine: .*any of auto, plain, positions"):
+    with pytest.raises(InputError, match=r"^engine: .*any of auto, plain, positions, row"):
         simulate(model, start, iterations=2, engine="fast")
 
 
@@ -250,4 +251,4 @@ def test_few_ends_of_many_ages_are_followed_by_their_labels():
 
     for count, followed in ((1, True), (3, True), (80, False)):
         model = cohort_model(System(workload(count), Fraction(5000)))
-        assert (choice.chosen_tables(model, "auto") is not None) == followed
+        assert (choice.chosen_tables(model, "auto", lanes=8) is not None) == followed

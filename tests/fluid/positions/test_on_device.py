@@ -7,8 +7,15 @@ import jax
 import numpy as np
 import pytest
 
-from fluidkv.fluid import class_model, cohort_model, equilibrium_state, simulate, uniform_starts
-from fluidkv.fluid.positions import choice, on_device
+from fluidkv.fluid import (
+    choice,
+    class_model,
+    cohort_model,
+    equilibrium_state,
+    simulate,
+    uniform_starts,
+)
+from fluidkv.fluid.positions import on_device
 from fluidkv.fluid.positions.engine import advance
 from fluidkv.fluid.positions.on_device import advance_on_device
 from fluidkv.fluid.positions.tables import of_systems

@@ -24,6 +24,7 @@ from fluidkv.exact.roots.spectrum import count_unstable
 from fluidkv.exact.survival import survival_weights
 from fluidkv.labels import dataset
 from fluidkv.record import Record
+from fluidkv.systems import Systems
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import System
 
@@ -48,34 +49,26 @@ class StabilityMap(Record):
             that is undecided.
         neutral_modes: roots on the circle, with multiplicity; `UNPLACED` likewise.
         evidence: exact, or balls where the crossings of a mix or a winding number say it.
+        systems: what was asked about, where it was `Systems`; None for other sequences.
     """
 
     verdict: tuple[Stability, ...]
     growing_modes: Int[np.ndarray, " system"]
     neutral_modes: Int[np.ndarray, " system"]
     evidence: tuple[Evidence, ...]
+    systems: Systems | None = None
 
     def to_xarray(self) -> "xr.Dataset":
-        """Along `system`."""
+        """Along `system`, with the coordinates of `systems`."""
         undecided = f"; {UNPLACED}: undecided"
-        return dataset(
-            {
-                "verdict": ("system", [str(each) for each in self.verdict], "1", "of x*"),
-                "growing_modes": (
-                    "system",
-                    self.growing_modes,
-                    "1",
-                    f"roots outside the unit circle{undecided}",
-                ),
-                "neutral_modes": (
-                    "system",
-                    self.neutral_modes,
-                    "1",
-                    f"roots on the unit circle{undecided}",
-                ),
-                "evidence": ("system", [str(each) for each in self.evidence], "1", "how we know"),
-            }
-        )
+        outside, on = (f"roots {place} the unit circle{undecided}" for place in ("outside", "on"))
+        found = {
+            "verdict": ("system", [str(each) for each in self.verdict], "1", "of x*"),
+            "growing_modes": ("system", self.growing_modes, "1", outside),
+            "neutral_modes": ("system", self.neutral_modes, "1", on),
+            "evidence": ("system", [str(each) for each in self.evidence], "1", "how we know"),
+        }
+        return dataset(found, None if self.systems is None else self.systems.described(found))
 
 
 _Found = tuple[Stability, int, int, Evidence]
@@ -114,7 +107,8 @@ def stability_map(systems: Iterable[System]) -> StabilityMap:
             found |= {place: _within(windows, length) for place, length in members}
     rows = (found[place] for place in range(len(given)))
     verdict, growing, neutral, evidence = zip(*rows, strict=True)
-    return StabilityMap(verdict, np.array(growing), np.array(neutral), evidence)
+    asked = systems if isinstance(systems, Systems) else None
+    return StabilityMap(verdict, np.array(growing), np.array(neutral), evidence, asked)
 
 
 def _mix_and_length(system: System) -> tuple[_Mix, int]:

@@ -11,6 +11,7 @@ from fluidkv.exact.mixed.mix import LengthMix
 from fluidkv.exact.mixed.thresholds import many
 from fluidkv.exact.mixed.thresholds.many import stability_map
 from fluidkv.exact.mixed.thresholds.threshold import input_windows
+from fluidkv.systems import Systems
 from fluidkv.verdict import Evidence, Stability
 from fluidkv.workload import RequestClass, System, Workload
 from tests.exact.mixed.mixes import random_mixes
@@ -98,3 +99,12 @@ def two(input_length: int, first: int, second: int, share: Fraction) -> System:
         RequestClass(input_length, second, 1 - share),
     )
     return System(Workload(classes), input_length + second + 1)
+
+
+def test_a_map_of_systems_keeps_their_coordinates():
+    one = System(Workload((RequestClass(20, 4),)), 1000)
+    asked = Systems.vary(one, capacity=[500, 600, 700])
+    found = stability_map(asked).to_xarray()
+    assert found.capacity.values.tolist() == [500, 600, 700]
+    assert found.decode_lengths.values.tolist() == [[4]] * 3
+    assert "capacity" not in stability_map(list(asked)).to_xarray().coords

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fluidkv.errors import InputError
-from fluidkv.fluid.model import MassModel
+from fluidkv.fluid.model import MassModel, has_one_row
 from fluidkv.fluid.positions.tables import Tables, of_model
 from fluidkv.runs.devices import local_devices
 
 if TYPE_CHECKING:  # its kernels are loaded where one is called
     from fluidkv.fluid.positions.engine import Advanced
 
-ENGINES = ("auto", "plain", "positions")
+OF_MANY = ("auto", "plain", "positions")  # engines for many systems side by side
+ENGINES = (*OF_MANY, "row")
 
 _LONG = 16
 """Stages from which the twin in JAX is taken: on a CPU it takes less time than the plain map at 40
@@ -32,8 +33,11 @@ def takes_twin(engine: str, stages: int, record: tuple[str, ...]) -> bool:
     return engine == "auto" and not record and stages >= _LONG and not on_cpu()
 
 
-def chosen_tables(model: MassModel, engine: str) -> Tables | None:
-    """What `advance` needs of the model, or None where the plain map computes it.
+def chosen_tables(model: MassModel, engine: str, lanes: int) -> Tables | None:
+    """What `advance` needs of the model, or None where each stage is computed.
+
+    Args:
+        lanes: trajectories.
 
     Raises:
         InputError: an engine that is none, or "positions" for a model that is none of `class_model`
@@ -41,24 +45,38 @@ def chosen_tables(model: MassModel, engine: str) -> Tables | None:
     """
     if engine not in ENGINES:
         raise InputError("engine", engine, "any of " + ", ".join(ENGINES))
-    if engine == "plain" or (engine == "auto" and not on_cpu()):
+    if engine in ("plain", "row") or (engine == "auto" and not on_cpu()):
         return None
     tables = of_model(model)
     if engine == "positions":
         if tables is None:
             raise InputError("engine", engine, "auto or plain for weights of one's own")
         return tables
-    return tables if tables is not None and _faster(tables, model.weights.size) else None
+    return tables if tables is not None and _faster(tables, model.weights, lanes) else None
 
 
-def _faster(tables: Tables, masses: int) -> bool:
-    """Whether following labels takes less time than computing so many masses, on one core.
+def takes_row(model: MassModel, engine: str) -> bool:
+    """Whether `advance_row` computes what `advance` does not.
 
-    `benchmarks/positions.py` measured: the plain map takes 1.5 ns a mass; labels of one class take
-    less whatever its length; those of several ends 15 ns and 6.5 for each end.
+    Raises:
+        InputError: it was asked for, and the model has several rows, or a stage without weight.
+    """
+    fits = has_one_row(model)
+    if engine == "row" and not fits:
+        raise InputError("engine", engine, "auto or plain for a model of several rows")
+    return engine == "row" or (engine == "auto" and fits and on_cpu())
+
+
+def _faster(tables: Tables, weights: np.ndarray, lanes: int) -> bool:
+    """Whether following labels takes less time than computing each mass, on one core.
+
+    `benchmarks/positions.py` measured: the plain map takes 1.5 ns a mass, a row of its own 1.2 and
+    4.4 for all trajectories together; labels of one class take less whatever its length; those of
+    several ends 15 ns and 6.5 for each end.
     """
     ends = tables.ends.size
-    return ends == 1 or 1.5 * masses > 15 + 6.5 * ends
+    mass = 1.2 + 4.4 / lanes if len(weights) == 1 else 1.5
+    return ends == 1 or mass * weights.size > 15 + 6.5 * ends
 
 
 def by_positions(

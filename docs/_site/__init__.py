@@ -1,0 +1,1 @@
+"""How the site is made: sources laid out, pages generated, notebooks executed, Sphinx called."""

@@ -1,0 +1,18 @@
+"""`python -m docs._site`: the whole site in build/site."""
+
+import argparse
+from pathlib import Path
+
+from docs._site.build import ROOT, build
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m docs._site", description=__doc__)
+    parser.add_argument("--out", type=Path, default=ROOT / "build" / "site")
+    parser.add_argument("--no-notebooks", action="store_true", help="leave them without outputs")
+    asked = parser.parse_args()
+    return build(asked.out, asked.out.parent / "site-work", execute=not asked.no_notebooks)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

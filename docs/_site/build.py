@@ -1,0 +1,37 @@
+"""From the repository to the site: lay out, execute, call Sphinx."""
+
+import shutil
+from pathlib import Path
+
+from sphinx.cmd.build import build_main
+
+from docs._site.executed import executed
+from docs._site.layout import ROOT, Pages, lay_out, pages_of_repository
+from docs._site.pages import generated
+
+__all__ = ["ROOT", "build", "sources"]
+
+
+def build(out: Path, work: Path, *, execute: bool = True) -> int:
+    """The site in `out`; what is made on the way is in `work`.
+
+    Args:
+        execute: whether notebooks run; without, their pages say that outputs are missing.
+
+    Returns:
+        Sphinx's exit code: every warning is an error, but all of them are told.
+    """
+    source = work / "source"
+    sources(source, work / "executed" if execute else None)
+    out.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
+    asked = ["-W", "--keep-going", "-q", "-j", "2", "-c", str(ROOT / "docs")]
+    return build_main([*asked, "-d", str(work / "read"), str(source), str(out)])
+
+
+def sources(source: Path, notebooks: Path | None) -> None:
+    """All sources as Sphinx reads them. `notebooks`: where executed ones are kept, or None."""
+    pages: Pages = {**pages_of_repository(), **generated()}
+    pages |= executed({k: v for k, v in pages.items() if k.endswith(".ipynb")}, notebooks)
+    lay_out(pages, source)
+    shutil.copytree(ROOT / "figures", source / "figures", dirs_exist_ok=True)

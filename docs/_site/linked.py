@@ -1,0 +1,83 @@
+"""Code in the text that names something of ours becomes a link to it.
+
+`congestion.example-2` leads to the claim, `fluidkv figure measured_log` to the picture, `fluidkv
+study` to the command, `fk.stability` to the reference. On a git host it is code, as it stands.
+"""
+
+import json
+import re
+from functools import cache
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+
+from docs._site.claims import fronts
+from docs._site.commands import commands
+from docs._site.layout import ROOT
+from docs._site.objects import meant
+from fluidkv.papers.ledger import ledger
+
+_NEVER_IN = (nodes.reference, nodes.title, addnodes.pending_xref, addnodes.desc_signature)
+
+
+class Linked(SphinxPostTransform):
+    """Once all pages are read."""
+
+    default_priority = 5
+    formats = ("html",)
+
+    def run(self, **_: Any) -> None:
+        here = self.env.docname
+        for node in list(self.document.findall(nodes.literal)):
+            if any(isinstance(above, _NEVER_IN) for above in _above(node)):
+                continue
+            page, anchor = self._place(node.astext())
+            if page is None or page == here:
+                continue
+            uri = self.app.builder.get_relative_uri(here, page) + (f"#{anchor}" if anchor else "")
+            link = nodes.reference("", "", internal=True, refuri=uri)
+            node.replace_self(link)
+            link += node
+
+    def _place(self, words: str) -> tuple[str | None, str]:
+        """(page, anchor) of what is named; (None, "") of other code."""
+        words = re.sub(r"^fluidkv (verify|figure) (?=\S+$)", r"\1 ", words)
+        verb, _, name = words.partition(" ")
+        found = self.env.found_docs
+        if words in _claims() or (verb == "verify" and name in _claims()):
+            return ("claims", name or words) if "claims" in found else (None, "")
+        if verb == "figure" and name in _figures() and "gallery" in found:
+            return "gallery", name
+        if verb == "fluidkv" and name in commands():
+            return f"commands/{name}", ""
+        known = meant(words, "") if re.match(r"(fk|fluidkv)\.[\w.]+$", words) else None
+        if known is not None:
+            python = self.env.domains.python_domain
+            entry = python.objects.get(known.path)
+            return (entry.docname, entry.node_id) if entry else (None, "")
+        return None, ""
+
+
+def _above(node: nodes.Node):
+    while node.parent is not None:
+        node = node.parent
+        yield node
+
+
+@cache
+def _claims() -> frozenset[str]:
+    return frozenset(front for claim in ledger() for front in fronts(claim.id))
+
+
+@cache
+def _figures() -> frozenset[str]:
+    manifest = (ROOT / "figures" / "manifest.json").read_text("utf-8")
+    return frozenset(json.loads(manifest)["figures"])
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_post_transform(Linked)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,29 @@
+"""The list of tutorials: each notebook by its title and first sentences."""
+
+import nbformat
+
+from docs._site.layout import ROOT, Pages
+
+_INTRO = """# Tutorials
+
+Pages that run from top to bottom; each takes less than 40 s on two cores. What they print and draw
+here came out when this site was built. They stand in `notebooks/`, without outputs.
+
+"""
+
+
+def tutorials() -> Pages:
+    """One page, with the toctree of them all."""
+    paths = sorted((ROOT / "notebooks").glob("*.ipynb"))
+    rows = []
+    for path in paths:
+        title, first = _begins(nbformat.read(path, as_version=4))
+        rows.append(f"[{title}]({path.name})\n: {first}\n\n")
+    files = "\n".join(path.stem for path in paths)
+    toctree = f"```{{toctree}}\n:hidden:\n\n{files}\n```\n"
+    return {"tutorials/index.md": _INTRO + "".join(rows) + toctree}
+
+
+def _begins(notebook: nbformat.NotebookNode) -> tuple[str, str]:
+    heading, *paragraphs = notebook.cells[0].source.strip().split("\n\n")
+    return heading.lstrip("# ").strip(), " ".join(paragraphs[0].split())
