@@ -19,6 +19,7 @@ from fluidkv.cli.commands.cascade import cascade
 from fluidkv.cli.commands.clocks import clocks
 from fluidkv.cli.commands.compare.command import compare
 from fluidkv.cli.commands.equilibria import equilibria
+from fluidkv.cli.commands.explore.command import explore
 from fluidkv.cli.commands.figure import figure
 from fluidkv.cli.commands.log import log
 from fluidkv.cli.commands.mix import mix
@@ -68,7 +69,7 @@ _PANELS = {
         price,
         clocks,
     ),
-    "Theory": (threshold, equilibria, cascade, pulse, atlas),
+    "Theory": (explore, threshold, equilibria, cascade, pulse, atlas),
     "Many at once": (sweep,),
     "Papers": (verify, table, figure, oracle),
     "Machine": (bench,),

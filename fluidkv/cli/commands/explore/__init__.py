@@ -1,0 +1,1 @@
+"""`fluidkv wait`: whom to let in, and when."""

@@ -1,0 +1,110 @@
+"""`fluidkv explore`: the page one can touch, served on this machine or written into a file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from fluidkv.cli import arguments as read
+from fluidkv.cli.memory import Memory
+from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, flag, option
+from fluidkv.cli.progress import progress
+from fluidkv.errors import InputError
+from fluidkv.report.page import Page
+from fluidkv.text import nearest
+
+if TYPE_CHECKING:
+    from fluidkv.explore.state import PageState
+
+PORT = 8765
+_PRESET = "Open with a figure's system, by a name that --list shows."
+_OUT = "Write the page into this file, and serve nothing."
+_EMBED = "Only the picture that moves, to stand in another page."
+
+
+def explore(
+    memory: Memory,
+    class_: MaybeClasses = None,
+    preset: Annotated[str | None, option("--preset NAME", str, _PRESET, WHO)] = None,
+    list_: Annotated[bool, flag("--list", "List the figures that it has.", WHO)] = False,
+    port: Annotated[
+        int,
+        option("--port N", read.whole_number, "Port on 127.0.0.1.", SERVER, least=1, most=65535),
+    ] = PORT,
+    open_: Annotated[bool, flag("--open", "Open it in a browser.", SERVER)] = False,
+    out: Annotated[str | None, option("--out FILE", str, _OUT, OUTPUT)] = None,
+    embed: Annotated[bool, flag("--embed", _EMBED, OUTPUT)] = False,
+) -> None:
+    """A page with sliders: what does a full KV cache do?
+
+    Serves one page to this machine, until Ctrl-C, or writes it into a file that needs no
+    server. Move the lengths, their shares and the memory, and see whether the batch settles
+    or keeps preempting, why, and what it costs.
+
+    [bold]fluidkv explore --class 50:2:1/2 --class 50:4:1/2 --capacity 626[/bold]
+    """
+    page = Page()
+    if list_:
+        _list(page)
+        return
+    state = _state(class_, memory, preset)
+    if embed and out is None:
+        raise InputError("--embed", "no --out", "together with --out FILE")
+
+    from fluidkv.explore.file import require_ours, write_page
+    from fluidkv.explore.page import page as made
+    from fluidkv.explore.server import serve
+
+    path = None if out is None else Path(out)
+    with read.as_options({"path": "--out", "port": "--port"}):
+        if path is not None:
+            require_ours(path)
+        with progress("proving the verdicts of its figures"):
+            text = made(opens=state, embed=embed)
+        if path is not None:
+            write_page(path, text)
+            _say(page, path.resolve().as_uri(), state, memory, open_)
+        else:
+            serve(text, port, lambda url: _say(page, url, state, memory, open_, served=True))
+
+
+def _state(classes: list[str] | None, memory: Memory, preset: str | None) -> "PageState":
+    """What the page opens with."""
+    from fluidkv.explore.page import OPENS
+    from fluidkv.explore.presets import NAMED
+    from fluidkv.explore.state import of_classes
+
+    capacity = memory.tokens()
+    if preset is not None:
+        if classes or capacity is not None:
+            raise InputError("--preset", preset, "no --class and no --capacity beside it")
+        if preset not in NAMED:
+            raise InputError("--preset", preset, nearest(preset, NAMED))
+        return NAMED[preset].state
+    if not classes:
+        read.only_with("--capacity", memory.capacity and memory.capacity.text, "--class", None)
+        return OPENS
+    if capacity is None:
+        raise InputError("--class", " ".join(classes), "together with --capacity KV")
+    return of_classes(read.request_classes(classes), capacity)
+
+
+def _list(page: Page) -> None:
+    from fluidkv.explore.presets import OTHER_PAPERS, PRESETS, WITHOUT
+
+    for preset in PRESETS:
+        page.rows([(preset.name, f"{preset.figure}: {preset.title}. {preset.finding}")])
+    page.heading("Figures of Congestion without a state")
+    page.rows((f"Figure {number}", why) for number, why in WITHOUT.items())
+    page.heading("Other papers")
+    page.rows(OTHER_PAPERS.items())
+
+
+def _say(
+    page: Page, url: str, state: "PageState", memory: Memory, open_: bool, *, served: bool = False
+) -> None:
+    page.rows([("page", f"{url}#{state.link}"), *memory.notes()])
+    if served:
+        page.rows([("ends", "with Ctrl-C; until then this machine alone can open it")])
+    if open_:
+        import webbrowser
+
+        webbrowser.open(f"{url}#{state.link}")
