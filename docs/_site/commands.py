@@ -15,8 +15,8 @@ _EXAMPLES = 8
 _INTRO = """# Commands
 
 `fluidkv COMMAND --help` says what stands here. Every command takes `--json`; its keys are on the
-page [JSON](../json.md), and each has a [schema](../schemas.md). Bad input is answered by one line on
-standard error and exit code 2, a claim or a record that comes out otherwise than expected by 1.
+page [JSON](../json.md), and each has a [schema](../schemas.md). Bad input is answered by one line
+on standard error and exit code 2, a claim or a record that comes out otherwise than expected by 1.
 
 """
 

@@ -25,9 +25,9 @@ _EXACT = {
 _INTRO = """# JSON schemas
 
 What a command prints with `--json`, as a JSON Schema that a program can check or make code from.
-They are made from the page [JSON](json.md) and have its keys: a key without an *if* is required, one
-that the page does not have is refused, and null is what is not known. A test holds what commands
-print against them.
+They are made from the page [JSON](json.md) and have its keys: a key without an *if* is required,
+one that the page does not have is refused, and null is what is not known. A test holds what
+commands print against them.
 
 """
 
