@@ -8,6 +8,7 @@ from sphinx.cmd.build import build_main
 from docs._site.executed import executed
 from docs._site.layout import ROOT, Pages, lay_out, pages_of_repository
 from docs._site.pages import generated
+from docs._site.schemas import schema_files
 
 __all__ = ["ROOT", "build", "sources"]
 
@@ -25,6 +26,9 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
     sources(source, work / "executed" if execute else None)
     out.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
+    for name, text in schema_files().items():
+        (out / name).parent.mkdir(exist_ok=True)
+        (out / name).write_text(text, encoding="utf-8")
     asked = ["-W", "--keep-going", "-q", "-j", "2", "-c", str(ROOT / "docs")]
     return build_main([*asked, "-d", str(work / "read"), str(source), str(out)])
 

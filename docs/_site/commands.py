@@ -15,8 +15,8 @@ _EXAMPLES = 8
 _INTRO = """# Commands
 
 `fluidkv COMMAND --help` says what stands here. Every command takes `--json`; its keys are on the
-page [JSON](../json.md). Bad input is answered by one line on standard error and exit code 2; a
-claim or a record that does not come out as expected by exit code 1.
+page [JSON](../json.md), and each has a [schema](../schemas.md). Bad input is answered by one line
+on standard error and exit code 2, a claim or a record that comes out otherwise than expected by 1.
 
 """
 
@@ -75,7 +75,7 @@ def _page(name: str, command: Any) -> str:
     for panel, options in panels.items():
         parts += [f"## {panel}", "\n\n".join(map(_option, options))]
     parts += [_in_docs(name)] if _in_docs(name) else []
-    parts.append(f"Its answer as JSON: [keys](../json.md#{name}).")
+    parts.append(f"Its answer as JSON: [keys](../json.md#{name}), [schema](../schemas.md).")
     return "\n\n".join(parts) + "\n"
 
 

@@ -5,9 +5,11 @@ from docs._site.commands import command_pages
 from docs._site.gallery import gallery
 from docs._site.layout import Pages
 from docs._site.reference import reference
+from docs._site.schemas import schema_page
 from docs._site.tutorials import tutorials
 
 
 def generated() -> Pages:
     """Path below the root of the site -> Markdown."""
-    return {**reference(), **command_pages(), **tutorials(), **gallery(), **claims_page()}
+    made = (reference, command_pages, tutorials, gallery, claims_page, schema_page)
+    return {path: text for make in made for path, text in make().items()}

@@ -3,57 +3,32 @@
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from functools import cache
-from itertools import product
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from jsonschema import Draft202012Validator
 
 import fluidkv
+from docs._site.keys import EVERY, flat, sections
+from docs._site.schemas import schema
 from fluidkv.cli import main
 from fluidkv.cli.app import app
 from tests.cli.answered import ENVELOPE
 from tests.cli.json_cases import CASES, THOROUGH
 
-PAGE = Path(__file__).parents[2] / "docs" / "json.md"
-_KIND = re.compile(r"→ \[(\w+)\]")
 _EXACT = re.compile(r"-?\d+(/\d+)?")
-
-
-@cache
-def sections() -> dict[str, list[tuple[str, str, str]]]:
-    """Rows of the tables of the page, by section: keys, unit, what they are."""
-    parts = re.split(r"^## (.+)$", PAGE.read_text(encoding="utf-8"), flags=re.M)[1:]
-    found = {}
-    for name, text in zip(parts[::2], parts[1::2], strict=True):
-        lines = [line for line in text.replace("\\|", "/").splitlines() if line.startswith("| `")]
-        cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-        found[name] = [(keys, unit, what) for keys, unit, what in cells]
-    return found
 
 
 def documented(section: str) -> dict[str, bool]:
     """Every path of a section -> whether it is there in some cases alone."""
-    found: dict[str, bool] = {}
-    for keys, _, what in sections()[section]:
-        sometimes = what.strip().startswith(("if ", "If "))
-        kind = _KIND.search(what)
-        for path in re.findall(r"`([^`]+)`", keys):
-            for each in _alternatives(path):
-                found[each] = sometimes
-                for inner, rare in (documented(kind[1]) if kind else {}).items():
-                    found[f"{each}.{inner}"] = sometimes or rare
-    return found
-
-
-def _alternatives(path: str) -> Iterator[str]:
-    """`a.{b, c}` is `a.b` and `a.c`."""
-    parts = re.split(r"\{([^}]*)\}", path)
-    choices = [part.split(", ") if i % 2 else [part] for i, part in enumerate(parts)]
-    return ("".join(chosen) for chosen in product(*choices))
+    rare = tuple(f"{key.path}." for key in flat(section) if key.sometimes)
+    return {key.path: key.sometimes or key.path.startswith(rare) for key in flat(section)}
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -70,13 +45,25 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 def _covers(said: str, path: str) -> bool:
     """Whether a documented path is this one, or this one is an empty object or list of it."""
+    said, path = _one(said), _one(path)
     pattern = re.escape(said).replace(r"\*", r"[^.]+")
     if re.fullmatch(pattern, path):
         return True
     return bool(re.match(re.escape(path) + r"(\.|\[\])", said))
 
 
-def _answers(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> list[Any]:
+def _one(path: str) -> str:
+    """The path of a list of plain values, as that of one."""
+    return re.sub(r"(\[\])+$", "", path)
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory) -> Callable[[str], list[Any]]:
+    """What a command prints in its cases; each is run once for all tests."""
+    return cache(lambda command: _answers(command, tmp_path_factory.mktemp(command)))
+
+
+def _answers(command: str, tmp_path: Path) -> list[Any]:
     trace, series = tmp_path / "requests.csv", tmp_path / "series.csv"
     trace.write_text("input_length,output_length,arrival_time\n10,5,0\n20,6,1\n10,7,2\n")
     rows = [f"{t},{10 + 3 * (t % 8 < 4)},5,100,90" for t in range(64)]
@@ -84,8 +71,9 @@ def _answers(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     found = []
     for case in CASES[command]:
         argv = shlex.split(case.format(trace=trace, series=series, out=tmp_path / "out"))
-        assert main([command, *argv, "--json"]) in (0, 1)
-        found.append(json.loads(capsys.readouterr().out))
+        with redirect_stdout(StringIO()) as printed:
+            assert main([command, *argv, "--json"]) in (0, 1)
+        found.append(json.loads(printed.getvalue()))
     return found
 
 
@@ -102,11 +90,10 @@ def test_every_command_has_its_cases_and_its_section():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_the_page_has_the_keys_that_are_printed(command, tmp_path, capsys):
-    said = {**documented(command), **documented("Every command")}
-    answers = _answers(command, tmp_path, capsys)
+def test_the_page_has_the_keys_that_are_printed(command, answers):
+    said = {**documented(command), **documented(EVERY)}
     paths: set[str] = set()
-    for answer in answers:
+    for answer in answers(command):
         assert tuple(answer)[:4] == ENVELOPE
         assert answer["fluidkv"] == fluidkv.__version__
         assert answer["command"] == command
@@ -125,6 +112,29 @@ def test_the_page_has_the_keys_that_are_printed(command, tmp_path, capsys):
         if not any(_covers(each, path) or _is_above(each, path) for path in paths)
     }
     assert not_there == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_schema_is_that_of_what_is_printed(command, answers):
+    check = Draft202012Validator(schema(command))
+    for answer in answers(command):
+        assert [f"{e.json_path}: {e.message}" for e in check.iter_errors(answer)] == []
+
+
+@pytest.mark.parametrize("command", [c for c in CASES if c not in THOROUGH])
+def test_the_schema_refuses_a_key_that_is_missing_new_or_of_another_type(command, answers):
+    said = schema(command)
+    check = Draft202012Validator(said)
+    Draft202012Validator.check_schema(said)
+    answer = answers(command)[0]
+    assert not check.is_valid(answer | {"not_on_the_page": 1})
+    for key, value in answer.items():
+        if key in said["required"]:
+            assert not check.is_valid({k: v for k, v in answer.items() if k != key}), key
+        types = said["properties"].get(key, {}).get("type", [])
+        for other, wrong in {"string": "x", "boolean": True, "array": [], "object": {}}.items():
+            if types and other not in types:
+                assert not check.is_valid(answer | {key: wrong}), (key, value)
 
 
 def _is_above(said: str, path: str) -> bool:

@@ -1,0 +1,46 @@
+"""What a built page links to, loads and can be linked at."""
+
+from dataclasses import dataclass, field
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+_LOADS = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
+
+
+@dataclass
+class Page(HTMLParser):
+    """One page.
+
+    Fields:
+        links: what its anchors lead to.
+        loads: what a browser fetches to show it.
+        ids: where one can link to.
+    """
+
+    links: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        said = {name: value or "" for name, value in attrs}
+        self.ids |= {said["id"]} if "id" in said else set()
+        if tag == "a" and "href" in said:
+            self.links.append(said["href"])
+        if tag in _LOADS and _LOADS[tag] in said:
+            self.loads.append(said[_LOADS[tag]])
+
+
+@cache
+def read(path: Path) -> Page:
+    page = Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
+
+
+def is_elsewhere(address: str) -> bool:
+    """Whether it names another host."""
+    return address.startswith(("http:", "https:", "//"))
