@@ -41,6 +41,13 @@ def commands() -> dict[str, Any]:
     return dict(typer.main.get_command(app).commands)  # type: ignore[attr-defined]  # it is a group
 
 
+def answering() -> list[str]:
+    """Names of those that have `--json`."""
+    return [
+        name for name, each in commands().items() if any("--json" in p.opts for p in each.params)
+    ]
+
+
 def command_pages() -> Pages:
     """An index by panel, and a page each."""
     pages = {f"commands/{name}.md": _page(name, each) for name, each in commands().items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import fluidkv
-from docs._site.commands import commands
+from docs._site.commands import answering
 from docs._site.keys import EVERY, Key, flat
 from docs._site.layout import Pages
 
@@ -66,7 +66,7 @@ def schema(command: str) -> dict[str, Any]:
 
 def schema_files() -> Pages:
     """A file for each command, for the site as it is."""
-    return {f"schemas/{name}.json": json.dumps(schema(name), indent=1) for name in commands()}
+    return {f"schemas/{name}.json": json.dumps(schema(name), indent=1) for name in answering()}
 
 
 def schema_page() -> Pages:
@@ -74,7 +74,7 @@ def schema_page() -> Pages:
     rows = "\n".join(
         f'| [`{name}`](commands/{name}.md) | <a href="schemas/{name}.json">{name}.json</a> '
         f"| [{len(flat(name))} keys](json.md#{name}) |"
-        for name in commands()
+        for name in answering()
     )
     table = f"| command | schema | keys |\n|---|---|---|\n{rows}\n"
     return {"schemas.md": _INTRO + table}
