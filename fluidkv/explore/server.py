@@ -53,7 +53,6 @@ class LoopbackServer(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 30  # s; a connection that says nothing is closed
-    server: LoopbackServer
 
     def do_GET(self) -> None:
         self._answer()
@@ -62,6 +61,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
+        assert isinstance(self.server, LoopbackServer)
         path = self.path.partition("?")[0]
         if not self.server.answers_to(self.headers.get("Host")):
             status, body = HTTPStatus.MISDIRECTED_REQUEST, b"this server answers to 127.0.0.1\n"

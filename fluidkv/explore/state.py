@@ -107,7 +107,7 @@ class PageState(Record):
         )
 
 
-def of_classes(workload: Workload, capacity: Fraction, **more: int | str) -> PageState:
+def of_classes(workload: Workload, capacity: Fraction) -> PageState:
     """The state of a system of the user's own.
 
     Raises:
@@ -121,7 +121,7 @@ def of_classes(workload: Workload, capacity: Fraction, **more: int | str) -> Pag
         raise InputError("--capacity", str(capacity), "a whole number of tokens")
     parts = math.lcm(*(c.share.denominator for c in workload.classes))
     outputs = tuple((c.decode_length, int(c.share * parts)) for c in workload.classes)
-    return PageState(inputs.pop(), outputs, int(capacity), **more)
+    return PageState(inputs.pop(), outputs, int(capacity))
 
 
 def _canonical(outputs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
