@@ -10,7 +10,6 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "errors",
     "exact",
     "fluid",
     "logs",
@@ -23,12 +22,9 @@ PENDING = {
     "serving",
     "suite",
     "sweeps",
-    "systems",
     "tokenpd",
     "traces",
-    "verdict",
     "wait",
-    "workload",
 }
 
 
