@@ -10,9 +10,6 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "errors",
-    "exact",
-    "fluid",
     "logs",
     "measured",
     "papers",
@@ -23,12 +20,9 @@ PENDING = {
     "serving",
     "suite",
     "sweeps",
-    "systems",
     "tokenpd",
     "traces",
-    "verdict",
     "wait",
-    "workload",
 }
 
 
