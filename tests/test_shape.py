@@ -41,4 +41,5 @@ def _said(node: ast.AST) -> str:
 
 def _lines_of_examples(text: str) -> int:
     found = doctest.DocTestParser().get_examples(text)
-    return sum(each.source.count("\n") + each.want.count("\n") for each in found)
+    heading = 2 * text.count("\nExamples:\n")  # and the blank line above it
+    return heading + sum(each.source.count("\n") + each.want.count("\n") for each in found)
