@@ -20,7 +20,6 @@ PENDING = {
     "prefix",
     "routing",
     "runs",
-    "serving",
     "suite",
     "sweeps",
     "systems",

@@ -26,6 +26,7 @@ from fluidkv.serving.clock_fit.line import draw, unbounded
 from fluidkv.serving.clock_fit.points import IDLE, TickPoints
 
 Half = Literal["first", "second"]
+"""Which half of a run, by time, a clock is fitted to."""
 
 _FEWEST = 4  # points: one more than there are coefficients
 _NAMES = ("base", "per_kv_token", "per_prefill_token")
