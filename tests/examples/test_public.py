@@ -10,18 +10,13 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "logs",
-    "measured",
     "papers",
     "preempt",
     "prefix",
     "routing",
     "runs",
-    "serving",
-    "suite",
     "sweeps",
     "tokenpd",
-    "traces",
     "wait",
 }
 
