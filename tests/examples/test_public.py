@@ -19,7 +19,6 @@ PENDING = {
     "preempt",
     "prefix",
     "routing",
-    "runs",
     "serving",
     "suite",
     "sweeps",
