@@ -16,7 +16,6 @@ PENDING = {
     "logs",
     "measured",
     "papers",
-    "preempt",
     "prefix",
     "routing",
     "serving",
