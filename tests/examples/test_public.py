@@ -16,7 +16,6 @@ PENDING = {
     "logs",
     "measured",
     "papers",
-    "prefix",
     "routing",
     "serving",
     "suite",
