@@ -16,7 +16,6 @@ PENDING = {
     "logs",
     "measured",
     "papers",
-    "routing",
     "serving",
     "suite",
     "sweeps",
