@@ -10,21 +10,15 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "errors",
-    "exact",
-    "fluid",
     "logs",
     "measured",
     "papers",
     "serving",
     "suite",
     "sweeps",
-    "systems",
     "tokenpd",
     "traces",
-    "verdict",
     "wait",
-    "workload",
 }
 
 
