@@ -11,10 +11,6 @@ ROOMS = sorted({each.room for each in public()})
 PENDING = {
     "answers",
     "papers",
-    "preempt",
-    "prefix",
-    "routing",
-    "runs",
     "sweeps",
     "tokenpd",
     "wait",
