@@ -31,10 +31,10 @@ class Preset(Record):
 
     @property
     def title(self) -> str:
-        """What tells it apart from others of its figure: "outputs of 2 and 4"."""
+        """What tells it apart from others of its figure: "outputs 2 and 4"."""
         *most, last = [str(length) for length, _ in self.state.outputs]
         lengths = f"{', '.join(most)} and {last}" if most else last
-        return f"outputs of {lengths}, inputs of {self.state.input_length}"
+        return f"output{'s' if most else ''} {lengths}"
 
 
 def _preset(
