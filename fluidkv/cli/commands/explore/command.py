@@ -49,9 +49,9 @@ def explore(
     if embed and out is None:
         raise InputError("--embed", "no --out", "together with --out FILE")
 
-    from fluidkv.explore.file import require_ours, write_page
     from fluidkv.explore.page import page as made
     from fluidkv.explore.server import serve
+    from fluidkv.report.file import require_ours, write_page
 
     path = None if out is None else Path(out)
     with read.as_options({"path": "--out", "port": "--port"}):
