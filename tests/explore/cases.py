@@ -160,7 +160,7 @@ def _roots(memory: tuple[int, ...]) -> list[list[float]]:
     common = gcd(*memory)
     with working(_BITS):
         enclosed = enclosed_roots(fmpz_poly([v // common for v in reversed(memory)]))
-        middles = [(float(z.real.mid()), float(z.imag.mid())) for z, m in enclosed for _ in range(m)]
+        middles = [(float(z.real.mid()), float(z.imag.mid())) for z, _ in enclosed]
     return sorted([x, y] for x, y in middles if y >= 0)
 
 

@@ -132,6 +132,7 @@ function move(change, moved = null) {
   clearTimeout(writing); // browsers limit how often an address may change
   writing = setTimeout(remember, 200);
   get("here").setAttribute("href", `#${writeLink(state)}`);
+  if (!moved) return;
   void document.body.offsetHeight; // the layout belongs to the time of a move
   finish(began, spent);
 }
@@ -149,7 +150,6 @@ function finish(began, spent) {
   const total = performance.now() - began;
   const line = `Last move: ${total.toFixed(1)} ms (roots ${spent.roots.toFixed(1)}, ${state.iterations} iterations ${spent.map.toFixed(1)}, drawing ${(total - spent.roots - spent.map).toFixed(1)}).`;
   get("timing").textContent = line;
-  get("timing").dataset.ms = total.toFixed(3);
 }
 
 // ------------------------------------------------------------------------------ what follows
@@ -353,4 +353,7 @@ open(location.hash.slice(1));
 if (embedded && !picture.still.matches) picture.start();
 
 // For tests, and for the curious in the console.
-globalThis.fluidkv = { survivalWeights, cohortModel, iterate, startMasses, run, lateHalf, coefficients, findRoots, judge, readLink, writeLink, state: () => state };
+globalThis.fluidkv = {
+  cohortModel, startMasses, run, lateHalf, coefficients, findRoots, judge, readLink, writeLink,
+  limits: LIMITS, state: () => state,
+};
