@@ -293,9 +293,9 @@ function open(text) {
 /** Another number of output lengths. */
 function edit(change) {
   remember();
-  move(change);
+  change();
   build();
-  for (const show of fields) show();
+  move(() => {});
   remember(true);
 }
 

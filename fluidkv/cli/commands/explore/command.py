@@ -35,9 +35,9 @@ def explore(
 ) -> None:
     """A page with sliders: what does a full KV cache do?
 
-    Serves one page to this machine, until Ctrl-C, or writes it into a file that needs no
-    server. Move the lengths, their shares and the memory, and see whether the batch settles
-    or keeps preempting, why, and what it costs.
+    Serves one page to this machine, until Ctrl-C, or writes it into a file that
+    needs no server. Move the lengths, their shares and the memory, and see
+    whether the batch settles or keeps preempting, why, and what it costs.
 
     [bold]fluidkv explore --class 50:2:1/2 --class 50:4:1/2 --capacity 626[/bold]
     """
