@@ -1,7 +1,5 @@
 """The page as one file: style, scripts and data inside, and a policy that lets nothing else in."""
 
-import base64
-import hashlib
 import html
 import json
 import re
@@ -15,6 +13,7 @@ from fluidkv.exact.linear_stability import stability
 from fluidkv.explore import state as ranges
 from fluidkv.explore.presets import NAMED, PRESETS
 from fluidkv.explore.state import PageState
+from fluidkv.report.policy import policy
 
 SCRIPTS = ("map.js", "roots.js", "state.js", "axes.js", "circle.js", "batch.js", "page.js")
 """In the order in which they are put together into one module."""
@@ -33,26 +32,16 @@ def page(*, opens: PageState = OPENS, embed: bool = False) -> str:
     """
     style = _asset("report", "look.css") + _asset("explore", "page.css")
     code = f"const data = {_inside_script(_data(opens))};\n" + "".join(map(_script, SCRIPTS))
-    # Windows' line ends would change the digests: a browser sees "\n" alone.
-    assert "\r" not in style + code
     return (
         f'<!doctype html>\n<html lang="en"{" data-embed" if embed else ""}>\n<head>\n'
         '<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy(style, code)}">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy([style], [code])}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta name="generator" content="{html.escape(GENERATOR)} {fluidkv.__version__}">\n'
         '<link rel="icon" href="data:,">\n'
         "<title>What does a full KV cache do?</title>\n"
         f"<style>{style}</style>\n</head>\n<body>\n{_asset('explore', 'page.html')}"
         f'<script type="module">{code}</script>\n</body>\n</html>\n'
-    )
-
-
-def policy(style: str, code: str) -> str:
-    """Nothing is loaded and nothing is sent; the one style and the one script are these."""
-    return (
-        f"default-src 'none'; img-src data:; style-src {_digest(style)}; "
-        f"script-src {_digest(code)}; base-uri 'none'; form-action 'none'"
     )
 
 
@@ -120,8 +109,3 @@ def _asset(room: str, name: str) -> str:
 def _inside_script(value: Any) -> str:
     """JSON in which nothing ends the script that it stands in."""
     return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
-
-
-def _digest(text: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
-    return f"'sha256-{digest}'"
