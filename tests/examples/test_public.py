@@ -27,7 +27,6 @@ PENDING = {
     "tokenpd",
     "traces",
     "verdict",
-    "wait",
     "workload",
 }
 
