@@ -1,77 +1,83 @@
-"""A page of text, 80 columns wide: titles, labelled rows, tables.
+"""A page of text: titles, labelled rows, tables; what a command's answer is written on.
 
-Nothing in it is markup, and controls that come from outside are spelled out.
+It prints as it is written, or leaves its blocks to somebody else.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from rich.console import Console
-from rich.text import Text
-
+from fluidkv.report.blocks import (
+    Block,
+    Cells,
+    Line,
+    Paragraph,
+    Row,
+    Said,
+    Table,
+    Title,
+    of_cells,
+    of_rows,
+    said,
+)
+from fluidkv.report.terminal import Terminal
 from fluidkv.text import printable
 
-WIDTH = 80
 _LABEL = 14  # columns of the labels of rows, with the blanks behind them
-Said = str | Text
 T = TypeVar("T")
-Row = tuple[str, Said]
 
 
 class Page:
-    """Writes to standard output, line by line; in colours where that is a terminal."""
+    """Where a command writes its answer.
 
-    def __init__(self) -> None:
-        self._console = Console(highlight=False, markup=False, emoji=False)
+    Args:
+        take: gets each block; by default it is printed, in colours where that is a terminal.
+    """
+
+    def __init__(self, take: Callable[[Block], object] | None = None) -> None:
+        self._take = Terminal().write if take is None else take
 
     def line(self, text: Said = "", style: str = "") -> None:
         """One line, which is not wrapped."""
-        text = _text(text)
+        text = said(text)
         text.rstrip()
-        self._console.print(text, style=style, soft_wrap=True)
+        self._take(Line(text, style))
 
     def paragraph(self, text: Said, style: str = "", indent: int = 0) -> None:
         """As many lines as it takes; none for no text."""
         if text:
-            for line in self._wrapped(text, WIDTH - indent):
-                self.line(Text(" " * indent) + line, style)
+            self._take(Paragraph(said(text), style, indent))
 
     def title(self, text: str, rest: str = "") -> None:
         """A bold line, and in it what is not bold."""
-        self.paragraph(Text(printable(text), "bold") + _text(rest))
+        self._take(Title(said(text), said(rest)))
 
     def heading(self, text: str, rest: str = "") -> None:
-        self.line()
-        self.title(text, rest)
+        """A title behind a gap: a part of the answer begins."""
+        self._take(Title(said(text), said(rest), opens=True))
 
     def rows(self, rows: Iterable[Row], width: int = _LABEL) -> None:
         """Label and text, wrapped beside the label; a longer label makes room for itself."""
-        rows = list(rows)
-        room = max([width, *(len(label) + 1 for label, _ in rows)])
-        for label, text in rows:
-            for place, line in enumerate(self._wrapped(text, WIDTH - room)):
-                name = "" if place else label
-                self.line(Text(f"{printable(name):<{room}}", "dim") + line)
+        self._take(of_rows(rows, width))
 
-    def table(self, header: Sequence[str], rows: Iterable[Sequence[str] | None]) -> None:
-        """The first column to the left, others to the right; None: rows that are left out."""
-        left_out = ["..."] * len(header)
-        cells = [header, *(left_out if row is None else row for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        gap = 2 if sum(widths) + 2 * len(widths) - 2 <= WIDTH else 1
-        for place, row in enumerate(cells):
-            first = f"{row[0]:<{widths[0]}}"
-            rest = [f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)][1:]
-            self.line((" " * gap).join([first, *rest]), "" if place else "dim")
+    def table(
+        self,
+        header: Sequence[str],
+        rows: Iterable[Cells],
+        *,
+        least: Sequence[int] = (),
+        goes_on: bool = False,
+    ) -> None:
+        """The first column to the left, others to the right.
 
-    def _wrapped(self, text: Said, width: int) -> list[Text]:
-        text = _text(text)
-        return list(text.wrap(self._console, width, overflow="fold")) or [Text()]
-
-
-def _text(said: Said) -> Text:
-    """Of text that may come from outside: no markup, and nothing that moves a terminal."""
-    return said if isinstance(said, Text) else Text(printable(said))
+        Args:
+            header: of the columns.
+            rows: cells; a text: a line across; None: rows that are left out.
+            least: columns of text that each takes at least.
+            goes_on: has the columns of the table above, and does not name them again.
+        """
+        self._take(
+            Table(tuple(map(printable, header)), tuple(map(of_cells, rows)), tuple(least), goes_on)
+        )
 
 
 def ends(rows: Sequence[T], most: int) -> list[T | None]:

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from fluidkv.cli.commands.bench.text import say_report
-from fluidkv.report.page import WIDTH, Page
+from fluidkv.report.page import Page
+from fluidkv.report.terminal import WIDTH
 from fluidkv.suite.machine import Machine
 from fluidkv.suite.report import Rate, Ratio, Report, Section, against, rate
 from fluidkv.suite.tables import aims, machine_rows, rate_table, ratio_table, said_ratio

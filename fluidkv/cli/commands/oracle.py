@@ -13,7 +13,8 @@ from fluidkv.cli.options import Json
 from fluidkv.cli.output import json_text
 from fluidkv.cli.progress import progress
 from fluidkv.report.numbers import counted
-from fluidkv.report.page import WIDTH, Page
+from fluidkv.report.page import Page
+from fluidkv.report.terminal import WIDTH
 
 if TYPE_CHECKING:
     from fluidkv.answers.records import RecordAnswer

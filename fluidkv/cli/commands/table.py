@@ -9,7 +9,8 @@ import typer
 from fluidkv.cli.options import Json
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
-from fluidkv.report.page import WIDTH, Page
+from fluidkv.report.page import Page
+from fluidkv.report.terminal import WIDTH
 
 if TYPE_CHECKING:
     from fluidkv.ledger.table import Column, Row, Table

@@ -147,6 +147,7 @@ def preempt(
     seeds: _Seeds = 8,
     seed: Annotated[int, opt.seed("the first run", most=2**31)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Which running request to preempt, and what it costs: the recompute tax.
@@ -194,6 +195,7 @@ def preempt(
         lambda page: say_preemption(page, answer, load.name, notes),
         as_json=json_,
         out=out,
+        html=html,
         name="preempt.json",
         time=answer.clock.unit,
         beside=lambda: _beside(answer),

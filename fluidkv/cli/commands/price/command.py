@@ -149,6 +149,7 @@ def price(
     seeds: _Seeds = None,
     seed: Annotated[int, opt.seed("the first run", most=_MOST_SEED)] = 0,
     out: Annotated[Path | None, opt.out("JSON, a table and a figure")] = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Which cached tokens to keep, what is lost, and what a price on memory does.
@@ -190,6 +191,7 @@ def price(
         lambda page: say_price(page, answer),
         as_json=json_,
         out=out,
+        html=html,
         name="price.json",
         beside=lambda: _beside(answer),
     )

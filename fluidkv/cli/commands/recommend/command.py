@@ -117,6 +117,7 @@ def recommend(
     runs: _Runs = 4,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
@@ -164,6 +165,7 @@ def recommend(
         lambda page: say_recommendation(page, found, load.name, notes),
         as_json=json_,
         out=out,
+        html=html,
         name="recommend.json",
         time=found.clock.unit,
         beside=lambda: _beside(found),

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
-from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
+from fluidkv.cli.options import RUN, SERVER, Html, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.served import engine_named
@@ -60,6 +60,7 @@ def replay(
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: _Budget = None,
     out: Annotated[Path | None, out("tables, replay.nc, replay.json and a figure")] = None,
+    html: Html = None,
     json_: Json = False,
 ) -> None:
     """What half of a measured run says of the other half.
@@ -91,6 +92,7 @@ def replay(
         lambda page: say_replay(page, found),
         as_json=json_,
         out=out,
+        html=html,
         name="replay.json",
         notes=memory.notes(block_size),
         time="s",

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.text import Text
-
-from fluidkv.report.page import Page, Row, Said
+from fluidkv.report.blocks import Cells
+from fluidkv.report.page import Page, Row
 from fluidkv.serving.engines import SGLANG
 
 if TYPE_CHECKING:
     from fluidkv.answers.replay import Prediction, RelativeError, Replay, SeriesError
     from fluidkv.answers.replay.result import Errors
 
-_NAME, _MEASURED, _COLUMN = 17, 11, 16
+_LEAST = (16, 10, 14)  # columns of a name, of what was measured, of each prediction
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
 _TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))
 _ENGINES = {"vllm": "vLLM", "sglang": "SGLang"}
@@ -23,9 +22,13 @@ def say_replay(page: Page, found: "Replay") -> None:
     """Server, clock, errors in the predicted half, and the whole run."""
     page.title(_title(found))
     page.rows([*_server(found), *_clock(found)])
-    for part in (_errors, _run, _swings, _words):
-        for line in part(found):
-            page.line(line)
+    header = ["", "measured", *(p.name for p in found.predictions[:_SHOWN])]
+    _errors(page, found, [*header, "constant rates"])
+    _run(page, found, header)
+    _swings(page, found, header)
+    page.line()
+    for said in _words(found):
+        page.paragraph(said)
 
 
 def _title(found: "Replay") -> str:
@@ -103,20 +106,14 @@ def _span(found: "Replay", half: str) -> str:
     return f"0 to {middle:.0f} s" if half == "first" else f"{middle:.0f} to {last:.0f} s"
 
 
-def _errors(found: "Replay") -> Sequence[Said]:
+def _errors(page: Page, found: "Replay", header: list[str]) -> None:
     shown = found.predictions[:_SHOWN]
     columns: Sequence[Errors] = [*(p.errors for p in shown), found.baseline_errors]
-    names = [*(p.name for p in shown), "constant rates"]
-    lines = [
-        "",
-        Text(
-            f"{found.predicted.capitalize()} half, {_span(found, found.predicted)}: "
-            "predicted against measured",
-            "bold",
-        ),
-        _row("", "measured", names),
-        "root mean square error, and (bias)",
-    ]
+    page.heading(
+        f"{found.predicted.capitalize()} half, {_span(found, found.predicted)}: "
+        "predicted against measured"
+    )
+    rows: list[Cells] = ["root mean square error, and (bias)"]
     for name, label, scale, digits in (
         ("running", "running", 1, 1),
         ("waiting", "waiting", 1, 1),
@@ -127,11 +124,11 @@ def _errors(found: "Replay") -> Sequence[Said]:
         if measured is None:
             continue
         cells = [_series(errors[name], scale, digits) for errors in columns]  # pyright: ignore[reportArgumentType]
-        lines.append(_row(label, f"{scale * measured.measured_mean:,.{digits}f}", cells))
-    return [*lines, *_of_requests(found, columns)]
+        rows.append([label, f"{scale * measured.measured_mean:,.{digits}f}", *cells])
+    _table(page, header, [*rows, *_of_requests(found, columns)])
 
 
-def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
+def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[Cells]:
     """Against the part of each time that was predicted; then, if that is not all, against all."""
     times: list[tuple[str, str, list[RelativeError]]] = [
         (name, label, [errors[name] for errors in columns])  # pyright: ignore[reportAssignmentType]
@@ -141,21 +138,22 @@ def _of_requests(found: "Replay", columns: "Sequence[Errors]") -> list[str]:
     if not times:
         return []
     whole = [
-        _row(label, _seconds(row[0].measured_mean), [_relative(error) for error in row])
-        for _, label, row in times
+        [label, _seconds(row[0].measured_mean), *map(_relative, row)] for _, label, row in times
     ]
     if found.predicted == "first":  # where a run begins, and so do its requests
         return ["median relative error per request, and (bias of the mean)", *whole]
-    lines = [f"median error per request, as a share of its time after {found.middle_s:.0f} s"]
+    rows: list[Cells] = [
+        f"median error per request, as a share of its time after {found.middle_s:.0f} s"
+    ]
     for name, label, row in times:
         first = row[0]
         if first.seconds_in_half is None:
             continue
         # of a time for each token, that part is no time that anybody knows
         mean = "" if name == "tpot" else _seconds(first.seconds_in_half)
-        lines.append(_row(label, mean, [f"{error.median_in_half:.1%}" for error in row]))
-    lines.append("the same as a share of all of its time, fitted half included, and (bias)")
-    return lines + whole
+        rows.append([label, mean, *(f"{error.median_in_half:.1%}" for error in row)])
+    rows.append("the same as a share of all of its time, fitted half included, and (bias)")
+    return [*rows, *whole]
 
 
 def _series(error: "SeriesError", scale: float, digits: int) -> str:
@@ -166,7 +164,7 @@ def _relative(error: "RelativeError") -> str:
     return f"{error.median_relative:.1%} ({error.bias:+.1%})"
 
 
-def _run(found: "Replay") -> Sequence[Said]:
+def _run(page: Page, found: "Replay", header: Sequence[str]) -> None:
     shown = found.predictions[:_SHOWN]
     least = "" if found.preemptions_counted else ">= "
     seen = f"{least}{found.preemptions_seen:,}"
@@ -174,20 +172,17 @@ def _run(found: "Replay") -> Sequence[Said]:
         seen = "none seen"
     again, lasted = _computed_again(found), found.duration_s
     rows = [
-        (
-            "preemptions",
-            seen,
-            [f"{p.preemptions:,}" for p in shown],
-        ),
-        ("computed again", again, [f"{p.recomputed_tokens:,}" for p in shown]),
-        ("found in cache", "not logged", [f"{p.reused_tokens:,}" for p in shown]),
-        ("duration", "-" if lasted is None else f"{lasted:.1f} s", _durations(shown)),
+        ["preemptions", seen, *(f"{p.preemptions:,}" for p in shown)],
+        ["computed again", again, *(f"{p.recomputed_tokens:,}" for p in shown)],
+        ["found in cache", "not logged", *(f"{p.reused_tokens:,}" for p in shown)],
+        ["duration", "-" if lasted is None else f"{lasted:.1f} s", *_durations(shown)],
     ]
     if _counts_steps(found):
         most = [f"{p.account.running.max():.0f}" for p in shown]
-        rows.insert(0, ("most running", f"{found.measured.running.max():.0f}", most))
-    lines = ["", Text("Whole run", "bold"), *(_row(*row) for row in rows)]
-    return [*lines, *_repeats(found)]
+        rows.insert(0, ["most running", f"{found.measured.running.max():.0f}", *most])
+    page.heading("Whole run")
+    _table(page, header, rows, goes_on=True)
+    page.paragraph(_repeats(found))
 
 
 def _computed_again(found: "Replay") -> str:
@@ -201,10 +196,10 @@ def _durations(shown: "Sequence[Prediction]") -> list[str]:
     return [f"{p.duration_s:.1f} s" for p in shown]
 
 
-def _repeats(found: "Replay") -> list[str]:
+def _repeats(found: "Replay") -> str:
     """Between repeats of the same run counts differ: no prediction can be nearer than that."""
     if found.repeats is None:
-        return []
+        return ""
     of, parts = found.repeats, []
     for values, form, unit in (
         (of.preemptions, ",.0f", "preemptions"),
@@ -216,14 +211,12 @@ def _repeats(found: "Replay") -> list[str]:
             low, high = format(min(values), form), format(max(values), form)
             parts.append(f"{low} {unit}" if low == high else f"{low} to {high} {unit}")
     runs = max(map(len, (of.preemptions, of.recomputed_tokens, of.duration_s, of.output_per_s)))
-    half = -(-len(parts) // 2)
-    return [f"{runs} such runs: {'; '.join(parts[:half])};", f"{'; '.join(parts[half:])}."]
+    return f"{runs} such runs: {'; '.join(parts)}."
 
 
-def _swings(found: "Replay") -> Sequence[Said]:
+def _swings(page: Page, found: "Replay", header: Sequence[str]) -> None:
     """Over the log's window, which lies in both halves, and over the predicted half alone."""
     shown = found.predictions[:_SHOWN]
-    lines: list[Said] = []
     for measured, ours in (
         (found.swing, [p.swing for p in shown]),
         (found.swing_predicted, [p.swing_predicted for p in shown]),
@@ -233,17 +226,16 @@ def _swings(found: "Replay") -> Sequence[Said]:
         where = f"{fitted:.0f} of {last - first:.0f} s are in the fitted half"
         if not fitted:
             where = "none of it fitted"
-        lines += [
-            "",
-            Text(f"Swing of the batch, {first:.0f} to {last:.0f} s", "bold") + Text(f" ({where})"),
-            _row("deviation", f"{measured.deviation:.1f}", [f"{s.deviation:.1f}" for s in ours]),
-            _row("period", _period(measured.period_s), [_period(s.period_s) for s in ours]),
-            _row("p-value", _p_value(measured.p_value), [_p_value(s.p_value) for s in ours]),
+        page.heading(f"Swing of the batch, {first:.0f} to {last:.0f} s", f" ({where})")
+        rows = [
+            ["deviation", f"{measured.deviation:.1f}", *(f"{s.deviation:.1f}" for s in ours)],
+            ["period", _period(measured.period_s), *(_period(s.period_s) for s in ours)],
+            ["p-value", _p_value(measured.p_value), *(_p_value(s.p_value) for s in ours)],
         ]
+        _table(page, header, rows, goes_on=True)
     p_value = found.swing_predicted.p_value
     if p_value is None or p_value > LEVEL:
-        lines.append(f"So the {found.predicted} half alone does not establish a swing.")
-    return lines
+        page.paragraph(f"So the {found.predicted} half alone does not establish a swing.")
 
 
 def _fitted_seconds(found: "Replay", window_s: tuple[float, float]) -> float:
@@ -261,35 +253,36 @@ def _period(period_s: float | None) -> str:
     return "none" if period_s is None else f"{period_s:.1f} s"
 
 
-def _words(found: "Replay") -> Sequence[Said]:
-    lines = [""]
+def _words(found: "Replay") -> list[str]:
+    said = []
     if found.main.rules == SGLANG and found.main.caching:
-        lines += [
-            f"{found.main.name}: SGLang's own scheduler with its prefix tree; {SGLANG.name} is a",
-            "short form of it, without the tree.",
-        ]
+        said.append(
+            f"{found.main.name}: SGLang's own scheduler with its prefix tree; {SGLANG.name} is a "
+            "short form of it, without the tree."
+        )
     elif any(p.caching for p in found.predictions):
-        lines += [
-            "+cache: a preempted request that comes back finds the blocks of its own",
-            "beginning that nobody took; without, it computes all of them again.",
-        ]
+        said.append(
+            "+cache: a preempted request that comes back finds the blocks of its own "
+            "beginning that nobody took; without, it computes all of them again."
+        )
     if len(found.predictions) > _SHOWN:
         other, main = found.predictions[-1], found.main
         ours: SeriesError = main.errors["running"]  # pyright: ignore[reportAssignmentType]
         theirs: SeriesError = other.errors["running"]  # pyright: ignore[reportAssignmentType]
-        lines.append(
+        said.append(
             f"By the rules of {other.name}, running is off by {theirs.rmse:.1f} "
             f"({main.name}: {ours.rmse:.1f})."
         )
-    lines.append("Constant rates: requests finish in order at the mean token rate of the fitted")
-    lines.append("half, each after the mean stay there.")
-    return lines
-
-
-def _row(label: str, measured: str, cells: Sequence[str]) -> str:
-    return f"{label:<{_NAME}}{measured:>{_MEASURED}}" + "".join(
-        f"{cell:>{_COLUMN}}" for cell in cells
+    said.append(
+        "Constant rates: requests finish in order at the mean token rate of the fitted half, each "
+        "after the mean stay there."
     )
+    return said
+
+
+def _table(page: Page, header: Sequence[str], rows: Sequence[Cells], goes_on: bool = False) -> None:
+    least = [*_LEAST, *_LEAST[-1:] * len(header)][: len(header)]
+    page.table(header, rows, least=least, goes_on=goes_on)
 
 
 def _seconds(value: float) -> str:

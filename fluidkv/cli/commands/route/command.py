@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import WHOLE, GivenMemory
-from fluidkv.cli.options import RUN, SERVER, Json, flag, option, out, seed
+from fluidkv.cli.options import RUN, SERVER, Html, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted_of
@@ -120,6 +120,7 @@ def route(
     seed: Annotated[int, seed("the first run", most=_MOST_SEED)] = 0,
     jobs: _Jobs = None,
     out: Annotated[Path | None, out("route.json and figures")] = None,
+    html: Html = None,
     json_: Json = False,
 ) -> None:
     """Which worker gets a request: the one that has its prefix, or the idle one?
@@ -171,6 +172,7 @@ def route(
         lambda page: say_route(page, answer),
         as_json=json_,
         out=out,
+        html=html,
         name="route.json",
         time="s",
         beside=beside,

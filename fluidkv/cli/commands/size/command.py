@@ -107,6 +107,7 @@ def size(
     within: _Within = Fraction(1, 100),
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """How much KV memory, at which rate, on how many servers, to meet the SLOs?
@@ -160,6 +161,7 @@ def size(
         lambda page: say_size(page, answer, load.name, memory, notes, why),
         as_json=json_,
         out=out,
+        html=html,
         name="size.json",
         time=answer.plan.clock.unit,
         beside=lambda: _beside(answer),

@@ -53,6 +53,7 @@ def study(
     iterations: _Iterations = None,
     seed: Annotated[int, opt.seed("the noise")] = 0,
     out: Annotated[Path | None, opt.out("study.json and figures")] = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Is the eviction-free equilibrium of a workload stable at a KV capacity?
@@ -102,6 +103,7 @@ def study(
         lambda page: say_study(page, result, to_run),
         as_json=json_,
         out=out,
+        html=html,
         name="study.json",
         beside=beside,
         notes=memory.notes(),

@@ -142,6 +142,7 @@ def wait(
     seeds: _Seeds = 3,
     run_time: _RunTime = None,
     out: Annotated[Path | None, opt.out("wait.json and figures", "--out --output")] = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """How many requests to let in, and when, so that KV memory never overflows?
@@ -195,6 +196,7 @@ def wait(
         lambda page: say_wait(page, answer, load, notes),
         as_json=json_,
         out=out,
+        html=html,
         name="wait.json",
         time=load.unit or "unit of --d0",
         beside=beside,
