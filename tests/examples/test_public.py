@@ -24,7 +24,6 @@ PENDING = {
     "suite",
     "sweeps",
     "systems",
-    "tokenpd",
     "traces",
     "verdict",
     "workload",
