@@ -51,8 +51,8 @@ def output_error(
 
     Examples:
         >>> from fluidkv.tokenpd import output_error
-        >>> weights, kept = np.array([0.5, 0.5]), np.array([True, False])
-        >>> float(output_error(weights, kept))  # (1, 0) in the place of (1/2, 1/2)
+        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
+        >>> float(output_error(weights, kept))  # (1, 0, 0) in the place of the weights
         1.0
     """
     return relative_error(weights, renormalised(weights, kept))
@@ -65,7 +65,7 @@ def relative_error(
 
     Examples:
         >>> from fluidkv.tokenpd import relative_error
-        >>> float(relative_error(np.array([0.5, 0.5]), np.array([1.0, 0.0])))
+        >>> float(relative_error(np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0])))
         1.0
     """
     off = jnp.square(others - weights).sum(-1)
@@ -81,8 +81,8 @@ def output_error_on(
 
     Examples:
         >>> from fluidkv.tokenpd import output_error_on
-        >>> weights, kept = np.array([0.5, 0.5]), np.array([True, False])
-        >>> values = np.array([[1.0], [3.0]])
+        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
+        >>> values = np.array([[1.0], [3.0], [3.0]])
         >>> float(output_error_on(weights, kept, values))  # 1 in the place of 2
         0.5
     """
