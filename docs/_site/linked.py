@@ -13,6 +13,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.osutil import relative_uri
 
 from docs._site.claims import fronts
 from docs._site.commands import commands
@@ -37,7 +38,7 @@ class Linked(SphinxPostTransform):
             page, anchor = self._place(node.astext())
             if page is None or page == here:
                 continue
-            uri = self.app.builder.get_relative_uri(here, page) + (f"#{anchor}" if anchor else "")
+            uri = relative_uri(f"{here}.html", f"{page}.html") + (f"#{anchor}" if anchor else "")
             link = nodes.reference("", "", internal=True, refuri=uri)
             node.replace_self(link)
             link += node
