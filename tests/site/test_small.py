@@ -27,7 +27,7 @@ Examples:
 """
 NAMED = """# Named
 
-::::::{py:function} fluidkv.f(x: _.Fraction | None) -> _.int
+::::::{py:function} fluidkv.f(x: _.Fraction | None, *, a_name_of_some_length: int, another_one: int) -> int
 
 %s
 ::::::
@@ -87,10 +87,12 @@ def test_an_example_of_a_docstring_is_code_with_its_output(small):
     assert "<strong>Examples</strong>" in text
 
 
-def test_a_type_of_another_package_has_its_own_name(small):
+def test_a_long_signature_is_in_lines_and_types_have_their_own_names(small):
     text = (small[0] / "named.html").read_text(encoding="utf-8")
     signature = re.search(r"<dt class=\"sig.*?</dt>", text, re.S)
     assert signature
+    assert signature[0].count('<span class="parameter">') == 4
+    assert "<dd>" not in signature[0]
     words = re.sub(r"<[^>]+>|\s", "", signature[0])
     assert "x:Fraction|None" in words
     assert "_." not in words
