@@ -85,8 +85,8 @@ def run(argv: Sequence[str] | None) -> int:
         if isinstance(stream, TextIOWrapper):  # what it cannot encode it spells out
             stream.reconfigure(errors="backslashreplace")
     try:
-        words = None if argv is None else list(argv)
-        code = app(args=words, prog_name="fluidkv", standalone_mode=False)
+        words = list(sys.argv[1:] if argv is None else argv)
+        code = app(args=list(words), prog_name="fluidkv", standalone_mode=False, obj=words)
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where what goes wrong can still be answered
     except InputError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fluidkv.errors import InputError
 from fluidkv.files import require_writable
+from fluidkv.report.file import require_ours
 from fluidkv.workload import RequestClass, Workload
 
 LARGEST_NUMBER = 10**15
@@ -176,6 +177,17 @@ def writable_folder(argument: str, text: str) -> Path:
         raise InputError(argument, text, "a folder")
     require_writable(argument, Path(text))
     return Path(text)
+
+
+def report_file(argument: str, text: str) -> Path:
+    """A file for a report, looked at before any work is done for it."""
+    path = Path(text)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(argument, text, "a file whose name ends in .html")
+    with as_options({"path": argument}):
+        require_ours(path)
+        require_writable(argument, path.parent)
+    return path
 
 
 def _length(text: str, part: str) -> int:

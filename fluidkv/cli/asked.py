@@ -7,6 +7,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 import fluidkv
 from fluidkv.cli.memory import Amount
 from fluidkv.plain import with_exact
@@ -15,26 +17,35 @@ if TYPE_CHECKING:
     from fluidkv.traces import LoadReport
 
 MEMORY, LENGTH = "KV tokens", "tokens"
-_NO_INPUT = ("json", "out")  # where the answer goes is no part of what was asked
+_NO_INPUT = ("json", "out", "html")  # where the answer goes is no part of what was asked
 
 
 @dataclass
 class _Asked:
     command: str
     options: Mapping[str, Any]
+    running: typer.Context | None = None
     read: dict[str, object] = field(default_factory=dict)
 
 
 _asked: ContextVar[_Asked] = ContextVar("asked")
 
 
-def begin(command: str, options: Mapping[str, Any]) -> None:
+def begin(command: str, options: Mapping[str, Any], running: typer.Context) -> None:
     """Remember what this command was asked.
 
     Args:
         options: values of its parameters, read from the text of the command line.
+        running: how its parameters were declared, and the words themselves.
     """
-    _asked.set(_Asked(command, options))
+    _asked.set(_Asked(command, options, running))
+
+
+def context() -> typer.Context:
+    """Of the command that runs; its `obj` holds the words behind "fluidkv"."""
+    running = _asked.get().running
+    assert running is not None  # commands run through `begin`
+    return running
 
 
 def note_read(report: "LoadReport") -> None:

@@ -6,6 +6,8 @@ from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any
 
+import typer
+
 from fluidkv.cli.asked import begin
 
 
@@ -16,8 +18,9 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
     record that they make. What was asked is remembered, single options in their order.
     """
     signature = inspect.signature(command, eval_str=True)
+    running = inspect.Parameter("running", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
     groups: dict[str, type] = {}
-    parameters: list[inspect.Parameter] = []
+    parameters: list[inspect.Parameter] = [running]
     for parameter in signature.parameters.values():
         if is_dataclass(parameter.annotation) and isinstance(parameter.annotation, type):
             groups[parameter.name] = parameter.annotation
@@ -27,8 +30,8 @@ def expanded(command: Callable[..., Any]) -> Callable[..., Any]:
             parameters.append(parameter)
 
     @wraps(command)
-    def run(**given: Any) -> Any:
-        begin(command.__name__, dict(given))
+    def run(running: typer.Context, **given: Any) -> Any:
+        begin(command.__name__, dict(given), running)
         for name, group in groups.items():
             given[name] = group(**{f.name: given.pop(f.name) for f in fields(group)})
         return command(**given)

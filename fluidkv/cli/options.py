@@ -6,6 +6,7 @@ line, before the command begins.
 
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -101,6 +102,10 @@ Json = Annotated[bool, flag("--json", "Print only JSON on standard output.", OUT
 def out(what: str, names: str = "--out") -> Any:
     """The option `--out`, a folder that can be written."""
     return option(f"{names} DIR", read.writable_folder, f"Write {what} into this folder.", OUTPUT)
+
+
+_HTML = "Write the answer as one file for a browser: text, charts, what was assumed."
+Html = Annotated[Path | None, option("--html FILE", read.report_file, _HTML, OUTPUT)]
 
 
 def seed(of: str, most: int = 2**63 - 1) -> Any:

@@ -1,4 +1,4 @@
-"""The one place where a command leaves its answer: as text, as JSON, as files."""
+"""The one place where a command leaves its answer: as text, as JSON, as files, as a report."""
 
 import json
 import textwrap
@@ -11,7 +11,10 @@ from fluidkv.cli.asked import envelope
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.plain import finite
+from fluidkv.report.blocks import Block
+from fluidkv.report.file import write_page
 from fluidkv.report.page import Page, Row
+from fluidkv.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure
@@ -25,10 +28,12 @@ def give(
     *,
     as_json: bool,
     out: Path | None = None,
+    html: Path | None = None,
     name: str = "",
     beside: Beside | None = None,
     time: str | None = "iteration",
     notes: Iterable[Row] = (),
+    assumes: Sequence[str] = (),
 ) -> None:
     """Print an answer as text or as JSON, and write its files.
 
@@ -38,28 +43,45 @@ def give(
         say: writes it for a person.
         as_json: whether standard output gets only JSON.
         out: where to write files; None: nowhere.
+        html: where to write the report; None: nowhere.
         name: of the file that gets the JSON.
         beside: makes other files, by name, and figures; called only where they are written.
         time: unit of its durations; None where there are none.
         notes: rows about how options were read, below all else.
+        assumes: what the answer takes for granted, in sentences, for the report.
 
     Raises:
         InputError: the files cannot be written.
     """
-    text = json_text(answer(), time=time) if as_json or out is not None else ""
+    files = out is not None or html is not None
+    text = json_text(answer(), time=time) if as_json or files else ""
+    blocks: list[Block] = []
+    if html is not None or not as_json:
+        page = Page(blocks.append)
+        say(page)
+        page.rows(notes)
     names: list[str] = []
-    if out is not None:
-        with progress(f"drawing into {out}"):
-            files, figures = ({}, ()) if beside is None else beside()
-            names = _write(out, {name: (text + "\n").encode(), **files}, figures)
+    if files:
+        with progress(f"drawing into {out or html}"):
+            others, figures = ({}, ()) if beside is None else beside()
+            report = "" if html is None else _report(blocks, figures, assumes, text)
+            if out is not None:
+                names = _write(out, {name: (text + "\n").encode(), **others}, figures)
+            if html is not None:
+                with as_options({"path": "--html"}):
+                    write_page(html, report)
     if as_json:
         print(text)
         return
-    page = Page()
-    say(page)
-    page.rows(notes)
+    below = Page(blocks.append)
     if out is not None:
-        say_written(page, out, names)
+        say_written(below, out, names)
+    if html is not None:
+        below.line()
+        below.line(f"report: {html}")
+    terminal = Terminal()
+    for block in blocks:
+        terminal.write(block)
 
 
 def json_text(answer: Mapping[str, Any], *, time: str | None = None) -> str:
@@ -84,6 +106,15 @@ def say_written(page: Page, folder: Path, names: Iterable[str]) -> None:
 def refuse_folder(folder: Path, error: OSError) -> InputError:
     """The disk filled up, or the folder changed since it was checked."""
     return InputError("--out", str(folder), f"a folder that takes files ({error})")
+
+
+def _report(
+    blocks: Sequence[Block], figures: "Sequence[Figure]", assumes: Sequence[str], text: str
+) -> str:
+    from fluidkv.cli.reported import reported
+    from fluidkv.report.document import document
+
+    return document(reported(blocks, figures, assumes, text))
 
 
 def _write(folder: Path, files: Mapping[str, bytes], figures: "Sequence[Figure]") -> list[str]:

@@ -81,7 +81,7 @@ COMMANDS = [
 ]
 
 
-def test_every_command_has_its_cases_and_its_section():
+def test_every_command_that_answers_in_json_has_its_cases_and_its_section():
     assert set(answering()) == set(CASES)
     assert set(answering()) <= set(sections())
 

@@ -27,7 +27,7 @@ Examples:
 """
 NAMED = """# Named
 
-::::::{py:function} fluidkv.f(x: _.Fraction | None, *, a_name_of_some_length: int, another_one: int) -> int
+::::::{py:function} fluidkv.f(x: _.Fraction | None, *, a_longer_name: int, another: int) -> int
 
 %s
 ::::::

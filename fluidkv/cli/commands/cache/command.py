@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import NO_MEMORIES, SeveralMemories
-from fluidkv.cli.options import RUN, Json, flag, option, out, seed
+from fluidkv.cli.options import RUN, Html, Json, flag, option, out, seed
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.prompted import Format, Generator, Order, Set, Source, prompted_of
@@ -58,6 +58,7 @@ def cache(
     seeds: _Seeds = 5,
     seed: Annotated[int, seed("the generator", most=_MOST_SEED)] = 0,
     out: Annotated[Path | None, out("cache.json and a figure")] = None,
+    html: Html = None,
     json_: Json = False,
 ) -> None:
     """What does a prefix cache of this size find, and how much more could it?
@@ -75,7 +76,7 @@ def cache(
     policies = None if not policy else [_policy(name) for name in policy]
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
-    from fluidkv.cli.commands.cache.text import say_cache
+    from fluidkv.cli.commands.cache.text import ASSUMES, say_cache
 
     with progress("filling caches") as line, read.as_options(_OPTIONS):
         found = cache_study(
@@ -98,6 +99,8 @@ def cache(
         lambda page: say_cache(page, found),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="cache.json",
         time=None,
         beside=beside,

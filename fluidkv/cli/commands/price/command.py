@@ -149,6 +149,7 @@ def price(
     seeds: _Seeds = None,
     seed: Annotated[int, opt.seed("the first run", most=_MOST_SEED)] = 0,
     out: Annotated[Path | None, opt.out("JSON, a table and a figure")] = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Which cached tokens to keep, what is lost, and what a price on memory does.
@@ -178,7 +179,7 @@ def price(
             brought = values.generated(generator, prompt, drawn, seed)
     else:
         brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
-    from fluidkv.cli.commands.price.text import say_price
+    from fluidkv.cli.commands.price.text import ASSUMES, say_price
 
     rule = {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty}
     names = _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"}
@@ -190,6 +191,8 @@ def price(
         lambda page: say_price(page, answer),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="price.json",
         beside=lambda: _beside(answer),
     )

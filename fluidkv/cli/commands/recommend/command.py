@@ -117,6 +117,7 @@ def recommend(
     runs: _Runs = 4,
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> int:
     """Which watermark, max_num_seqs or rate limit to set, and what it buys.
@@ -157,13 +158,15 @@ def recommend(
         options |= {"totals": None if why else logged.totals}
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
-    from fluidkv.cli.commands.recommend.text import say_recommendation
+    from fluidkv.cli.commands.recommend.text import ASSUMES, say_recommendation
 
     give(
         found.to_dict,
         lambda page: say_recommendation(page, found, load.name, notes),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="recommend.json",
         time=found.clock.unit,
         beside=lambda: _beside(found),

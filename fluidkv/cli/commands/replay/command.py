@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from fluidkv.cli import arguments as read
 from fluidkv.cli.memory import NOT_GIVEN, LoggedMemory
-from fluidkv.cli.options import RUN, SERVER, Json, argument, option, out
+from fluidkv.cli.options import RUN, SERVER, Html, Json, argument, option, out
 from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.served import engine_named
@@ -60,6 +60,7 @@ def replay(
     max_num_seqs: _Seqs = None,
     max_num_batched_tokens: _Budget = None,
     out: Annotated[Path | None, out("tables, replay.nc, replay.json and a figure")] = None,
+    html: Html = None,
     json_: Json = False,
 ) -> None:
     """What half of a measured run says of the other half.
@@ -73,7 +74,7 @@ def replay(
     if fit not in _HALVES:
         raise InputError("--fit", fit, "first or second")
     from fluidkv.answers.replay import replay_log
-    from fluidkv.cli.commands.replay.text import say_replay
+    from fluidkv.cli.commands.replay.text import ASSUMES, say_replay
 
     with progress("replaying the log") as line, read.as_options(_OPTIONS):
         found = replay_log(
@@ -91,6 +92,8 @@ def replay(
         lambda page: say_replay(page, found),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="replay.json",
         notes=memory.notes(block_size),
         time="s",

@@ -107,6 +107,7 @@ def size(
     within: _Within = Fraction(1, 100),
     seed: Annotated[int, opt.seed("the first run", most=2**62)] = 0,
     out: _Out = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """How much KV memory, at which rate, on how many servers, to meet the SLOs?
@@ -153,13 +154,15 @@ def size(
         "max_tokens": reading.asked,
     }
     answer = _run(load, slos, options)
-    from fluidkv.cli.commands.size.text import say_size
+    from fluidkv.cli.commands.size.text import ASSUMES, say_size
 
     give(
         answer.to_dict,
         lambda page: say_size(page, answer, load.name, memory, notes, why),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="size.json",
         time=answer.plan.clock.unit,
         beside=lambda: _beside(answer),

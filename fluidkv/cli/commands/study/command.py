@@ -53,6 +53,7 @@ def study(
     iterations: _Iterations = None,
     seed: Annotated[int, opt.seed("the noise")] = 0,
     out: Annotated[Path | None, opt.out("study.json and figures")] = None,
+    html: opt.Html = None,
     json_: opt.Json = False,
 ) -> None:
     """Is the eviction-free equilibrium of a workload stable at a KV capacity?
@@ -85,7 +86,7 @@ def study(
                 load_report=report,
                 on_progress=line.show,
             )
-    from fluidkv.cli.commands.study.text import say_study
+    from fluidkv.cli.commands.study.text import ASSUMES, say_study
 
     is_log = report is not None and report.of_log
     asked = asked_again(source, class_, preset, reading)
@@ -102,6 +103,8 @@ def study(
         lambda page: say_study(page, result, to_run),
         as_json=json_,
         out=out,
+        html=html,
+        assumes=ASSUMES,
         name="study.json",
         beside=beside,
         notes=memory.notes(),

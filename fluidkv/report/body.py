@@ -1,0 +1,146 @@
+"""Blocks as HTML that says what they are: headings, lists of terms, tables."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import groupby, pairwise
+
+from rich.text import Text
+
+from fluidkv.report.blocks import Block, Line, Paragraph, Rows, Table, TableRow, Title
+
+# What a style of a terminal means; the words say it as well.
+_CLASSES = {
+    "bold": "strong",
+    "dim": "quiet",
+    "bold green": "good",
+    "bold red": "bad",
+    "bold yellow": "doubt",
+}
+_INDENT = "  "  # so begins a line to paste
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of an answer.
+
+    Fields:
+        heading: plain text; "" for what stands before the first heading.
+        rest: HTML of what stands behind it.
+        html: what is below.
+    """
+
+    heading: str
+    rest: str
+    html: str
+
+
+def sections(blocks: Iterable[Block]) -> list[Section]:
+    """An answer in its parts, each below its title."""
+    parts: list[tuple[Title, list[Block]]] = [(Title(Text(), Text()), [])]
+    for block in blocks:
+        if isinstance(block, Title):
+            parts.append((block, []))
+        else:
+            parts[-1][1].append(block)
+    found = [
+        Section(title.text.plain.strip(), inline(title.rest), _blocks(inside, title.text.plain))
+        for title, inside in parts
+    ]
+    return [each for each in found if each.heading or each.html]
+
+
+def inline(text: Text, style: str = "") -> str:
+    """Text with its styles as classes; everything in it is escaped.
+
+    Args:
+        text: what it says.
+        style: of all that has none of its own.
+    """
+    ends = sorted({0, len(text.plain), *(at for s in text.spans for at in (s.start, s.end))})
+    parts = []
+    for start, end in pairwise(ends):
+        styles = [str(s.style) for s in text.spans if s.start <= start and s.end >= end]
+        own = styles[-1] if styles else style or str(text.style)
+        parts.append(_styled(escape(text.plain[start:end]), own))
+    return "".join(parts).strip()
+
+
+def table(header: Sequence[str], rows: Iterable[TableRow], label: str) -> str:
+    """A table that scrolls on its own where a window is narrow.
+
+    Args:
+        header: of the columns.
+        rows: as a block has them.
+        label: what it shows, for who does not see where it stands.
+    """
+    columns = len(header)
+    head = "".join(
+        f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header
+    )
+    lines = "".join(_table_row(row, columns) for row in rows)
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(label)}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _table_row(row: TableRow, columns: int) -> str:
+    if row is None:
+        return f'<tr><td colspan="{columns}">rows between are left out</td></tr>'
+    if isinstance(row, str):
+        return (
+            f'<tr class="across"><th scope="colgroup" colspan="{columns}">{escape(row)}</th></tr>'
+        )
+    first, *rest = map(escape, row)
+    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+
+
+def _blocks(blocks: Iterable[Block], label: str) -> str:
+    """Lines to paste that follow each other are one piece, and so are rows."""
+    shown = [each for each in blocks if not (isinstance(each, Line) and not each.text.plain)]
+    parts = []
+    for kind, run in groupby(shown, _kind):
+        same = list(run)
+        if kind == "paste":
+            text = "\n".join(each.text.plain.strip() for each in same if isinstance(each, Line))
+            parts.append(f'<pre class="paste" tabindex="0"><code>{escape(text)}</code></pre>')
+        elif kind == "rows":
+            parts.append(
+                _rows([row for each in same if isinstance(each, Rows) for row in each.rows])
+            )
+        else:
+            parts += [_one(each, label or "answer") for each in same]
+    return "\n".join(parts)
+
+
+def _kind(block: Block) -> str:
+    if isinstance(block, Rows):
+        return "rows"
+    return "paste" if isinstance(block, Line) and block.text.plain.startswith(_INDENT) else "one"
+
+
+def _one(block: Block, label: str) -> str:
+    if isinstance(block, Table):
+        return table(block.header, block.rows, label)
+    assert isinstance(block, Line | Paragraph)
+    return f"<p>{inline(block.text, block.style)}</p>"
+
+
+def _rows(rows: Sequence[tuple[str, Text]]) -> str:
+    """A list of terms; what has none goes with the term above."""
+    groups: list[tuple[str, list[Text]]] = []
+    for label, text in rows:
+        if label or not groups:
+            groups.append((label, []))
+        groups[-1][1].append(text)
+    parts = []
+    for label, texts in groups:
+        said = "".join(f"<dd>{inline(text)}</dd>" for text in texts)
+        parts.append(f"<div><dt>{escape(label.strip())}</dt>{said}</div>")
+    return f"<dl>{''.join(parts)}</dl>"
+
+
+def _styled(html: str, style: str) -> str:
+    name = _CLASSES.get(style)
+    return f'<span class="{name}">{html}</span>' if name and html else html

@@ -1,0 +1,183 @@
+"""An answer as one file that a browser opens: no network, nothing beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+
+from fluidkv.figures.figure import Figure
+from fluidkv.report import charts
+from fluidkv.report.blocks import Block, Title
+from fluidkv.report.body import Section, sections
+from fluidkv.report.policy import policy
+
+_ASSETS = files("fluidkv.report") / "assets"
+_UNUSED = ("none", "no")
+_MOST_JSON = 10**6
+"""Characters of JSON that a page holds; a longer one stays where `--json` prints it."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of the command that was run.
+
+    Fields:
+        name: as it is written, "--capacity".
+        value: as text.
+        given: whether the user wrote it.
+        meaning: from the command's help.
+    """
+
+    name: str
+    value: str
+    given: bool
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a report says.
+
+    Fields:
+        command: its name, "fluidkv study".
+        asks: what it answers, in a sentence.
+        line: command line, to paste.
+        blocks: the answer.
+        figures: its pictures.
+        assumes: sentences on what the answer takes for granted.
+        settings: every option, whoever set it.
+        made: what made it: name -> version, and when.
+        json: the answer with all its digits.
+    """
+
+    command: str
+    asks: str
+    line: str
+    blocks: Sequence[Block]
+    figures: Sequence[Figure]
+    assumes: Sequence[str]
+    settings: Sequence[Setting]
+    made: Mapping[str, str]
+    json: str
+
+
+def document(report: Report) -> str:
+    """HTML, complete in itself: text, charts, assumptions, and what made it.
+
+    Raises:
+        MissingInput: from a figure's data.
+    """
+    style = "".join(_asset(name) for name in ("look.css", "chart.css", "report.css"))
+    scripts = [_asset("report.js")]
+    if report.figures:
+        scripts.append(charts.script())
+    subject, answer = _subject(report)
+    parts = [*answer, *_charts(report), _assumed(report), _made(report)]
+    named = [(f"part-{n}", part) for n, part in enumerate(parts, 1)]
+    title = f"{subject}: {report.command}" if subject else report.command
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy([style], scripts)}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta name="generator" content="fluidkv {escape(report.made["fluidkv"])}">\n'
+        '<link rel="icon" href="data:,">\n'
+        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        '<a class="skip" href="#answer">Skip to the answer</a>\n'
+        f"{_header(report, subject)}\n{_contents(named)}\n"
+        f'<main id="answer" tabindex="-1">\n{"".join(_section(*each) for each in named)}</main>\n'
+        + "".join(f"<script>{script}</script>\n" for script in scripts)
+        + "</body>\n</html>\n"
+    )
+
+
+def _subject(report: Report) -> tuple[str, list[Section]]:
+    """The title that the answer begins with, and its parts."""
+    blocks = list(report.blocks)
+    subject = ""
+    if blocks and isinstance(blocks[0], Title) and not blocks[0].opens:
+        subject = blocks.pop(0).text.plain.strip()  # type: ignore[union-attr]
+    return subject, [
+        part if part.heading else Section("In short", "", part.html) for part in sections(blocks)
+    ]
+
+
+def _header(report: Report, subject: str) -> str:
+    by = f"fluidkv {report.made['fluidkv']}, {report.made['made']}"
+    return (
+        f'<header>\n<p class="command">{escape(report.command)}</p>\n'
+        f"<h1>{escape(subject or report.asks)}</h1>\n"
+        + (f"<p>{escape(report.asks)}</p>\n" if subject else "")
+        + f'<pre class="paste" tabindex="0"><code>{escape(report.line)}</code></pre>\n'
+        f'<p class="quiet">{escape(by)}</p>\n'
+        '<div id="theme" role="group" aria-label="Colours" hidden>'
+        '<button type="button" data-to="" aria-pressed="true">as the system</button>'
+        '<button type="button" data-to="light" aria-pressed="false">light</button>'
+        '<button type="button" data-to="dark" aria-pressed="false">dark</button></div>\n</header>'
+    )
+
+
+def _contents(named: Sequence[tuple[str, Section]]) -> str:
+    links = "".join(f'<li><a href="#{id_}">{escape(part.heading)}</a></li>' for id_, part in named)
+    return f'<nav aria-label="Contents"><ul>{links}</ul></nav>'
+
+
+def _section(id_: str, part: Section) -> str:
+    rest = f' <span class="rest">{part.rest}</span>' if part.rest else ""
+    return (
+        f'<section id="{id_}" aria-labelledby="{id_}-title">\n'
+        f'<h2 id="{id_}-title">{escape(part.heading)}{rest}</h2>\n{part.html}\n</section>\n'
+    )
+
+
+def _charts(report: Report) -> list[Section]:
+    if not report.figures:
+        return []
+    drawn = [charts.chart(each, name=f"chart-{n}") for n, each in enumerate(report.figures, 1)]
+    return [Section("Charts", "", "\n".join(drawn))]
+
+
+def _assumed(report: Report) -> Section:
+    """Of the model, in sentences; and each option's value, those that play no part folded away."""
+    sentences = "".join(f"<li>{escape(each)}</li>" for each in report.assumes)
+    given = [each for each in report.settings if each.given]
+    usual = [each for each in report.settings if not each.given and each.value not in _UNUSED]
+    unused = [each for each in report.settings if not each.given and each.value in _UNUSED]
+    parts = [f"<ul>{sentences}</ul>" if sentences else ""]
+    parts += [f"<h3>Given</h3>{_settings(given)}"] if given else []
+    parts += [f"<h3>As it is unless given</h3>{_settings(usual)}"] if usual else []
+    if unused:
+        names = f"<summary>{len(unused)} options that were not used</summary>"
+        parts.append(f"<details>{names}{_settings(unused)}</details>")
+    return Section("What was assumed", "", "\n".join(filter(None, parts)))
+
+
+def _settings(settings: Sequence[Setting]) -> str:
+    rows = "".join(
+        f"<div><dt><code>{escape(each.name)}</code></dt><dd>{escape(each.value)}</dd>"
+        f'<dd class="quiet">{escape(each.meaning)}</dd></div>'
+        for each in settings
+    )
+    return f'<dl class="settings">{rows}</dl>'
+
+
+def _made(report: Report) -> Section:
+    rows = "".join(
+        f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>"
+        for name, value in report.made.items()
+    )
+    return Section("How it was made", "", f"<dl>{rows}</dl>\n{_numbers(report)}")
+
+
+def _numbers(report: Report) -> str:
+    size = f"{len(report.json) / 1000:,.0f} kB"
+    if len(report.json) > _MOST_JSON:
+        return f"<p>The answer as JSON has {size}, too much for a page; --json prints it.</p>"
+    return (
+        f"<details><summary>The answer as JSON ({size})</summary>"
+        '<pre tabindex="0" role="region" aria-label="The answer as JSON"><code>'
+        f"{escape(report.json)}</code></pre></details>"
+    )
+
+
+def _asset(name: str) -> str:
+    return (_ASSETS / name).read_text(encoding="utf-8")
