@@ -27,7 +27,7 @@ Examples:
 """
 NAMED = """# Named
 
-::::::{py:function} fluidkv.f(x: _.Fraction | None, *, a_longer_name: int, another: int) -> int
+::::::{py:function} fluidkv.f(x: _.Fraction | None, *, %s: int, y: int) -> int
 
 %s
 ::::::
@@ -54,7 +54,7 @@ def small(tmp_path_factory) -> tuple[Path, str]:
     pages = {
         "index.md": INDEX,
         "commands/size.md": size,
-        "named.md": NAMED % markdown(DOC, lambda _: None),
+        "named.md": NAMED % ("a_name" * 9, markdown(DOC, lambda _: None)),
         **{name: re.sub(r"\]\([^)]*\)", "]", text) for name, text in claims_page().items()},
         **gallery(),
     }
