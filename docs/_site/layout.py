@@ -18,6 +18,12 @@ _SINGLE = {
     "benchmarks/RESULTS.md": "benchmark_results.md",
     "LICENSE": "LICENSE.txt",
 }
+PROGRAMS = (
+    *("fluidkv", "make", "pip", "python", "mkdir", "while", "kubectl", "curl"),
+    *("vllm", "guidellm", "trtllm-serve"),
+)
+"""A block without a language that begins with one of them is of commands; others are outputs."""
+_COMMANDS = re.compile(rf"^```\n(?=(?:{'|'.join(PROGRAMS)}) )", re.M)
 _LINK = re.compile(r"(?<=\]\()([^()\s#]+)((?:#[^()\s]*)?)(?=\))")
 
 
@@ -38,7 +44,8 @@ def on_site(name: str) -> str:
 def relinked(text: str, name: str) -> str:
     """A page of the repository with its links as they are on the site.
 
-    A link to a file that the site does not have, a folder for one, becomes its own text.
+    A link to a file that the site does not have, a folder for one, becomes its own text. Blocks of
+    commands are marked as such: their long lines wrap, where tables that are printed must not.
     """
     if name.endswith((".toml", ".json")) or name == "LICENSE":
         return text
@@ -52,7 +59,7 @@ def relinked(text: str, name: str) -> str:
         return relpath(on_site(aim), dirname(here) or ".") + anchor
 
     dropped = re.sub(r"\[([^\]]*)\]\(([^()\s:]+)/\)", r"\1", text)
-    return _LINK.sub(there, dropped)
+    return _COMMANDS.sub("```sh\n", _LINK.sub(there, dropped))
 
 
 def lay_out(pages: Pages, source: Path) -> None:
