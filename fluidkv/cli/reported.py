@@ -37,11 +37,11 @@ def reported(
     from fluidkv.report.document import Report
 
     running = context()
-    words = [running.info_name, *running.obj[1:]]
+    said = running.command.help or ""
     return Report(
         command=f"fluidkv {running.info_name}",
-        asks=" ".join(_MARKUP.sub("", running.command.help.split("\n\n")[0]).split()),
-        line=printable(shlex.join(["fluidkv", *words])),
+        asks=" ".join(_MARKUP.sub("", said.split("\n\n")[0]).split()),
+        line=printable(shlex.join(["fluidkv", *running.obj])),
         blocks=blocks,
         figures=figures,
         assumes=assumes,

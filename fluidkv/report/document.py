@@ -8,10 +8,11 @@ from importlib.resources import files
 from fluidkv.figures.figure import Figure
 from fluidkv.report import charts
 from fluidkv.report.blocks import Block, Title
-from fluidkv.report.body import Section, sections, table
+from fluidkv.report.body import Section, sections
 from fluidkv.report.policy import policy
 
 _ASSETS = files("fluidkv.report") / "assets"
+_UNUSED = ("none", "no")
 _MOST_JSON = 10**6
 """Characters of JSON that a page holds; a longer one stays where `--json` prints it."""
 
@@ -136,14 +137,27 @@ def _charts(report: Report) -> list[Section]:
 
 
 def _assumed(report: Report) -> Section:
+    """Of the model, in sentences; and each option's value, those that play no part folded away."""
     sentences = "".join(f"<li>{escape(each)}</li>" for each in report.assumes)
-    rows = [
-        (each.name, each.value, "given" if each.given else "default", each.meaning)
-        for each in sorted(report.settings, key=lambda each: not each.given)
-    ]
-    settings = table(("option", "value", "set by", "meaning"), rows, "options and their values")
-    html = f"<ul>{sentences}</ul>\n" if sentences else ""
-    return Section("What was assumed", "", f'{html}<div class="settings">{settings}</div>')
+    given = [each for each in report.settings if each.given]
+    usual = [each for each in report.settings if not each.given and each.value not in _UNUSED]
+    unused = [each for each in report.settings if not each.given and each.value in _UNUSED]
+    parts = [f"<ul>{sentences}</ul>" if sentences else ""]
+    parts += [f"<h3>Given</h3>{_settings(given)}"] if given else []
+    parts += [f"<h3>As it is unless given</h3>{_settings(usual)}"] if usual else []
+    if unused:
+        names = f"<summary>{len(unused)} options that were not used</summary>"
+        parts.append(f"<details>{names}{_settings(unused)}</details>")
+    return Section("What was assumed", "", "\n".join(filter(None, parts)))
+
+
+def _settings(settings: Sequence[Setting]) -> str:
+    rows = "".join(
+        f"<div><dt><code>{escape(each.name)}</code></dt><dd>{escape(each.value)}</dd>"
+        f'<dd class="quiet">{escape(each.meaning)}</dd></div>'
+        for each in settings
+    )
+    return f'<dl class="settings">{rows}</dl>'
 
 
 def _made(report: Report) -> Section:

@@ -76,7 +76,7 @@ def cache(
     policies = None if not policy else [_policy(name) for name in policy]
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.cache.study import cache_study
-    from fluidkv.cli.commands.cache.text import say_cache
+    from fluidkv.cli.commands.cache.text import ASSUMES, say_cache
 
     with progress("filling caches") as line, read.as_options(_OPTIONS):
         found = cache_study(
@@ -100,6 +100,7 @@ def cache(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="cache.json",
         time=None,
         beside=beside,

@@ -10,6 +10,14 @@ from fluidkv.prefix.policies import Policy
 from fluidkv.report.numbers import counted, short
 from fluidkv.report.page import Page, Row
 
+ASSUMES = (
+    "Requests come one by one, in the order of the source; times and durations do not matter.",
+    "A token of a prompt is found if all tokens before it are found as well: caches hold "
+    "beginnings.",
+    "OPT knows all requests to come; no cache can. It bounds what any policy finds.",
+)
+"""What the answer takes for granted, for the report."""
+
 
 def say_cache(page: Page, answer: CacheAnswer) -> None:
     """What could be found at all, what each policy finds, and what RLT is worth."""

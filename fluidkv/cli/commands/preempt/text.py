@@ -16,6 +16,15 @@ from fluidkv.report.page import Page, Row
 from fluidkv.serving.clock import FREE_PREFILL
 from fluidkv.serving.rules import name_of
 
+ASSUMES = (
+    "Rules are simulated, not tried on a server: the engine's own, with other victims and other "
+    "ways to bring them back.",
+    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
+    "and the same function under every rule.",
+    "All rules serve the same requests, run by run; the differences are taken pair by pair.",
+)
+"""What the answer takes for granted, for the report."""
+
 _ROWS = 40  # of a table; --json has all
 _AGAINST = 14  # rows of differences
 _NOISY = 0.25  # of the variance between combinations, from which on noise is spoken of

@@ -179,7 +179,7 @@ def price(
             brought = values.generated(generator, prompt, drawn, seed)
     else:
         brought = values.read_from(source or "", prompt, file, renormalise=renormalise)
-    from fluidkv.cli.commands.price.text import say_price
+    from fluidkv.cli.commands.price.text import ASSUMES, say_price
 
     rule = {"step": eta, "start": start_price, "risk_aversion": risk_aversion, "penalty": penalty}
     names = _OPTIONS if source is None else _OPTIONS | {"length": "SOURCE, length"}
@@ -192,6 +192,7 @@ def price(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="price.json",
         beside=lambda: _beside(answer),
     )

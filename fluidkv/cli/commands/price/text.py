@@ -11,6 +11,15 @@ from fluidkv.report.page import Page, Row
 from fluidkv.tokenpd.eviction.scorers import Return
 from fluidkv.tokenpd.objective import Objective
 
+ASSUMES = (
+    "Attention weights are those of the source, or drawn by the generator: evicting a token does "
+    "not change the weights of rows to come, as it would in a model.",
+    "What is kept is counted in attention mass. The error of the output is of random values; no "
+    "text was generated, and no perplexity measured.",
+    "A budget counts tokens after a round; the new ones of a round are there while it is computed.",
+)
+"""What the answer takes for granted, for the report."""
+
 _COLUMNS = ("kept", "p5", "worst", "error", "used", "peak", "back", "regret", "held")
 
 _MUCH = 0.05

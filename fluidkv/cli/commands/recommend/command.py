@@ -158,7 +158,7 @@ def recommend(
         options |= {"totals": None if why else logged.totals}
         notes += [("", f"not held against the log: {why}")] if why else []
     found = _run(load, tokens, engine, demand, options)
-    from fluidkv.cli.commands.recommend.text import say_recommendation
+    from fluidkv.cli.commands.recommend.text import ASSUMES, say_recommendation
 
     give(
         found.to_dict,
@@ -166,6 +166,7 @@ def recommend(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="recommend.json",
         time=found.clock.unit,
         beside=lambda: _beside(found),

@@ -74,7 +74,7 @@ def replay(
     if fit not in _HALVES:
         raise InputError("--fit", fit, "first or second")
     from fluidkv.answers.replay import replay_log
-    from fluidkv.cli.commands.replay.text import say_replay
+    from fluidkv.cli.commands.replay.text import ASSUMES, say_replay
 
     with progress("replaying the log") as line, read.as_options(_OPTIONS):
         found = replay_log(
@@ -93,6 +93,7 @@ def replay(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="replay.json",
         notes=memory.notes(block_size),
         time="s",

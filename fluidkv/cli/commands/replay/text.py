@@ -11,6 +11,15 @@ if TYPE_CHECKING:
     from fluidkv.answers.replay import Prediction, RelativeError, Replay, SeriesError
     from fluidkv.answers.replay.result import Errors
 
+ASSUMES = (
+    "Requests come when the log says and have the lengths that it says; who runs, who waits and "
+    "who is preempted follows from the engine's rules.",
+    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
+    "fitted to one half of the log. The other half is predicted.",
+    "The baseline knows all lengths and the mean token rate of the fitted half.",
+)
+"""What the answer takes for granted, for the report."""
+
 _LEAST = (16, 10, 14)  # columns of a name, of what was measured, of each prediction
 LEVEL = 0.05  # the customary one, for the wording only; p-values are printed
 _TIMES = (("latency", "latency"), ("ttft", "first token"), ("tpot", "token by token"))

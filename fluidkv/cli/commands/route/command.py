@@ -16,6 +16,8 @@ from fluidkv.processes import cores
 from fluidkv.text import nearest
 
 if TYPE_CHECKING:
+    from fluidkv.answers.route.result import RouteAnswer
+    from fluidkv.figures.figure import Figure
     from fluidkv.routing import Belief, Engine, Fleet, Router, Service
 
 _ROUTER, _PLAIN = "The router", "Plain service"
@@ -146,7 +148,7 @@ def route(
         fleet = _fleet(workers, capacity, policy, service, _belief(belief))
     prompted = prompted_of(source, generator, set_, order, format_, seed, scales.scaling)
     from fluidkv.answers.route.study import route_study
-    from fluidkv.cli.commands.route.text import say_route
+    from fluidkv.cli.commands.route.text import ASSUMES, say_route
     from fluidkv.routing.affinity import WEIGHTS
 
     with progress("routing") as line, read.as_options(_OPTIONS):
@@ -162,22 +164,24 @@ def route(
             on_progress=line.count,
         )
 
-    def beside():
-        from fluidkv.figures.answers.route import route_figures
-
-        return {}, route_figures(answer)
-
     give(
         answer.to_dict,
         lambda page: say_route(page, answer),
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="route.json",
         time="s",
-        beside=beside,
+        beside=lambda: _beside(answer),
         notes=memory.notes(blocks),
     )
+
+
+def _beside(answer: "RouteAnswer") -> "tuple[dict[str, bytes], tuple[Figure, ...]]":
+    from fluidkv.figures.answers.route import route_figures
+
+    return {}, route_figures(answer)
 
 
 def _routers(names: list[str] | None) -> "dict[str, Router] | None":

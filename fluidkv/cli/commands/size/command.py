@@ -154,7 +154,7 @@ def size(
         "max_tokens": reading.asked,
     }
     answer = _run(load, slos, options)
-    from fluidkv.cli.commands.size.text import say_size
+    from fluidkv.cli.commands.size.text import ASSUMES, say_size
 
     give(
         answer.to_dict,
@@ -162,6 +162,7 @@ def size(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="size.json",
         time=answer.plan.clock.unit,
         beside=lambda: _beside(answer),

@@ -86,7 +86,7 @@ def study(
                 load_report=report,
                 on_progress=line.show,
             )
-    from fluidkv.cli.commands.study.text import say_study
+    from fluidkv.cli.commands.study.text import ASSUMES, say_study
 
     is_log = report is not None and report.of_log
     asked = asked_again(source, class_, preset, reading)
@@ -104,6 +104,7 @@ def study(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="study.json",
         beside=beside,
         notes=memory.notes(),

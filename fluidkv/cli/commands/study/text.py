@@ -18,6 +18,18 @@ from fluidkv.report.numbers import counted, percent, seconds, short, signed
 from fluidkv.report.page import Page, Row
 from fluidkv.verdict import Evidence, Stability
 
+ASSUMES = (
+    "Mass model: requests are amounts, not whole ones; each gets one token per iteration. A "
+    "request enters with its prompt in memory, so prefill takes no iteration.",
+    "Memory is always in demand: a request waits at all times and is let in as soon as it fits, "
+    "classes in proportion to their shares. Times of arrival do not matter.",
+    "Who is evicted has the fewest generated tokens (LPF) and starts again. Requests share no "
+    "memory: there is no prefix cache.",
+    "The verdict is about small disturbances of the equilibrium. What happens from the perturbed "
+    "starts is simulated, not proved.",
+)
+"""What the answer takes for granted, for the report."""
+
 _COLOURS = {
     Stability.STABLE: "bold green",
     Stability.UNSTABLE: "bold red",

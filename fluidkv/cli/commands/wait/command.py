@@ -19,6 +19,7 @@ from fluidkv.report.page import Row
 if TYPE_CHECKING:
     from fluidkv.answers.wait.load import Load
     from fluidkv.answers.wait.study import WaitAnswer
+    from fluidkv.figures.figure import Figure
     from fluidkv.wait.model import PromptType
 
 _POLICY = "The policy"
@@ -184,12 +185,7 @@ def wait(
         "duration": run_time,
     }
     answer = _answer(load, capacity, options, own_segments=bool(segment or threshold))
-    from fluidkv.cli.commands.wait.text import say_wait
-
-    def beside():
-        from fluidkv.figures.answers.wait import wait_figures
-
-        return {}, wait_figures(answer, unit=load.unit)
+    from fluidkv.cli.commands.wait.text import ASSUMES, say_wait
 
     give(
         answer.to_dict,
@@ -197,11 +193,18 @@ def wait(
         as_json=json_,
         out=out,
         html=html,
+        assumes=ASSUMES,
         name="wait.json",
         time=load.unit or "unit of --d0",
-        beside=beside,
+        beside=lambda: _beside(answer, load),
         notes=memory.notes(),
     )
+
+
+def _beside(answer: "WaitAnswer", load: "Load") -> "tuple[dict[str, bytes], tuple[Figure, ...]]":
+    from fluidkv.figures.answers.wait import wait_figures
+
+    return {}, wait_figures(answer, unit=load.unit)
 
 
 def _binned(requests: Any, server: "_Server", how: dict[str, Any]) -> "Load":

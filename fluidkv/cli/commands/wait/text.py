@@ -25,6 +25,15 @@ from fluidkv.report.page import Page, Row
 from fluidkv.wait.theory.boundary_queue import Eta
 from fluidkv.wait.theory.sensitivity import Sensitivity
 
+ASSUMES = (
+    "Prompts of each type come as a Poisson process, at a rate that does not change.",
+    "An iteration moves each prompt of its batch by one stage. It lasts d0, more for each KV token "
+    "in the batch (d1) and each token of prefill (d2; 0 in the paper).",
+    "Who is evicted loses its cache and starts again. Prompts share no memory.",
+    "Bounds hold for this model; what is marked as sampled comes from runs of it.",
+)
+"""What the answer takes for granted, for the report."""
+
 _MOVERS = 3
 _PARAMETERS = {
     "arrival_rate": "rate",
