@@ -6,7 +6,8 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from docs._site.executed import executed
-from docs._site.layout import ROOT, Pages, lay_out, pages_of_repository
+from docs._site.layout import PICTURES, ROOT, Pages, lay_out, pages_of_repository
+from docs._site.moving import NAME, moving, moving_page
 from docs._site.pages import generated
 from docs._site.schemas import schema_files
 
@@ -26,7 +27,7 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
     sources(source, work / "executed" if execute else None)
     out.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
-    for name, text in schema_files().items():
+    for name, text in {**schema_files(), NAME: moving_page()}.items():
         (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_text(text, encoding="utf-8")
     asked = ["-W", "--keep-going", "-q", "-j", "2", "-c", str(ROOT / "docs")]
@@ -36,6 +37,8 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
 def sources(source: Path, notebooks: Path | None) -> None:
     """All sources as Sphinx reads them. `notebooks`: where executed ones are kept, or None."""
     pages: Pages = {**pages_of_repository(), **generated()}
+    pages |= moving(pages)
     pages |= executed({k: v for k, v in pages.items() if k.endswith(".ipynb")}, notebooks)
     lay_out(pages, source)
-    shutil.copytree(ROOT / "figures", source / "figures", dirs_exist_ok=True)
+    for name, folder in PICTURES.items():
+        shutil.copytree(folder, source / name, dirs_exist_ok=True)

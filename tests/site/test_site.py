@@ -63,6 +63,11 @@ def test_what_a_page_loads_is_there(pages):
     assert missing == []
 
 
+def test_a_still_gives_way_to_the_picture_that_moves(pages):
+    assert "_static/moving.html" in read(pages["model.html"]).loads
+    assert "data-embed" in (pages["model.html"].parent / "_static/moving.html").read_text("utf-8")
+
+
 def test_links_to_other_hosts_are_listed(pages):
     """A new one is added to docs/_site/external.txt, where a reader of the change sees it."""
     found = {link for path in pages.values() for link in read(path).links if is_elsewhere(link)}
