@@ -12,8 +12,6 @@ PENDING = {
     "answers",
     "papers",
     "sweeps",
-    "tokenpd",
-    "wait",
 }
 
 
