@@ -8,7 +8,7 @@ from urllib.parse import unquote
 import pytest
 
 from docs._site.claims import fronts
-from docs._site.commands import commands
+from docs._site.commands import answering, commands
 from docs._site.layout import ROOT
 from docs._site.objects import objects
 from fluidkv.papers.ledger import ledger
@@ -104,6 +104,6 @@ def test_coverage_leads_to_claims_and_figures(pages):
 
 
 def test_every_schema_is_a_file(built):
-    for name in commands():
+    for name in answering():
         schema = json.loads((built[0] / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
         assert schema["title"] == f"fluidkv {name} --json"
