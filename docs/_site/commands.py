@@ -14,10 +14,10 @@ _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
 _EXAMPLES = 8
 _INTRO = """# Commands
 
-`fluidkv COMMAND --help` says what stands here. Every command with an answer takes `--json`; its
-keys are on the page [JSON](../json.md), and each has a [schema](../schemas.md). Bad input is
-answered by one line on standard error and exit code 2, a claim or a record that comes out otherwise
-than expected by 1.
+`fluidkv COMMAND --help` says what stands here. Commands that print an answer take `--json`: the
+keys are on the page [JSON](../json.md), and each command has a [schema](../schemas.md). Bad input
+gets one line on standard error and exit code 2. A claim or a record that comes out otherwise than
+expected gives exit code 1.
 
 """
 

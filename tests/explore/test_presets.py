@@ -26,7 +26,7 @@ def sections() -> dict[str, str]:
 def numbers(section: str) -> set[str]:
     """Figures that a paper has."""
     _, _, rest = section.partition("| figure |")
-    return set(re.findall(r"^\| (\d+) ", rest.partition("\n\n")[0], flags=re.M))
+    return set(re.findall(r"^\| \*\*(\d+)\*\* ", rest.partition("\n\n")[0], flags=re.M))
 
 
 def of_presets() -> set[str]:
