@@ -9,6 +9,9 @@ from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
 ROOT = Path(__file__).parents[2]
+PICTURES = {"figures": ROOT / "figures", "pictures": ROOT / "docs" / "pictures"}
+"""Folder below the root of the site -> where its files come from."""
+
 Pages = dict[str, str]
 """Path below the root of the sources -> text."""
 
@@ -69,6 +72,7 @@ def lay_out(pages: Pages, source: Path) -> None:
         if not path.is_file() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    kept = {source / name for name in pages} | set((source / "figures").rglob("*"))
+    kept = {source / name for name in pages}
+    kept |= {path for folder in PICTURES for path in (source / folder).rglob("*")}
     for path in [p for p in source.rglob("*") if p.is_file() and p not in kept]:
         path.unlink()
