@@ -19,7 +19,8 @@ def tutorials() -> Pages:
     rows = []
     for path in paths:
         title, first = _begins(nbformat.read(path, as_version=4))
-        rows.append(f"[{title}]({path.name})\n: {first}\n\n")
+        picture = f"![What it draws first](../pictures/{path.stem}.png)"
+        rows.append(f"[{title}]({path.name})\n: {first}\n\n  {picture}\n\n")
     files = "\n".join(path.stem for path in paths)
     toctree = f"```{{toctree}}\n:hidden:\n\n{files}\n```\n"
     return {"tutorials/index.md": _INTRO + "".join(rows) + toctree}
