@@ -13,6 +13,7 @@ extensions = [
     "sphinx_design",
     "docs._site.mathtext",
     "docs._site.linked",
+    "docs._site.parameters",
 ]
 root_doc = "index"
 templates_path = ["_site/templates"]
@@ -49,6 +50,7 @@ _SECTIONS = (
 html_context = {"default_mode": "auto", "site_sections": _SECTIONS}
 html_sidebars = {"**": ["all-pages"]}
 html_static_path = ["_site/static"]
+html_favicon = "_site/static/icon.svg"
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_copy_source = False

@@ -12,6 +12,15 @@ class InputError(ValueError):
 
     The message is a single line that any terminal can show. The command line prints it and exits
     with code 2.
+
+    Examples:
+        >>> try:
+        ...     fk.RequestClass(input_length=0, decode_length=100)
+        ... except fk.InputError as error:
+        ...     print(error)
+        ...     print(error.argument, error.value)
+        input_length: got 0; allowed: an integer of at least 1
+        input_length 0
     """
 
     def __init__(self, argument: str, value: object, allowed: str) -> None:

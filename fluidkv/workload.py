@@ -32,6 +32,11 @@ class RequestClass(Record):
         InputError: a length that is not a positive integer, or a share outside (0, 1].
 
     Source: Congestion, sections 2.2 and 4.1.
+
+    Examples:
+        >>> chat = fk.RequestClass(500, 200, Fraction(3, 4))
+        >>> chat.peak_footprint, chat.share
+        (700, Fraction(3, 4))
     """
 
     input_length: int
@@ -70,6 +75,15 @@ class Workload(Record):
 
     Raises:
         InputError: no classes, or shares that do not sum to exactly 1.
+
+    Examples:
+        >>> chat = fk.RequestClass(500, 200, Fraction(3, 4))
+        >>> code = fk.RequestClass(2000, 100, Fraction(1, 4))
+        >>> mix = fk.Workload((chat, code))
+        >>> mix.mean_input_length, mix.mean_decode_length, mix.decode_gcd
+        (Fraction(875, 1), Fraction(175, 1), 100)
+        >>> [c.share for c in fk.Workload.from_lengths([(10, 2), (10, 3), (10, 3)]).classes]
+        [Fraction(1, 3), Fraction(2, 3)]
     """
 
     classes: tuple[RequestClass, ...]
@@ -155,6 +169,11 @@ class System(Record):
 
     Raises:
         InputError: capacity not above max(l0 + l1), which Congestion assumes (section 2.2).
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(500, 200)]), capacity=70_000)
+        >>> system.capacity, system.workload.largest_footprint
+        (Fraction(70000, 1), 700)
     """
 
     workload: Workload
@@ -181,6 +200,12 @@ def share_from_float(value: float, *, max_denominator: int = 10**6) -> Fraction:
 
     Raises:
         InputError: a value outside (0, 1] or not finite, or one that rounds to 0.
+
+    Examples:
+        >>> fk.share_from_float(0.1)
+        Fraction(1, 10)
+        >>> Fraction(0.1) == fk.share_from_float(0.1)
+        False
     """
     if not isinstance(value, float | int) or not math.isfinite(value) or not 0 < value <= 1:
         raise InputError("share", value, "a finite number in (0, 1]")

@@ -263,7 +263,8 @@ COMMANDS = sorted(
     {
         line.split("#")[0].strip()
         for page in PAGES
-        for block in blocks(page)
+        for language in ("", "sh", "bash")
+        for block in blocks(page, language)
         for line in block.splitlines()
         if line.startswith(("fluidkv ", "make "))
     }

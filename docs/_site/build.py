@@ -7,6 +7,7 @@ from sphinx.cmd.build import build_main
 
 from docs._site.executed import executed
 from docs._site.layout import ROOT, Pages, lay_out, pages_of_repository
+from docs._site.moving import moving_files, with_pictures
 from docs._site.pages import generated
 from docs._site.schemas import schema_files
 
@@ -26,16 +27,17 @@ def build(out: Path, work: Path, *, execute: bool = True) -> int:
     sources(source, work / "executed" if execute else None)
     out.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "figures", out / "figures", dirs_exist_ok=True)
-    for name, text in schema_files().items():
+    for name, text in {**schema_files(), **moving_files()}.items():
         (out / name).parent.mkdir(exist_ok=True)
         (out / name).write_text(text, encoding="utf-8")
-    asked = ["-W", "--keep-going", "-q", "-j", "2", "-c", str(ROOT / "docs")]
+    # -a: each page has the list of all pages, so that a new title is news to all of them.
+    asked = ["-W", "--keep-going", "-q", "-a", "-j", "2", "-c", str(ROOT / "docs")]
     return build_main([*asked, "-d", str(work / "read"), str(source), str(out)])
 
 
 def sources(source: Path, notebooks: Path | None) -> None:
     """All sources as Sphinx reads them. `notebooks`: where executed ones are kept, or None."""
-    pages: Pages = {**pages_of_repository(), **generated()}
+    pages: Pages = {**with_pictures(pages_of_repository()), **generated()}
     pages |= executed({k: v for k, v in pages.items() if k.endswith(".ipynb")}, notebooks)
     lay_out(pages, source)
     shutil.copytree(ROOT / "figures", source / "figures", dirs_exist_ok=True)

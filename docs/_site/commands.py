@@ -14,9 +14,10 @@ _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
 _EXAMPLES = 8
 _INTRO = """# Commands
 
-`fluidkv COMMAND --help` says what stands here. Every command takes `--json`; its keys are on the
-page [JSON](../json.md), and each has a [schema](../schemas.md). Bad input is answered by one line
-on standard error and exit code 2, a claim or a record that comes out otherwise than expected by 1.
+`fluidkv COMMAND --help` says what stands here. Commands that print an answer take `--json`: the
+keys are on the page [JSON](../json.md), and each command has a [schema](../schemas.md). Bad input
+gets one line on standard error and exit code 2. A claim or a record that comes out otherwise than
+expected gives exit code 1.
 
 """
 
@@ -82,7 +83,8 @@ def _page(name: str, command: Any) -> str:
     for panel, options in panels.items():
         parts += [f"## {panel}", "\n\n".join(map(_option, options))]
     parts += [_in_docs(name)] if _in_docs(name) else []
-    parts.append(f"Its answer as JSON: [keys](../json.md#{name}), [schema](../schemas.md).")
+    if name in answering():
+        parts.append(f"Its answer as JSON: [keys](../json.md#{name}), [schema](../schemas.md).")
     return "\n\n".join(parts) + "\n"
 
 

@@ -132,7 +132,15 @@ def _term(name: str, link: Link, section: str) -> str:
 
 
 def _paragraphs(lines: list[str]) -> list[list[str]]:
-    return [list(g) for filled, g in groupby(lines, key=lambda line: bool(line.strip())) if filled]
+    """Blocks of lines; an example and the words right above it are two."""
+    found = []
+    for filled, group in groupby(lines, key=lambda line: bool(line.strip())):
+        if filled:
+            block = list(group)
+            code = [n for n, line in enumerate(block) if line.startswith(">>>")]
+            start = code[0] if code else 0
+            found += [part for part in (block[:start], block[start:]) if part]
+    return found
 
 
 def _entries(block: list[str]) -> list[list[str]]:

@@ -13,6 +13,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.osutil import relative_uri
 
 from docs._site.claims import fronts
 from docs._site.commands import commands
@@ -37,22 +38,23 @@ class Linked(SphinxPostTransform):
             page, anchor = self._place(node.astext())
             if page is None or page == here:
                 continue
-            uri = self.app.builder.get_relative_uri(here, page) + (f"#{anchor}" if anchor else "")
+            uri = relative_uri(f"{here}.html", f"{page}.html") + (f"#{anchor}" if anchor else "")
             link = nodes.reference("", "", internal=True, refuri=uri)
             node.replace_self(link)
             link += node
 
     def _place(self, words: str) -> tuple[str | None, str]:
         """(page, anchor) of what is named; (None, "") of other code."""
-        words = re.sub(r"^fluidkv (verify|figure) (?=\S+$)", r"\1 ", words)
-        verb, _, name = words.partition(" ")
+        named = re.fullmatch(r"(?:fluidkv )?(verify|figure) (\S+)", words)
+        verb, name = named.groups() if named else ("", "")
+        command = re.match(r"fluidkv ([a-z]+)( |$)", words)
         found = self.env.found_docs
         if words in _claims() or (verb == "verify" and name in _claims()):
             return ("claims", name or words) if "claims" in found else (None, "")
         if verb == "figure" and name in _figures() and "gallery" in found:
             return "gallery", name
-        if verb == "fluidkv" and name in commands():
-            return f"commands/{name}", ""
+        if command and command[1] in commands():
+            return f"commands/{command[1]}", ""
         known = meant(words, "") if re.match(r"(fk|fluidkv)\.[\w.]+$", words) else None
         if known is not None:
             python = self.env.domains.python_domain
@@ -78,6 +80,15 @@ def _figures() -> frozenset[str]:
     return frozenset(json.loads(manifest)["figures"])
 
 
+def _of_other_packages(
+    _app: Sphinx, _env: Any, xref: addnodes.pending_xref, _shown: nodes.Node
+) -> nodes.Node | None:
+    """A type of another package by its name alone; `signature` wrote `_` before it."""
+    target = xref["reftarget"]
+    return nodes.Text(target.removeprefix("_.")) if target.startswith("_.") else None
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(Linked)
+    app.connect("missing-reference", _of_other_packages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -41,7 +41,7 @@ def _no_link(_: str) -> None:
 
 
 def _names() -> str:
-    lines = ["# All names", "", "| name | what it is | room |", "|---|---|---|"]
+    lines = ["# All names", "", "{.names}\n| name | what it is | room |", "|---|---|---|"]
     for each in sorted(objects(), key=lambda o: (o.name.casefold(), o.path)):
         said = prose(each.summary, _no_link)
         lines.append(f"| {_link(each)} | {said} | [`{each.home}`]({_file(each.page)}) |")
@@ -60,7 +60,7 @@ def _room(room: str) -> str:
         if len(grouped) > 1:
             text.append(f"## {_title(group, room)}\n")
         rows = "\n".join(f"| {_link(o)} | {prose(o.summary, _no_link)} |" for o in members)
-        text.append(f"| name | what it is |\n|---|---|\n{rows}\n")
+        text.append(f"{{.names}}\n| name | what it is |\n|---|---|\n{rows}\n")
         text += [_entry(each) for each in members]
     if room == "fluidkv":
         text.append(_at_the_top())
@@ -93,7 +93,7 @@ def _at_the_top() -> str:
         if f"fluidkv.{o.name}" in o.also
     )
     lead = "What most users need is at the top level too, as `fk.NAME`:"
-    return f"## From the rooms\n\n{lead}\n\n| name | what it is |\n|---|---|\n{rows}\n"
+    return f"## From the rooms\n\n{lead}\n\n{{.names}}\n| name | what it is |\n|---|---|\n{rows}\n"
 
 
 def _entry(obj: Object) -> str:

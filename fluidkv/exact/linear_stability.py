@@ -33,6 +33,13 @@ class StabilityResult(Record):
         equilibrium: rate and requests in flight, exact.
         decode_gcd: greatest common divisor of the decode lengths.
         certificate: the object that proves it.
+
+    Examples:
+        >>> found = fk.stability(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> print(found.reason)
+        2 of 2 modes grow
+        >>> found.unstable_modes, found.decode_gcd, round(found.leading_period, 2)
+        (2, 3, 2.97)
     """
 
     system: System
@@ -73,6 +80,12 @@ def stability(system: System) -> StabilityResult:
         InputError: no system.
 
     Source: Congestion, equations (8) to (10); Theorem 3 is the limit of long inputs.
+
+    Examples:
+        >>> alike = fk.System(fk.Workload.from_lengths([(20, 3)]), capacity=1000)
+        >>> mixed = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+        >>> str(fk.stability(alike).verdict), str(fk.stability(mixed).verdict)
+        ('unstable', 'stable')
     """
     certificate = certify_spectrum(survival_weights(system.workload))
     verdict, reason = _judge(certificate)
@@ -103,6 +116,12 @@ class InputScale(Record):
             unstable up to `unstable`; at every factor the same where either is None. The two are
             neighbouring floats or nearly so. If False, what lies between them, or beyond them, is
             not claimed.
+
+    Examples:
+        >>> from fluidkv.exact import input_scale
+        >>> found = input_scale(fk.Workload.from_lengths([(1, 2), (1, 5)]))
+        >>> round(float(found.unstable), 6), round(float(found.stable), 6), found.complete
+        (6.924344, 6.924344, True)
     """
 
     stable: Fraction | None
@@ -124,6 +143,12 @@ def rounded_outward(value: Fraction, digits: int, *, up: bool) -> str:
 
     Raises:
         InputError: a value that is not above 0.
+
+    Examples:
+        >>> from fluidkv.exact import rounded_outward
+        >>> factor = Fraction(4, 3)
+        >>> rounded_outward(factor, 3, up=False), rounded_outward(factor, 3, up=True)
+        ('1.33', '1.34')
     """
     if value <= 0:
         raise InputError("value", str(value), "numbers above 0")
@@ -143,6 +168,11 @@ def exact_factor(value: Fraction) -> str:
     """A factor as it is: "4,096" or "1/4,096".
 
     Where the verdict is certified at one factor only, any other number would claim too much.
+
+    Examples:
+        >>> from fluidkv.exact import exact_factor
+        >>> exact_factor(Fraction(4096)), exact_factor(Fraction(1, 4096))
+        ('4,096', '1/4,096')
     """
     below = "" if value.denominator == 1 else f"/{value.denominator:,}"
     return f"{value.numerator:,}{below}"
@@ -169,6 +199,12 @@ def input_scale_bracket(
 
     Raises:
         InputError: no workload.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(8, 5), (8, 9)])
+        >>> scale = fk.input_scale_bracket(workload)
+        >>> round(float(8 * scale.unstable), 2), round(float(8 * scale.stable), 2)
+        (64.0, 65.0)
     """
     first = _is_stable(workload, Fraction(1))
     if first is None:

@@ -38,6 +38,13 @@ class Step(Record):
         admitted: requests that entered stage 0, each class.
         state: masses after admission, where the next iteration starts.
         waiting: queue after admission, each class; None if the queue never empties.
+
+    Examples:
+        >>> from fluidkv.exact import iterate
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> step = iterate(system, [[0, 6, 0]])
+        >>> [str(x) for x in step.executed[0]], str(step.evicted[0][2]), str(step.admitted[0])
+        (['0', '0', '6'], '6/5', '0')
     """
 
     executed: Masses
@@ -73,6 +80,15 @@ def iterate(
         InputError: a state whose shape is not the system's, a negative mass, memory above
             capacity, a queue or arrivals of the wrong length, arrivals without a queue, or whole
             requests of more than one class.
+
+    Examples:
+        >>> from fluidkv.exact import iterate
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(x) for x in iterate(system, [[2, 2, 2]]).state[0]]
+        ['2', '2', '2']
+        >>> step = iterate(system, [[2, 2, 2]], waiting=[1], arrivals=[0])
+        >>> [str(x) for x in step.state[0]], str(step.waiting[0])
+        (['1', '2', '2'], '0')
     """
     state = _checked(system, state)
     queue = None if waiting is None else _counts(system, "waiting", waiting)
@@ -93,7 +109,15 @@ def iterate(
 
 @kinds_checked
 def iterates(system: System, state: Sequence[Sequence[Fraction | int]]) -> Iterator[Masses]:
-    """X^0, X^1, X^2, ... of the saturated system, without end."""
+    """X^0, X^1, X^2, ... of the saturated system, without end.
+
+    Examples:
+        >>> from itertools import islice
+        >>> from fluidkv.exact import iterates
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [[str(x) for x in state[0]] for state in islice(iterates(system, [[8, 0, 0]]), 4)]
+        [['8', '0', '0'], ['0', '6', '0'], ['0', '0', '24/5'], ['8', '0', '0']]
+    """
     current = _checked(system, state)
     while True:
         yield current
@@ -168,7 +192,14 @@ def admit(
 
 @kinds_checked
 def memory_used(system: System, state: Sequence[Sequence[Fraction | int]]) -> Fraction:
-    """Sum of w_kj x_kj, tokens."""
+    """Sum of w_kj x_kj, tokens.
+
+    Examples:
+        >>> from fluidkv.exact import memory_used
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> print(memory_used(system, [[2, 2, 2]]))
+        24
+    """
     return sum((_stage_memory(system, state, j) for j in range(_stages(system))), Fraction(0))
 
 

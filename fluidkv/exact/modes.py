@@ -62,6 +62,12 @@ class GrowingMode(Record):
         modulus: (low, high) around |z|, growth an iteration, rounded outward.
         period: iterations for one turn.
         folding_time: iterations in which it grows by a factor e, 1 / log |z|.
+
+    Examples:
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
+        >>> mode = fk.growing_modes(weights).modes[0]
+        >>> mode.multiplicity, round(mode.modulus[0], 4), round(mode.period, 2)
+        (2, 1.291, 2.97)
     """
 
     root: RootEnclosure
@@ -82,6 +88,14 @@ class GrowingModes(Record):
         count: their certified number, with multiplicity; None if undecided.
         status: whether `modes` holds all of them.
         modes: fastest growth first; pairs count once here.
+
+    Examples:
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 8)]))
+        >>> found = fk.growing_modes(weights)
+        >>> found.complete, found.enclosed, [round(mode.period, 2) for mode in found.modes]
+        (True, 7, [2.0, 2.66, 3.96, 7.66])
+        >>> dict(found.to_xarray().sizes)
+        {'mode': 4}
     """
 
     count: int | None
@@ -128,6 +142,12 @@ def growing_modes(
         certificate: of the same weights, if there is one already.
 
     Source: Congestion, equation (10); the roots outside are what makes the fixed point unstable.
+
+    Examples:
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
+        >>> found = fk.growing_modes(weights)
+        >>> found.count, len(found.modes), str(found.status)
+        (2, 1, 'every growing mode is enclosed, and their number is certified')
     """
     if certificate is None:
         certificate = certify_spectrum(weights)

@@ -30,6 +30,13 @@ class SurvivalWeights(Record):
     Fields, each of length d and indexed by cohort age s = 0 ... d-1:
         memory: V_s times `denominator`, tokens per admitted request.
         requests: alpha_s times `denominator`, requests per admitted request.
+
+    Examples:
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 2), (2, 3)]))
+        >>> weights.memory, weights.requests, weights.denominator
+        ((6, 8, 5), (2, 2, 1), 2)
+        >>> str(weights.lifetime_memory), str(weights.mean_lifetime)
+        ('19/2', '5/2')
     """
 
     memory: tuple[int, ...]
@@ -59,6 +66,12 @@ class Equilibrium(Record):
     Fields:
         rate: x*, requests admitted and completed an iteration (Congestion, equation (8)).
         in_flight: requests running, x* times the mean decode length.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(500, 200)]), capacity=1_000_000)
+        >>> found = fk.eviction_free_equilibrium(system)
+        >>> round(float(found.rate), 3), round(float(found.in_flight), 1)
+        (8.326, 1665.3)
     """
 
     rate: Fraction
@@ -72,6 +85,13 @@ def survival_weights(workload: Workload, *, input_scale: Fraction = Fraction(1))
     Args:
         workload: any number of classes.
         input_scale: multiplies every input length in V; the products need not be whole.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(2, 3)])
+        >>> fk.survival_weights(workload).memory
+        (3, 4, 5)
+        >>> fk.survival_weights(workload, input_scale=Fraction(10)).memory
+        (21, 22, 23)
     """
     d = workload.longest_decode
     shares = math.lcm(*(c.share.denominator for c in workload.classes))
@@ -93,6 +113,12 @@ def eviction_free_equilibrium(system: System) -> Equilibrium:
     """x* = M / sum(V) and the requests in flight there.
 
     Source: Congestion, equation (8); equation (4) is the case of one class.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = fk.eviction_free_equilibrium(system)
+        >>> str(found.rate), str(found.in_flight)
+        ('2', '6')
     """
     weights = survival_weights(system.workload)
     rate = system.capacity / weights.lifetime_memory

@@ -17,8 +17,6 @@ class Preset(Record):
         finding: what there is to see.
         claims: ids of the ledger, as `fluidkv verify` takes them.
         state: what the page opens with.
-        times: masses here over those of the figure, as scaled memory scales all of them alike; None
-            where the figure has no memory.
     """
 
     name: str
@@ -27,14 +25,13 @@ class Preset(Record):
     finding: str
     claims: tuple[str, ...]
     state: PageState
-    times: int | None = 1
 
     @property
     def title(self) -> str:
-        """What tells it apart from others of its figure: "outputs of 2 and 4"."""
+        """What tells it apart from others of its figure: "outputs 2 and 4"."""
         *most, last = [str(length) for length, _ in self.state.outputs]
         lengths = f"{', '.join(most)} and {last}" if most else last
-        return f"outputs of {lengths}, inputs of {self.state.input_length}"
+        return f"output{'s' if most else ''} {lengths}"
 
 
 def _preset(
@@ -44,7 +41,6 @@ def _preset(
     claims: str,
     state: tuple,
     *,
-    times: int | None = 1,
     figures: str | None = None,
 ) -> Preset:
     """`numbers` of Congestion's figures; `claims` without the paper's name."""
@@ -58,7 +54,6 @@ def _preset(
         finding=finding,
         claims=tuple(f"congestion.{claim}" for claim in claims.split()),
         state=PageState(*state),
-        times=times,
     )
 
 
@@ -97,10 +92,9 @@ PRESETS = (
         "figure-3",
         "3",
         "Outputs of 2 and 7 tokens at the input length that the paper prints as the first stable "
-        "one: modes still grow, very slowly. Move the input up by one token.",
+        "one: modes still grow, very slowly. From 18 tokens of input on they decay.",
         "figure-3.a.threshold figure-3.a.first-order",
         (15, _equal(2, 7), 900, _PUSH, 1000),
-        times=None,
     ),
     _preset(
         "figure-6",
@@ -113,10 +107,10 @@ PRESETS = (
     _preset(
         "figure-7",
         "7",
-        "A cycle of four iterations with two stages empty. It is exact and unstable: add a token "
-        "to the input and it falls to the worst cycle.",
+        "A cycle of four iterations with two stages empty. It is exact and unstable: with one more "
+        "token of memory it falls to the worst cycle.",
         "example-6.closes definition.eviction-block.fixed-support",
-        (2, _equal(4), 63, "list:17,3,0,0", 24),
+        (2, _equal(4), 63, "list:17,3,0,0", 200),
     ),
     _preset(
         "figure-9",
@@ -131,7 +125,6 @@ PRESETS = (
         "Outputs of 2 and 3 tokens: both roots are inside the circle.",
         "example-8.pair figure-10.a.modulus",
         (10, _equal(2, 3), 118, _PUSH, 60),
-        times=None,
     ),
     _preset(
         "figure-10b",
@@ -140,7 +133,6 @@ PRESETS = (
         "input and it moves back towards -1, but never inside.",
         "example-8.places figure-10.b.drift figure-10.b.interior",
         (10, _equal(2, 4), 146, _PUSH, 120),
-        times=None,
     ),
     _preset(
         "figure-11",
@@ -149,7 +141,6 @@ PRESETS = (
         "where floating point cannot tell. With two tokens of input they are inside.",
         "figure-11.coprime-inside example-9.safety-margin",
         (1, _equal(2, 3), 28, _PUSH, 60),
-        times=None,
     ),
     _preset(
         "figure-12",
@@ -186,7 +177,6 @@ PRESETS = (
         "Outputs of 2, 7 and 12 tokens settle from an empty server.",
         "figure-17.lengths-2-7-12.locally-stable figure-17.lengths-2-7-12.converges",
         (30, _equal(2, 7, 12), 739, _SETTLES, 600),
-        times=3,
     ),
     _preset(
         "figure-17b",
@@ -194,7 +184,6 @@ PRESETS = (
         "Outputs of 2, 9 and 12 tokens settle too: no divisor is common to all three.",
         "figure-17.lengths-2-9-12.locally-stable figure-17.lengths-2-9-12.converges",
         (30, _equal(2, 9, 12), 816, _SETTLES, 600),
-        times=3,
     ),
     _preset(
         "figure-17c",
@@ -202,7 +191,6 @@ PRESETS = (
         "Outputs of 2, 8 and 12 tokens are all even: they pulse and preempt for good.",
         "figure-17.lengths-2-8-12.oscillates",
         (30, _equal(2, 8, 12), 777, _SETTLES, 600),
-        times=3,
     ),
     _preset(
         "figure-18a",
@@ -311,7 +299,6 @@ PRESETS = (
         "this is the same mix as masses, with inputs of 300.",
         "figure-27.segregated",
         (300, _equal(5, 10), 40_000, _SETTLES, 400),
-        times=None,
         figures="",
     ),
     _preset(
@@ -320,7 +307,6 @@ PRESETS = (
         "Outputs of 6 and 12 tokens do the same.",
         "figure-27.segregated",
         (300, _equal(6, 12), 40_000, _SETTLES, 400),
-        times=None,
         figures="",
     ),
     _preset(
@@ -329,7 +315,6 @@ PRESETS = (
         "The four lengths together do not.",
         "figure-27.mixed",
         (300, _equal(5, 6, 10, 12), 40_000, _SETTLES, 1000),
-        times=None,
         figures="",
     ),
 )

@@ -52,10 +52,10 @@ class PageState(Record):
     iterations: int = 200
 
     def __post_init__(self) -> None:
-        _within("input", self.input_length, 1, LONGEST_INPUT)
+        _within("input length", self.input_length, 1, LONGEST_INPUT)
         _within("classes", len(self.outputs), 1, MOST_CLASSES)
         for length, part in self.outputs:
-            _within("output", length, 1, LONGEST_OUTPUT)
+            _within("output length", length, 1, LONGEST_OUTPUT)
             _within("parts of the load", part, 1, LARGEST_PART)
         least = self.input_length + max(length for length, _ in self.outputs) + 1
         _within("capacity", self.capacity, least, LARGEST_KV)
@@ -159,4 +159,4 @@ def _over(
 
 def _within(what: str, value: int, least: int, most: int) -> None:
     if not least <= value <= most:
-        raise InputError(what, value, f"{least:,} to {most:,} here")
+        raise InputError(what, value, f"{least:,} to {most:,} on this page")

@@ -50,6 +50,13 @@ def uniform_starts(
     Raises:
         InputError: a count below 1, a stage that the system does not have or that is named twice,
             or no stage.
+
+    Examples:
+        >>> import jax
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> starts = fk.uniform_starts(jax.random.key(0), system, count=4, occupied=[0, 2])
+        >>> starts.shape, np.round(starts @ [3, 4, 5], 9), starts[:, 1]
+        ((4, 3), array([24., 24., 24., 24.]), array([0., 0., 0., 0.]))
     """
     shortest = system.longest_decode.min() if isinstance(system, Systems) else _stages(system)
     stages = None if occupied is None else _checked_stages(occupied, int(shortest))
@@ -140,6 +147,14 @@ def nearby_starts(
     Raises:
         InputError: as `uniform_starts`; a state off the boundary, several of them, a size outside
             of (0, 1].
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import nearby_starts
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> starts = nearby_starts(jax.random.key(0), system, [2, 2, 2], count=4, size=0.01)
+        >>> starts.shape, bool(np.abs(starts - 2).max() < 0.06)
+        ((4, 3), True)
     """
     centre = cohort_states(system, state, argument="start", full=True)
     if centre.shape[-2] != 1:
@@ -165,6 +180,13 @@ def slice_starts(
 
     Raises:
         InputError: not three corners, one of them off the boundary, fewer than 2 points.
+
+    Examples:
+        >>> from fluidkv.fluid import slice_starts
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> starts, shares = slice_starts(system, np.diag([8, 6, 4.8]), points=3)
+        >>> starts.shape, shares[1].tolist(), starts[1].tolist()
+        ((6, 3), [0.5, 0.5, 0.0], [4.0, 3.0, 0.0])
     """
     ends = checked_starts(system, corners)
     if ends.shape[0] != 3:

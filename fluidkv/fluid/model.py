@@ -39,6 +39,13 @@ class MassModel(eqx.Module):
         capacity: M, tokens; one number, or one for each trajectory of the batch.
 
     Source: Congestion, sections 2.2 and 4.1, Appendix B.8.
+
+    Examples:
+        >>> model = fk.class_model(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> model.weights.tolist(), float(model.capacity)
+        ([[3.0, 4.0, 5.0]], 24.0)
+        >>> model.with_capacity([24, 48]).capacity
+        array([24., 48.])
     """
 
     weights: Float[np.ndarray, "*system class stage"]
@@ -68,6 +75,12 @@ def class_model(system: System | Systems, *, stages: int | None = None) -> MassM
     Args:
         system: one or many.
         stages: at least the longest decode length, which it is by default.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(10, 2), (10, 3)]), capacity=1000)
+        >>> model = fk.class_model(system)
+        >>> model.weights.tolist(), model.shares.tolist()
+        ([[11.0, 12.0, 0.0], [11.0, 12.0, 13.0]], [0.5, 0.5])
     """
     inputs, decodes, shares, capacity = _numbers(system)
     stage = np.arange(decodes.max() if stages is None else stages)
@@ -85,6 +98,12 @@ def cohort_model(system: System | Systems) -> MassModel:
 
     Its weights V_s and survival alpha_s are sums over the classes with l1_k > s of
     p_k (l0_k + 1 + s) and of p_k.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(10, 2), (10, 3)]), capacity=1000)
+        >>> model = fk.cohort_model(system)
+        >>> model.weights.tolist(), model.survival.tolist()
+        ([[11.0, 12.0, 6.5]], [[1.0, 1.0, 0.5]])
     """
     inputs, decodes, shares, capacity = _numbers(system)
     survival = _alive(decodes, shares)

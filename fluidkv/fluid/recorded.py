@@ -24,7 +24,16 @@ _KNOWN: dict[str, tuple[tuple[str, ...], str, str]] = {
 _FINAL = (("batch", "class", "stage"), "request", "mass by class and stage at the end")
 
 RECORDS: tuple[str, ...] = tuple(_KNOWN)
-"""What `simulate` can record."""
+"""What `simulate` can record.
+
+>>> from fluidkv.fluid import RECORDS
+>>> RECORDS
+('admitted', 'completed', 'evicted', 'memory', 'in_flight', 'empty_stages', 'state')
+>>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+>>> found = fk.simulate(system, [[4, 3, 0]], iterations=12, record=RECORDS)
+>>> all(name in found for name in RECORDS)
+True
+"""
 
 
 def checked_record(record: Iterable[str]) -> tuple[str, ...]:

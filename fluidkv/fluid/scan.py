@@ -61,6 +61,15 @@ def scan_trajectory(
 
     Pure; `iterations`, `record` and `every` are static. Checks nothing. Call it under
     `in_float64`.
+
+    Examples:
+        >>> from fluidkv.fluid import scan_trajectory
+        >>> from fluidkv.runs.precision import in_float64
+        >>> model = fk.class_model(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> with in_float64():
+        ...     state, _ = scan_trajectory(model, np.array([[[8.0]], [[0.0]], [[0.0]]]), 1)
+        >>> np.asarray(state).ravel()
+        array([0., 6., 0.])
     """
 
     def window(state: State, _: None) -> tuple[State, dict[str, Array]]:

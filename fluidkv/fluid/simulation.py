@@ -65,6 +65,14 @@ def simulate(
             not made for.
 
     Source: Congestion, equation (1) with the admission of section 4.1.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = fk.simulate(system, [[4, 3, 0]], iterations=12)
+        >>> dict(found.sizes)
+        {'batch': 1, 'iteration': 12, 'class': 1, 'stage': 3}
+        >>> round(found.completed[0, -3:].mean().item(), 3), found.final_state.values[0].tolist()
+        (1.6, [[0.0, 6.0, 0.0]])
     """
     names = checked_record(record)
     check_counts(iterations, every)

@@ -28,13 +28,26 @@ def equilibrium_state(model: Of) -> States:
     x* = M / sum of p_k w_ks. With one capacity for each trajectory there is a leading batch axis.
 
     Source: Congestion, equation (8).
+
+    Examples:
+        >>> from fluidkv.fluid import equilibrium_state
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> equilibrium_state(system)
+        array([[2., 2., 2.]])
     """
     model, many = _model(model)
     return _single(_equilibrium(model), many)
 
 
 def burst_state(model: Of) -> States:
-    """All memory held by requests at stage 0: what an empty system admits at once."""
+    """All memory held by requests at stage 0: what an empty system admits at once.
+
+    Examples:
+        >>> from fluidkv.fluid import burst_state
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> burst_state(system)
+        array([[8., 0., 0.]])
+    """
     model, many = _model(model)
     burst = np.zeros_like(model.weights)
     burst[..., 0] = model.shares
@@ -42,7 +55,14 @@ def burst_state(model: Of) -> States:
 
 
 def empty_state(model: Of) -> States:
-    """No requests. Its first iteration leads to `burst_state`."""
+    """No requests. Its first iteration leads to `burst_state`.
+
+    Examples:
+        >>> from fluidkv.fluid import empty_state
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> fk.simulate(system, empty_state(system), iterations=1).final_state.values[0]
+        array([[8., 0., 0.]])
+    """
     model, many = _model(model)
     return _single(np.zeros_like(model.weights), many)
 
@@ -62,6 +82,15 @@ def perturbed_starts(
 
     Raises:
         InputError: count or size outside of what is allowed.
+
+    Examples:
+        >>> import jax
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> starts = fk.perturbed_starts(jax.random.key(0), system, count=5, size=0.1)
+        >>> starts.shape, bool(np.abs(starts / 2 - 1).max() < 0.25)
+        ((5, 1, 3), True)
+        >>> np.round(starts @ [3, 4, 5], 9).ravel()
+        array([24., 24., 24., 24., 24.])
     """
     _check_count(count)
     _check_size(size)
@@ -94,6 +123,14 @@ def mode_starts(
         InputError: root, count or size outside of what is allowed.
 
     Source: Congestion, equations (9) and (10).
+
+    Examples:
+        >>> from fluidkv.fluid import mode_starts
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> ball = fk.growing_modes(fk.survival_weights(system.workload)).modes[0].root.ball
+        >>> starts = mode_starts(system, complex(ball.mid()), count=2, size=0.1)
+        >>> np.round(starts, 3).tolist()
+        [[[2.1, 1.845, 2.064]], [[1.9, 2.155, 1.936]]]
     """
     _check_count(count)
     _check_size(size)

@@ -31,6 +31,15 @@ class LoggedRequests(Record):
         queued_s, scheduled_s, first_token_s, last_token_s: scheduled is the first time only.
         cached_prefix: tokens at the beginning of each prompt that the cache held already.
         report: what became of each row of the file.
+
+    Examples:
+        >>> requests = fk.read_log("sample:vllm-rtx4090").requests
+        >>> requests.input_lengths[:3].tolist(), int(requests.decode_lengths.sum())
+        ([2358, 1034, 1320], 195753)
+        >>> round(float((requests.first_token_s - requests.arrival_s).max()), 1)
+        137.8
+        >>> (requests.moved(5.0).arrival_s - requests.arrival_s)[:2].tolist()
+        [-5.0, -5.0]
     """
 
     input_lengths: NDArray[np.int64]
@@ -74,6 +83,13 @@ class LoggedTicks(Record):
         decode_steps: steps of decoding so far.
         resolution_s: in which times are written; None where they are exact.
         report: what became of each row of the file; None where each became a tick.
+
+    Examples:
+        >>> ticks = fk.read_log("sample:vllm-rtx4090").ticks
+        >>> ticks.ends_s[:2].tolist(), ticks.running[:2].tolist(), float(ticks.kv_used.max())
+        ([1.0, 2.0], [5.0, 16.0], 1.0)
+        >>> ticks.preemptions is None
+        True
     """
 
     ends_s: Array
@@ -116,6 +132,13 @@ class Retraction(Record):
         ratio_before, ratio_after: of the new tokens that it reserves for.
         tokens_gained: by the requests that it took out.
         requests: how many it took out.
+
+    Examples:
+        >>> from fluidkv.logs import Retraction, ServerLog, log_as_dict
+        >>> gone = Retraction(67.0, ratio_before=0.098, ratio_after=0.349, requests=2)
+        >>> log = ServerLog("by hand", "sglang", retractions=(gone,))
+        >>> log_as_dict(log)["retractions"]
+        2
     """
 
     time_s: float
@@ -135,6 +158,13 @@ class PrefillPass(Record):
         tokens: that it computes; what the cache has is not among them.
         requests: of how many prompts, the middle of a long one counted too.
         after_step: the last step of decoding that a tick showed before it.
+
+    Examples:
+        >>> from fluidkv.logs import PrefillPass, ServerLog
+        >>> passes = (PrefillPass(0.5, 704), PrefillPass(1.5, 100, 2))
+        >>> log = ServerLog("by hand", "sglang", prefills=passes)
+        >>> sum(each.tokens for each in log.prefills), sum(each.requests for each in log.prefills)
+        (804, 3)
     """
 
     time_s: float
@@ -167,6 +197,15 @@ class Missing(Record):
         needed_for: the answers that need it.
         command: what would record it.
         is_required: whether those answers are refused without it.
+
+    Examples:
+        >>> [missing] = fk.read_log("sample:vllm-rtx4090").missing
+        >>> missing.what, missing.is_required
+        ('preemptions', False)
+        >>> missing.needed_for
+        'measured preemptions'
+        >>> missing.command
+        'curl -s localhost:8000/metrics every second (vllm:num_preemptions_total)'
     """
 
     what: str
@@ -200,6 +239,13 @@ class ServerLog(Record):
         requests_from: the file that the requests are from.
         missing: what no file says.
         notes: what else a reader ought to know, a sentence each.
+
+    Examples:
+        >>> log = fk.read_log("sample:vllm-rtx4090")
+        >>> log.capacity, log.settings.max_num_seqs, log.unmatched_ticks
+        (41408, 256, 0)
+        >>> [file.name for file in log.files]
+        ['meta.json', 'requests.jsonl', 'timeseries.csv']
     """
 
     source: str

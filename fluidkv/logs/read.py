@@ -41,6 +41,13 @@ def read_log(source: Path | str) -> ServerLog:
     Raises:
         InputError: no file of a log; a file that is unreadable, has no usable request, or times or
             counters that cannot be; files that contradict each other.
+
+    Examples:
+        >>> log = fk.read_log("sample:vllm-rtx4090")
+        >>> log.engine, log.version, len(log.requests.arrival_s), len(log.ticks.ends_s)
+        ('vllm', '0.19.0', 300, 184)
+        >>> [each.what for each in log.missing]
+        ['preemptions']
     """
     path = sample_path(source)
     files, others = _files(path)
@@ -59,7 +66,16 @@ _NEEDS_CAPACITY = (Kind.SGLANG_TICKS,)
 
 
 def is_log(source: Path | str) -> bool:
-    """Whether a source has a file of a server's log, and not a trace or benchmark result alone."""
+    """Whether a source has a file of a server's log, and not a trace or benchmark result alone.
+
+    Examples:
+        >>> from fluidkv.logs import is_log
+        >>> is_log("sample:vllm-rtx4090")
+        True
+        >>> _ = fk.traces.write_vidur(fk.Trace((10, 30), (2, 5), (0.0, 1.5)), "mine.csv")
+        >>> is_log("mine.csv")
+        False
+    """
     path = sample_path(source)
     try:
         return any(kind not in (Kind.REQUESTS, Kind.META) for _, kind in _files(path)[0])

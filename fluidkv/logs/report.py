@@ -9,7 +9,16 @@ from fluidkv.logs.log import Array, LoggedRequests, LoggedTicks, ServerLog
 
 
 def log_as_dict(log: ServerLog) -> dict[str, Any]:
-    """Plain values for JSON; None for what no file says. Times are seconds."""
+    """Plain values for JSON; None for what no file says. Times are seconds.
+
+    Examples:
+        >>> from fluidkv.logs import log_as_dict
+        >>> said = log_as_dict(fk.read_log("sample:vllm-rtx4090"))
+        >>> said["engine"], list(said)[:5]
+        ('vllm', ['source', 'engine', 'server', 'requests', 'ticks'])
+        >>> said["requests"]["count"], said["requests"]["longest"]
+        (300, 4765)
+    """
     return {
         "source": log.source,
         "engine": log.engine,

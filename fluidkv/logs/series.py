@@ -23,6 +23,12 @@ def read_series(source: Path | str) -> Timeseries:
     Raises:
         InputError: no such file; a log without running, waiting or generated tokens; what the
             reader of its kind refuses. The argument is "measured".
+
+    Examples:
+        >>> from fluidkv.logs import read_series
+        >>> series = read_series("sample:vllm-rtx4090")
+        >>> len(series.t_s), int(series.running.max()), int(series.waiting.max())
+        (184, 49, 234)
     """
     path = sample_path(source)
     kind = kind_of(path) if path.is_file() else None
@@ -48,6 +54,12 @@ def series_of(log: ServerLog) -> Timeseries:
 
     Raises:
         InputError: a log without running, waiting or generated tokens.
+
+    Examples:
+        >>> from fluidkv.logs import series_of
+        >>> series = series_of(fk.read_log("sample:vllm-rtx4090"))
+        >>> round(float(series.kv_cache_pct.mean()), 1), fk.measure(series).window_s
+        (92.7, (20.0, 149.0))
     """
     ticks = log.ticks
     lacks = ["ticks"] if ticks is None else [n for n in _NEEDED if getattr(ticks, n) is None]

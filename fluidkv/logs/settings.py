@@ -26,6 +26,13 @@ class LoggedSettings(Record):
         clip_max_new_tokens: SGLang's clip of the output length that its estimate takes.
         memory_share: vLLM's `gpu_memory_utilization`, SGLang's `mem_fraction_static`.
         policy: order of the queue, as the engine names it.
+
+    Examples:
+        >>> settings = fk.read_log("sample:vllm-rtx4090").settings
+        >>> settings.capacity, settings.blocks, settings.block_size, settings.usable_capacity
+        (41408, 2587, 16, 41392)
+        >>> fk.Limits(settings.usable_capacity, settings.block_size, settings.max_num_seqs).blocks
+        2587
     """
 
     version: str | None = None

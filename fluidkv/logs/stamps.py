@@ -11,6 +11,11 @@ def evenly(times_s: ArrayLike, resolution_s: float) -> NDArray[np.float64]:
 
     Raises:
         InputError: times that fall.
+
+    Examples:
+        >>> from fluidkv.logs import evenly
+        >>> evenly([10, 10, 11], 1.0).tolist()
+        [10.25, 10.75, 11.5]
     """
     times = np.asarray(times_s, dtype=np.float64)
     if (np.diff(times) < 0).any():

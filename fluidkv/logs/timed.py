@@ -31,6 +31,13 @@ class TimedRun(Record):
         report: what became of the rows of requests.
         stood_in: of the times, those that no file says: `queued_s` is then the arrival, and
             `scheduled_s` the first token.
+
+    Examples:
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> run.capacity, run.stood_in
+        (41408, ())
+        >>> round(float((run.last_token_s - run.first_token_s).max()), 1), int(run.kv_tokens.max())
+        (42.9, 41408)
     """
 
     input_lengths: NDArray[np.int64]

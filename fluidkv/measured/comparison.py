@@ -46,6 +46,13 @@ def compare_with_prediction(
         in_flight: requests running at the predicted equilibrium.
         period_iterations: predicted period, iterations; None where no mode oscillates. It is
             turned into seconds with the measured iterations a second.
+
+    Examples:
+        >>> from fluidkv.logs import read_series
+        >>> found = fk.measure(read_series("sample:vllm-rtx4090"))
+        >>> beside = fk.compare_with_prediction(found, in_flight=36.0, period_iterations=650.0)
+        >>> round(beside.in_flight_difference, 3), round(beside.period_difference, 3)
+        (0.04, -0.058)
     """
     rate = measurement.iterations_per_s
     period_s = None if period_iterations is None or not rate else float(period_iterations) / rate

@@ -161,6 +161,14 @@ def measure(series: Timeseries, *, window: tuple[float, float] | None = None) ->
     Raises:
         InputError: a window that does not increase or holds no tick; uneven ticks that would need a
             grid of more than a million.
+
+    Examples:
+        >>> from fluidkv.logs import read_series
+        >>> found = fk.measure(read_series("sample:vllm-rtx4090"))
+        >>> round(found.running_mean, 1), round(found.iterations_per_s, 1)
+        (34.6, 32.5)
+        >>> round(found.period_s, 1), found.window_s
+        (21.2, (20.0, 149.0))
     """
     inside, rule = _window(series, window)
     t_s = series.t_s[inside]

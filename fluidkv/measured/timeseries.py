@@ -140,6 +140,20 @@ def read_timeseries(path: str | Path) -> Timeseries:
     Raises:
         InputError: a missing, empty or binary file; missing columns; time that goes backwards
             (two runs in one file, or rows out of order); no row left.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> rows = '''t,running,waiting,gen_throughput
+        ... 0,3,0,30
+        ... 1,4,2,40
+        ... 2,x,2,40
+        ... 3,4,1,44'''
+        >>> _ = Path("mine.csv").write_text(rows)
+        >>> series = fk.read_timeseries("mine.csv")
+        >>> series.t_s.tolist(), series.running.tolist()
+        ([0.0, 1.0, 3.0], [3.0, 4.0, 4.0])
+        >>> series.report.dropped
+        (('a cell that is missing, negative or not a finite number', 1),)
     """
     path = Path(path)
     with reading(path, "measured") as text:

@@ -58,13 +58,14 @@ def page() -> str:
     lines = [
         "# What each paper has, and what there is about it here",
         "",
-        "Written by `python -m fluidkv.papers.coverage > docs/coverage.md` from the ledger, the "
-        "figures and the tables; a test holds it equal.",
+        "Each numbered item of a paper, the claims of ours about it and what came out. "
+        "`fluidkv verify ID` runs the claims under an id (their number stands in brackets), "
+        "`fluidkv figure ID` writes a figure, and `fluidkv table NAME` a table beside our numbers. "
+        "An item stands with every claim that names it. *Not reproduced*: an experiment under "
+        "settings of which some are ours.",
         "",
-        "`fluidkv verify ID` runs the claims under an id, `fluidkv figure ID` writes a figure, "
-        "`fluidkv table NAME` a table beside our numbers. An item that claims of several places "
-        "name stands with each. *Not reproduced*: an experiment under settings of which some are "
-        "ours.",
+        "The page is written by `python -m fluidkv.papers.coverage > docs/coverage.md` from the "
+        "ledger, the figures and the tables, and a test holds it equal.",
     ]
     for paper, contents in _PAPERS.items():
         lines += ["", f"## {paper}", *_section(paper, contents.CONTENTS, contents.WITHOUT)]
@@ -130,7 +131,7 @@ def _section(
             label = f"({number})" if kind == "equation" else number
             none = without.get(f"{kind} {number}", "none" if shown else "none yet")
             lines.append(
-                f"| {label} {name} | {_ids(chosen) or none} | {_tally(chosen)} "
+                f"| **{label}** {name} | {_ids(chosen) or none} | {_tally(chosen)} "
                 f"| {', '.join(shown)} |"
             )
     return lines

@@ -33,6 +33,12 @@ class MeanTimes(Record):
     Fields:
         ttft: from arrival to first token, the mean of requests that have one.
         tbt: between two tokens, the mean of all gaps of requests served; NaN where there is none.
+
+    Examples:
+        >>> from fluidkv.preempt import mean_times
+        >>> found = mean_times([fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100))])
+        >>> found.ttft, found.tbt
+        (1.0, 1.0)
     """
 
     ttft: float
@@ -49,6 +55,13 @@ def mean_times(runs: Sequence[xr.Dataset]) -> MeanTimes:
         InputError: no dataset, one without requests, or a run in which nobody has a first token.
 
     Source: CacheOPT, section 5: "the average TTFT and TBT across all compared methods".
+
+    Examples:
+        >>> from fluidkv.preempt import mean_times
+        >>> table = fk.Requests([4, 4], [3, 3])
+        >>> runs = [fk.serve(table, "vllm", fk.Limits(capacity)) for capacity in (7, 100)]
+        >>> mean_times(runs).ttft  # 1 and 4 in the first, 1 and 1 in the second
+        1.75
     """
     if not runs:
         raise InputError("runs", "none", "at least one dataset of `serve`")
@@ -89,6 +102,14 @@ def assigned(
             below 1.
 
     Source: CacheOPT, section 5.
+
+    Examples:
+        >>> from fluidkv.preempt import assigned
+        >>> from fluidkv.runs import random_key
+        >>> table = fk.Requests([512, 513], [9, 9])  # one chunk, and two
+        >>> table = assigned(table, 2.0, 0.1, random_key(0), scale=(1, 1), chunk=512)
+        >>> table.ttft_slo.tolist(), table.tbt_slo.tolist()
+        ([2.0, 4.0], [0.1, 0.1])
     """
     instance("requests", requests, Requests, "a table of requests")
     first, between = (
@@ -125,6 +146,13 @@ def attainment(
         InputError: a run without requests, tables that are not those of the runs.
 
     Source: CacheOPT, section 5.1.
+
+    Examples:
+        >>> from fluidkv.preempt import attainment
+        >>> table = fk.Requests([4, 4], [3, 3], ttft_slo=[1.0, 1.0])
+        >>> run = fk.serve(table, "vllm", fk.Limits(7))
+        >>> attainment(run, table).ttft.item()
+        0.5
     """
     _check_kept(run)
     tables = _of_run(run, requests)
@@ -147,6 +175,12 @@ def normalised_latency(run: xr.Dataset, *, span: Span = ALL) -> xr.DataArray:
     """(run, request): from arrival to last token over outputs; NaN where it is not served.
 
     Source: CacheOPT, section 5.1; first in Orca and vLLM.
+
+    Examples:
+        >>> from fluidkv.preempt import normalised_latency
+        >>> run = fk.serve(fk.Requests([4, 4], [3, 3]), "vllm", fk.Limits(7))
+        >>> normalised_latency(run).values.tolist()  # the second waits until the first is done
+        [[1.0, 2.0]]
     """
     _check_kept(run)
     return times(run, "latency", span) / run.output_length
@@ -158,6 +192,12 @@ def tails(run: xr.Dataset, *, span: Span = ALL) -> xr.Dataset:
     Returns:
         `ttft_p99` and its like: mean, p50, p95 and p99 of ttft, longest_gap (the longest TBT of a
         request) and normalised_latency, over the requests that have one.
+
+    Examples:
+        >>> from fluidkv.preempt import tails
+        >>> found = tails(fk.serve(fk.Requests([4, 4], [3, 3]), "vllm", fk.Limits(7)))
+        >>> found.ttft_p50.item(), found.ttft_p95.round(2).item()  # of 1 and 4
+        (2.5, 3.85)
     """
     _check_kept(run)
     values = {name: times(run, name, span) for name in ("ttft", "longest_gap")}

@@ -57,6 +57,16 @@ def with_and_without(
 
     Raises:
         InputError: no predictors; what `serve` refuses.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.preempt import Perfect, with_and_without
+        >>> from fluidkv.serving import Allocation
+        >>> rules = replace(fk.engine("vllm"), allocation=Allocation.ESTIMATE_THEN_BLOCKS)
+        >>> others = fk.engine("vllm"), fk.Limits(12), fk.IterationClock(1.0), {0.0: Perfect()}
+        >>> found = with_and_without([fk.Requests([4, 4], [7, 7])], rules, *others)
+        >>> found.recompute_tax.item(), round(found.without_recompute_tax.item(), 2)
+        (0.0, 0.23)
     """
     if not predictors:
         raise InputError("predictors", "none", "at least one, by the level of its error")
@@ -90,6 +100,12 @@ class Crossing(Record):
         level: where the mean gain first reaches zero, straight lines between levels. 0: at the
             first level already; infinite: at none.
         low, high: 95 % of bootstraps over runs.
+
+    Examples:
+        >>> from fluidkv.preempt import crossing
+        >>> found = crossing([0.0, 1.0], np.array([[1.0, 1.2, 0.8], [-1.0, -0.6, -1.1]]))
+        >>> round(found.level, 2), round(found.low, 2), round(found.high, 2)
+        (0.53, 0.42, 0.67)
     """
 
     level: float
@@ -102,6 +118,16 @@ def gains(found: xr.Dataset, metric: str) -> Float[np.ndarray, "error run"]:
 
     Raises:
         InputError: a metric that is not compared.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.preempt import Perfect, gains, with_and_without
+        >>> from fluidkv.serving import Allocation
+        >>> rules = replace(fk.engine("vllm"), allocation=Allocation.ESTIMATE_THEN_BLOCKS)
+        >>> others = fk.engine("vllm"), fk.Limits(12), fk.IterationClock(1.0), {0.0: Perfect()}
+        >>> found = with_and_without([fk.Requests([4, 4], [7, 7])], rules, *others)
+        >>> gains(found, "recompute_tax").round(2).tolist()
+        [[0.23]]
     """
     if metric not in HIGHER_IS_BETTER:
         raise InputError("metric", metric, ", ".join(HIGHER_IS_BETTER))
@@ -121,6 +147,11 @@ def crossing(
 
     Raises:
         InputError: levels that do not rise, or another number of them.
+
+    Examples:
+        >>> from fluidkv.preempt import crossing
+        >>> crossing([0, 1, 2], np.array([[3.0, 3.0], [1.0, 1.0], [-1.0, -1.0]])).level
+        1.5
     """
     at = np.asarray(levels, float)
     if at.ndim != 1 or at.size != len(gained) or (np.diff(at) <= 0).any():

@@ -12,7 +12,14 @@ from fluidkv.plain import plain_tuple
 
 
 class Piece(NamedTuple):
-    """Tokens `start` to `start + length - 1` of a segment; at least one."""
+    """Tokens `start` to `start + length - 1` of a segment; at least one.
+
+    Examples:
+        >>> from fluidkv.prefix import Piece, Prompts
+        >>> table = Prompts([(Piece(0, 0, 100), Piece(1, 0, 20))], [(Piece(2, 0, 9),)])
+        >>> table.input_length.tolist(), table.output_length.tolist()
+        ([120], [9])
+    """
 
     segment: int
     start: int
@@ -32,6 +39,11 @@ def content(segments: Iterable[Sequence[int]]) -> Content:
 
     Raises:
         InputError: something else than pairs of whole numbers, a segment below 0, a length below 1.
+
+    Examples:
+        >>> from fluidkv.prefix import content
+        >>> content([(0, 100), (7, 20)])  # 100 tokens that others may share, and 20 more
+        (Piece(segment=0, start=0, length=100), Piece(segment=7, start=0, length=20))
     """
     pieces = []
     for pair in segments:

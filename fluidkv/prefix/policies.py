@@ -14,7 +14,17 @@ from fluidkv.runs.checks import count
 
 
 class Policy(Enum):
-    """Which leaf goes first."""
+    """Which leaf goes first.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, loop, run_cache, trie_of
+        >>> trie = trie_of(loop(0)[1])
+        >>> for policy in (Policy.LRU, Policy.MRU, Policy.OPT):
+        ...     print(policy.name, round(run_cache(trie, 6, policy).hit_rate(), 2))
+        LRU 0.66
+        MRU 0.91
+        OPT 0.91
+    """
 
     LRU = "lru"
     RLT = "rlt"
@@ -118,6 +128,11 @@ class Granularity(Record):
 
     Raises:
         InputError: a page below 1 token, another word, nodes together with "counted".
+
+    Examples:
+        >>> from fluidkv.prefix import Granularity
+        >>> Granularity(16).units(100), Granularity(16, last="counted").units(100)
+        (6, 7)
     """
 
     page: int = 1
@@ -137,4 +152,9 @@ class Granularity(Record):
 
 
 TOKENS = Granularity()
-"""Single tokens, as in the paper."""
+"""Single tokens, as in the paper.
+
+>>> from fluidkv.prefix import TOKENS
+>>> TOKENS.page, TOKENS.units(100)
+(1, 100)
+"""

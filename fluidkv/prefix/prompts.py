@@ -27,6 +27,12 @@ class Prompts(Record):
     Raises:
         InputError: no request, another number of outputs, an empty sequence, or a piece that is
             not (segment >= 0, start >= 0, length >= 1) in whole numbers.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts, content
+        >>> table = Prompts([content([(0, 100), (1, 20)])], [content([(2, 9)])])
+        >>> table.input_length.tolist(), table.output_length.tolist()
+        ([120], [9])
     """
 
     prompts: tuple[Content, ...]
@@ -86,6 +92,12 @@ def prompts_of_blocks(
     Raises:
         InputError: columns of other lengths, a length below 1, another number of ids than the
             prompt has blocks, or an id that follows two different ones.
+
+    Examples:
+        >>> from fluidkv.prefix import ceiling, prompts_of_blocks, trie_of
+        >>> table = prompts_of_blocks([[5, 6], [5, 7]], 512, [1000, 800], [10, 10])
+        >>> ceiling(trie_of(table)) == 512 / 1800  # the second finds the first block
+        True
     """
     size = count("block_size", block_size)
     _as_many("input_lengths", input_lengths, len(prefix_blocks))
@@ -107,7 +119,13 @@ def prompts_of_blocks(
 
 
 def private(requests: Requests) -> Prompts:
-    """Nobody shares anything: a segment for each request, its answer behind its prompt."""
+    """Nobody shares anything: a segment for each request, its answer behind its prompt.
+
+    Examples:
+        >>> from fluidkv.prefix import ceiling, private, trie_of
+        >>> ceiling(trie_of(private(fk.Requests([100, 100], [9, 9]))))
+        0.0
+    """
     lengths = zip(requests.input_length.tolist(), requests.output_length.tolist(), strict=True)
     prompts, outputs = [], []
     for segment, (inputs, answer) in enumerate(lengths):

@@ -24,7 +24,14 @@ from fluidkv.runs.checks import above_0, count, real
 from fluidkv.runs.requests import Requests
 
 ORDERS = ("random", "round-robin")
-"""Whose turn it is: drawn, or one of each group, document or client after the other."""
+"""Whose turn it is: drawn, or one of each group, document or client after the other.
+
+>>> from fluidkv.prefix import ORDERS, shared_prefixes
+>>> for order in ORDERS:
+...     print(shared_prefixes(0, groups=3, queries=2, order=order)[0].class_index.tolist())
+[0, 2, 2, 1, 0, 1]
+[0, 1, 2, 0, 1, 2]
+"""
 
 Generated = tuple[Requests, Prompts]
 
@@ -65,6 +72,12 @@ def shared_prefixes(
     Raises:
         InputError: a count or length below 1, a ratio outside 0 to 1, a rate not above 0, an
             unknown order.
+
+    Examples:
+        >>> from fluidkv.prefix import ceiling, shared_prefixes, trie_of
+        >>> requests, prompts = shared_prefixes(0, groups=2, queries=4, lengths=1000)
+        >>> len(requests), ceiling(trie_of(prompts))  # half of 3 prompts of 4
+        (8, 0.375)
     """
     groups, queries = count("groups", groups), count("queries", queries)
     sizes, share = _sizes("lengths", lengths), _ratio(ratio)
@@ -108,6 +121,12 @@ def chats(
 
     Raises:
         InputError: a count or length below 1, a rate not above 0, an unknown order.
+
+    Examples:
+        >>> from fluidkv.prefix import chats
+        >>> requests, _ = chats(0, clients=1, rounds=3, user_length=100, output_length=10)
+        >>> requests.input_length.tolist()  # each prompt has all that was said before
+        [100, 210, 320]
     """
     clients, sizes = count("clients", clients), _sizes("rounds", rounds)
     said, answer = count("user_length", user_length), count("output_length", output_length)
@@ -155,6 +174,12 @@ def long_documents(
 
     Raises:
         InputError: a count or length below 1, a rate not above 0, an unknown order.
+
+    Examples:
+        >>> from fluidkv.prefix import ceiling, long_documents, trie_of
+        >>> requests, prompts = long_documents(0, documents=2, questions=4, lengths=1000)
+        >>> len(requests), ceiling(trie_of(prompts)) == 6 * 1000 / (8 * 1032)
+        (8, True)
     """
     documents, questions = count("documents", documents), count("questions", questions)
     asked, answer = count("question_length", question_length), count("output_length", output_length)
@@ -195,6 +220,12 @@ def zipf_prompts(
 
     Raises:
         InputError: a count or length below 1, an exponent below 0, a rate not above 0.
+
+    Examples:
+        >>> from fluidkv.prefix import zipf_prompts
+        >>> requests, _ = zipf_prompts(0, requests=1100, prompts=3)
+        >>> np.bincount(requests.class_index).tolist()  # as 6 to 3 to 2
+        [572, 316, 212]
     """
     requests, prompts = count("requests", requests), count("prompts", prompts)
     sizes, user = _sizes("lengths", lengths), count("user_length", user_length)
@@ -240,6 +271,12 @@ def loop(
         InputError: a count below 1, prompts longer than the cache, more own tokens than tokens.
 
     Source: Routing, the lower bound of Theorem 4.
+
+    Examples:
+        >>> from fluidkv.prefix import loop
+        >>> requests, _ = loop(0, capacity=6, length=3, turns=2)
+        >>> requests.class_index.tolist()
+        [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
     """
     capacity, turns = count("capacity", capacity), count("turns", turns)
     length = count("length", length, most=capacity)
@@ -260,7 +297,13 @@ GENERATORS: dict[str, Callable[..., Generated]] = {
     "zipf": zipf_prompts,
     "loop": loop,
 }
-"""Name on the command line -> the function."""
+"""Name on the command line -> the function.
+
+>>> from fluidkv.prefix import GENERATORS
+>>> requests, prompts = GENERATORS["loop"](0, turns=2)
+>>> len(requests), sorted(GENERATORS)
+(10, ['chats', 'documents', 'gsp', 'loop', 'zipf'])
+"""
 
 
 def _sent(

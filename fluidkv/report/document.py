@@ -9,6 +9,7 @@ from fluidkv.figures.figure import Figure
 from fluidkv.report import charts
 from fluidkv.report.blocks import Block, Title
 from fluidkv.report.body import Section, sections
+from fluidkv.report.numbers import counted
 from fluidkv.report.policy import policy
 
 _ASSETS = files("fluidkv.report") / "assets"
@@ -146,7 +147,8 @@ def _assumed(report: Report) -> Section:
     parts += [f"<h3>Given</h3>{_settings(given)}"] if given else []
     parts += [f"<h3>As it is unless given</h3>{_settings(usual)}"] if usual else []
     if unused:
-        names = f"<summary>{len(unused)} options that were not used</summary>"
+        many = counted(len(unused), "option that was not used", "options that were not used")
+        names = f"<summary>{many}</summary>"
         parts.append(f"<details>{names}{_settings(unused)}</details>")
     return Section("What was assumed", "", "\n".join(filter(None, parts)))
 

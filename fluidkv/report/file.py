@@ -14,12 +14,15 @@ def require_ours(path: Path) -> None:
     """Refuse a place where a file may not be written, before any work is done for it.
 
     Raises:
-        InputError: the folder is missing, or what stands there is not a page of fluidkv's.
+        InputError: its name is not a page's, the folder is missing, or what stands there is not a
+            page of fluidkv's.
     """
     if not path.parent.is_dir():
         raise InputError("path", str(path), "a file in a folder that is there")
-    if path.is_dir():
+    if path.exists() and not path.is_file():
         raise InputError("path", str(path), "a file, not a folder")
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError("path", str(path), "a name that ends in .html")
     if path.exists() and not _is_ours(path):
         raise InputError("path", str(path), "a new file, or a page that fluidkv wrote before")
 

@@ -41,6 +41,13 @@ class CacheAware(Record):
         InputError: a parameter outside of this.
 
     Source: SGLang, sgl-router, `policies/cache_aware.rs`. The defaults are `SGLANG_0_4_6`.
+
+    Examples:
+        >>> from fluidkv.routing import CacheAware, View
+        >>> none, hits, queues = np.zeros(2, int), np.array([0, 800]), np.array([0, 9])
+        >>> seen = View(0.0, 1000, hits, none, queues, none, none, (0.0, 0.0))
+        >>> [CacheAware(share).route(None, seen).worker for share in (0.5, 0.9)]
+        [1, 0]
     """
 
     cache_threshold: float = 0.5
@@ -77,11 +84,23 @@ class CacheAware(Record):
 
 SGLANG_0_4_6 = CacheAware(0.5, 32, 1.0001)
 """The defaults of its Python binding in the time of SGLang 0.4.6, with trees of at most 2^24
-characters that are cut back every 60 s: those that Routing compares with, as far as it says."""
+characters that are cut back every 60 s: those that Routing compares with, as far as it says.
+
+>>> from fluidkv.routing import SGLANG_0_4_6, View
+>>> queues, none = np.array([10, 43]), np.zeros(2, int)
+>>> seen = View(0.0, 1000, np.array([0, 1000]), none, queues, none, none, (0.0, 0.0))
+>>> SGLANG_0_4_6.route(None, seen).worker  # 33 requests more are too many
+0
+"""
 
 SGLANG = CacheAware(0.3, 64, 1.5, "queue")
 """The defaults of its command line later in 2025, with 2^26 characters and 120 s; what matches
-nothing goes to the shortest queue since pull request 14650 (December 2025)."""
+nothing goes to the shortest queue since pull request 14650 (December 2025).
+
+>>> from fluidkv.routing import SGLANG
+>>> SGLANG.cache_threshold, SGLANG.balance_abs, SGLANG.balance_rel, SGLANG.else_least
+(0.3, 64, 1.5, 'queue')
+"""
 
 
 @dataclass(frozen=True)
@@ -100,6 +119,13 @@ class LinearScore(Record):
     Source: the scorers of prefixes and of queues of llm-d and of the Gateway API's inference
     extension, whose weights are often 3 and 2, the defaults here; their scorer of memory is not
     modelled.
+
+    Examples:
+        >>> from fluidkv.routing import LinearScore, View
+        >>> none, hits, queues = np.zeros(2, int), np.array([0, 800]), np.array([0, 9])
+        >>> seen = View(0.0, 1000, hits, none, queues, none, none, (0.0, 0.0))
+        >>> [LinearScore(*weights).route(None, seen).worker for weights in ((3, 2), (2, 2))]
+        [1, 0]
     """
 
     affinity: float = 3.0
@@ -141,6 +167,13 @@ class LoadAware:
         InputError: a weight below 0 or not finite.
 
     Source: `loadaware` of vLLM's production-stack (pull request 1035, 2026), whose default is 1.
+
+    Examples:
+        >>> from fluidkv.routing import LoadAware, View
+        >>> none, hits, queues = np.zeros(2, int), np.array([0, 800]), np.array([2, 6])
+        >>> seen = View(0.0, 1000, hits, none, queues, none, none, (0.0, 0.0))
+        >>> [LoadAware(beta).route(None, seen).worker for beta in (0.5, 1.0)]
+        [1, 0]
     """
 
     beta: float = 1.0
@@ -180,6 +213,13 @@ class LinearCost:
     Source: NVIDIA Dynamo's router, overlap_score_weight x potential prefill blocks + decode blocks,
     whose default is 1, at temperature 0. Here in tokens, and what a request will emit is not
     counted, as it is not known.
+
+    Examples:
+        >>> from fluidkv.routing import LinearCost, View
+        >>> none, hits, active = np.zeros(2, int), np.array([0, 800]), np.array([0, 500])
+        >>> seen = View(0.0, 1000, hits, none, none, none, active, (0.0, 0.0))
+        >>> [LinearCost(weight).route(None, seen).worker for weight in (1.0, 0.5)]
+        [1, 0]
     """
 
     overlap: float = 1.0

@@ -21,6 +21,11 @@ def affinity_weights(weights: Sequence[float] = WEIGHTS) -> list[LinearScore]:
 
     Raises:
         InputError: no weight, or one below 0.
+
+    Examples:
+        >>> from fluidkv.routing import affinity_weights
+        >>> [(router.affinity, router.load) for router in affinity_weights([0.5, 2.0])]
+        [(0.5, 1.0), (2.0, 1.0)]
     """
     if not weights:
         raise InputError("weights", weights, "at least one")
@@ -34,6 +39,11 @@ def affinity_thresholds(
 
     Raises:
         InputError: no threshold, or one outside 0 to 1.
+
+    Examples:
+        >>> from fluidkv.routing import affinity_thresholds
+        >>> [router.cache_threshold for router in affinity_thresholds([0.1, 0.5])]
+        [0.1, 0.5]
     """
     if not thresholds:
         raise InputError("thresholds", thresholds, "at least one")

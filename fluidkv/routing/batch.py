@@ -15,7 +15,16 @@ from fluidkv.routing.router import Router
 
 
 class Job(NamedTuple):
-    """One run: which traffic (its place in the list), who serves it, by which rule."""
+    """One run: which traffic (its place in the list), who serves it, by which rule.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Job, Random, Traffic, route_many
+        >>> traffic = Traffic(*shared_prefixes(0, groups=4, queries=4, lengths=1000))
+        >>> jobs = [Job(0, fk.Fleet(2, 20_000), Random(), seed) for seed in (1, 2, 3)]
+        >>> [np.bincount(run.worker).tolist() for run in route_many([traffic], jobs)]
+        [[8, 8], [11, 5], [11, 5]]
+    """
 
     traffic: int
     fleet: Fleet
@@ -40,6 +49,14 @@ def route_many(
 
     Raises:
         InputError: what `route` refuses.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Job, LinearScore, RoundRobin, Traffic, route_many
+        >>> traffics = [Traffic(*shared_prefixes(0, groups=9, queries=4, lengths=1000, rate=2))]
+        >>> jobs = [Job(0, fk.Fleet(4, 20_000), router) for router in (RoundRobin(), LinearScore())]
+        >>> [sum(each.hits for each in run.times) for run in route_many(traffics, jobs)]
+        [7000, 12500]
     """
     found: dict[int, Routed] = {}
     for traffic in traffics:  # once, and not in each process
@@ -55,7 +72,16 @@ def route_many(
 def measured(
     traffics: Sequence[Traffic], jobs: Sequence[Job], runs: Sequence[Routed]
 ) -> xr.Dataset:
-    """`MEASURES` of each run, whatever its fleet and its traffic; dimension run, as the jobs."""
+    """`MEASURES` of each run, whatever its fleet and its traffic; dimension run, as the jobs.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Job, LinearScore, RoundRobin, Traffic, measured, route_many
+        >>> traffics = [Traffic(*shared_prefixes(0, groups=9, queries=4, lengths=1000, rate=2))]
+        >>> jobs = [Job(0, fk.Fleet(4, 20_000), router) for router in (RoundRobin(), LinearScore())]
+        >>> measured(traffics, jobs, route_many(traffics, jobs)).hit_rate.values.round(3).tolist()
+        [0.194, 0.347]
+    """
     rows = [
         measures(
             as_dataset([run], [traffics[job.traffic].requests], [job.router.label], [job.seed])

@@ -10,7 +10,15 @@ from fluidkv.runs.checks import count
 
 @dataclass(frozen=True)
 class Random:
-    """Each worker is as likely as any other."""
+    """Each worker is as likely as any other.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Random, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=4, queries=4, lengths=1000))
+        >>> route(traffic, fk.Fleet(2, 20_000), Random(), seed=1).worker.tolist()
+        [1, 0, 0, 1, 1, 1, 0, 0, 0, 0, 1, 0, 1, 1, 0, 1]
+    """
 
     label: ClassVar[str] = "random"
     looks_at_caches: ClassVar[bool] = False
@@ -28,7 +36,15 @@ class Random:
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """Workers in turn."""
+    """Workers in turn.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import RoundRobin, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> route(traffic, fk.Fleet(3, 20_000), RoundRobin()).worker.tolist()
+        [0, 1, 2, 0, 1, 2, 0, 1]
+    """
 
     label: ClassVar[str] = "round-robin"
     looks_at_caches: ClassVar[bool] = False
@@ -46,7 +62,15 @@ class RoundRobin:
 
 @dataclass(frozen=True)
 class LeastLoaded:
-    """The worker with the fewest requests that are not finished; of several the first."""
+    """The worker with the fewest requests that are not finished; of several the first.
+
+    Examples:
+        >>> from fluidkv.routing import LeastLoaded, View
+        >>> none = np.zeros(3, int)
+        >>> seen = View(0.0, 1000, none, none, np.array([4, 2, 2]), none, none, (0.0, 0.0))
+        >>> LeastLoaded().route(0, seen).worker
+        1
+    """
 
     label: ClassVar[str] = "least loaded"
     looks_at_caches: ClassVar[bool] = False
@@ -68,6 +92,13 @@ class PowerOfTwo:
 
     Source: M. Mitzenmacher, "The power of two choices in randomized load balancing" (2001); as in
     SGLang's router (`power_of_two`).
+
+    Examples:
+        >>> from fluidkv.routing import PowerOfTwo, View
+        >>> none = np.zeros(3, int)
+        >>> seen = View(0.0, 1000, none, none, np.array([4, 3, 0]), none, none, (0.0, 0.0))
+        >>> PowerOfTwo().route(PowerOfTwo().start(3), seen).worker  # of the first two
+        1
     """
 
     label: ClassVar[str] = "two choices"
@@ -95,6 +126,14 @@ class Assigned:
 
     Raises:
         InputError: a worker below 0, or, when it is run, one that is not there.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Assigned, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=2, lengths=1000))
+        >>> workers = tuple(traffic.requests.class_index.tolist())  # a worker for each group
+        >>> [each.hits for each in route(traffic, fk.Fleet(2, 9_000), Assigned(workers)).times]
+        [0, 500, 0, 500]
     """
 
     workers: tuple[int, ...]

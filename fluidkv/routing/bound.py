@@ -31,6 +31,14 @@ def most_shared(trie: Trie) -> Int[np.ndarray, " request"]:
 
     Args:
         trie: of prompts with their answers.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts, content, trie_of
+        >>> from fluidkv.routing import most_shared
+        >>> asked = [content([(0, 100)]), content([(0, 100), (1, 20)]), content([(0, 60), (2, 9)])]
+        >>> trie = trie_of(Prompts(asked, [content([(1, 5)])] * 3), answers=True)
+        >>> most_shared(trie).tolist()  # the second goes on with the answer of the first
+        [0, 105, 60]
     """
     everything = trie.total * trie.granularity.page
     return run_cache(trie, everything, Policy.LRU).hit_tokens
@@ -48,6 +56,14 @@ class Offline(NamedTuple):
         costs: the least that each request costs, seconds.
         lpt: makespan of these costs, longest first, each to the worker with the least so far. At
             most 4/3 of the least with these costs, which caches may not allow.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Traffic, bounds
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> found = bounds(traffic, fk.Fleet(2, 20_000))
+        >>> found.hit_rate, round(found.makespan, 3)  # 5,000 tokens, 2 workers
+        (0.375, 0.375)
     """
 
     makespan: float
@@ -81,6 +97,13 @@ def offline_bounds(
 
     Raises:
         InputError: no workers.
+
+    Examples:
+        >>> from fluidkv.routing import offline_bounds
+        >>> table = fk.Requests([100, 100, 100], [9, 9, 9])
+        >>> found = offline_bounds(table, np.array([0, 50, 50]), np.array([2.0, 1.0, 1.0]), 2)
+        >>> found.makespan, round(found.hit_rate, 2), found.throughput
+        (2.0, 0.33, 1.5)
     """
     if workers < 1:
         raise InputError("workers", workers, "at least 1")
@@ -99,7 +122,13 @@ def offline_bounds(
 
 
 def lpt(costs: Float[np.ndarray, " request"], workers: int) -> Int[np.ndarray, " request"]:
-    """The longest first, each to the worker with the least so far (of several the first)."""
+    """The longest first, each to the worker with the least so far (of several the first).
+
+    Examples:
+        >>> from fluidkv.routing import lpt
+        >>> lpt(np.array([3.0, 3.0, 2.0, 2.0, 2.0]), 2).tolist()  # 7 and 5; 6 and 6 is best
+        [0, 1, 0, 1, 0]
+    """
     chosen = np.zeros(costs.size, np.int64)
     loads = [(0.0, worker) for worker in range(workers)]
     for request in np.argsort(-costs, kind="stable"):
@@ -122,6 +151,13 @@ def by_prefix(
         trie: of the prompts.
         costs: of each request, seconds.
         workers: how many.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Traffic, by_prefix
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> by_prefix(traffic.sent, np.ones(8), 2).tolist(), traffic.requests.class_index.tolist()
+        ([0, 0, 1, 0, 1, 0, 1, 1], [0, 0, 1, 0, 1, 0, 1, 1])
     """
     tree = _Below(trie)
     groups = [_Group(float(costs.sum()), ROOT, tree.below[ROOT])]

@@ -64,6 +64,14 @@ class Routed(NamedTuple):
             looked at none.
         times: of each.
         busy, work: of each worker, as in `Worker`.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import LinearScore, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> run = route(traffic, fk.Fleet(2, 20_000), LinearScore())
+        >>> run.worker.tolist(), [each.hits for each in run.times]
+        ([1, 0, 1, 1, 1, 1, 1, 0], [0, 0, 0, 500, 500, 500, 500, 0])
     """
 
     worker: Int[np.ndarray, " request"]
@@ -100,6 +108,16 @@ def run_cluster(
 
     Raises:
         InputError: no workers, or prompts of other requests.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, TraceCache, shared_prefixes, trie_of
+        >>> from fluidkv.routing import PlainWorker, RoundRobin, Service, run_cluster
+        >>> requests, prompts = shared_prefixes(0, groups=2, queries=4, lengths=1000)
+        >>> trie = trie_of(prompts)
+        >>> caches = [TraceCache(trie, 20_000, Policy.LRU) for _ in range(2)]
+        >>> workers = [PlainWorker(requests, cache, Service()) for cache in caches]
+        >>> run_cluster(requests, trie, workers, RoundRobin()).busy.round(3).tolist()
+        [0.45, 0.45]
     """
     if not workers:
         raise InputError("workers", 0, "at least 1")

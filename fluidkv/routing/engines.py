@@ -27,7 +27,12 @@ from fluidkv.serving.limits import Limits
 from fluidkv.serving.sglang_settings import SglangSettings
 
 ENGINES: dict[str, tuple[Policy, ...]] = {"vllm": (Policy.RELEASED,), "sglang": POLICIES}
-"""Engine -> the policies that its cache has, its own default first."""
+"""Engine -> the policies that its cache has, its own default first.
+
+>>> from fluidkv.routing import ENGINES
+>>> {name: policies[0].name for name, policies in ENGINES.items()}
+{'vllm': 'RELEASED', 'sglang': 'LRU'}
+"""
 
 _BLOCK = {"vllm": 16, "sglang": 1}
 
@@ -50,6 +55,14 @@ class Engine(Record):
 
     Raises:
         InputError: another name, a number below 1, a clock that does not tell seconds.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Engine, RoundRobin, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> run = route(traffic, fk.Fleet(1, 8_000, service=Engine("vllm")), RoundRobin())
+        >>> [each.hits for each in run.times]  # whole blocks of 16
+        [0, 496, 0, 496, 496, 496, 496, 496]
     """
 
     name: Literal["vllm", "sglang"] = "vllm"

@@ -36,6 +36,16 @@ class Belief(Record):
 
     In SGLang 0.4.6 a worker's tree is cut back to 2^24 characters every 60 seconds; with some 4
     characters a token that is 4 million tokens.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Belief, LinearScore, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=4, queries=4, lengths=1000))
+        >>> for belief in (Belief("sent"), Belief("cache")):
+        ...     run = route(traffic, fk.Fleet(2, 1500, belief=belief), LinearScore())
+        ...     print(belief.of, run.believed.sum(), sum(each.hits for each in run.times))
+        sent 4500 3480
+        cache 2988 2988
     """
 
     of: Literal["sent", "cache"] = "sent"

@@ -34,6 +34,13 @@ class Traffic:
 
     Raises:
         InputError: prompts of other lengths than the table says, whole nodes.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Traffic
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> len(traffic.requests), traffic.sent.total  # 2 beginnings of 500, and 8 ends
+        (8, 5000)
     """
 
     requests: Requests
@@ -79,6 +86,14 @@ class Fleet(Record):
 
     Raises:
         InputError: no workers, no capacity, OPT, a value of another kind.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import LinearScore, Service, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=4, queries=4, lengths=1000))
+        >>> fleet = fk.Fleet(2, 20_000, service=Service(missed=0.2))
+        >>> route(traffic, fleet, LinearScore()).busy.round(2).tolist()
+        [1.2, 1.1]
     """
 
     workers: int
@@ -140,6 +155,15 @@ def route(
 
     Raises:
         InputError: a request longer than a worker's cache.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import LinearScore, RoundRobin, Traffic, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=9, queries=4, lengths=1000, rate=2))
+        >>> for router in (RoundRobin(), LinearScore()):
+        ...     print(sum(each.hits for each in route(traffic, fk.Fleet(4, 20_000), router).times))
+        7000
+        12500
     """
     return run_cluster(
         traffic.requests,
@@ -157,6 +181,13 @@ def bounds(traffic: Traffic, fleet: Fleet) -> Offline:
 
     Raises:
         InputError: workers that are engines, whose requests have no cost of their own.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import Traffic, bounds
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> bounds(traffic, fk.Fleet(2, 20_000)).hit_rate  # half of 3 prompts of 4
+        0.375
     """
     if not isinstance(fleet.service, Service):
         raise InputError("service", fleet.service.name, "plain service")

@@ -74,6 +74,14 @@ class LBGR:
     several times (section 4.2 minimizes the squared error, which is "now"); and the release, which
     section 4.2 calls "any remaining load associated with" the request, hence "rest". Estimates that
     are no finite number (`sgd` may come to them) count as infinite.
+
+    Examples:
+        >>> from fluidkv.routing import LBGR, View
+        >>> none, router = np.zeros(2, int), LBGR(step="none")
+        >>> seen = View(0.0, 2000, np.array([0, 1500]), none, none, none, none, (0.0, 0.0))
+        >>> choice = router.route(router.start(2), seen)
+        >>> choice.worker, choice.state.load.tolist()  # 500 tokens are missed, a second for 1,000
+        (1, [0.0, 0.5])
     """
 
     cached: float = 0.0

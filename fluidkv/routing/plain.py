@@ -31,6 +31,11 @@ class Service(Record):
 
     The defaults are ours; the paper gives none for its servers, only the router's. `missed` is
     about what one NVIDIA L40 takes for prompts of an 8B model.
+
+    Examples:
+        >>> from fluidkv.routing import Service
+        >>> Service(missed=0.2, output=0.01).cost(hits=500, length=2000, outputs=10)
+        0.4
     """
 
     cached: float = 0.0
@@ -105,7 +110,18 @@ class Event(NamedTuple):
 
 
 class PlainWorker:
-    """First come, first served."""
+    """First come, first served.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, TraceCache, private, trie_of
+        >>> from fluidkv.routing import PlainWorker, Service
+        >>> table = fk.Requests([1000, 1000], [9, 9], arrival=[0, 0])
+        >>> cache = TraceCache(trie_of(private(table)), 5000, Policy.LRU)
+        >>> worker = PlainWorker(table, cache, Service(missed=0.2))
+        >>> _ = [worker.offer(request) for request in (0, 1)]
+        >>> [worker.times[request].last_token for request in (0, 1)]  # one after the other
+        [0.2, 0.4]
+    """
 
     def __init__(self, requests: Requests, cache: Cache, service: Service) -> None:
         self.arrival = requests.arrival.tolist()

@@ -42,7 +42,12 @@ MEASURES: dict[str, tuple[str, str]] = {
     "most_requests": ("requests on the worker with the most, over the mean", "1"),
     "evictions": ("preemptions", "1"),
 }
-"""What `measures` finds -> (what it is, unit). The makespan is the objective of section 3.1."""
+"""What `measures` finds -> (what it is, unit). The makespan is the objective of section 3.1.
+
+>>> from fluidkv.routing import MEASURES
+>>> MEASURES["makespan"]
+('seconds of service on the worker with the most', 's')
+"""
 
 
 def as_dataset(
@@ -60,6 +65,15 @@ def as_dataset(
         evictions, finished, input_length, output_length, class_index, served_by (the worker),
         hit_tokens, believed_tokens (-1: not looked at). (run, worker): busy, work (seconds),
         served (requests).
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import RoundRobin, Traffic, as_dataset, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> run = route(traffic, fk.Fleet(2, 20_000), RoundRobin())
+        >>> found = as_dataset([run], [traffic.requests], ["round-robin"], [0])
+        >>> dict(found.sizes), found.served.values.tolist()
+        ({'run': 1, 'request': 8, 'worker': 2}, [[4, 4]])
     """
     columns: dict[str, tuple[np.ndarray, str, str]] = {}
     rows = [list(zip(*run.times, strict=True)) for run in runs]
@@ -104,7 +118,17 @@ def as_dataset(
 
 
 def measures(run: xr.Dataset) -> xr.Dataset:
-    """`MEASURES` of each run, over all of its requests; dimension run."""
+    """`MEASURES` of each run, over all of its requests; dimension run.
+
+    Examples:
+        >>> from fluidkv.prefix import shared_prefixes
+        >>> from fluidkv.routing import RoundRobin, Traffic, as_dataset, measures, route
+        >>> traffic = Traffic(*shared_prefixes(0, groups=2, queries=4, lengths=1000))
+        >>> run = route(traffic, fk.Fleet(2, 20_000), RoundRobin())
+        >>> found = measures(as_dataset([run], [traffic.requests], ["round-robin"], [0]))
+        >>> found.hit_rate.item(), round(found.makespan.item(), 3)
+        (0.25, 0.45)
+    """
     whole = Span(-np.inf, np.inf)
     found = {}
     for name, values in (

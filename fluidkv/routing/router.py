@@ -23,6 +23,13 @@ class View(NamedTuple):
             their request was routed, no first token so far.
         active: tokens of the requests that each has and has not finished.
         draws: two numbers, uniform on [0, 1), for this request.
+
+    Examples:
+        >>> from fluidkv.routing import RoundRobin, View
+        >>> none = np.zeros(2, int)
+        >>> seen = View(0.0, 1000, none, none, none, none, none, draws=(0.0, 0.0))
+        >>> RoundRobin().route(1, seen).worker  # the state is whose turn it is
+        1
     """
 
     now: float
@@ -36,7 +43,14 @@ class View(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """Who gets the request; what the router then knows; what it wants back when that is done."""
+    """Who gets the request; what the router then knows; what it wants back when that is done.
+
+    Examples:
+        >>> from fluidkv.routing import Choice
+        >>> choice = Choice(worker=1, state=None)
+        >>> choice.worker, choice.ticket
+        (1, None)
+    """
 
     worker: int
     state: Any
@@ -51,6 +65,12 @@ class Router(Protocol):
         looks_at_caches: whether it reads `hits` or `tree`; for those that do not, nobody has to
             find them out.
         draws: whether it reads `draws`, be it among equals only.
+
+    Examples:
+        >>> from fluidkv.routing import LinearScore, RoundRobin, Router
+        >>> routers: list[Router] = [RoundRobin(), LinearScore()]
+        >>> [(router.label, router.looks_at_caches) for router in routers]
+        [('round-robin', False), ('linear score', True)]
     """
 
     label: ClassVar[str]

@@ -30,6 +30,11 @@ def saturated(
         count: at least 1.
         rng: draws the classes; needed unless `in_turn` or there is one class.
         in_turn: classes take turns (equal shares only).
+
+    Examples:
+        >>> mix = fk.Workload.from_counts({(100, 20): 3, (800, 50): 1})
+        >>> fk.saturated(mix, 8, rng=0).input_length.tolist()
+        [100, 100, 100, 100, 800, 800, 100, 100]
     """
     return _of(workload, _classes(workload, at_least("count", count), rng, in_turn), None)
 
@@ -49,6 +54,11 @@ def poisson(
 
     Raises:
         InputError: a rate that is not finite and above 0, or a count below 1.
+
+    Examples:
+        >>> table = fk.poisson(fk.Workload.from_lengths([(100, 20)]), rate=0.5, count=6, rng=0)
+        >>> table.arrival.tolist()
+        [1.0, 3.0, 3.0, 3.0, 4.0, 7.0]
     """
     generator = _generator(rng)
     gaps = generator.standard_exponential(at_least("count", count)) / above_0("rate", rate)
@@ -76,6 +86,12 @@ def bursts(
 
     Raises:
         InputError: as `burst_rates`, or a count below 1.
+
+    Examples:
+        >>> one, day = fk.Workload.from_lengths([(100, 20)]), {"period": 10, "window": 2}
+        >>> table = fk.bursts(one, 1.0, 1000, **day, contrast=6, rng=0)
+        >>> round(float(np.mean(table.arrival % 10 < 2)), 2)  # in a fifth of the time
+        0.61
     """
     generator = _generator(rng)
     burst, quiet = burst_rates(rate, period=period, window=window, contrast=contrast)
@@ -105,6 +121,10 @@ def replayed(
 
     Raises:
         InputError: times that go backwards, and what `Requests` refuses.
+
+    Examples:
+        >>> fk.replayed([100, 200], [5, 9], [10.0, 14.0], speed=2).arrival.tolist()
+        [0.0, 2.0]
     """
     table = Requests(np.asarray(input_length), np.asarray(output_length), arrival=arrival)
     times = (table.arrival - table.arrival[0]) / above_0("speed", speed)

@@ -17,6 +17,15 @@ def count(argument: str, value: object, *, least: int = 1, most: int | None = No
 
     Raises:
         InputError: not a whole number, below `least` or above `most`.
+
+    Examples:
+        >>> from fluidkv.wait import count
+        >>> count("requests", 3)
+        3
+        >>> count("requests", 0)
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: requests: got 0; allowed: an integer of at least 1
     """
     # Nearly all are ints, which a test against a protocol takes microseconds to find out.
     plain = type(value) is int

@@ -14,7 +14,14 @@ from fluidkv.runs.requests import Requests
 
 
 class RunStatus(Enum):
-    """How a run ended; the value is what to tell the user."""
+    """How a run ended; the value is what to tell the user.
+
+    Examples:
+        >>> from fluidkv.runs import RunStatus
+        >>> run = fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100))
+        >>> RunStatus[run.status.item()].value
+        'every request was served'
+    """
 
     DONE = "every request was served"
     HORIZON = "the horizon ended with requests in flight or still to come"

@@ -56,6 +56,12 @@ class Span:
         unserved: a request whose event has not come by `end` has no time ("left out"), or the one
             that it has waited by then ("so far"). Who left it out speaks of those who were lucky.
         end: what comes after it is not seen; None: `last`.
+
+    Examples:
+        >>> from fluidkv.runs import Span
+        >>> table = fk.Requests([4, 4, 4], [3, 3, 3], arrival=[0, 5, 9])
+        >>> Span(5, 9).arrives(fk.serve(table, "vllm", fk.Limits(100))).values.tolist()
+        [[False, True, False]]
     """
 
     first: float | xr.DataArray
@@ -173,6 +179,12 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
         InputError: `first` outside of what is allowed.
 
     A percentile is linear between order statistics (numpy's default).
+
+    Examples:
+        >>> clock = fk.IterationClock(1.0, per_prefill_token=0.25)
+        >>> found = fk.metrics(fk.serve(fk.Requests([4], [3]), "vllm", fk.Limits(100), clock=clock))
+        >>> found.ttft_mean.item(), found.latency_mean.item(), found.throughput_per_time.item()
+        (2.0, 4.0, 0.25)
     """
     windows = run.sizes["window"]
     if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first < windows:

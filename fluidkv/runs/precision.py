@@ -10,7 +10,14 @@ from fluidkv.runs.jax_code import kept_code
 
 
 def random_key(seed: int) -> PRNGKeyArray:
-    """The key of a seed, of one generator whatever JAX's default is. A user's key keeps its own."""
+    """The key of a seed, of one generator whatever JAX's default is. A user's key keeps its own.
+
+    Examples:
+        >>> from jax.random import randint
+        >>> from fluidkv.runs import random_key
+        >>> int(randint(random_key(0), (), 0, 100))
+        89
+    """
     return jax.random.key(seed, impl="threefry2x32")
 
 

@@ -50,6 +50,11 @@ class Requests(Record):
     Raises:
         InputError: lengths that are not whole numbers of at least 1, columns of other lengths,
             times that go backwards or are not finite, an objective that is not above 0.
+
+    Examples:
+        >>> table = fk.Requests([100, 2000], [20, 50], arrival=[0, 1.5])
+        >>> len(table), table.input_length.sum().item(), table.arrival.tolist()
+        (2, 2100, [0.0, 1.5])
     """
 
     input_length: Int[np.ndarray, " request"]

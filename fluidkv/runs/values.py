@@ -50,6 +50,12 @@ def crossed(
 
     Raises:
         InputError: no argument, one without values, a coordinate along none, or of another length.
+
+    Examples:
+        >>> from fluidkv.runs import crossed
+        >>> columns = crossed(limits=[fk.Limits(100), fk.Limits(200)], engine=["vllm", "restart"])
+        >>> [(limits.capacity, name) for limits, name in zip(*columns.values(), strict=True)]
+        [(100, 'vllm'), (100, 'restart'), (200, 'vllm'), (200, 'restart')]
     """
     if not given:
         raise InputError("given", given, "at least one argument of `serve`, with its values")

@@ -44,6 +44,13 @@ def batch_bytes(
 
     Raises:
         InputError: numbers below 1.
+
+    Examples:
+        >>> from fluidkv.serving import batch_bytes
+        >>> whole = batch_bytes(1000, requests=2000, windows=100)
+        >>> less = batch_bytes(1000, requests=2000, windows=100, keep_requests=False)
+        >>> whole - less  # 97 bytes a request: its times and counts
+        194000000
     """
     for name, value in (("runs", runs), ("requests", requests), ("windows", windows)):
         count(name, value)
@@ -68,6 +75,12 @@ def largest_batch(
 
     Raises:
         InputError: numbers below 1.
+
+    Examples:
+        >>> from fluidkv.serving import batch_bytes, largest_batch
+        >>> runs = largest_batch(2**30, requests=2000, windows=100)
+        >>> batch_bytes(runs, 2000, 100) <= 2**30 < batch_bytes(runs + 1, 2000, 100)
+        True
     """
     count("memory", memory)
 

@@ -27,6 +27,12 @@ def bench_requests(
 
     Raises:
         InputError: a count or a length below 1, a ratio outside of [0, 1).
+
+    Examples:
+        >>> from fluidkv.serving import bench_requests
+        >>> requests = bench_requests(4, 100, 10, range_ratio=0.5, seed=0)
+        >>> requests.input_length.tolist(), requests.output_length.tolist()
+        ([135, 114, 101, 77], [8, 5, 5, 5])
     """
     for name, value in (
         ("count", count),

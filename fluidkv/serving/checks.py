@@ -13,7 +13,14 @@ from fluidkv.serving.limits import UNLIMITED, Limits
 from fluidkv.serving.rules import Allocation, EngineRules, Gate, Growth, Guard, Restore
 
 NO_HORIZON = 2**31 - 1
-"""Iterations of a run that goes on until every request is done."""
+"""Iterations of a run that goes on until every request is done.
+
+>>> from fluidkv.serving import NO_HORIZON
+>>> requests = fk.Requests([10, 10], [2, 2])
+>>> run = fk.serve(requests, "vllm", fk.Limits(100), iterations=NO_HORIZON)
+>>> run.status.item(), run.iterations.item()
+('DONE', 2)
+"""
 
 
 def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> tuple[int, int, int]:
@@ -21,6 +28,12 @@ def largest_request(rules: EngineRules, limits: Limits, requests: Requests) -> t
 
     Returns:
         Its index, the blocks that it needs, and the blocks that there are for it.
+
+    Examples:
+        >>> from fluidkv.serving import largest_request
+        >>> requests = fk.Requests([10, 30, 20], [5, 5, 5])
+        >>> largest_request(fk.engine("vllm"), fk.Limits(64, block_size=16), requests)
+        (1, 3, 4)
     """
     outputs = requests.max_output if rules.gate is Gate.PEAK else requests.output_length
     tokens = requests.input_length + rules.peak_tokens(0, 0) + outputs

@@ -29,6 +29,13 @@ class IterationClock(Record):
 
     Raises:
         InputError: a number outside of what is said here.
+
+    Examples:
+        >>> clock = fk.IterationClock(0.01, per_kv_token=1e-6, per_prefill_token=1e-4)
+        >>> round(clock.duration(kv_tokens=5000, prefill_tokens=100), 6)
+        0.025
+        >>> clock.prefills, fk.IterationClock.iterations().duration(5000, 100)
+        (True, 1.0)
     """
 
     base: float
@@ -87,7 +94,18 @@ FREE_PREFILL = (
     "prefill takes no time on this clock, so that it says no time to first token: give --clock "
     "D0:D1:D2, or a clock with prefill (fluidkv clocks lists them)"
 )
-"""What every command says of a clock on which prefill is free."""
+"""What every command says of a clock on which prefill is free.
+
+>>> from fluidkv.serving import FREE_PREFILL, require_prefill
+>>> FREE_PREFILL.partition(":")[0]
+'prefill takes no time on this clock, so that it says no time to first token'
+>>> try:
+...     require_prefill(fk.IterationClock(0.01), "--slo", "ttft_p99=2s")
+... except fk.InputError as error:
+...     error.allowed.endswith(FREE_PREFILL)
+...
+True
+"""
 
 
 def require_prefill(clock: IterationClock, argument: str, asked: object) -> None:
@@ -98,6 +116,16 @@ def require_prefill(clock: IterationClock, argument: str, asked: object) -> None
 
     Raises:
         InputError: prefill is free on this clock.
+
+    Examples:
+        >>> from fluidkv.serving import require_prefill
+        >>> require_prefill(fk.IterationClock(0.01, per_prefill_token=1e-4), "--slo", "ttft_p99=2s")
+        >>> try:
+        ...     require_prefill(fk.IterationClock(0.01), "--slo", "ttft_p99=2s")
+        ... except fk.InputError as error:
+        ...     error.value, error.allowed[:43]
+        ...
+        ('ttft_p99=2s', 'another metric; prefill takes no time on th')
     """
     if not clock.prefills:
         raise InputError(argument, asked, f"another metric; {FREE_PREFILL}")
@@ -105,4 +133,11 @@ def require_prefill(clock: IterationClock, argument: str, asked: object) -> None
 
 VIDUR_LLAMA3_8B_A100 = IterationClock(9.93e-3, 1.656e-7, name="vidur-llama3-8b-a100")
 """A line through Vidur's profiled decode batches of up to 512 requests (R^2 0.982): Llama-3-8B on
-one A100. It says nothing of prefill, which is free here, and nothing of larger batches."""
+one A100. It says nothing of prefill, which is free here, and nothing of larger batches.
+
+>>> from fluidkv.serving import VIDUR_LLAMA3_8B_A100
+>>> round(VIDUR_LLAMA3_8B_A100.duration(kv_tokens=100_000, prefill_tokens=0), 4)
+0.0265
+>>> VIDUR_LLAMA3_8B_A100.prefills
+False
+"""

@@ -61,6 +61,15 @@ class ServedEngine(Record):
         settings: (name, value) pairs of `SglangSettings`, of SGLang's own scheduler alone.
         text: as it was written; "" of rules that were given as they are.
         note: in words, what of this version was not compared; "" where all was.
+
+    Examples:
+        >>> from fluidkv.serving import ServedEngine, served_engine
+        >>> served_engine("vllm+cache").label
+        'vllm+cache 0.33.0'
+        >>> ServedEngine(fk.engine("vllm")).schedules_as(served_engine("vllm+cache"))
+        True
+        >>> served_engine("sglang+cache:clip=512").settings_of(fk.Limits(1000)).clip
+        512
     """
 
     rules: EngineRules

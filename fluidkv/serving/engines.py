@@ -42,6 +42,13 @@ RESTART = EngineRules(
 
 The paper leaves open who of one stage goes first and where the evicted wait: the one admitted last,
 and the head of the queue, so that requests stay in their order of arrival.
+
+>>> from fluidkv.serving import RESTART
+>>> run = fk.serve(fk.Requests([4, 4], [8, 8]), RESTART, fk.Limits(16))
+>>> run.evictions.values.tolist(), run.last_token.values.tolist()
+([[0, 3]], [[8.0, 16.0]])
+>>> RESTART.keeps.name
+'NOTHING'
 """
 
 _VLLM_FLAGS = (
@@ -58,10 +65,29 @@ VLLM = EngineRules(
     in_turn=True,
     flags=(*_VLLM_FLAGS, ("watermark", "--watermark")),
 )
+"""vLLM as of now: whoever was admitted last goes, and its cache is computed again.
+
+>>> from fluidkv.serving import VLLM
+>>> run = fk.serve(fk.Requests([4, 4], [8, 8]), VLLM, fk.Limits(16))
+>>> run.evictions.values.tolist(), run.last_token.values.tolist()
+([[0, 1]], [[8.0, 11.0]])
+>>> VLLM == fk.engine("vllm"), VLLM.flags[0]
+(True, ('max_num_seqs', '--max-num-seqs'))
+"""
 VLLM_0_11 = replace(
     VLLM, name="vllm-0.11", version="0.11", gate=Gate.FIRST_CHUNK, flags=_VLLM_FLAGS
 )
-"""vLLM before the full-input gate and the watermark."""
+"""vLLM before the full-input gate and the watermark.
+
+>>> from fluidkv.serving import VLLM, VLLM_0_11
+>>> for rules in (VLLM, VLLM_0_11):
+...     limits = fk.Limits(30, max_num_batched_tokens=5)
+...     run = fk.serve(fk.Requests([10, 20], [8, 8]), rules, limits)
+...     print(rules.gate.name, run.admitted.values.tolist(), run.evictions.sum().item())
+...
+FULL_INPUT [[0.0, 9.0]] 0
+FIRST_CHUNK [[0.0, 2.0]] 1
+"""
 
 VLLM_PRIORITY = replace(
     VLLM,
@@ -70,7 +96,16 @@ VLLM_PRIORITY = replace(
     requeue=Requeue.BY_PRIORITY,
 )
 """vLLM with `--scheduling-policy priority`: who waits stands in the order of priority and arrival,
-and of those who run the last in that order goes."""
+and of those who run the last in that order goes.
+
+>>> from fluidkv.serving import VLLM, VLLM_PRIORITY
+>>> urgent_last = fk.Requests([4, 4], [8, 8], priority=[1, 0])
+>>> for rules in (VLLM, VLLM_PRIORITY):
+...     print(fk.serve(urgent_last, rules, fk.Limits(16)).evictions.values.tolist())
+...
+[[0, 1]]
+[[1, 0]]
+"""
 
 VLLM_LCF = replace(
     VLLM,
@@ -79,7 +114,16 @@ VLLM_LCF = replace(
     victim=Victim.LEAST_COMPUTED,
     asker_stays=True,
 )
-"""A proposal for vLLM, `preemption_victim="lcf"`: who has computed least goes, but not who asks."""
+"""A proposal for vLLM, `preemption_victim="lcf"`: who has computed least goes, but not who asks.
+
+>>> from fluidkv.serving import VLLM, VLLM_LCF
+>>> for rules in (VLLM, VLLM_LCF):
+...     run = fk.serve(fk.Requests([4, 9, 5], [8, 8, 8]), rules, fk.Limits(25))
+...     print(run.evictions.values.tolist())
+...
+[[0, 1, 1]]
+[[1, 1, 0]]
+"""
 
 SGLANG = EngineRules(
     name="sglang",
@@ -134,6 +178,11 @@ FCFS_RUNNING_FIRST = EngineRules(
 
 What the paper means by Sarathi. It leaves open whether an iteration that evicts also admits. Here
 it does: its FCFS takes prompts "immediately upon arrival", and nothing in section 2.6 forbids it.
+
+>>> from fluidkv.serving import FCFS_RUNNING_FIRST
+>>> run = fk.serve(fk.Requests([4, 4, 4], [8, 8, 8]), FCFS_RUNNING_FIRST, fk.Limits(16))
+>>> run.evictions.values.tolist(), run.last_token.values.tolist()
+([[0, 1, 5]], [[8.0, 15.0, 22.0]])
 """
 
 FCFS_NEW_FIRST = replace(
@@ -145,6 +194,14 @@ FCFS_NEW_FIRST = replace(
 """The same, but whoever waits goes before whoever runs, as in Example 2: what it means by vLLM.
 
 No vLLM that we know does this: it evicts for the growth of those that run, never to admit.
+
+>>> from fluidkv.serving import FCFS_NEW_FIRST
+>>> requests = fk.Requests([4, 4], [8, 8], arrival=[0, 3])
+>>> run = fk.serve(requests, FCFS_NEW_FIRST, fk.Limits(11), iterations=40)
+>>> run.evictions.values.tolist(), run.status.item()
+([[9, 9]], 'HORIZON')
+>>> FCFS_NEW_FIRST.may_cycle
+True
 """
 
 RLP = EngineRules(
@@ -203,6 +260,14 @@ def served_engine(engine: str | EngineRules | ServedEngine) -> ServedEngine:
     Raises:
         InputError: an unknown name or version, and what is near it; a cache for an engine other
             than vLLM and SGLang; a setting that the engine does not have.
+
+    Examples:
+        >>> from fluidkv.serving import served_engine
+        >>> engine = served_engine("sglang+cache:conservativeness=0.3")
+        >>> engine.caching, engine.settings
+        (True, (('conservativeness', 0.3),))
+        >>> served_engine("vllm:victim=least-computed").rules.victim.name
+        'LEAST_COMPUTED'
     """
     if isinstance(engine, ServedEngine):
         return engine
@@ -226,6 +291,14 @@ def engine(name: str | EngineRules) -> EngineRules:
 
     Raises:
         InputError: what `served_engine` refuses; an engine with its cache.
+
+    Examples:
+        >>> fk.engine("vllm").victim.name, fk.engine("restart").victim.name
+        ('LAST_ADMITTED', 'LEAST_PROGRESSED')
+        >>> fk.engine("vlm")
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: engine: got 'vlm'; allowed: near: vllm
     """
     served = served_engine(name)
     if served.caching:

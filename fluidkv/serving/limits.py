@@ -30,6 +30,15 @@ class Limits(Record):
 
     Raises:
         InputError: a number outside of what is said here; a block that does not fit in the memory.
+
+    Examples:
+        >>> limits = fk.Limits(1000, block_size=16, max_num_seqs=64)
+        >>> limits.blocks, limits.blocks_of(17)
+        (62, 2)
+        >>> fk.Limits(10, block_size=16)
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: block_size: got 16; allowed: at most the capacity, 10
     """
 
     capacity: int

@@ -48,6 +48,17 @@ class Victim(Enum):
 
     Sources: vLLM's pull requests 53723 (`LEAST_COMPUTED`) and 56897 (`COST_AWARE`), its priority
     scheduling (`LEAST_URGENT`); CacheOPT, sections 2.4 (SRTF, LKVO) and 3.4 (`LOOSEST_OBJECTIVE`).
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Victim
+        >>> for victim in (Victim.LAST_ADMITTED, Victim.MOST_BLOCKS):
+        ...     rules = replace(fk.engine("vllm"), victim=victim)
+        ...     run = fk.serve(fk.Requests([6, 4], [6, 6]), rules, fk.Limits(16))
+        ...     print(run.evictions.values.tolist())
+        ...
+        [[0, 1]]
+        [[1, 0]]
     """
 
     LAST_ADMITTED = "the last of the running list"
@@ -86,7 +97,19 @@ class Requeue(Enum):
 
 
 class Restore(Enum):
-    """How the cache of an evicted request comes back. `Limits.swap` has the numbers."""
+    """How the cache of an evicted request comes back. `Limits.swap` has the numbers.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Restore
+        >>> for restore in (Restore.RECOMPUTE, Restore.SWAP):
+        ...     rules = replace(fk.engine("vllm"), restore=restore)
+        ...     run = fk.serve(fk.Requests([4, 4], [8, 8]), rules, fk.Limits(16))
+        ...     print(restore.name, run.tokens.sum().item())
+        ...
+        RECOMPUTE 30
+        SWAP 22
+    """
 
     RECOMPUTE = "computed again"
     SWAP = "copied to the host and back, where the pool has room; else computed again"
@@ -94,7 +117,18 @@ class Restore(Enum):
 
 
 class Allocation(Enum):
-    """How much memory a request is given when it is admitted, and what happens past it."""
+    """How much memory a request is given when it is admitted, and what happens past it.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Allocation
+        >>> rules = replace(fk.engine("vllm"), allocation=Allocation.ESTIMATE_THEN_MORE)
+        >>> requests = fk.Requests([4, 4], [8, 8], estimated_output=[8, 5])
+        >>> fk.serve(requests, rules, fk.Limits(100)).evictions.values.tolist()
+        [[0, 1]]
+        >>> Allocation.ESTIMATE_THEN_MORE.evicts_itself
+        True
+    """
 
     BY_BLOCK = "what it computes, a block at a time"
     ESTIMATE_THEN_BLOCKS = "its estimated length; past it a block at a time"
@@ -237,6 +271,15 @@ class EngineRules(Record):
         asker_stays: who asks for room, in turn, is a victim only where nobody else runs; of equals
             the one admitted last goes, whatever the rule: what pull request 53723 does now.
         flags: what an operator sets, (limit, flag) pairs; shown by `fluidkv recommend`.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Victim
+        >>> rules = replace(fk.engine("vllm"), name="longest-first", victim=Victim.MOST_BLOCKS)
+        >>> rules.label, isinstance(rules, fk.EngineRules)
+        ('longest-first 0.33.0', True)
+        >>> fk.serve(fk.Requests([6, 4], [6, 6]), rules, fk.Limits(16)).evictions.values.tolist()
+        [[1, 0]]
     """
 
     name: str

@@ -102,6 +102,13 @@ def serve(
             memory, numbers of runs that differ, a horizon or window below 1; prompts that are not
             those of the requests, or for an engine without a cache; a cache under rules that are
             not vLLM's or SGLang's, or with a rate or requests that run at the start.
+
+    Examples:
+        >>> run = fk.serve(fk.Requests([4, 4], [8, 8]), "vllm", [fk.Limits(16), fk.Limits(30)])
+        >>> run.status.values.tolist(), run.served.values.tolist()
+        (['DONE', 'DONE'], [2, 2])
+        >>> run.evictions.sel(run=0).values.tolist(), run.last_token.max("request").values.tolist()
+        ([0, 1], [11.0, 8.0])
     """
     served = served_engine(engine)
     along = run_coordinates(coords, requests=requests, limits=limits, clock=clock, clients=clients)

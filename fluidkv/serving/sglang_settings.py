@@ -59,6 +59,14 @@ class SglangSettings(Record):
     Raises:
         InputError: a number outside of what is said here; a chunk below a page; another order of
             retraction.
+
+    Examples:
+        >>> from fluidkv.serving import SglangSettings
+        >>> settings = SglangSettings(1000, page_size=16, chunked_prefill_size=256)
+        >>> settings.pages, settings.in_pages(17), settings.mixed
+        (62, 32, False)
+        >>> SglangSettings.of(fk.Limits(1000, max_num_seqs=8), mixed_chunk=True).max_running
+        8
     """
 
     capacity: int

@@ -45,6 +45,18 @@ class Swap(Record):
 
     Raises:
         InputError: a number outside of what is said here.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.serving import Restore, Swap
+        >>> rules = replace(fk.engine("vllm"), restore=Restore.SWAP)
+        >>> for per_token in (0.0, 5.0):
+        ...     limits = fk.Limits(16, swap=Swap(per_token))
+        ...     run = fk.serve(fk.Requests([4, 4], [8, 8]), rules, limits)
+        ...     print(run.evictions.sum().item(), run.last_token.max().item())
+        ...
+        1 12.0
+        1 91.0
     """
 
     per_token: float = 0.0

@@ -89,6 +89,15 @@ class Report:
         load_before, load_after: runnable processes over the last minute, others' before; None
             where the system does not say.
         sections: in the order of the run.
+
+    Examples:
+        >>> from fluidkv.suite import Report, run_suite
+        >>> from fluidkv.suite.settings import LEAST
+        >>> report = run_suite(["certified"], effort=LEAST)
+        >>> report.repeat, report.quick, [section.name for section in report.sections]
+        ('fluidkv bench --only certified', True, ['certified'])
+        >>> Report.of_dict(report.as_dict()) == report
+        True
     """
 
     machine: Machine

@@ -19,7 +19,12 @@ BENCHMARKS: dict[str, Callable[[Effort, Told], Section]] = {
     certified.NAME: certified.measure,
     sweeping.NAME: sweeping.measure,
 }
-"""Name -> measures it, in the order of the page."""
+"""Name -> measures it, in the order of the page.
+
+>>> from fluidkv.suite import BENCHMARKS
+>>> list(BENCHMARKS)
+['mass', 'systems', 'basins', 'requests', 'certified', 'sweep']
+"""
 
 Progress = Callable[[int, int, str], None]
 """Told how many benchmarks are done, of how many, and what is being measured."""
@@ -43,6 +48,17 @@ def run_suite(
     Raises:
         InputError: a name that no benchmark has.
         AssertionError: two ways to compute the same do not agree: a defect, no bad input.
+
+    Examples:
+        >>> from fluidkv.suite import run_suite
+        >>> from fluidkv.suite.settings import LEAST
+        >>> [section] = run_suite(["certified"], effort=LEAST).sections
+        >>> section.name, all(each.per_second > 0 for each in section.rates)
+        ('certified', True)
+        >>> run_suite(["mas"])
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: only: got 'mas'; allowed: near: mass
     """
     for name in only or ():
         if name not in BENCHMARKS:

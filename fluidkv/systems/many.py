@@ -34,6 +34,14 @@ class Coordinate(NamedTuple):
     Fields:
         values: one for each system.
         units, long_name: for the reader of a result.
+
+    Examples:
+        >>> from fluidkv.systems import Coordinate
+        >>> minute = Coordinate(np.array([0, 1]), "min", "time of day")
+        >>> systems = fk.Systems.grid(input_length=2, decode_length=3, capacity=[24, 48])
+        >>> systems = systems.with_coords(minute=minute)
+        >>> systems.coords["minute"].units, systems.coords["minute"].values
+        ('min', array([0, 1]))
     """
 
     values: np.ndarray
@@ -60,6 +68,13 @@ class Systems:
     Raises:
         InputError: of the first bad system, with its index, what `RequestClass`, `Workload` or
             `System` would say of it; arrays whose shapes do not agree; a number beyond 64 bits.
+
+    Examples:
+        >>> systems = fk.Systems.grid(input_length=[2, 4, 8], decode_length=3, capacity=[24, 48])
+        >>> len(systems), systems[1].capacity, list(systems.coords)
+        (6, Fraction(48, 1), ['input_length', 'capacity'])
+        >>> systems[systems.input_length[:, 0] > 2].index
+        array([2, 3, 4, 5])
     """
 
     input_length: np.ndarray

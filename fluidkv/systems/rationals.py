@@ -15,7 +15,15 @@ _EXACT = 2**53  # integers up to here are doubles
 
 
 class Rationals(NamedTuple):
-    """int64 arrays of one shape; in lowest terms, denominators positive."""
+    """int64 arrays of one shape; in lowest terms, denominators positive.
+
+    Examples:
+        >>> from fluidkv.systems import Rationals
+        >>> shares = Rationals(np.array([[2, 6]]), np.array([[8, 8]]))
+        >>> systems = fk.Systems([[500, 2000]], [[200, 100]], shares, [70_000])
+        >>> systems.share.denominator, systems.share.floats
+        (array([[4, 4]]), array([[0.25, 0.75]]))
+    """
 
     numerator: np.ndarray
     denominator: np.ndarray

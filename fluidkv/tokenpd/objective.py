@@ -17,6 +17,12 @@ class Objective(Enum):
     UTILITY: delta, as (2) says by the letter. RULE: R - lambda sigma^2, as in (4).
     APPENDIX: R - lambda sigma^2 - delta. REPAIRED: R - lambda sigma^2 + delta, which is (2) if the
     return comes from kept tokens alone: ours, the paper does not print it.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Objective, worth_of
+        >>> half = {"risk_aversion": 0, "penalty": Fraction(1, 4)}
+        >>> {each.value: str(worth_of(each, Fraction(1, 2), 0, **half)) for each in Objective}
+        {'utility': '1/4', 'rule': '1/2', 'appendix': '1/4', 'repaired': '3/4'}
     """
 
     UTILITY = "utility"
@@ -36,6 +42,12 @@ def worth_of(
 
     Raises:
         InputError: an objective that is none.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Objective, worth_of
+        >>> returns, risk = np.array([0.5, 0.5]), np.array([0, 0.25])
+        >>> worth_of(Objective.RULE, returns, risk, risk_aversion=1, penalty=0).tolist()
+        [0.5, 0.25]
     """
     instance("objective", objective, Objective, "an Objective")
     if objective is Objective.UTILITY:

@@ -20,14 +20,31 @@ from fluidkv.tokenpd.objective import Objective
 
 class Budget(Enum):
     """NETTED: a round may use more than M, and what is used above and below M is added up, as in
-    the theorem. HARD: no round does, as (3) says; of what (4) wants, the best that fit stay."""
+    the theorem. HARD: no round does, as (3) says; of what (4) wants, the best that fit stay.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Budget, Pool, Pricing, literal_rounds
+        >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
+        >>> runs = {each: literal_rounds(pool, 1, Pricing(0.5, budget=each)) for each in Budget}
+        >>> {each.value: run.used.tolist() for each, run in runs.items()}
+        {'netted': [2], 'hard': [1]}
+    """
 
     NETTED = "netted"
     HARD = "hard"
 
 
 class Demand(Enum):
-    """What (5) sees under a hard budget: what rule (4) WANTED, or what was KEPT."""
+    """What (5) sees under a hard budget: what rule (4) WANTED, or what was KEPT.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Budget, Demand, Pool, Pricing, literal_rounds
+        >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
+        >>> pricings = {each: Pricing(0.5, budget=Budget.HARD, demand=each) for each in Demand}
+        >>> runs = {each.value: literal_rounds(pool, 1, p) for each, p in pricings.items()}
+        >>> {name: run.imbalance.tolist() for name, run in runs.items()}
+        {'wanted': [0, 1], 'kept': [0, 0]}
+    """
 
     WANTED = "wanted"
     KEPT = "kept"
@@ -44,6 +61,13 @@ class Pricing(Record):
 
     Raises:
         InputError: a step not above 0; a start, risk aversion or penalty below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, literal_rounds
+        >>> pool = Pool([[1, 1]], request=[0, 0], arrival=[0, 0], end=[1, 1], risk=[[0, 0]])
+        >>> run = literal_rounds(pool, 1, Pricing(step=0.5, start=1))
+        >>> run.price.round(2).tolist()  # two tokens were kept, one fits: exp(0.5)
+        [1.0, 1.65]
     """
 
     step: float

@@ -17,6 +17,14 @@ class Seen(NamedTuple):
         prompt: tokens of each stream's prompt.
         future, spread: mean and variance of the true weights that the key will have in the rows
             that are still to come, 0 after the last. Only oracles may look.
+
+    Examples:
+        >>> from fluidkv.tokenpd import LastSeen, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> mean, variance = LastSeen().predict(None, seen)
+        >>> mean.tolist()
+        [[0.5, 0.25, 0.25]]
     """
 
     weights: Float[Array, "stream key"]
@@ -35,6 +43,11 @@ class Scorer(Protocol):
     Each array of a state has the streams as its first axis. One that draws has a method
     `with_key(key)`, which returns it with a run's key. Fields that are no arrays are compiled in,
     so they are hashable; arrays and keys as fields need an `equinox.Module`.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Accumulated, Oracle, Scorer
+        >>> isinstance(Accumulated(), Scorer), isinstance(Oracle(), Scorer)
+        (True, False)
     """
 
     def begin(self, streams: int, keys: int) -> Any:
@@ -52,7 +65,13 @@ class Scorer(Protocol):
 
 @runtime_checkable
 class Predictor(Protocol):
-    """What keys will still be worth: R and sigma^2 of section 3. States and keys as in `Scorer`."""
+    """What keys will still be worth: R and sigma^2 of section 3. States and keys as in `Scorer`.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Accumulated, Oracle, Predictor
+        >>> isinstance(Oracle(), Predictor), isinstance(Accumulated(), Predictor)
+        (True, False)
+    """
 
     def begin(self, streams: int, keys: int) -> Any:
         """The state before any row."""

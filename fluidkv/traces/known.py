@@ -60,7 +60,13 @@ class Chosen(NamedTuple):
 
 
 def format_names() -> tuple[str, ...]:
-    """What `format=` takes, in alphabetical order."""
+    """What `format=` takes, in alphabetical order.
+
+    Examples:
+        >>> from fluidkv.traces import format_names
+        >>> len(format_names()), format_names()[:4]
+        (13, ('aiperf', 'azure', 'burstgpt', 'csv'))
+    """
     return tuple(sorted((*_FORMATS, *_RUN_FORMATS, generic.NAME)))
 
 

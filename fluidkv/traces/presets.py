@@ -41,7 +41,15 @@ _TABLE_1 = {
 
 
 def preset_names() -> tuple[str, ...]:
-    """What `preset` takes, in alphabetical order."""
+    """What `preset` takes, in alphabetical order.
+
+    Examples:
+        >>> from fluidkv.traces import preset_names
+        >>> preset_names()
+        ('alpaca', 'bookcorpus', 'sharegpt')
+        >>> {name: len(fk.preset(name).classes) for name in preset_names()}
+        {'alpaca': 2314, 'bookcorpus': 5000, 'sharegpt': 5000}
+    """
     return tuple(_TABLE_1)
 
 
@@ -60,6 +68,15 @@ def preset(name: str) -> Workload:
         InputError: an unknown name.
 
     Source: CacheOPT, Table 1. Its maxima in thousands (2.47K, 3.2K, 461K) are rounded there.
+
+    Examples:
+        >>> workload = fk.preset("alpaca")
+        >>> len(workload.classes), sum(each.share for each in workload.classes)
+        (2314, Fraction(1, 1))
+        >>> round(float(workload.mean_input_length), 2)
+        19.31
+        >>> workload.note.partition(":")[0]
+        'synthetic, not the alpaca data set'
     """
     if name not in preset_names():
         raise InputError("preset", name, nearest(name, preset_names()))

@@ -22,7 +22,20 @@ from fluidkv.traces.trace import Trace
 
 
 class LoadedTrace(NamedTuple):
-    """A trace and the account of how it was read; unpacks as `trace, report = read_trace(...)`."""
+    """A trace and the account of how it was read; unpacks as `trace, report = read_trace(...)`.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> rows = '''input_length,decode_length
+        ... 10,2
+        ... 12,0'''
+        >>> _ = Path("mine.csv").write_text(rows)
+        >>> loaded = fk.read_trace("mine.csv")
+        >>> loaded.trace.input_lengths, loaded.report.dropped
+        ((10,), 1)
+        >>> list(loaded.to_dict())
+        ['trace', 'report']
+    """
 
     trace: Trace
     report: LoadReport
@@ -60,6 +73,13 @@ def read_trace(
         InputError: a source that cannot be read as text or has no usable row; a format that is
             unknown, or not the one of the source; `columns` that do not fit; a benchmark result
             with totals alone, or that contradicts itself as a whole.
+
+    Examples:
+        >>> trace, report = fk.read_trace("sample:vllm-rtx4090")
+        >>> trace.input_lengths[:3], trace.decode_lengths[:3], round(trace.arrival_times_s[1], 3)
+        ((2358, 1034, 1320), (531, 769, 769), 0.265)
+        >>> report.kept, report.dropped
+        (300, 0)
     """
     return LoadedTrace(*read_run(source, format=format, columns=columns)[:2])
 
@@ -78,6 +98,18 @@ def read_run(
 
     Raises:
         InputError: as `read_trace`.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from fluidkv.traces import read_run
+        >>> said = {"backend": "vllm", "model_id": "qwen3-4b", "max_concurrency": 2}
+        >>> said |= {"input_lens": [12, 13], "output_lens": [3, 4], "start_times": [100.5, 101.0]}
+        >>> said |= {"duration": 1.5, "ttfts": [0.25, 0.5], "itls": [[0.5, 0.25], [0.1, 0.1, 0.3]]}
+        >>> _ = Path("run.json").write_text(json.dumps(said))
+        >>> run = read_run("run.json")
+        >>> run.report.format, run.times.last_token_s, run.facts.max_concurrency
+        ('vllm-bench-serve', (1.0, 1.5), 2)
     """
     if format is not None and format not in format_names():
         raise InputError("format", format, nearest(format, format_names()))

@@ -17,6 +17,16 @@ class Reason(Record):
         first: the first of them, counted from 1: the line of the file where it begins, or its place
             among the requests of a file that has no line for each.
         place: what `first` counts, "line" or "request".
+
+    Examples:
+        >>> from pathlib import Path
+        >>> rows = '''input_length,decode_length
+        ... 10,2
+        ... 12,0'''
+        >>> _ = Path("mine.csv").write_text(rows)
+        >>> [reason] = fk.read_trace("mine.csv").report.dropped_because
+        >>> reason.what, reason.rows, reason.place, reason.first
+        ('decode_length: zero or negative', 1, 'line', 3)
     """
 
     what: str
@@ -55,6 +65,17 @@ class LoadReport(Record):
 
     Raises:
         InputError: counts that do not add up.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> rows = '''input_length,decode_length
+        ... 10,2
+        ... 12,0'''
+        >>> _ = Path("mine.csv").write_text(rows)
+        >>> _, report = fk.read_trace("mine.csv")
+        >>> print(report.summary())
+        mine.csv (csv): 2 rows read, 1 kept, 0 changed, 1 dropped
+          dropped: 1 × decode_length: zero or negative (first in line 3)
     """
 
     source: str

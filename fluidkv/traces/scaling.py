@@ -30,6 +30,13 @@ class Scaling:
 
     Raises:
         InputError: a factor that is not a rational number above 0.
+
+    Examples:
+        >>> from fluidkv.traces import Scaling
+        >>> str(Scaling(input=2, rate=Fraction(3, 2)))
+        'inputs x 2, rounded up to whole tokens; arrivals x 1.5 as fast'
+        >>> bool(Scaling())
+        False
     """
 
     input: Fraction = _ONE
@@ -74,6 +81,13 @@ def scale(load: Trace | Workload, scaling: Scaling) -> Trace | Workload:
     Raises:
         InputError: a rate for requests without times; prefix blocks that would not be whole; a
             length above 10**8.
+
+    Examples:
+        >>> from fluidkv.traces import Scaling, scale
+        >>> trace = fk.Trace((10, 30), (4, 5), (0.0, 3.0))
+        >>> faster = scale(trace, Scaling(input=Fraction(1, 4), rate=2))
+        >>> faster.input_lengths, faster.decode_lengths, faster.arrival_times_s
+        ((3, 8), (4, 5), (0.0, 1.5))
     """
     if not scaling:
         return load

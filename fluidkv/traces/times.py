@@ -25,6 +25,13 @@ class RequestTimes(Record):
         latency_s: from sending it to its last token.
         gaps_s: between its pieces as they came, () where the file does not say. A piece may be
             several tokens, or none.
+
+    Examples:
+        >>> from fluidkv.traces import RequestTimes
+        >>> ttft_s, latency_s, gaps_s = (0.5, 0.25), (2.0, 3.0), ((), ())
+        >>> times = RequestTimes((0.0, 1.0), ttft_s, latency_s, gaps_s)
+        >>> times.first_token_s, times.last_token_s
+        ((0.5, 1.25), (2.0, 4.0))
     """
 
     arrival_s: tuple[float, ...]
@@ -54,6 +61,18 @@ class RunFacts(Record):
         max_concurrency: most requests in flight that the client allowed.
         model: as the client named it.
         server: what the server said of itself, as it stands in the file.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from fluidkv.traces import read_run
+        >>> said = {"backend": "vllm", "model_id": "qwen3-4b", "max_concurrency": 2}
+        >>> said |= {"input_lens": [12, 13], "output_lens": [3, 4], "start_times": [100.5, 101.0]}
+        >>> said |= {"duration": 1.5, "ttfts": [0.25, 0.5], "itls": [[0.5, 0.25], [0.1, 0.1, 0.3]]}
+        >>> _ = Path("run.json").write_text(json.dumps(said))
+        >>> facts = read_run("run.json").facts
+        >>> facts.tool, facts.model, facts.duration_s, facts.request_rate
+        ('vllm-bench-serve', 'qwen3-4b', 1.5, None)
     """
 
     tool: str
@@ -65,7 +84,16 @@ class RunFacts(Record):
 
 
 class LoadedRun(NamedTuple):
-    """A benchmark result: what was asked, how it was read, what was measured."""
+    """A benchmark result: what was asked, how it was read, what was measured.
+
+    Examples:
+        >>> from fluidkv.traces import read_run
+        >>> trace, report, times, facts = read_run("sample:vllm-rtx4090")
+        >>> len(trace.input_lengths), report.kept
+        (300, 300)
+        >>> times is None, facts is None  # of a log they are in `read_log`
+        (True, True)
+    """
 
     trace: Trace
     report: LoadReport

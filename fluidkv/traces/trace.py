@@ -35,6 +35,13 @@ class Trace(Record):
 
     Raises:
         InputError: no requests, fields of unequal length, or an entry outside the range above.
+
+    Examples:
+        >>> trace = fk.Trace((10, 10, 30), (2, 2, 5), (0.0, 1.5, 1.5))
+        >>> [(each.input_length, each.share) for each in trace.workload().classes]
+        [(10, Fraction(2, 3)), (30, Fraction(1, 3))]
+        >>> trace.shares_prefixes
+        False
     """
 
     input_lengths: tuple[int, ...]

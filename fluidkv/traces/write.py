@@ -27,6 +27,15 @@ def write_mooncake(trace: Trace, path: Path | str) -> tuple[str, ...]:
     Raises:
         InputError: no arrival times; prefix blocks of another size than 512 tokens; a path that
             cannot be written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.traces import write_mooncake
+        >>> write_mooncake(fk.Trace((10, 30), (2, 5), (0.0, 1.5)), "mine.jsonl")
+        ()
+        >>> print(Path("mine.jsonl").read_text().strip())
+        {"timestamp": 0, "input_length": 10, "output_length": 2}
+        {"timestamp": 1500, "input_length": 30, "output_length": 5}
     """
     times = _required_times(trace, "mooncake")
     if trace.prefix_block_size not in (None, BLOCK_SIZE):
@@ -48,6 +57,16 @@ def write_vidur(trace: Trace, path: Path | str) -> tuple[str, ...]:
 
     Raises:
         InputError: no arrival times; a path that cannot be written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.traces import write_vidur
+        >>> write_vidur(fk.Trace((10, 30), (2, 5), (0.0, 1.5)), "mine.csv")
+        ()
+        >>> print(Path("mine.csv").read_text().strip())
+        arrived_at,num_prefill_tokens,num_decode_tokens
+        0.0,10,2
+        1.5,30,5
     """
     times = _required_times(trace, "vidur")
     rows = zip(times, trace.input_lengths, trace.decode_lengths, strict=True)

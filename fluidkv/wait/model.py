@@ -40,6 +40,11 @@ class PromptType(Record):
         InputError: a number outside of what is said here, or a binary float as the rate.
 
     Source: WAIT, section 2.2.
+
+    Examples:
+        >>> prompt = fk.wait.PromptType(1, input_length=2, output_length=1)
+        >>> prompt.stages, prompt.lifetime_cost  # 2 tokens at its prefill, 3 at its output
+        (2, Fraction(5, 1))
     """
 
     arrival_rate: Fraction
@@ -81,6 +86,14 @@ class WaitSystem(Record):
         InputError: a number outside of what is said here, no types, or two with the same lengths.
 
     Source: WAIT, equation (1), and a term of ours.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> system.load  # 1 prompt per unit of time, each holds 2 + 3 tokens
+        Fraction(1, 2)
+        >>> system.scaled(2).load
+        Fraction(1, 1)
     """
 
     types: tuple[PromptType, ...]
@@ -171,6 +184,15 @@ def exact(
 
     Raises:
         InputError: not an exact number, or outside of the bound.
+
+    Examples:
+        >>> from fluidkv.wait import exact
+        >>> exact("rate", 3, above=0)
+        Fraction(3, 1)
+        >>> exact("rate", 0.5, above=0)
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: rate: got 0.5; allowed: an integer or a Fraction above 0
     """
     bound = "" if above is None else f" above {above}"
     bound = bound if least is None else f" of at least {least}"
@@ -204,6 +226,15 @@ def several(argument: str, values: Any, what: str) -> tuple[Any, ...]:
 
     Raises:
         InputError: something that is no sequence.
+
+    Examples:
+        >>> from fluidkv.wait import several
+        >>> several("thresholds", [3, 2], "one number a type")
+        (3, 2)
+        >>> several("thresholds", 3, "one number a type")
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: thresholds: got 3; allowed: a sequence: one number a type
     """
     if not isinstance(values, str | bytes):
         try:

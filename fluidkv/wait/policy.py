@@ -25,6 +25,11 @@ class Wait:
         InputError: no threshold, or one below 1.
 
     Source: WAIT, Algorithm 1.
+
+    Examples:
+        >>> policy = fk.wait.Wait([4, 2])
+        >>> policy.thresholds, policy.label
+        ((4, 2), 'WAIT')
     """
 
     thresholds: tuple[int, ...]
@@ -57,6 +62,11 @@ class NestedWait:
         InputError: ends that do not increase, or thresholds that are not one for each, at least 1.
 
     Source: WAIT, Algorithm 2.
+
+    Examples:
+        >>> policy = fk.wait.NestedWait(ends=[1, 3], thresholds=[9, 4])
+        >>> policy.starts, policy.ends  # stages 0 and 1, then 2 and 3
+        ((0, 2), (1, 3))
     """
 
     ends: tuple[int, ...]
@@ -89,6 +99,7 @@ class NestedWait:
 
 
 Policy = Wait | NestedWait
+"""What `run_policy` runs."""
 
 
 def _thresholds(values: Iterable[int]) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from fluidkv.wait.model import Exact, PromptType, WaitSystem, count, exact, seve
 from fluidkv.workload import Workload
 
 Cut = Literal["width", "share"]
+"""How outputs are cut into bins: at equal widths, or after equal shares of the prompts."""
 Pair = tuple[int, int]
 """Input and output length."""
 
@@ -45,6 +46,14 @@ class BinnedPrompts(Record):
         input_error: of the mean input, likewise.
         longer_inputs: share of prompts whose input is longer than that of their type.
         dearer: share of prompts whose c is above that of their type.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(10, 2), (10, 4)])
+        >>> binned = fk.wait.prompt_types(workload, 1, bins=1)
+        >>> len(binned.types), binned.output_error  # all outputs count as 4, their mean is 3
+        (1, Fraction(1, 3))
+        >>> binned.system(base=1, per_kv_token=Fraction(1, 100)).load
+        Fraction(3, 5)
     """
 
     types: tuple[PromptType, ...]
@@ -86,6 +95,12 @@ def prompt_types(
 
     Raises:
         InputError: a number outside of what is said here, or both `bins` and `ends`.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(10, 2), (10, 4)])
+        >>> found = fk.wait.prompt_types(workload, rate=3)
+        >>> [(str(t.arrival_rate), t.input_length, t.output_length) for t in found.types]
+        [('3/2', 10, 2), ('3/2', 10, 4)]
     """
     rate = exact("rate", rate, above=0)
     pairs = [(each.input_length, each.decode_length) for each in workload.classes]

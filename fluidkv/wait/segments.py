@@ -30,6 +30,13 @@ class Segments(Record):
 
     Raises:
         InputError: ends that do not increase, rates that increase, or a number out of range.
+
+    Examples:
+        >>> segments = fk.wait.Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> segments.starts, segments.thinning  # one in three outlasts the first segment
+        ((0, 2), (Fraction(1, 3),))
+        >>> segments.costs  # 3 + 4 tokens, then 5 + 6
+        (Fraction(7, 1), Fraction(11, 1))
     """
 
     input_length: int

@@ -69,13 +69,19 @@ def opened(browser) -> Iterator[Callable[..., Opened]]:
         page.on("console", lambda m: seen.errors.append(m.text) if m.type == "error" else None)
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
         url = address.resolve().as_uri() if isinstance(address, Path) else address
-        page.on("request", lambda r: None if r.url == url else seen.requests.append(r.url))
+        own = url.partition("#")[0]
+        page.on("request", lambda r: None if _plain(r) == own else seen.requests.append(r.url))
         page.goto(url)
         return seen
 
     yield open_
     for context in contexts:
         context.close()
+
+
+def _plain(request) -> str:
+    """Its address without what stands behind "#"."""
+    return request.url.partition("#")[0]
 
 
 def violations(page) -> list[str]:

@@ -54,7 +54,7 @@ def test_verify_exits_with_one_when_an_outcome_differs(capsys, monkeypatch):
 COMMANDS = [
     *("study", "recommend", "size", "compare", "replay"),
     *("mix", "wait", "cache", "route", "preempt"),
-    *("threshold", "equilibria", "cascade", "pulse", "atlas"),
+    *("explore", "threshold", "equilibria", "cascade", "pulse", "atlas"),
     *("verify", "table", "figure", "oracle"),
     "bench",
     "sweep",
@@ -65,7 +65,7 @@ def test_the_help_has_every_command_in_a_panel(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:15], "Papers", *COMMANDS[15:19]]
+    order = ["Your server", *COMMANDS[:10], "Theory", *COMMANDS[10:16], "Papers", *COMMANDS[16:20]]
     order[order.index("Papers") : order.index("Papers")] = ["Many at once", "sweep"]
     order += ["Machine", "bench"]
     places = [re.search(rf"^[│╭].{{1,2}}{re.escape(name)} ", shown, flags=re.M) for name in order]

@@ -73,6 +73,8 @@ def _defined(folder: Path, module: str, name: str) -> Public:
     for place, node in enumerate(body):
         doc, alias = None, False
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            if "overload" in map(ast.unparse, node.decorator_list):
+                continue  # what is called, and has the docstring, comes last
             doc = ast.get_docstring(node) or ""
         elif isinstance(node, ast.Assign | ast.AnnAssign) and name in _targets(node):
             doc, alias = _below(body, place), _is_type(node)

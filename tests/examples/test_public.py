@@ -10,25 +10,8 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "errors",
-    "exact",
-    "fluid",
-    "logs",
-    "measured",
     "papers",
-    "preempt",
-    "prefix",
-    "routing",
-    "runs",
-    "serving",
-    "suite",
     "sweeps",
-    "systems",
-    "tokenpd",
-    "traces",
-    "verdict",
-    "wait",
-    "workload",
 }
 
 

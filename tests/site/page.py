@@ -5,6 +5,11 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
+from docs._site.layout import ROOT
+
+EXTERNAL = ROOT / "docs" / "_site" / "external.txt"
+"""Addresses on other hosts that pages link to, one a line."""
+
 _LOADS = {"img": "src", "script": "src", "iframe": "src", "source": "src", "link": "href"}
 
 

@@ -1,20 +1,19 @@
-"""The site builds without a warning; its links lead somewhere; nothing comes from another host."""
+"""The site builds without a warning; its links lead somewhere; nothing comes from another host.
 
-import json
+A minute: `test_pages.py` asks the same of the sources, and `test_small.py` of a small site.
+"""
+
 import re
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from docs._site.claims import fronts
-from docs._site.commands import commands
 from docs._site.layout import ROOT
-from docs._site.objects import objects
-from fluidkv.papers.ledger import ledger
-from tests.site.page import is_elsewhere, read
+from tests.site.page import EXTERNAL, is_elsewhere, read
+from tests.site.sources import files
 
-EXTERNAL = ROOT / "docs" / "_site" / "external.txt"
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
@@ -69,26 +68,6 @@ def test_links_to_other_hosts_are_listed(pages):
     assert sorted(found) == EXTERNAL.read_text(encoding="utf-8").split()
 
 
-def test_every_public_name_has_its_place(pages):
-    ids = {name: read(path).ids for name, path in pages.items() if name.startswith("reference/")}
-    every = set().union(*ids.values())
-    assert [each.path for each in objects() if each.path not in every] == []
-
-
-def test_every_command_and_each_of_its_options_has_its_place(pages):
-    for name, command in commands().items():
-        text = pages[f"commands/{name}.html"].read_text(encoding="utf-8")
-        options = [o for each in command.params for o in each.opts if o.startswith("-")]
-        assert [each for each in options if f">{each}<" not in text] == [], name
-
-
-def test_every_claim_and_figure_has_its_place(pages):
-    ids = read(pages["claims.html"]).ids
-    assert {front for claim in ledger() for front in fronts(claim.id)} <= ids
-    manifest = json.loads((ROOT / "figures" / "manifest.json").read_text(encoding="utf-8"))
-    assert set(manifest["figures"]) <= read(pages["gallery.html"]).ids
-
-
 def test_coverage_leads_to_claims_and_figures(pages):
     links = read(pages["coverage.html"]).links
     text = (ROOT / "docs" / "coverage.md").read_text(encoding="utf-8")
@@ -98,7 +77,5 @@ def test_coverage_leads_to_claims_and_figures(pages):
         assert f"gallery.html#{name}" in links
 
 
-def test_every_schema_is_a_file(built):
-    for name in commands():
-        schema = json.loads((built[0] / "schemas" / f"{name}.json").read_text(encoding="utf-8"))
-        assert schema["title"] == f"fluidkv {name} --json"
+def test_files_that_are_no_pages_are_there(built):
+    assert [name for name in files() if not (built[0] / name).is_file()] == []

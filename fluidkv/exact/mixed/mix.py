@@ -37,6 +37,13 @@ class LengthMix(Record):
             to 1.
 
     Source: Congestion, section 4.1 and equation (7).
+
+    Examples:
+        >>> mix = fk.LengthMix((5, 9), [Fraction(1, 4)])
+        >>> mix.shares[1], mix.decode_gcd, mix.ages
+        (Fraction(3, 4), 1, 9)
+        >>> mix.workload(input_length=100).mean_decode_length
+        Fraction(8, 1)
     """
 
     decode_lengths: tuple[int, ...]
@@ -156,7 +163,13 @@ class LengthMix(Record):
 
 
 def two_lengths(first: int, second: int, share: Fraction) -> LengthMix:
-    """Two classes with a common input length; `share` is that of `first`."""
+    """Two classes with a common input length; `share` is that of `first`.
+
+    Examples:
+        >>> from fluidkv.exact import two_lengths
+        >>> two_lengths(5, 9, Fraction(1, 4)) == fk.LengthMix((5, 9), [Fraction(1, 4)])
+        True
+    """
     return LengthMix((first, second), (share, 1 - share))
 
 

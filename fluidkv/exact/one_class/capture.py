@@ -63,6 +63,14 @@ def states_before(system: System, state: Sequence[Fraction | int]) -> tuple[Stat
 
     Raises:
         InputError: more than one class, or a state off the memory boundary.
+
+    Examples:
+        >>> from fluidkv.exact import states_before
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [[str(x) for x in state] for state in states_before(system, [2, 2, 2])]
+        [['2', '2', '2']]
+        >>> [[str(x) for x in state] for state in states_before(system, [0, 6, 0])]
+        [['6', '0', '6/5'], ['8', '0', '0']]
     """
     after = checked_start(system, state)
     first_weight = only_class(system).input_length + 1
@@ -106,6 +114,13 @@ def captured_start(
             negative, do not sum to 1, or stay on the cycle.
 
     Source: ours; Congestion, Appendix A.1, has one start for l0 = 2, l1 = 3, M = 24.
+
+    Examples:
+        >>> from fluidkv.exact import adjacent_cycle, captured_start
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = captured_start(system, adjacent_cycle(system).block_ends[0], iterations=1)
+        >>> [str(x) for x in found.start], found.iteration
+        (['60/13', '24/13', '36/65'], 1)
     """
     state = checked_start(system, target)
     allowed = "a state of a balanced cycle with two or more live positions"
@@ -128,6 +143,13 @@ def verify_capture(capture: Capture) -> bool:
     """Whether the map, run forward, takes the path and stays on the cycle for one more turn.
 
     The forward map knows nothing of how the path was made.
+
+    Examples:
+        >>> from fluidkv.exact import adjacent_cycle, captured_start, verify_capture
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = captured_start(system, adjacent_cycle(system).block_ends[0], iterations=1)
+        >>> verify_capture(found)
+        True
     """
     n, stages = capture.iteration, len(capture.start)
     states = trajectory(capture.system, capture.start, iterations=n + stages)

@@ -64,6 +64,13 @@ def cascade(
         InputError: more than one class; states of another length, negative, off the memory
             boundary, or not consecutive; fewer than two states; a simulation without states, or
             of several trajectories with no `batch`.
+
+    Examples:
+        >>> from fluidkv.exact import trajectory
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = fk.cascade(trajectory(system, [4, 3, 0], iterations=12), system)
+        >>> found.settled.attractor, found.settled.iteration, str(found.throughput)
+        ('maximal-eviction cycle', 6, '8/5')
     """
     only = only_class(system)
     first, rows = _read(trajectory, batch)

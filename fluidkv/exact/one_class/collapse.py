@@ -91,6 +91,13 @@ class Cascade(Record):
         window: (n, n'), the transitions X^n -> ... -> X^n' averaged: one round of l1 iterations
             on the settled cycle where the record has it, otherwise the whole record.
         tolerance: relative distance from a cycle that counts as on it; 0 for exact states.
+
+    Examples:
+        >>> from fluidkv.exact import trajectory
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = fk.cascade(trajectory(system, [4, 3, 0], iterations=12), system)
+        >>> found.levels, [loss.iteration for loss in found.support_losses]
+        ((1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2), [6])
     """
 
     system: System

@@ -65,6 +65,13 @@ class Cycle(Record):
         states: X at each iteration of one period. The first one has just admitted: the position
             with the first gap is at stage 0. The state g_0 - 1 iterations later is the block-end
             that `gaps` describes.
+
+    Examples:
+        >>> from fluidkv.exact import balanced_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> cycle = balanced_cycle(system, (2, 1))
+        >>> cycle.name, cycle.period, cycle.level, str(cycle.throughput)
+        ('balanced cycle (2,1)', 3, 1, '24/13')
     """
 
     system: System
@@ -119,6 +126,13 @@ def balanced_cycle(system: System, gaps: Sequence[int]) -> Cycle:
         InputError: more than one class, or gaps that are not positive integers with sum l1.
 
     Source: Congestion, Proposition 8; states from equation (15) and the proof of Proposition A.4.
+
+    Examples:
+        >>> from fluidkv.exact import balanced_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> cycle = balanced_cycle(system, (2, 1))
+        >>> [[str(x) for x in state] for state in cycle.block_ends]
+        [['0', '48/13', '24/13'], ['24/13', '0', '48/13']]
     """
     l1 = only_class(system).decode_length
     canonical = canonical_gaps(checked_gaps(gaps, l1))
@@ -132,6 +146,12 @@ def throughput(system: System, gaps: Sequence[int]) -> Fraction:
         InputError: as `balanced_cycle`.
 
     Source: Congestion, equation (25).
+
+    Examples:
+        >>> from fluidkv.exact import throughput
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(throughput(system, gaps)) for gaps in [(1, 1, 1), (2, 1), (3,)]]
+        ['2', '24/13', '8/5']
     """
     only = only_class(system)
     checked = checked_gaps(gaps, only.decode_length)
@@ -139,12 +159,27 @@ def throughput(system: System, gaps: Sequence[int]) -> Fraction:
 
 
 def fixed_point(system: System) -> Cycle:
-    """All stages at x*, no eviction: gaps of 1 (Congestion, equation (4))."""
+    """All stages at x*, no eviction: gaps of 1 (Congestion, equation (4)).
+
+    Examples:
+        >>> from fluidkv.exact import fixed_point
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(x) for x in fixed_point(system).states[0]], str(fixed_point(system).throughput)
+        (['2', '2', '2'], '2')
+    """
     return balanced_cycle(system, (1,) * only_class(system).decode_length)
 
 
 def maximal_eviction_cycle(system: System) -> Cycle:
-    """One live position that holds all memory: the gap l1 (Congestion, section 3.2)."""
+    """One live position that holds all memory: the gap l1 (Congestion, section 3.2).
+
+    Examples:
+        >>> from fluidkv.exact import maximal_eviction_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> cycle = maximal_eviction_cycle(system)
+        >>> [[str(x) for x in state] for state in cycle.states], str(cycle.throughput)
+        ([['8', '0', '0'], ['0', '6', '0'], ['0', '0', '24/5']], '8/5')
+    """
     return balanced_cycle(system, (only_class(system).decode_length,))
 
 
@@ -159,6 +194,13 @@ def contiguous_cycle(system: System, level: int) -> Cycle:
         InputError: more than one class, or a level out of range.
 
     Source: Congestion, Proposition 6.
+
+    Examples:
+        >>> from fluidkv.exact import contiguous_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 5)]), capacity=40)
+        >>> cycle = contiguous_cycle(system, level=2)
+        >>> cycle.gaps, round(float(cycle.share_of_best), 3)
+        ((3, 1, 1), 0.893)
     """
     l1 = only_class(system).decode_length
     return balanced_cycle(system, contiguous_gaps(l1, l1 - checked_level(level, l1)))
@@ -175,6 +217,13 @@ def evenly_spaced_cycle(system: System, live: int) -> Cycle:
         InputError: more than one class, or a number that does not divide l1.
 
     Source: Congestion, Proposition 7.
+
+    Examples:
+        >>> from fluidkv.exact import evenly_spaced_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 6)]), capacity=24)
+        >>> cycle = evenly_spaced_cycle(system, live=3)
+        >>> cycle.gaps, cycle.period, str(cycle.throughput)
+        ((2, 2, 2), 2, '2/3')
     """
     l1 = only_class(system).decode_length
     count = whole_number(live)
@@ -196,6 +245,13 @@ def as_evenly_spaced_cycle(system: System, live: int) -> Cycle:
         InputError: more than one class, or a number out of range.
 
     Source: Congestion, Proposition 8.
+
+    Examples:
+        >>> from fluidkv.exact import as_evenly_spaced_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 5)]), capacity=40)
+        >>> cycle = as_evenly_spaced_cycle(system, live=3)
+        >>> cycle.gaps, cycle.level, round(float(cycle.share_of_best), 3)
+        ((2, 2, 1), 2, 0.926)
     """
     l1 = only_class(system).decode_length
     count = whole_number(live)
@@ -209,6 +265,12 @@ def adjacent_cycle(system: System) -> Cycle:
 
     Raises:
         InputError: more than one class, or l1 = 1.
+
+    Examples:
+        >>> from fluidkv.exact import adjacent_cycle
+        >>> cycle = adjacent_cycle(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))
+        >>> cycle.gaps, cycle.period, str(cycle.throughput)
+        ((3, 1), 4, '8/7')
     """
     l1 = only_class(system).decode_length
     if l1 < 2:
@@ -221,6 +283,12 @@ def opposite_cycle(system: System) -> Cycle:
 
     Raises:
         InputError: more than one class, or an odd l1.
+
+    Examples:
+        >>> from fluidkv.exact import opposite_cycle
+        >>> cycle = opposite_cycle(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))
+        >>> cycle.gaps, cycle.period, str(cycle.throughput)
+        ((2, 2), 2, '6/5')
     """
     l1 = only_class(system).decode_length
     if l1 % 2:
@@ -234,7 +302,13 @@ def contiguous_gaps(decode_length: int, live: int) -> Gaps:
 
 
 def as_evenly_spaced_gaps(decode_length: int, live: int) -> Gaps:
-    """m gaps with sum l1 that differ by at most one, spread around the circle, canonical."""
+    """m gaps with sum l1 that differ by at most one, spread around the circle, canonical.
+
+    Examples:
+        >>> from fluidkv.exact import as_evenly_spaced_gaps
+        >>> as_evenly_spaced_gaps(9, 4)
+        (3, 2, 2, 2)
+    """
     ends = [h * decode_length // live for h in range(live + 1)]
     return canonical_gaps([ends[h + 1] - ends[h] for h in range(live)])
 

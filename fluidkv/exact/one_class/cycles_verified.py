@@ -29,6 +29,15 @@ def verify_cycle(system: System, cycle: Cycle) -> bool:
         InputError: more than one class.
 
     Source: Congestion, Definition 2 and the definition of an eviction level in section 3.2.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.exact import balanced_cycle, verify_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> cycle = balanced_cycle(system, (2, 1))
+        >>> wrong = replace(cycle, throughput=Fraction(2))
+        >>> verify_cycle(system, cycle), verify_cycle(system, wrong)
+        (True, False)
     """
     whole = _whole_cycle(system, cycle.states)
     completed = sum(state[-1] for state in whole.states)

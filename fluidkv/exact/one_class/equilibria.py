@@ -48,6 +48,12 @@ class EnvelopePoint(Record):
         live: l1 - i, occupied stages.
         lowest: of the contiguous cycle (Proposition 6).
         highest: of the as-evenly-spaced cycles (Proposition 8).
+
+    Examples:
+        >>> from fluidkv.exact import envelope
+        >>> point = envelope(fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=24))[2]
+        >>> point.level, point.live, str(point.lowest), str(point.highest)
+        (2, 2, '8/7', '6/5')
     """
 
     level: int
@@ -64,6 +70,13 @@ class Equilibria(Record):
         system: one class of requests.
         cycles: by eviction level, within a level from the most throughput to the least.
         envelope: of every level, whichever cycles are listed.
+
+    Examples:
+        >>> found = fk.equilibria(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> str(found.best), str(found.worst), str(found.worst_case_ratio)
+        ('2', '8/5', '4/5')
+        >>> [str(each.verdict) for each in found.stability()], found.starts().shape
+        (['unstable', 'unstable', 'stable'], (3, 1, 3))
     """
 
     system: System
@@ -174,6 +187,14 @@ def equilibria(
             with sum l1, or of another level; more cycles than `limit`.
 
     Source: Congestion, Proposition 8.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> for cycle in fk.equilibria(system).cycles:
+        ...     print(cycle.name, cycle.throughput)
+        fixed point 2
+        balanced cycle (2,1) 24/13
+        maximal-eviction cycle 8/5
     """
     l1 = only_class(system).decode_length
     if level is not None:
@@ -205,6 +226,12 @@ def envelope(system: System) -> tuple[EnvelopePoint, ...]:
         InputError: more than one class.
 
     Source: Congestion, Propositions 6 and 8, equations (22) and (25).
+
+    Examples:
+        >>> from fluidkv.exact import envelope
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 4)]), capacity=36)
+        >>> [(p.live, str(p.lowest), str(p.highest)) for p in envelope(system)]
+        [(4, '2', '2'), (3, '36/19', '36/19'), (2, '12/7', '9/5'), (1, '3/2', '3/2')]
     """
     l1 = only_class(system).decode_length
     return tuple(

@@ -24,6 +24,11 @@ def canonical_gaps(gaps: Sequence[int]) -> Gaps:
 
     Raises:
         InputError: no gaps, or one that is not a positive integer.
+
+    Examples:
+        >>> from fluidkv.exact import canonical_gaps
+        >>> canonical_gaps([1, 3, 1, 4])
+        (4, 1, 3, 1)
     """
     checked = checked_gaps(gaps)
     return max(checked[h:] + checked[:h] for h in range(len(checked)))
@@ -48,7 +53,13 @@ def cycle_name(gaps: Sequence[int]) -> str:
 
 
 def rotational_order(gaps: Sequence[int]) -> int:
-    """How many rotations map the vector to itself: m for equal gaps, 1 without symmetry."""
+    """How many rotations map the vector to itself: m for equal gaps, 1 without symmetry.
+
+    Examples:
+        >>> from fluidkv.exact import rotational_order
+        >>> rotational_order([2, 1, 2, 1]), rotational_order([2, 2]), rotational_order([3, 1])
+        (2, 2, 1)
+    """
     checked = checked_gaps(gaps)
     return sum(checked[h:] + checked[:h] == checked for h in range(len(checked)))
 
@@ -96,6 +107,11 @@ def gap_vectors(decode_length: int, live: int | None = None) -> Iterator[Gaps]:
 
     Raises:
         InputError: a length or a number of live positions out of range.
+
+    Examples:
+        >>> from fluidkv.exact import gap_vectors
+        >>> list(gap_vectors(4))
+        [(1, 1, 1, 1), (2, 1, 1), (2, 2), (3, 1), (4,)]
     """
     decode_length = _count("decode_length", decode_length, None)
     if live is not None:
@@ -110,6 +126,11 @@ def count_gap_vectors(decode_length: int, live: int | None = None) -> int:
 
     A pattern is a necklace of l1 beads with m of them live; by Burnside's lemma their number is
     (1/l1) sum over d | gcd(l1, m) of phi(d) C(l1/d, m/d).
+
+    Examples:
+        >>> from fluidkv.exact import count_gap_vectors
+        >>> count_gap_vectors(4), count_gap_vectors(4, live=2), count_gap_vectors(100)
+        (5, 2, 12676506002282305273966813559)
     """
     decode_length = _count("decode_length", decode_length, None)
     if live is None:

@@ -29,6 +29,12 @@ class Homogeneous(Record):
         decode_length: l1, tokens.
         fixed_point: x*, completions an iteration without eviction, equation (4).
         worst_case: of the maximal-eviction cycle, M / (l1 (l0 + l1)), Lemma 1.
+
+    Examples:
+        >>> from fluidkv.exact import homogeneous
+        >>> found = homogeneous(fk.System(fk.Workload.from_lengths([(500, 200)]), capacity=70_000))
+        >>> found.attractor, round(float(found.worst_case_ratio), 3)
+        ('maximal-eviction cycle', 0.858)
     """
 
     input_length: int
@@ -73,7 +79,14 @@ class Homogeneous(Record):
 
 @kinds_checked
 def homogeneous(system: System) -> Homogeneous | None:
-    """The brief of a system whose requests all have the same lengths; None for any other."""
+    """The brief of a system whose requests all have the same lengths; None for any other.
+
+    Examples:
+        >>> from fluidkv.exact import homogeneous
+        >>> found = homogeneous(fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24))
+        >>> str(found.fixed_point), str(found.worst_case), found.equilibria
+        ('2', '8/5', 3)
+    """
     lengths = {(c.input_length, c.decode_length) for c in system.workload.classes}
     if len(lengths) > 1:
         return None

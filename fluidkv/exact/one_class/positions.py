@@ -26,7 +26,13 @@ State = Sequence[Number]
 
 
 def position_at(stage: int, iteration: int, decode_length: int) -> int:
-    """r, the label that stage j holds at iteration n."""
+    """r, the label that stage j holds at iteration n.
+
+    Examples:
+        >>> from fluidkv.exact import position_at
+        >>> [position_at(stage, iteration=1, decode_length=3) for stage in range(3)]
+        [2, 0, 1]
+    """
     return (stage - iteration) % decode_length
 
 
@@ -36,7 +42,15 @@ def live_stages(state: State) -> tuple[int, ...]:
 
 
 def live_positions(state: State, iteration: int) -> tuple[int, ...]:
-    """L_n of equation (14): the labels that carry mass, in increasing order."""
+    """L_n of equation (14): the labels that carry mass, in increasing order.
+
+    Examples:
+        >>> from fluidkv.exact import live_positions
+        >>> live_positions([4.0, 0.0, 2.0], iteration=0)
+        (0, 2)
+        >>> live_positions([0.0, 6.0, 0.0], iteration=1)
+        (0,)
+    """
     return tuple(sorted(position_at(j, iteration, len(state)) for j in live_stages(state)))
 
 
@@ -92,7 +106,14 @@ def is_on_cycle(state: State, input_length: int, capacity: Number) -> bool:
 
 
 def distance_from_cycle(state: State, input_length: int, capacity: Number) -> Number:
-    """The largest relative deviation from what `is_on_cycle` asks for; 0 if it holds."""
+    """The largest relative deviation from what `is_on_cycle` asks for; 0 if it holds.
+
+    Examples:
+        >>> from fluidkv.exact import distance_from_cycle
+        >>> states = [2.0, 2.0, 2.0], [2.0, 2.5, 1.6]
+        >>> [distance_from_cycle(state, input_length=2, capacity=24) for state in states]
+        [0.0, 0.25]
+    """
     deviations = (abs(x / balanced - 1) for x, balanced in _older(state, input_length, capacity))
     return max(deviations, default=0)
 

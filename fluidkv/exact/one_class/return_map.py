@@ -60,6 +60,13 @@ class CycleStability(Record):
         on_circle: multipliers on the unit circle; None above `MOST_LIVE`.
         radius: (low, high) around the largest modulus over one period; None where none is enclosed.
         growth: (low, high), the same an iteration: radius^(1/period).
+
+    Examples:
+        >>> from fluidkv.exact import cycle_stability
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = cycle_stability(system, (2, 1))
+        >>> found.outside, found.multipliers, str(found.expansion), round(found.growth[0], 3)
+        (1, 1, '25/12', 1.277)
     """
 
     gaps: Gaps
@@ -82,6 +89,12 @@ def cycle_stability(system: System, gaps: Sequence[int]) -> CycleStability:
 
     Raises:
         InputError: more than one class, or gaps that are not positive integers with sum l1.
+
+    Examples:
+        >>> from fluidkv.exact import cycle_stability
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(cycle_stability(system, gaps).verdict) for gaps in [(1, 1, 1), (2, 1), (3,)]]
+        ['unstable', 'unstable', 'stable']
     """
     only = only_class(system)
     canonical = canonical_gaps(checked_gaps(gaps, only.decode_length))
@@ -142,6 +155,12 @@ def return_matrix(system: System, gaps: Sequence[int]) -> fmpq_mat:
 
     Raises:
         InputError: as `cycle_stability`.
+
+    Examples:
+        >>> from fluidkv.exact import return_matrix
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> return_matrix(system, (1, 1, 1)).tolist()
+        [[-1/3, -1/3, 5/3], [1, 0, 0], [0, 1, 0]]
     """
     only = only_class(system)
     turned = checked_gaps(gaps, only.decode_length)

@@ -46,6 +46,13 @@ def trajectory(
 
     Raises:
         InputError: more than one class, a start that is not on the boundary, no iterations.
+
+    Examples:
+        >>> from fluidkv.exact import trajectory
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> states = trajectory(system, [4, 3, 0], iterations=1000, after_settling=0)
+        >>> len(states) - 1, [str(x) for x in states[-1]]
+        (6, ['0', '6', '0'])
     """
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
         raise InputError("iterations", iterations, "an integer of at least 1")
@@ -63,7 +70,15 @@ def trajectory(
 
 @kinds_checked
 def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exact]:
-    """X^0, X^1, X^2, ... without end. Arguments and errors as `trajectory`."""
+    """X^0, X^1, X^2, ... without end. Arguments and errors as `trajectory`.
+
+    Examples:
+        >>> from itertools import islice
+        >>> from fluidkv.exact import states_from
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [[str(x) for x in state] for state in islice(states_from(system, [8, 0, 0]), 3)]
+        [['8', '0', '0'], ['0', '6', '0'], ['0', '0', '24/5']]
+    """
     only = only_class(system)
     state = checked_start(system, start)
     total = sum(state, Fraction(0))
@@ -74,7 +89,14 @@ def states_from(system: System, start: Sequence[Fraction | int]) -> Iterator[Exa
 
 @kinds_checked
 def is_settled(system: System, state: Sequence[Fraction]) -> bool:
-    """Whether a state on the boundary is exactly on a balanced cycle, the fixed point included."""
+    """Whether a state on the boundary is exactly on a balanced cycle, the fixed point included.
+
+    Examples:
+        >>> from fluidkv.exact import is_settled
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [is_settled(system, state) for state in ([2, 2, 2], [4, 3, 0], [0, 6, 0])]
+        [True, False, True]
+    """
     return is_on_cycle(state, only_class(system).input_length, system.capacity)
 
 
@@ -85,6 +107,12 @@ def checked_start(system: System, start: Sequence[Fraction | int]) -> Exact:
     Raises:
         InputError: a wrong number of masses, one that is negative or not rational, or memory off
             the boundary; the message then says by how much and what the scaled start would be.
+
+    Examples:
+        >>> from fluidkv.exact import checked_start
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(x) for x in checked_start(system, [0, 6, 0])]
+        ['0', '6', '0']
     """
     masses = _checked_masses(system, start)
     used = _memory(system, masses)
@@ -105,6 +133,12 @@ def projected_start(system: System, start: Sequence[Fraction | int]) -> Exact:
 
     Raises:
         InputError: as `checked_start`, or a start without any mass.
+
+    Examples:
+        >>> from fluidkv.exact import projected_start
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> [str(x) for x in projected_start(system, [1, 1, 1])]
+        ['2', '2', '2']
     """
     masses = _checked_masses(system, start)
     used = _memory(system, masses)

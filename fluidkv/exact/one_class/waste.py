@@ -67,6 +67,13 @@ def waste_by_iteration(states: Sequence[State], system: System) -> list[Waste]:
     Args:
         states: consecutive states of one class, mass by stage.
         system: the class.
+
+    Examples:
+        >>> from fluidkv.exact import maximal_eviction_cycle, waste_by_iteration
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> states = maximal_eviction_cycle(system).states
+        >>> [str(each.evicted) for each in waste_by_iteration([*states, states[0]], system)]
+        ['6', '42/5', '0']
     """
     only = only_class(system)
     weights = [only.input_length + 1 + j for j in range(only.decode_length)]
@@ -79,6 +86,14 @@ def waste(states: Sequence[State], system: System) -> Waste:
     """The account of all iterations between the first state and the last.
 
     Arguments as `waste_by_iteration`; at least two states.
+
+    Examples:
+        >>> from fluidkv.exact import maximal_eviction_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> states = maximal_eviction_cycle(system).states
+        >>> found = fk.waste([*states, states[0]], system)
+        >>> str(found.used), str(found.completed), str(found.evicted), str(found.balance)
+        ('72', '288/5', '72/5', '0')
     """
     rows = waste_by_iteration(states, system)
     return Waste(

@@ -107,6 +107,13 @@ def whole_cycle(system: System, state: Sequence[int], *, iterations: int) -> Who
 
     Raises:
         InputError: as `iterate_whole`; iterations below 1.
+
+    Examples:
+        >>> from fluidkv.exact import whole_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = whole_cycle(system, [8, 0, 0], iterations=100)
+        >>> found.states, str(found.throughput)
+        (((0, 6, 0), (1, 0, 4), (6, 1, 0), (1, 4, 1), (0, 1, 4), (6, 0, 1)), '5/3')
     """
     if isinstance(iterations, bool) or not isinstance(iterations, int) or iterations < 1:
         raise InputError("iterations", iterations, "an integer of at least 1")

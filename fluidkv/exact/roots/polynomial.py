@@ -19,6 +19,12 @@ def characteristic_polynomial(weights: SurvivalWeights) -> fmpz_poly:
     """F(z) = sum of V_s z^{d-1-s}, times the common denominator of V: degree d-1.
 
     Source: Congestion, equation (10).
+
+    Examples:
+        >>> from fluidkv.exact import characteristic_polynomial
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
+        >>> characteristic_polynomial(weights)
+        3*x^2 + 4*x + 5
     """
     return fmpz_poly(list(reversed(weights.memory)))
 
@@ -34,6 +40,13 @@ def split_reciprocal(polynomial: fmpz_poly) -> tuple[fmpz_poly, fmpz_poly]:
     P is real, so a root z on the unit circle comes with its conjugate 1/z. D therefore holds every
     root on the circle, with its multiplicity, besides pairs {z, 1/z} off it; R has no root on the
     circle and no such pair.
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import split_reciprocal
+        >>> z = fmpz_poly([0, 1])
+        >>> split_reciprocal((z + 1) * (z - 3))
+        (x + 1, x + (-3))
     """
     common = polynomial.gcd(reciprocal(polynomial))
     return common, polynomial // common
@@ -44,6 +57,13 @@ def count_on_circle(reciprocal_part: fmpz_poly) -> int:
 
     With (z + 1) and (z - 1) divided out, D(z) = z^m T(z + 1/z); the roots of D on the circle, in
     pairs, are the real roots of T in (-2, 2).
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import count_on_circle
+        >>> z = fmpz_poly([0, 1])
+        >>> count_on_circle((z**2 + z + 1) * (z - 2) * (2 * z - 1))
+        2
     """
     on_circle = 0
     rest = reciprocal_part
@@ -72,12 +92,28 @@ def _count_real_between_two(polynomial: fmpz_poly) -> int:
 
 
 def enclosed_roots(polynomial: fmpz_poly) -> list[tuple[acb, int]]:
-    """Each root in a ball, real ones exactly real, with its multiplicity; current precision."""
+    """Each root in a ball, real ones exactly real, with its multiplicity; current precision.
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import enclosed_roots
+        >>> z = fmpz_poly([0, 1])
+        >>> [(float(ball.real), times) for ball, times in enclosed_roots((z - 3) ** 2)]
+        [(3.0, 2)]
+    """
     return cast("list[tuple[acb, int]]", polynomial.complex_roots())
 
 
 def count_outside_and_on(polynomial: fmpz_poly) -> tuple[int, int]:
-    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers."""
+    """Roots (outside the unit circle, exactly on it), with multiplicity, in integers.
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import count_outside_and_on
+        >>> z = fmpz_poly([0, 1])
+        >>> count_outside_and_on((z + 1) * (z - 3) * (3 * z - 1))
+        (1, 1)
+    """
     common, rest = split_reciprocal(polynomial)
     on_circle = count_on_circle(common)
     pairs = (common.degree() - on_circle) // 2  # {z, 1/z}: one of the two lies outside
@@ -92,6 +128,13 @@ def count_inside(polynomial: fmpz_poly) -> int:
 
     Raises:
         ArithmeticError: it is not.
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import count_inside
+        >>> z = fmpz_poly([0, 1])
+        >>> count_inside((3 * z - 1) * (4 * z + 1) * (z - 2))
+        2
     """
     inside = count_inside_by_recursion(polynomial)
     return count_inside_by_form(polynomial) if inside is None else inside
@@ -109,6 +152,15 @@ def count_inside_by_recursion(polynomial: fmpz_poly) -> int | None:
         The count; None if some d_k is 0, which says nothing.
 
     Source: M. Marden, Geometry of Polynomials, theorem 42.1 (Schur, Cohn).
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import count_inside_by_recursion
+        >>> z = fmpz_poly([0, 1])
+        >>> count_inside_by_recursion((4 * z - 1) * (z - 3))
+        1
+        >>> count_inside_by_recursion((2 * z - 1) * (z - 2)) is None
+        True
     """
     inside, sign = 0, 1
     now = polynomial
@@ -137,6 +189,13 @@ def count_inside_by_form(polynomial: fmpz_poly) -> int:
 
     Raises:
         ArithmeticError: the matrix is singular, so the argument is not coprime to its reciprocal.
+
+    Examples:
+        >>> from flint import fmpz_poly
+        >>> from fluidkv.exact import count_inside_by_form
+        >>> z = fmpz_poly([0, 1])
+        >>> count_inside_by_form((4 * z - 1) * (z - 3))
+        1
     """
     n = polynomial.degree()
     if n == 0:

@@ -38,8 +38,15 @@ from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence
 
-# Below this degree the integer route takes milliseconds; its cost grows like degree^4.
 SMALL_DEGREE = 60
+"""Up to this degree roots are counted in integers: milliseconds, but they grow like degree^4.
+
+>>> from fluidkv.exact import SMALL_DEGREE, count_unstable
+>>> lengths = SMALL_DEGREE + 1, SMALL_DEGREE + 2
+>>> mixes = [fk.Workload.from_lengths([(900, 40), (900, d)]) for d in lengths]
+>>> [str(count_unstable(fk.survival_weights(mix)).evidence) for mix in mixes]
+['exact', 'ball']
+"""
 _FEW_ROOTS = 20  # up to this degree all of them are enclosed in a millisecond
 _STARTS = 64  # estimates to look at first; twice as many on each further circle
 _WIDE_GAP = 1e-6  # relative, between moduli: enough for a circle to pass through at little cost
@@ -66,6 +73,14 @@ class SpectralCertificate(Record):
         gap_circle: the winding number on the circle just inside the leading roots, or None.
         evidence: for `outside` and `on_circle`.
         method: one line.
+
+    Examples:
+        >>> from fluidkv.exact import certify_spectrum
+        >>> found = certify_spectrum(fk.survival_weights(fk.Workload.from_lengths([(2, 3)])))
+        >>> found.degree, found.outside, str(found.evidence)
+        (2, 2, 'exact')
+        >>> [round(end, 6) for end in found.radius], round(found.leading_period, 2)
+        ([1.290994, 1.290994], 2.97)
     """
 
     degree: int
@@ -95,6 +110,13 @@ def certify_spectrum(weights: SurvivalWeights) -> SpectralCertificate:
     """Count the roots of F outside the unit circle and enclose its spectral radius.
 
     Source: Congestion, equation (10); F is Schur stable when all roots have |z| < 1.
+
+    Examples:
+        >>> from fluidkv.exact import certify_spectrum
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(20, 2), (20, 3)]))
+        >>> found = certify_spectrum(weights)
+        >>> found.outside, found.on_circle, found.radius[1] < 1
+        (0, 0, True)
     """
     polynomial = characteristic_polynomial(weights)
     if polynomial.degree() <= SMALL_DEGREE:
@@ -120,7 +142,15 @@ def spectral_radius(weights: SurvivalWeights) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class UnitCircleCount(Record):
-    """Roots of F against the unit circle, with multiplicity; None where undecided."""
+    """Roots of F against the unit circle, with multiplicity; None where undecided.
+
+    Examples:
+        >>> from fluidkv.exact import count_unstable
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
+        >>> found = count_unstable(weights)
+        >>> found.outside, found.on_circle, str(found.evidence)
+        (2, 0, 'exact')
+    """
 
     outside: int | None
     on_circle: int | None
@@ -130,7 +160,14 @@ class UnitCircleCount(Record):
 
 @kinds_checked
 def count_unstable(weights: SurvivalWeights) -> UnitCircleCount:
-    """Roots of F outside and on the unit circle: all that a stability verdict needs."""
+    """Roots of F outside and on the unit circle: all that a stability verdict needs.
+
+    Examples:
+        >>> from fluidkv.exact import count_unstable
+        >>> mix = fk.LengthMix((5, 9), [Fraction(1, 2)])
+        >>> [count_unstable(mix.weights(inputs)).outside for inputs in (1, 8, 64, 65)]
+        [8, 4, 2, 0]
+    """
     return _count(characteristic_polynomial(weights))
 
 

@@ -35,6 +35,13 @@ class RoutedNode(Record):
         certificate: for its eviction-free equilibrium.
         rate: x*, requests an iteration that its memory sustains (Congestion, equation (8)); None
             without a capacity.
+
+    Examples:
+        >>> from fluidkv.exact import segregated
+        >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3)])
+        >>> node = segregated(workload, nodes=2, capacity=1000).nodes[1]
+        >>> node.classes, str(node.stability), str(node.load_share), str(node.rate)
+        ((1,), 'unstable', '1/2', '500/33')
     """
 
     classes: tuple[int, ...]
@@ -95,6 +102,12 @@ class Routing(Record):
             to one over nodes.
         nodes: in the order of `fractions`.
         capacity: M of each node, tokens; None if none was given. Stability does not turn on it.
+
+    Examples:
+        >>> from fluidkv.exact import segregated
+        >>> found = segregated(fk.Workload.from_lengths([(20, 2), (20, 3)]), nodes=2)
+        >>> found.groups, str(found.stability), found.unstable_modes, str(found.imbalance)
+        (((0,), (1,)), 'unstable', 3, '132/109')
     """
 
     workload: Workload
@@ -177,6 +190,12 @@ def segregated(
     Raises:
         InputError: `nodes` below 1 or above the number of classes, or a capacity that does not
             hold the largest request.
+
+    Examples:
+        >>> from fluidkv.exact import segregated
+        >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4), (20, 5)])
+        >>> segregated(workload, nodes=2).groups
+        ((0, 1), (2, 3))
     """
     count = len(workload.classes)
     if checked_nodes(nodes) > count:
@@ -193,6 +212,12 @@ def all_mixed(workload: Workload, nodes: int, *, capacity: Fraction | int | None
 
     Raises:
         InputError: `nodes` below 1, or a capacity that does not hold the largest request.
+
+    Examples:
+        >>> from fluidkv.exact import all_mixed
+        >>> found = all_mixed(fk.Workload.from_lengths([(20, 2), (20, 3)]), nodes=2)
+        >>> found.groups, str(found.stability), str(found.imbalance)
+        (((0, 1), (0, 1)), 'stable', '1')
     """
     row = (Fraction(1, checked_nodes(nodes)),) * len(workload.classes)
     return _routing(workload, (row,) * nodes, capacity)
@@ -214,6 +239,13 @@ def partitioned(
     Raises:
         InputError: a group without classes, a class that is missing or stands twice, or a capacity
             that does not hold the largest request.
+
+    Examples:
+        >>> from fluidkv.exact import partitioned
+        >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4)])
+        >>> found = partitioned(workload, [[0, 1], [2]])
+        >>> [str(node.stability) for node in found.nodes]
+        ['stable', 'unstable']
     """
     count = len(workload.classes)
     given = sorted(k for group in groups for k in group)

@@ -56,6 +56,12 @@ class BestPartition(Record):
             moving and swapping single classes, from two starts.
         evidence: that nothing examined is better than `best`: the weakest certificate behind it;
             sampled if not exhaustive or if something is undecided.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4), (20, 5)])
+        >>> found = fk.best_partition(workload, nodes=2)
+        >>> found.is_mixed, found.best_partition.groups, found.examined, str(found.evidence)
+        (True, ((0, 3), (1, 2)), 7, 'exact')
     """
 
     best: Routing | None
@@ -101,6 +107,12 @@ def best_partition(
             hold the largest request.
 
     Source: Congestion, section 5.2, which proposes mixing and names no search.
+
+    Examples:
+        >>> workload = fk.Workload.from_lengths([(20, 2), (20, 3), (20, 4), (20, 5)])
+        >>> found = fk.best_partition(workload, nodes=2)
+        >>> found.best_partition.groups, str(found.best.stability)
+        (((0, 3), (1, 2)), 'stable')
     """
     everywhere = all_mixed(workload, checked_nodes(nodes), capacity=capacity)
     search = _Search(workload, nodes, _bound(max_imbalance))

@@ -80,7 +80,7 @@ export class TimeChart {
     this.x = scale(0, n, this.left, width - this.right);
     const y = scale(low, high, this.height - this.bottom, this.top);
     this.axes(width, n, low, high, y);
-    const clamp = value => tenth(y(Math.max(low, value)));
+    const clamp = value => tenth(y(Math.min(high, Math.max(low, value))));
     const bottom = tenth(y(low)), edge = limit === null ? 0 : tenth(y(limit));
     let line = "", over = "";
     for (let i = first; i <= n; i++) {

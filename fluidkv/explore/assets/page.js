@@ -94,8 +94,8 @@ function build() {
     });
     if (name) {
       slider(box, {
-        label: `Share of requests${name}`, unit: "parts", least: 1,
-      told: () => `parts: ${short(100 * parts[k] / parts.reduce((a, b) => a + b), 3)} %`, most: Math.max(100, ...parts),
+        label: `Share${name}`, unit: "parts", least: 1, most: Math.max(100, ...parts),
+        told: () => `parts: ${short(100 * parts[k] / parts.reduce((a, b) => a + b), 3)} %`,
         read: () => parts[k], write: value => { parts[k] = value; share(); },
       });
     }
@@ -130,17 +130,26 @@ function move(change, moved = null) {
   const spent = compute();
   for (const show of fields) show(moved);
   clearTimeout(writing); // browsers limit how often an address may change
-  writing = setTimeout(() => history.replaceState(null, "", `#${writeLink(state)}`), 200);
+  writing = setTimeout(remember, 200);
   get("here").setAttribute("href", `#${writeLink(state)}`);
+  if (!moved) return;
   void document.body.offsetHeight; // the layout belongs to the time of a move
   finish(began, spent);
+}
+
+/** The address says what is shown. `anew`: the one before it stays behind the back button. */
+function remember(anew = false) {
+  clearTimeout(writing);
+  const link = `#${writeLink(state)}`;
+  if (location.hash === link) return;
+  if (anew && !embedded) history.pushState(null, "", link);
+  else history.replaceState(null, "", link);
 }
 
 function finish(began, spent) {
   const total = performance.now() - began;
   const line = `Last move: ${total.toFixed(1)} ms (roots ${spent.roots.toFixed(1)}, ${state.iterations} iterations ${spent.map.toFixed(1)}, drawing ${(total - spent.roots - spent.map).toFixed(1)}).`;
   get("timing").textContent = line;
-  get("timing").dataset.ms = total.toFixed(3);
 }
 
 // ------------------------------------------------------------------------------ what follows
@@ -152,7 +161,8 @@ function compute() {
   const judged = judge(roots);
   const t1 = performance.now();
   let start = startMasses(model, state.start);
-  if (start === null) { // a list of another system
+  if (start === null) {
+    say("The masses to start from are of another system; it starts from the balance, pushed.");
     state.start = { kind: "over", percent: 25 };
     start = startMasses(model, state.start);
   }
@@ -183,8 +193,7 @@ function tellVerdict(judged, late) {
     unstable: `${judged.close ? "At least " : ""}${judged.outside} of ${judged.modes} modes ${judged.outside === 1 ? "grows" : "grow"}.`,
     close: `${judged.close} of ${judged.modes} modes lie on the unit circle, or nearer to it than this arithmetic can tell.`,
   }[judged.verdict];
-  const then = late.evicting ? "From this start, requests are still preempted in the last half of the run." : "From this start, nothing is preempted in the last half of the run.";
-  get("why").textContent = `${why} ${then}`;
+  get("why").textContent = `${why} From this start, in the last half of the run: ${throughput(late)}.`;
   const proved = data.proved[keyOf(state)];
   get("proof").textContent = proved
     ? `Proved in exact arithmetic before this page was made: ${proved.verdict.toUpperCase()}, ${proved.reason} (${proved.evidence}).`
@@ -194,6 +203,12 @@ function tellVerdict(judged, late) {
     const text = `${SAYS[judged.verdict]}. ${get("why").textContent}`;
     if (get("spoken").textContent !== text) get("spoken").textContent = text;
   }, 500);
+}
+
+function throughput(late) {
+  const completed = `${short(100 * late.throughput)} % of the balance's throughput`;
+  if (!late.evicting) return `${completed}, no preemptions`;
+  return late.throughput > 0 ? `${completed}, ${short(late.evictions, 3)} preemptions per completed request` : "preemptions, and nothing completes";
 }
 
 function asClasses() {
@@ -275,10 +290,24 @@ function open(text) {
   if (error) say(`The link could not be read (${error}); this is the default.`);
 }
 
+/** Another number of output lengths. */
 function edit(change) {
-  move(() => { change(); });
+  remember();
+  change();
   build();
-  for (const show of fields) show();
+  move(() => {});
+  remember(true);
+}
+
+async function copyLink() {
+  remember();
+  let said = "Copied.";
+  try {
+    await navigator.clipboard.writeText(location.href);
+  } catch {
+    said = "This browser does not let a page copy: take it from the address bar.";
+  }
+  get("copied").textContent = said;
 }
 
 function measure() {
@@ -292,7 +321,10 @@ function listPresets() {
   get("preset").append(new Option("your own server", ""), group);
   get("preset").addEventListener("change", event => {
     const preset = data.presets.find(each => each.name === event.target.value);
-    if (preset) open(preset.link);
+    if (!preset) return;
+    remember();
+    open(preset.link);
+    remember(true);
   });
 }
 
@@ -309,6 +341,7 @@ get("drop").addEventListener("click", () => edit(() => {
   parts.pop();
   share();
 }));
+get("copy").addEventListener("click", copyLink);
 get("start").addEventListener("change", event => move(() => {
   state.start = event.target.value === "empty" ? { kind: "empty" } : { kind: "over", percent: 25 };
 }, event.target));
@@ -320,4 +353,7 @@ open(location.hash.slice(1));
 if (embedded && !picture.still.matches) picture.start();
 
 // For tests, and for the curious in the console.
-globalThis.fluidkv = { survivalWeights, cohortModel, iterate, startMasses, run, lateHalf, coefficients, findRoots, judge, readLink, writeLink, state: () => state };
+globalThis.fluidkv = {
+  cohortModel, startMasses, run, lateHalf, coefficients, findRoots, judge, readLink, writeLink,
+  limits: LIMITS, state: () => state,
+};

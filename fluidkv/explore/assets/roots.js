@@ -27,7 +27,8 @@ export function findRoots(ascending, guess = null) {
   setOut(ascending, guess, re, im);
   const open = new Uint8Array(n).fill(1);
   let left = n, steps = 0;
-  const at = new Float64Array(5), largest = largestModulus(ascending);
+  // The roots of one output length lie next to the bound, and their search has to pass beyond it.
+  const at = new Float64Array(5), farthest = 2 * largestModulus(ascending);
   while (left > 0 && steps < MOST_STEPS) {
     steps++;
     for (let i = 0; i < n; i++) {
@@ -48,9 +49,9 @@ export function findRoots(ascending, guess = null) {
       re[i] -= stepRe;
       im[i] -= stepIm;
       const modulus = Math.hypot(re[i], im[i]);
-      if (modulus > largest) { // no root is there, and F would overflow
-        re[i] *= largest / modulus;
-        im[i] *= largest / modulus;
+      if (modulus > farthest) { // F would overflow
+        re[i] *= farthest / modulus;
+        im[i] *= farthest / modulus;
       }
       const done = Math.hypot(stepRe, stepIm) <= 4 * EPS * modulus;
       if (done || Math.hypot(at[0], at[1]) <= at[4]) {

@@ -117,6 +117,12 @@ def attractors(
             a tolerance out of range.
 
     Source: Congestion, section B.10, for the pulse cycle; the others are not in the paper.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> found = fk.attractors(system, [[12, 0, 0, 0]], iterations=1000)
+        >>> found.attractor.item(), found.period.item(), round(found.throughput.item(), 4)
+        ('pulse cycle', 2, 2.1818)
     """
     of = one_or_many(systems)
     masses = cohort_states(of, starts)

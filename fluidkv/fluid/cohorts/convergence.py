@@ -35,8 +35,24 @@ if TYPE_CHECKING:
     from fluidkv.fluid.cohorts.lanes import Tables
 
 RETURNED = "returned"
+"""What `convergence` says of a start that returned to the equilibrium.
+
+>>> from fluidkv.fluid import RETURNED
+>>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+>>> found = fk.convergence(system, [[47, 0, 0]], iterations=600)
+>>> RETURNED, found.outcome.item() == RETURNED
+('returned', True)
+"""
 PERIODIC = "periodic"
 NOT_SETTLED = "not settled"
+"""What `convergence` says of a start that neither returned nor cycles within the horizon.
+
+>>> from fluidkv.fluid import NOT_SETTLED
+>>> slow = fk.System(fk.Workload.from_lengths([(65, 5), (65, 9)]), capacity=1000)
+>>> found = fk.convergence(slow, [[10] + [0] * 8], iterations=60)
+>>> NOT_SETTLED, found.outcome.item() == NOT_SETTLED
+('not settled', True)
+"""
 
 _LONGEST_PERIOD = 512
 
@@ -109,6 +125,12 @@ def convergence(
             radius outside of (0, 1).
 
     Source: Congestion, Theorem 3 (2) and Theorem 22.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+        >>> found = fk.convergence(system, [[47, 0, 0]], iterations=600)
+        >>> found.outcome.item(), found.settled.item(), round(found.evicted.item(), 2)
+        ('returned', 60, 1.55)
     """
     of = one_or_many(systems)
     masses = cohort_states(of, starts, argument="start")

@@ -5,7 +5,14 @@ NEVER = -1
 
 CHECK_EVERY = 60
 """Iterations between two looks at a trajectory: the resolution of `settled`. Divisible by many
-periods, so that a short cycle shows after few looks."""
+periods, so that a short cycle shows after few looks.
+
+>>> from fluidkv.fluid import CHECK_EVERY
+>>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+>>> found = fk.convergence(system, [[47, 0, 0]], iterations=600)
+>>> CHECK_EVERY, found.settled.item() % CHECK_EVERY
+(60, 0)
+"""
 
 ROUND = 64
 """Looks at which a state is compared with the same earlier one: a cycle shows if its period divides

@@ -111,6 +111,14 @@ def start_families(key: Key, system: System | Systems, *, count: int) -> dict[st
 
     Raises:
         InputError: a count below 4.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import start_families
+        >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+        >>> families = start_families(jax.random.key(0), system, count=8)
+        >>> {name: starts.shape for name, starts in families.items()}
+        {'burst': (3, 3), 'uniform': (2, 3), 'sparse': (2, 3), 'pulse': (2, 3), 'spare': (2, 3)}
     """
     if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 4:
         raise InputError("count", count, "an integer of at least 4")

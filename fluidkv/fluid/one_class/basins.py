@@ -30,6 +30,16 @@ from fluidkv.systems import Systems
 from fluidkv.workload import System
 
 MAXIMAL = "maximal-eviction cycle"
+"""What `basins` calls the cycle of one live position, where nearly every start ends.
+
+>>> import jax
+>>> from fluidkv.fluid import MAXIMAL
+>>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+>>> starts = fk.uniform_starts(jax.random.key(0), system, count=100)
+>>> found = fk.basins(system, starts)
+>>> MAXIMAL, (found.attractor == MAXIMAL).mean().item()
+('maximal-eviction cycle', 1.0)
+"""
 FIXED = "fixed point"
 BALANCED = "balanced cycle"
 NOT_SETTLED = "not settled"
@@ -81,6 +91,14 @@ def basins(
         InputError: more than one class, a start off the memory boundary, iterations below 1.
 
     Source: Congestion, Theorem 2 and Appendix A.1.
+
+    Examples:
+        >>> import jax
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> starts = fk.uniform_starts(jax.random.key(0), system, count=100)
+        >>> found = fk.basins(system, starts)
+        >>> found.name.item(), found.starts.item(), round(found.rate.item(), 3)
+        ('maximal-eviction cycle', 100, 1.6)
     """
     of = one_or_many(systems)
     classes = classes_of(of)

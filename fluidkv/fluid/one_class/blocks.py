@@ -61,6 +61,14 @@ def scan_blocks(
     A trajectory whose support is lost stays as it was before that block; its batches are NaN from
     the one after on, and the one that says so is not positive. Pure; `gaps` and `blocks` are
     static. Checks nothing. Call it under `in_float64`.
+
+    Examples:
+        >>> from fluidkv.fluid import scan_blocks
+        >>> from fluidkv.runs.precision import in_float64
+        >>> with in_float64():
+        ...     end, new = scan_blocks((2, 1), np.array(2.0), np.array([[1.0], [4.0]]), blocks=1)
+        >>> round(new.item(), 3), end.lost.item()
+        (6.333, -1)
     """
     m, l1 = len(gaps), sum(gaps)
     released = input_length + l1

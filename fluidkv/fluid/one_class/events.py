@@ -96,6 +96,15 @@ def event_log(
     Raises:
         InputError: more than one class, a start off the memory boundary (the message says by how
             much) or of the wrong shape, negative or not finite; iterations below 1.
+
+    Examples:
+        >>> from fluidkv.fluid import event_log
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> log = event_log(system, [[4, 3, 0]], iterations=100)
+        >>> log.first_eviction.item(), log.settled.item(), round(log.throughput.item(), 3)
+        (1, 6, 1.6)
+        >>> log.reached.values[0].tolist()
+        [0, 0, 6]
     """
     of = one_or_many(systems)
     classes = classes_of(of)

@@ -59,6 +59,13 @@ def simulate_whole(
         InputError: more than one class; a start that is not of whole numbers of at least 0, one a
             stage, or needs more memory than there is; capacities that are not whole numbers above
             l0 + l1, or as many as the starts; iterations below 1.
+
+    Examples:
+        >>> from fluidkv.fluid import simulate_whole
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = simulate_whole(system, [8, 0, 0], iterations=6)
+        >>> found.completed.values[0], found.final_state.values[0]
+        (array([0, 0, 4, 0, 1, 4]), array([6, 0, 1]))
     """
     weights = weights_of_one_class(system)[0].astype(np.int64)
     check_horizon(iterations)

@@ -29,6 +29,11 @@ def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*bat
 
     Raises:
         InputError: a rate that is not a positive finite number.
+
+    Examples:
+        >>> from fluidkv.fluid import class_rates
+        >>> class_rates(fk.Workload.from_lengths([(10, 2), (10, 3), (10, 3)]), 6.0)
+        array([2., 4.])
     """
     rates = _numbers("total", total)
     if rates.ndim > 1 or not np.all(rates > 0):
@@ -39,7 +44,13 @@ def class_rates(workload: Workload, total: ArrayLike) -> Float[np.ndarray, "*bat
 def steady(
     rates: Float[np.ndarray, "*batch class"], *, iterations: int
 ) -> Float[np.ndarray, "*batch iteration class"]:
-    """The same rates at every iteration."""
+    """The same rates at every iteration.
+
+    Examples:
+        >>> from fluidkv.fluid import steady
+        >>> steady(np.array([2.0, 4.0]), iterations=3).tolist()
+        [[2.0, 4.0], [2.0, 4.0], [2.0, 4.0]]
+    """
     count_of("iterations", iterations)
     rates = _rates(rates)
     return np.repeat(rates[..., None, :], iterations, axis=-2)
@@ -67,6 +78,12 @@ def bursts(
 
     Raises:
         InputError: lengths or a contrast outside of what is allowed.
+
+    Examples:
+        >>> from fluidkv.fluid import bursts
+        >>> often = {"iterations": 4, "period": 4, "window": 1, "contrast": 3}
+        >>> bursts(np.array([2.0]), **often, keep_mean=False).ravel()
+        array([6., 2., 2., 2.])
     """
     for name, value in (("iterations", iterations), ("period", period), ("window", window)):
         count_of(name, value)
@@ -92,6 +109,14 @@ def poisson_arrivals(
 
     Raises:
         InputError: negative or non-finite rates, or a count below 1 or for a batch of rates.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.fluid import poisson_arrivals, steady
+        >>> rates = steady(np.array([2.0, 4.0]), iterations=10_000)
+        >>> arrivals = poisson_arrivals(jax.random.key(0), rates)
+        >>> arrivals.shape, np.round(arrivals.mean(axis=0), 1)
+        ((10000, 2), array([2., 4.]))
     """
     rates = _rates(rates)
     if count is not None:

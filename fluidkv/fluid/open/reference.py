@@ -21,7 +21,15 @@ Masses = list[list[Number]]
 
 @dataclass(frozen=True)
 class LiteralStep(Record):
-    """What happened in one iteration; `queue` and `lost` are after admission, each class."""
+    """What happened in one iteration; `queue` and `lost` are after admission, each class.
+
+    Examples:
+        >>> from fluidkv.fluid import literal_step
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> step = literal_step(system, [[Fraction(8), 0, 0]], [Fraction(0)], [Fraction(1)])
+        >>> str(step.evicted[0]), str(step.queue[0]), [str(x) for x in step.state[0]]
+        ('2', '3', ['0', '6', '0'])
+    """
 
     completed: list[Number]
     evicted: list[Number]
@@ -42,7 +50,15 @@ def literal_step(
     cap_on: CapOn = "total",
     blocked: Blocked = "wait",
 ) -> LiteralStep:
-    """One decoding iteration; the arguments are those of `simulate_open`, the checks are not."""
+    """One decoding iteration; the arguments are those of `simulate_open`, the checks are not.
+
+    Examples:
+        >>> from fluidkv.fluid import literal_step
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> step = literal_step(system, [[Fraction(2)] * 3], [Fraction(0)], [Fraction(5)])
+        >>> str(step.admitted[0]), str(step.queue[0])
+        ('2', '3')
+    """
     classes = system.workload.classes
 
     # Execute: a stage on; the last stage completes.

@@ -155,6 +155,13 @@ def simulate_open(
             different lengths, or a cohort model of classes with different decode lengths.
 
     Source: Congestion, sections 2.2 and 5.1.
+
+    Examples:
+        >>> from fluidkv.fluid import simulate_open, steady
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)
+        >>> found = simulate_open(system, arrivals=steady(np.array([1.5]), iterations=12))
+        >>> found.completed.sum().item(), found.memory[0, -1].item(), found.queue[0, -1].item()
+        (13.5, 18.0, 0.0)
     """
     system, model = model if isinstance(model, System) else None, _of_classes(model)
     checked.check_choices(selection=selection, cap_on=cap_on, blocked=blocked)

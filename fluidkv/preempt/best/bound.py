@@ -26,6 +26,11 @@ def most_lost(requests: Requests, limits: Limits) -> int:
     """Tokens that last come first recomputes at most, whatever the memory.
 
     Holds for `VLLM` and `VLLM_0_11` where every prompt is computed in one iteration.
+
+    Examples:
+        >>> from fluidkv.preempt.best import most_lost
+        >>> most_lost(fk.Requests([1, 2, 1], [2, 2, 1]), fk.Limits(3))  # growth by 2, and 3 times 3
+        11
     """
     size = limits.block_size
     peaks = requests.input_length + requests.output_length - 1
@@ -35,5 +40,11 @@ def most_lost(requests: Requests, limits: Limits) -> int:
 
 
 def least_skew(tax: Fraction) -> Fraction:
-    """Longest request over the mean that a tax under last come first needs, block sizes aside."""
+    """Longest request over the mean that a tax under last come first needs, block sizes aside.
+
+    Examples:
+        >>> from fluidkv.preempt.best import least_skew
+        >>> least_skew(Fraction(3, 4))  # one request at least twice as long as the mean
+        Fraction(2, 1)
+    """
     return max(Fraction(0), (2 * tax - 1) / (1 - tax))

@@ -18,6 +18,14 @@ class Case(Record):
         lengths: (input, output) of each, tokens.
         capacity: tokens; blocks of one.
         budget: most tokens computed in an iteration; None for no limit.
+
+    Examples:
+        >>> from fluidkv.preempt.best import Case
+        >>> case = Case(((1, 2), (2, 2), (1, 1)), 3)
+        >>> print(case)
+        1+2, 2+2, 1+1 in 3 tokens
+        >>> case.requests.output_length.tolist(), case.limits.capacity
+        ([2, 2, 1], 3)
     """
 
     lengths: tuple[tuple[int, int], ...]
@@ -50,6 +58,11 @@ def small_cases(
     """Every case with so many requests, the least tokens first.
 
     Memory holds each request alone, and not all at their longest: where it does nobody is evicted.
+
+    Examples:
+        >>> from fluidkv.preempt.best import small_cases
+        >>> [str(case) for case in small_cases(2, 1, 2, fk.engine("vllm"))][:2]
+        ['1+1, 1+1 in 1 tokens', '1+1, 1+2 in 2 tokens']
     """
     sizes = list(product(range(1, longest_input + 1), range(1, longest_output + 1)))
     found = [

@@ -24,7 +24,15 @@ MOST_STATES = 100_000
 
 
 class Cost(Enum):
-    """What is to be least; the other one decides between equals."""
+    """What is to be least; the other one decides between equals.
+
+    Examples:
+        >>> from fluidkv.preempt.best import Cost, best_victims
+        >>> table, vllm = fk.Requests([1, 1, 2], [3, 3, 2]), fk.engine("vllm")
+        >>> bests = [best_victims(table, vllm, fk.Limits(4), cost=cost) for cost in Cost]
+        >>> [(best.recomputed, best.iterations) for best in bests]
+        [(3, 6), (4, 5)]
+    """
 
     RECOMPUTED = "tokens computed again"
     ITERATIONS = "iterations until all is done"
@@ -39,6 +47,12 @@ class Best(Record):
         iterations: until every request is done.
         victims: of each iteration, indices of requests in the order in which they go.
         states: how many the search looked at.
+
+    Examples:
+        >>> from fluidkv.preempt.best import best_victims
+        >>> best = best_victims(fk.Requests([1, 2, 1], [2, 2, 1]), fk.engine("vllm"), fk.Limits(3))
+        >>> best.recomputed, best.iterations, best.victims
+        (1, 3, ((), (0,), ()))
     """
 
     recomputed: int
@@ -66,6 +80,12 @@ def best_victims(
 
     Raises:
         InputError: rules that `steps.engine_of` refuses; no end within `most_states` states.
+
+    Examples:
+        >>> from fluidkv.preempt.best import best_victims, cost_of_rule
+        >>> table, vllm, limits = fk.Requests([1, 2, 1], [2, 2, 1]), fk.engine("vllm"), fk.Limits(3)
+        >>> best_victims(table, vllm, limits).recomputed, cost_of_rule(table, vllm, limits)[0]
+        (1, 2)
     """
     first = engine_of(requests, rules, limits)
     order = count()
@@ -94,6 +114,11 @@ def cost_of_rule(requests: Requests, rules: EngineRules, limits: Limits) -> tupl
 
     Raises:
         InputError: rules that `steps.engine_of` refuses.
+
+    Examples:
+        >>> from fluidkv.preempt.best import cost_of_rule
+        >>> cost_of_rule(fk.Requests([1, 1], [2, 2]), fk.engine("vllm"), fk.Limits(2))
+        (1, 3)
     """
     engine = engine_of(requests, rules, limits)
     seen: set[State] = set()

@@ -40,6 +40,15 @@ class Endless(Record):
         completed: requests of the stream that are done until then; or in each turn of the cycle.
         evictions: of the one until it is done; or in each turn.
         start, period: the cycle, in iterations; period 0 where the one is done.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.preempt.best import endless
+        >>> from fluidkv.serving.rules import Keeps, Victim
+        >>> rules = replace(fk.engine("vllm"), keeps=Keeps.NOTHING, victim=Victim.MOST_COMPUTED)
+        >>> found = endless((1, 2), (1, 5), rules, fk.Limits(5), clients=4)
+        >>> found.done, found.locked, found.starves
+        (None, True, False)
     """
 
     done: int | None
@@ -81,6 +90,16 @@ def endless(
     Raises:
         InputError: rules that `steps.engine_of` refuses.
         ArithmeticError: neither an end nor a cycle within these iterations.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.preempt.best import endless
+        >>> from fluidkv.serving.rules import Keeps, Victim
+        >>> endless((1, 2), (1, 2), fk.engine("vllm"), fk.Limits(2), clients=2).done
+        2
+        >>> forgets = replace(fk.engine("vllm"), keeps=Keeps.NOTHING, victim=Victim.LEAST_COMPUTED)
+        >>> endless((1, 2), (1, 2), forgets, fk.Limits(2), clients=2).starves
+        True
     """
     size = clients + iterations * limits.capacity
     inputs, outputs = [stream[0]] * size, [stream[1]] * size

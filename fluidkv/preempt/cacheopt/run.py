@@ -58,6 +58,14 @@ def serve_cacheopt(
             admission rate.
 
     Source: CacheOPT, section 3.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt, serve_cacheopt
+        >>> table = fk.Requests([2, 2], [20, 3], arrival=[0.0, 1.0])
+        >>> settings = CacheOpt(buffer=0, reserved_blocks=0)
+        >>> run = serve_cacheopt(table, settings, fk.Limits(23))  # 21 for the first
+        >>> run.embedded.sum().item(), run.last_token.values.tolist()
+        (1, [[20.0, 4.0]])
     """
     tables, all_settings, all_limits, given_clocks, populations = one_each(
         {

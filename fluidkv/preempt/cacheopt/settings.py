@@ -16,28 +16,72 @@ from fluidkv.serving.rules import Ranges, Restore, Victim
 
 
 class Selection(Enum):
-    """Who is served, and with how much."""
+    """Who is served, and with how much.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt, Selection, serve_cacheopt
+        >>> table = fk.Requests([2, 4], [9, 1], arrival=[0.0, 1.0], ttft_slo=[np.inf, 1.5])
+        >>> for selection in Selection:
+        ...     settings = CacheOpt(embeds=False, reserved_blocks=0, selection=selection)
+        ...     run = serve_cacheopt(table, settings, fk.Limits(11))
+        ...     print(selection.name, run.first_token.values.tolist())
+        BY_SLACK [[1.0, 3.0]]
+        FIRST_COME [[1.0, 10.0]]
+    """
 
     BY_SLACK = "critical requests first, then the three cases (3.3.2)"
     FIRST_COME = "first come, first served, each with its whole estimate, as RLP (/RSA)"
 
 
 class Overdue(Enum):
-    """Whether a request whose objective is missed already is critical."""
+    """Whether a request whose objective is missed already is critical.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt, Overdue, serve_cacheopt
+        >>> table = fk.Requests([2, 3], [9, 1], arrival=[0.0, 0.5], ttft_slo=[np.inf, 0.2])
+        >>> for overdue in Overdue:
+        ...     settings = CacheOpt(embeds=False, reserved_blocks=0, overdue=overdue)
+        ...     run = serve_cacheopt(table, settings, fk.Limits(11))
+        ...     print(overdue.name, run.evictions.values.tolist())
+        CRITICAL [[1, 0]]
+        TOO_LATE [[0, 0]]
+    """
 
     CRITICAL = "yes: RT - T_max < epsilon holds, as printed"
     TOO_LATE = "no: nothing can satisfy its objective any more, which is what the rule is for"
 
 
 class Weights(Enum):
-    """Whose demand is cut, in case 3."""
+    """Whose demand is cut, in case 3.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt, Weights, serve_cacheopt
+        >>> table = fk.Requests([4, 1], [6, 3], tbt_slo=[8.0, 8.0])
+        >>> for weights in Weights:
+        ...     settings = CacheOpt(embeds=False, reserved_blocks=0, weights=weights)
+        ...     run = serve_cacheopt(table, settings, fk.Limits(10))
+        ...     print(weights.name, run.last_token.values.tolist())
+        PRINTED [[6.0, 8.0]]
+        SENTENCE [[6.0, 3.0]]
+    """
 
     PRINTED = "allocated in proportion to RT times prompt length: who is loose and long gets most"
     SENTENCE = "cut in proportion to RT times predicted output: who is loose and long is cut most"
 
 
 class Ahead(Enum):
-    """Which running requests with an unfulfilled demand get more before they ask."""
+    """Which running requests with an unfulfilled demand get more before they ask.
+
+    Examples:
+        >>> from fluidkv.preempt import Ahead, CacheOpt, serve_cacheopt
+        >>> table = fk.Requests([2], [5], estimated_output=[2])
+        >>> for ahead in Ahead:
+        ...     settings = CacheOpt(reserved_blocks=0, ahead=ahead)
+        ...     run = serve_cacheopt(table, settings, fk.Limits(20, block_size=2))
+        ...     print(ahead.name, run.used_blocks.values.tolist())
+        COMPLETES [[2, 2, 2, 3, 3]]
+        EXHAUSTS [[2, 2, 3, 4, 4]]
+    """
 
     COMPLETES = "those predicted to complete within m iterations (3.3.3, as printed)"
     EXHAUSTS = "those that use up what they have within m iterations (the abstract)"
@@ -85,6 +129,12 @@ class CacheOpt:
 
     Raises:
         InputError: a number outside of what is said here, or another kind of value.
+
+    Examples:
+        >>> from fluidkv.preempt import CacheOpt
+        >>> settings = CacheOpt(buffer=0, reserved_blocks=4)
+        >>> settings.reserved_blocks, settings.victim.name, settings.may_cycle
+        (4, 'LOOSEST_OBJECTIVE', False)
     """
 
     buffer: int = 8
@@ -135,7 +185,13 @@ ABLATIONS: Mapping[str, CacheOpt] = MappingProxyType(
         "/PSS": replace(_WHOLE, restore=Restore.RECOMPUTE),
     }
 )
-"""Section 5.2. /CKA is no setting: the estimates of the requests have a padding of 10 % then."""
+"""Section 5.2. /CKA is no setting: the estimates of the requests have a padding of 10 % then.
+
+>>> from fluidkv.preempt import ABLATIONS, serve_cacheopt
+>>> table = fk.Requests([2, 2], [4, 4], estimated_output=[2, 2])
+>>> serve_cacheopt(table, ABLATIONS["/GR"], fk.Limits(6)).preempt.sum().item()
+1
+"""
 
 NOTHING = replace(
     ABLATIONS["/RSA"],

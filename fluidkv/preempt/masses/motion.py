@@ -30,6 +30,13 @@ class Course(Record):
         tax: tokens computed again, over all that are computed. Where progress is lost these are
             the tokens that the evicted held; where it is kept, those of who came back.
         waiting: evicted requests that wait at the end, over those in flight at the equilibrium.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, course, nudged
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 3), (2, 6)]), 1000)
+        >>> found = course(Server(system), nudged(system, [1.0, -1.0], 0.2), iterations=200)
+        >>> [round(x, 3) for x in (found.throughput, found.evicted, found.tax)]
+        [0.849, 0.573, 0.353]
     """
 
     throughput: float
@@ -50,6 +57,12 @@ def nudged(system: System, nudges: Sequence[Number], scale: Number) -> Masses:
 
     Returns:
         Masses whose memory is the capacity.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, nudged
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 4)]), 1800)
+        >>> nudged(system, [Fraction(0)], Fraction(0))
+        [[Fraction(100, 1), Fraction(100, 1), Fraction(100, 1), Fraction(100, 1)]]
     """
     equilibrium = eviction_free_equilibrium(system)
     one: Number = Fraction(1) if isinstance(scale, Fraction) else 1.0
@@ -65,7 +78,15 @@ def nudged(system: System, nudges: Sequence[Number], scale: Number) -> Masses:
 
 
 def first_eviction(server: Server, state: Masses, *, iterations: int) -> int | None:
-    """The first iteration that evicts, counted from 0; None if none does."""
+    """The first iteration that evicts, counted from 0; None if none does.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, Trim, first_eviction, nudged
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 3), (2, 6)]), 1000)
+        >>> start = nudged(system, [Fraction(1), Fraction(-1)], Fraction(1, 5))
+        >>> {first_eviction(Server(system, trim), start, iterations=60) for trim in Trim}  # all
+        {16}
+    """
     queue: Queue = ()
     for n in range(iterations):
         step = moved(server, state, queue)
@@ -76,7 +97,17 @@ def first_eviction(server: Server, state: Masses, *, iterations: int) -> int | N
 
 
 def course(server: Server, state: Masses, *, iterations: int) -> Course:
-    """Follow floats and look at the second half."""
+    """Follow floats and look at the second half.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, Trim, course, nudged
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 3), (2, 6)]), 1000)
+        >>> start = nudged(system, [1.0, -1.0], 0.2)
+        >>> for trim in (Trim.LEAST_PROGRESSED, Trim.MOST_PROGRESSED):
+        ...     print(round(course(Server(system, trim), start, iterations=200).throughput, 3))
+        0.849
+        0.743
+    """
     state = [[float(x) for x in row] for row in state]
     queue: Queue = ()
     seen: list[tuple[Masses, Moved]] = []

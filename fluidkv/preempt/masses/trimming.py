@@ -29,7 +29,17 @@ Cell = tuple[int, int]
 
 
 class Trim(Enum):
-    """Which stages of which classes go first. Equals lose the same fraction."""
+    """Which stages of which classes go first. Equals lose the same fraction.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, Trim, moved
+        >>> system = fk.System(fk.Workload.from_lengths([(2, 4)]), 1000)
+        >>> state = [[0, Fraction(100), Fraction(100), 0]]
+        >>> for trim in (Trim.LEAST_PROGRESSED, Trim.MOST_PROGRESSED):
+        ...     print([str(x) for x in moved(Server(system, trim), state).state[0]])
+        ['0', '0', '80', '100']
+        ['0', '0', '100', '250/3']
+    """
 
     LEAST_PROGRESSED = "the lowest stage; so do the last admitted"
     MOST_PROGRESSED = "the highest stage"
@@ -60,6 +70,12 @@ class Server:
         cap: most new requests admitted in an iteration, all classes together; None: no cap.
         watermark: share of the capacity that admission leaves free.
         levels: cells in the order in which they go, equals together; derived.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server
+        >>> server = Server(fk.System(fk.Workload.from_lengths([(2, 4)]), 1000))
+        >>> server.memory([[100, 0, 0, 50]])  # 100 requests of 3 tokens, 50 of 6
+        600
     """
 
     system: System
@@ -104,6 +120,13 @@ class Moved(NamedTuple):
         evicted, admitted: requests of all classes; `admitted` counts new ones.
         recomputed: tokens of those that came back with their progress.
         lost: tokens that the evicted held.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, moved
+        >>> server = Server(fk.System(fk.Workload.from_lengths([(2, 4)]), 1000))
+        >>> step = moved(server, [[0, 0, Fraction(200), 0]])
+        >>> step.evicted, step.lost, step.state[0][3]  # 1000 tokens hold 166 2/3 requests of 6
+        (Fraction(100, 3), Fraction(200, 1), Fraction(500, 3))
     """
 
     state: Masses
@@ -120,7 +143,15 @@ class Moved(NamedTuple):
 
 
 def moved(server: Server, state: Sequence[Sequence[Number]], queue: Queue = ()) -> Moved:
-    """One decoding iteration: execute, evict, admit. The queue of new requests never empties."""
+    """One decoding iteration: execute, evict, admit. The queue of new requests never empties.
+
+    Examples:
+        >>> from fluidkv.preempt.masses import Server, moved
+        >>> server = Server(fk.System(fk.Workload.from_lengths([(2, 4)]), 1800))
+        >>> step = moved(server, [[Fraction(100)] * 4])
+        >>> step.completed, step.evicted, step.admitted
+        ([Fraction(100, 1)], 0, Fraction(100, 1))
+    """
     completed = [row[-1] for row in state]
     running: Masses = [[0, *row[:-1]] for row in state]
     gone = _trimmed(server, running)

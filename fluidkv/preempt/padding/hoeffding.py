@@ -30,6 +30,11 @@ def hoeffding_padding(
 
     Raises:
         InputError: a confidence outside of this (at 1 the padding is infinite), b below a.
+
+    Examples:
+        >>> from fluidkv.preempt import hoeffding_padding
+        >>> hoeffding_padding([0, 0.5, 0.9], 100, 200).round(1).tolist()
+        [0.0, 58.9, 107.3]
     """
     c = floats("confidence", confidence, "numbers in [0, 1)")
     if not ((c >= 0) & (c < 1)).all():
@@ -55,6 +60,12 @@ def least_padding(
 
     Raises:
         InputError: as `hoeffding_padding`; a mean outside of [a, b].
+
+    Examples:
+        >>> from fluidkv.preempt import hoeffding_padding, least_padding
+        >>> paddings = least_padding(0.5, 120, 100, 200), hoeffding_padding(0.5, 100, 200)
+        >>> [round(float(tokens), 1) for tokens in paddings]
+        [20.0, 58.9]
     """
     hoeffding_padding(confidence, low, high)
     c, a, b = (np.asarray(x, float) for x in (confidence, low, high))
@@ -74,6 +85,11 @@ def confidence_at_rate(rate: Number, alpha: float | Fraction, beta: float | Frac
 
     Raises:
         InputError: a number outside of this.
+
+    Examples:
+        >>> from fluidkv.preempt import confidence_at_rate
+        >>> confidence_at_rate(Fraction(2), alpha=Fraction(9, 10), beta=Fraction(1, 4))
+        Fraction(3, 5)
     """
     if not 0 < alpha <= 1:
         raise InputError("alpha", alpha, "in (0, 1]")

@@ -20,18 +20,36 @@ Law = tuple[tuple[int, Fraction], ...]
 
 
 def expected(law: Law) -> Fraction:
-    """The expected length."""
+    """The expected length.
+
+    Examples:
+        >>> from fluidkv.preempt import expected
+        >>> expected(((1, Fraction(3, 4)), (5, Fraction(1, 4))))
+        Fraction(2, 1)
+    """
     return sum((length * p for length, p in law), Fraction())
 
 
 def modes(law: Law) -> tuple[int, ...]:
-    """The most likely lengths."""
+    """The most likely lengths.
+
+    Examples:
+        >>> from fluidkv.preempt import modes
+        >>> modes(((1, Fraction(2, 5)), (5, Fraction(2, 5)), (9, Fraction(1, 5))))
+        (1, 5)
+    """
     most = max(p for _, p in law)
     return tuple(length for length, p in law if p == most)
 
 
 def medians(law: Law) -> tuple[int, ...]:
-    """The lengths with at most half of the law on either side."""
+    """The lengths with at most half of the law on either side.
+
+    Examples:
+        >>> from fluidkv.preempt import medians
+        >>> medians(((1, Fraction(1, 2)), (5, Fraction(1, 4)), (9, Fraction(1, 4))))
+        (1, 5)
+    """
     half = Fraction(1, 2)
     return tuple(
         length
@@ -53,6 +71,11 @@ def reaches(deviation: Fraction, spread: Fraction, confidence: Fraction) -> bool
         deviation: X less its prediction, tokens, of either sign.
         spread: b - a, at least 0.
         confidence: c, in [0, 1).
+
+    Examples:
+        >>> from fluidkv.preempt import reaches
+        >>> [reaches(Fraction(d), Fraction(9), Fraction(1, 2)) for d in (5, 6)]  # t = 5.3
+        [False, True]
     """
     if not spread or not confidence:
         return deviation >= 0
@@ -62,7 +85,13 @@ def reaches(deviation: Fraction, spread: Fraction, confidence: Fraction) -> bool
 
 
 def at_most_exp(probability: Fraction, exponent: Fraction) -> bool:
-    """Whether a probability, in (0, 1), is at most exp(-exponent); an exponent above 0."""
+    """Whether a probability, in (0, 1), is at most exp(-exponent); an exponent above 0.
+
+    Examples:
+        >>> from fluidkv.preempt import at_most_exp
+        >>> [at_most_exp(Fraction(n, 100), Fraction(1)) for n in (36, 37)]  # 1/e = 0.3679
+        [True, False]
+    """
     bits = 64
     while True:
         with working(bits):
@@ -73,7 +102,14 @@ def at_most_exp(probability: Fraction, exponent: Fraction) -> bool:
 
 
 def falls_short(law: Law, predicted: Fraction, confidence: Fraction) -> Fraction:
-    """P(X - X^ >= t), the left side of (2), with t of (3) and the range of the law."""
+    """P(X - X^ >= t), the left side of (2), with t of (3) and the range of the law.
+
+    Examples:
+        >>> from fluidkv.preempt import falls_short
+        >>> law = ((1, Fraction(1, 2)), (3, Fraction(1, 4)), (10, Fraction(1, 4)))
+        >>> falls_short(law, Fraction(3), Fraction(1, 2))  # 5.3 tokens are added, and 10 is 7 above
+        Fraction(1, 4)
+    """
     b_minus_a = Fraction(spread(law))
     return sum(
         (p for length, p in law if reaches(length - predicted, b_minus_a, confidence)), Fraction()
@@ -88,6 +124,12 @@ def covered(
     Args:
         accuracy: None: padding is added. Else a classifier is right with this probability, whatever
             the length, and padding is subtracted where it says that X <= X^.
+
+    Examples:
+        >>> from fluidkv.preempt import covered
+        >>> law = ((1, Fraction(1, 2)), (3, Fraction(1, 4)), (10, Fraction(1, 4)))
+        >>> covered(law, Fraction(3), Fraction(1, 2))  # whose estimate is 9: all but the longest
+        Fraction(3, 4)
     """
     found = Fraction()
     for length, p in law:
@@ -122,6 +164,11 @@ def small_laws(*, atoms: int, longest: int, denominator: int) -> Iterator[Law]:
     Args:
         atoms: most lengths that a law has; longest: its longest length at most; denominator: of its
             probabilities, at most.
+
+    Examples:
+        >>> from fluidkv.preempt import small_laws
+        >>> [[(n, str(p)) for n, p in law] for law in small_laws(atoms=2, longest=2, denominator=3)]
+        [[(1, '1/2'), (2, '1/2')], [(1, '1/3'), (2, '2/3')], [(1, '2/3'), (2, '1/3')]]
     """
     for count in range(2, atoms + 1):
         for last in range(count, longest + 1):

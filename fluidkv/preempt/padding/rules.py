@@ -20,7 +20,14 @@ from fluidkv.runs.requests import Requests
 
 
 class Padding(Protocol):
-    """Says for how many outputs memory is given."""
+    """Says for how many outputs memory is given.
+
+    Examples:
+        >>> from fluidkv.preempt import Padding, SharePadding
+        >>> padding: Padding = SharePadding(0.5)
+        >>> padding.estimated(np.array([10.0, 30.0]), np.array([12.0, 25.0]), seed=0).tolist()
+        [15.0, 45.0]
+    """
 
     def estimated(
         self,
@@ -51,6 +58,12 @@ def with_estimates(
 
     Raises:
         InputError: as the rule; a limit below 1.
+
+    Examples:
+        >>> from fluidkv.preempt import Biased, ConstantPadding, with_estimates, with_predictions
+        >>> table = with_predictions(fk.Requests([9, 9], [20, 500]), Biased(0.5))
+        >>> with_estimates(table, ConstantPadding(100), most=300).estimated_output.tolist()
+        [110, 300]
     """
     said = padding.estimated(
         requests.predicted_output, requests.output_length, count("seed", seed, least=0)
@@ -67,6 +80,12 @@ class ConstantPadding:
 
     Raises:
         InputError: it is below 0.
+
+    Examples:
+        >>> from fluidkv.preempt import ConstantPadding, with_estimates
+        >>> table = fk.Requests([9, 9], [20, 500])
+        >>> with_estimates(table, ConstantPadding(100)).estimated_output.tolist()
+        [120, 600]
     """
 
     tokens: float = 100
@@ -88,6 +107,12 @@ class SharePadding:
 
     Raises:
         InputError: it is below 0.
+
+    Examples:
+        >>> from fluidkv.preempt import SharePadding, with_estimates
+        >>> table = fk.Requests([9, 9], [20, 500])
+        >>> with_estimates(table, SharePadding(0.1)).estimated_output.tolist()
+        [22, 550]
     """
 
     share: float = 0.1
@@ -111,6 +136,12 @@ class BucketPadding:
 
     Raises:
         InputError: it is below 1.
+
+    Examples:
+        >>> from fluidkv.preempt import BucketPadding, with_estimates
+        >>> table = fk.Requests([9, 9, 9], [49, 50, 51])
+        >>> with_estimates(table, BucketPadding(50)).estimated_output.tolist()
+        [50, 50, 100]
     """
 
     width: int = 50
@@ -135,6 +166,14 @@ class ConfidencePadding:
 
     Raises:
         InputError: a confidence outside of this, b below a.
+
+    Examples:
+        >>> from fluidkv.preempt import ConfidencePadding, with_estimates
+        >>> padding = ConfidencePadding(0.5, low=100, high=200)
+        >>> round(float(padding.padding), 1)
+        58.9
+        >>> with_estimates(fk.Requests([9, 9], [120, 150]), padding).estimated_output.tolist()
+        [179, 209]
     """
 
     confidence: ArrayLike

@@ -18,6 +18,12 @@ class DrawnFromWorkload:
 
     Raises:
         InputError: a share outside of this.
+
+    Examples:
+        >>> from fluidkv.preempt import DrawnFromWorkload, with_predictions
+        >>> table = fk.Requests([9, 9, 9, 9], [10, 20, 30, 40])
+        >>> with_predictions(table, DrawnFromWorkload(), seed=1).predicted_output.tolist()
+        [30, 30, 30, 20]
     """
 
     share: float = 1
@@ -37,7 +43,14 @@ class DrawnFromWorkload:
 
 @dataclass(frozen=True)
 class MeanOfWorkload:
-    """The mean length of the workload for everybody, rounded."""
+    """The mean length of the workload for everybody, rounded.
+
+    Examples:
+        >>> from fluidkv.preempt import MeanOfWorkload, with_predictions
+        >>> table = fk.Requests([9, 9], [10, 30])
+        >>> with_predictions(table, MeanOfWorkload()).predicted_output.tolist()
+        [20, 20]
+    """
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""

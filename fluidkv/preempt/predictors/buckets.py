@@ -32,6 +32,11 @@ class Bucketed:
 
     Raises:
         InputError: a width below 1.
+
+    Examples:
+        >>> from fluidkv.preempt import Bucketed, with_predictions
+        >>> with_predictions(fk.Requests([9, 9], [20, 51]), Bucketed(50)).predicted_output.tolist()
+        [50, 100]
     """
 
     width: int = 50
@@ -57,6 +62,13 @@ class BucketClassifier:
 
     Raises:
         InputError: a number outside of this.
+
+    Examples:
+        >>> from fluidkv.preempt import BucketClassifier, with_predictions
+        >>> table = fk.Requests(np.full(1000, 9), np.arange(1, 1001))
+        >>> said = with_predictions(table, BucketClassifier(0.79), seed=0).predicted_output
+        >>> float(np.mean((said - 1) // 50 == (table.output_length - 1) // 50))
+        0.78
     """
 
     accuracy: float
@@ -97,6 +109,13 @@ class ConfusionTable:
     Raises:
         InputError: bounds that do not rise from 1 on, a table of another shape, or rows that are no
             probabilities.
+
+    Examples:
+        >>> from fluidkv.preempt import ConfusionTable, with_predictions
+        >>> predictor = ConfusionTable((50, 200), ((1.0, 0.0), (0.3, 0.7)))
+        >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 120))
+        >>> float(np.mean(with_predictions(table, predictor, seed=0).predicted_output == 50))
+        0.308
     """
 
     bounds: tuple[int, ...]

@@ -20,6 +20,12 @@ class DirectionClassifier:
 
     Raises:
         InputError: a number outside of this.
+
+    Examples:
+        >>> from fluidkv.preempt import DirectionClassifier
+        >>> outputs, predicted = np.array([10, 30]), np.array([20, 20])
+        >>> DirectionClassifier(1.0).says_under(outputs, predicted, seed=0).tolist()
+        [False, True]
     """
 
     accuracy: float = 1

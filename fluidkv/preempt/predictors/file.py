@@ -21,6 +21,12 @@ class Listed(Record):
     Args:
         said: outputs, at least 1, by the number of the request, from 0, in order of arrival.
         source: where the list is from, for errors.
+
+    Examples:
+        >>> from fluidkv.preempt import Listed, with_predictions
+        >>> table = fk.Requests([9, 9], [20, 51])
+        >>> with_predictions(table, Listed({0: 25, 1: 40})).predicted_output.tolist()
+        [25, 40]
     """
 
     said: Mapping[int, int]
@@ -53,6 +59,13 @@ def predictions_from(path: str | Path) -> Listed:
 
     Raises:
         InputError: no such file or columns, a cell that is no such number, a request twice.
+
+    Examples:
+        >>> from fluidkv.preempt import predictions_from
+        >>> rows = [[0, 25], [1, 40]]
+        >>> np.savetxt("said.csv", rows, "%d", ",", header="request,predicted", comments="")
+        >>> dict(predictions_from("said.csv").said)
+        {0: 25, 1: 40}
     """
     return Listed(_read(Path(path)), str(path))
 

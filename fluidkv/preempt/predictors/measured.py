@@ -31,6 +31,14 @@ class ErrorTable:
 
     Raises:
         InputError: bounds that do not rise above 0, shares that are none or do not sum to 1.
+
+    Examples:
+        >>> from fluidkv.preempt import ErrorTable, with_predictions
+        >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
+        >>> errors = ErrorTable((50, 200), (0.6, 0.4))
+        >>> said = with_predictions(table, errors, seed=0).predicted_output
+        >>> float(np.mean(np.abs(said - 500) < 50))
+        0.589
     """
 
     bounds: tuple[float, ...]
@@ -58,10 +66,31 @@ class ErrorTable:
 
 RLP_EVALUATED = ErrorTable((50, 100, 224), (0.59, 0.22, 0.19))
 """The README's numbers. The last bound makes 62 the mean error: 0.59 x 25 + 0.22 x 75 + 0.19 x 162.
+
+>>> from fluidkv.preempt import RLP_EVALUATED, with_predictions
+>>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
+>>> said = with_predictions(table, RLP_EVALUATED, seed=0).predicted_output
+>>> RLP_EVALUATED.bounds, round(float(np.abs(said - 500).mean()))
+((50, 100, 224), 64)
 """
 
 RLP_QUOTED = ErrorTable((100, 224), (0.67, 0.33))
-"""67 % within 100 tokens, the rest up to the same bound: our reading of CacheOPT's number."""
+"""67 % within 100 tokens, the rest up to the same bound: our reading of CacheOPT's number.
+
+>>> from fluidkv.preempt import RLP_QUOTED, with_predictions
+>>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
+>>> said = with_predictions(table, RLP_QUOTED, seed=0).predicted_output
+>>> round(float(np.mean(np.abs(said - 500) < 100)), 2)
+0.67
+"""
 
 S3_QUOTED = BucketClassifier(0.79)
-"""79 % in the right bucket of 50, the rest in any other: our reading of CacheOPT's number."""
+"""79 % in the right bucket of 50, the rest in any other: our reading of CacheOPT's number.
+
+>>> from fluidkv.preempt import S3_QUOTED, with_predictions
+>>> S3_QUOTED.accuracy, S3_QUOTED.width
+(0.79, 50)
+>>> table = fk.Requests([9] * 4, [20, 70, 120, 170])
+>>> with_predictions(table, S3_QUOTED).predicted_output.tolist()  # one bucket is wrong
+[50, 150, 150, 200]
+"""

@@ -15,7 +15,13 @@ from fluidkv.runs.checks import above_0, real
 
 @dataclass(frozen=True)
 class Perfect:
-    """The true lengths."""
+    """The true lengths.
+
+    Examples:
+        >>> from fluidkv.preempt import Perfect, with_predictions
+        >>> with_predictions(fk.Requests([9, 9], [20, 50]), Perfect()).predicted_output.tolist()
+        [20, 50]
+    """
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """See `Predictor`."""
@@ -32,6 +38,11 @@ class UniformNoise:
 
     Raises:
         InputError: a number below 0.
+
+    Examples:
+        >>> from fluidkv.preempt import UniformNoise
+        >>> UniformNoise(tokens=10, share=0.1).spread(np.array([100.0, 500.0])).tolist()
+        [40, 120]
     """
 
     tokens: float = 0
@@ -63,6 +74,13 @@ class GaussianNoise:
 
     Raises:
         InputError: a number below 0.
+
+    Examples:
+        >>> from fluidkv.preempt import GaussianNoise, with_predictions
+        >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
+        >>> said = with_predictions(table, GaussianNoise(share=0.1), seed=0).predicted_output
+        >>> round(float(said.std()))
+        50
     """
 
     tokens: float = 0
@@ -88,6 +106,13 @@ class LogNormalNoise:
 
     Raises:
         InputError: it is below 0.
+
+    Examples:
+        >>> from fluidkv.preempt import LogNormalNoise, with_predictions
+        >>> table = fk.Requests(np.full(1000, 9), np.full(1000, 500))
+        >>> said = with_predictions(table, LogNormalNoise(0.7), seed=0).predicted_output
+        >>> round(float(np.log(said).std()), 2)
+        0.71
     """
 
     sigma: float
@@ -112,6 +137,12 @@ class Biased:
 
     Raises:
         InputError: a factor not above 0, an offset that is not finite.
+
+    Examples:
+        >>> from fluidkv.preempt import Biased, with_predictions
+        >>> table = fk.Requests([9, 9], [20, 50])
+        >>> with_predictions(table, Biased(1.5, offset=-5)).predicted_output.tolist()
+        [25, 70]
     """
 
     factor: float = 1

@@ -22,7 +22,14 @@ Outputs = Int[np.ndarray, " request"]
 
 
 class Predictor(Protocol):
-    """Says how long outputs will be."""
+    """Says how long outputs will be.
+
+    Examples:
+        >>> from fluidkv.preempt import Biased, Predictor
+        >>> predictor: Predictor = Biased(2)
+        >>> predictor.predicted(np.array([20.0, 50.0]), seed=0).tolist()
+        [40, 100]
+    """
 
     def predicted(self, outputs: Outputs, seed: int) -> Outputs:
         """Predicted outputs, each at least 1.
@@ -48,6 +55,12 @@ def with_predictions(
 
     Raises:
         InputError: as the predictor; a limit below 1.
+
+    Examples:
+        >>> from fluidkv.preempt import Biased, with_predictions
+        >>> table = fk.Requests([9, 9], [20, 500])
+        >>> with_predictions(table, Biased(1.5), most=600).predicted_output.tolist()
+        [30, 600]
     """
     said = predictor.predicted(requests.output_length, count("seed", seed, least=0))
     said = cut_to(said, most)

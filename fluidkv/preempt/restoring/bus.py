@@ -30,13 +30,25 @@ from fluidkv.serving.swap import Swap
 
 
 def copies_at_once(victims: int) -> float:
-    """Copies' time that stands against one prefill, where so many are evicted at once: 2 to 3."""
+    """Copies' time that stands against one prefill, where so many are evicted at once: 2 to 3.
+
+    Examples:
+        >>> from fluidkv.preempt import copies_at_once
+        >>> [round(copies_at_once(victims), 2) for victims in (1, 3, 100)]
+        [2.0, 2.5, 2.98]
+    """
     victims = count("victims", victims)
     return (3 * victims + 1) / (victims + 1)
 
 
 def copies_beside(load: float) -> float:
-    """Copies' time out and in on a bus that is busy this share of the time, in [0, 1): 2 and up."""
+    """Copies' time out and in on a bus that is busy this share of the time, in [0, 1): 2 and up.
+
+    Examples:
+        >>> from fluidkv.preempt import copies_beside
+        >>> [copies_beside(load) for load in (0.0, 0.5, 0.75)]
+        [2.0, 3.0, 5.0]
+    """
     share = real(load)
     if not 0 <= share < 1:
         raise InputError("load", load, "a share in [0, 1)")
@@ -51,12 +63,25 @@ def spots_on_a_bus(recompute: LatencyFit, swap: Swap, copies: float = 2.0) -> tu
         swap: the time of a copy one way.
         copies: out and in and what is waited for: 2 alone (the paper), `copies_at_once`,
             `copies_beside`, or 1 where it is the GPU's time that counts.
+
+    Examples:
+        >>> from fluidkv.preempt import OPT_13B, copies_of, recompute_of, spots_on_a_bus
+        >>> recompute, swap = recompute_of(OPT_13B), copies_of(OPT_13B, per_copy=0.02)
+        >>> [round(spots_on_a_bus(recompute, swap, copies)[-1].tokens) for copies in (2.0, 3.0)]
+        [399, 873]
     """
     return sweet_spots(recompute, _line(swap, copies))
 
 
 def one_way(swap: Swap, tokens: float) -> float:
-    """The time of a copy, in the swap's unit."""
+    """The time of a copy, in the swap's unit.
+
+    Examples:
+        >>> from fluidkv.preempt import one_way
+        >>> from fluidkv.serving import Swap
+        >>> one_way(Swap(per_token=0.25, per_copy=1.0), tokens=16)
+        5.0
+    """
     return swap.per_token * tokens + swap.per_copy
 
 
@@ -66,18 +91,38 @@ def bus_load(swap: Swap, evictions: float, tokens: float) -> float:
     Args:
         evictions: swapped requests in a unit of time, each copied out and in.
         tokens: of each.
+
+    Examples:
+        >>> from fluidkv.preempt import bus_load
+        >>> from fluidkv.serving import Swap
+        >>> swap = Swap(per_token=0.25, per_copy=1.0)  # 16 tokens: 5 out, and 5 in
+        >>> bus_load(swap, evictions=0.05, tokens=16)
+        0.5
     """
     return 2 * evictions * one_way(swap, tokens)
 
 
 def most_evictions(swap: Swap, tokens: float) -> float:
-    """Swapped requests in a unit of time at which the load is 1."""
+    """Swapped requests in a unit of time at which the load is 1.
+
+    Examples:
+        >>> from fluidkv.preempt import most_evictions
+        >>> from fluidkv.serving import Swap
+        >>> most_evictions(Swap(per_token=0.25, per_copy=1.0), tokens=16)
+        0.1
+    """
     alone = 2 * one_way(swap, tokens)
     return 1 / alone if alone else float("inf")
 
 
 def pool_needed(evictions: float, tokens: float, away: float) -> float:
-    """Tokens in the host on average (Little's law), for requests that are away so long each."""
+    """Tokens in the host on average (Little's law), for requests that are away so long each.
+
+    Examples:
+        >>> from fluidkv.preempt import pool_needed
+        >>> pool_needed(evictions=0.5, tokens=1000, away=8)
+        4000.0
+    """
     return evictions * tokens * away
 
 

@@ -40,6 +40,12 @@ class LatencyFit(Record):
         points: that it is fitted to.
         longest: tokens; beyond it the fit is an extrapolation.
         exponent_range: least and greatest beta that fit as well; None where beta was given.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile, fit_swap
+        >>> fit = fit_swap(LatencyProfile([1000, 2000, 4000], [0.12, 0.21, 0.41]))
+        >>> round(float(fit(3000)), 3), fit.points, fit.freedom, fit.longest
+        (0.311, 3, 1, 4000.0)
     """
 
     parameters: tuple[float, float, float, float]
@@ -118,6 +124,13 @@ def fit_recompute(profile: LatencyProfile, *, exponent: float | None = None) -> 
     Raises:
         InputError: an exponent of 0 or less, or 1, which leaves no line to tell it from; fewer
             lengths than parameters.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile, fit_recompute
+        >>> profile = LatencyProfile([1000, 2000, 4000, 8000], [0.069, 0.141, 0.309, 0.741])
+        >>> alpha, _, kappa, epsilon = fit_recompute(profile, exponent=2).parameters
+        >>> f"{alpha:.1e} S^2 + {kappa:.1e} S + {epsilon:.1e}"
+        '4.0e-09 S^2 + 6.0e-05 S + 5.0e-03'
     """
     if exponent is not None:
         if not (0 < exponent <= LARGEST_EXPONENT and exponent != 1):
@@ -135,6 +148,13 @@ def fit_swap(profile: LatencyProfile) -> LatencyFit:
 
     Raises:
         InputError: fewer than two lengths.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile, fit_swap
+        >>> profile = LatencyProfile([1000, 2000, 4000], [0.12, 0.22, 0.42])
+        >>> _, _, kappa, epsilon = fit_swap(profile).parameters
+        >>> f"{kappa:.1e} S + {epsilon:.2f}"
+        '1.0e-04 S + 0.02'
     """
     _check_points(profile, 2)
     columns = np.stack([profile.lengths, np.ones_like(profile.lengths)], axis=1)
@@ -153,6 +173,13 @@ def clock_of(fit: LatencyFit, base: float, per_kv_token: float = 0.0) -> Iterati
 
     Raises:
         InputError: another exponent, or coefficients that no clock has (below 0).
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyFit, clock_of
+        >>> fit = LatencyFit((4e-9, 2.0, 6e-5, 5e-3), np.zeros((4, 4)), 0.0, 4, 8000.0)
+        >>> clock = clock_of(fit, base=0.01)
+        >>> round(clock.duration(0, 2000, 2000 * 2001 // 2) - 0.01, 6), float(fit(2000)) - 0.005
+        (0.136, 0.136)
     """
     alpha, beta, kappa, _ = fit.parameters
     if alpha and beta != 2:

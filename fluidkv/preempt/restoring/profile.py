@@ -28,6 +28,15 @@ class LatencyProfile(Record):
 
     Raises:
         InputError: arrays of different sizes or with other numbers; times that fall.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile
+        >>> LatencyProfile([4000, 1000], [0.42, 0.12]).lengths.tolist()
+        [1000.0, 4000.0]
+        >>> LatencyProfile([4000, 1000], [0.1, 0.4])
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: seconds: got '0.1 s at 4000 tokens, 0.4 s at 1000'; allowed: ...
     """
 
     lengths: Float[np.ndarray, " point"]
@@ -78,6 +87,13 @@ def profile_from(
 
     Raises:
         InputError: no such file or columns, a cell that is no number; as `LatencyProfile`.
+
+    Examples:
+        >>> from fluidkv.preempt import profile_from
+        >>> rows = [[1000, 0.12], [4000, 0.42]]
+        >>> np.savetxt("swaps.csv", rows, delimiter=",", header="length,seconds", comments="")
+        >>> profile_from("swaps.csv").seconds.tolist()
+        [0.12, 0.42]
     """
     rows = []
     with reading(Path(path), "profile") as text:

@@ -19,6 +19,12 @@ from fluidkv.serving.machines.models import Model, model_named
 from fluidkv.serving.swap import Swap
 
 OPT_13B, LLAMA_3_8B = model_named("opt-13b"), model_named("llama-3-8b")
+"""Two models with the numbers that these times need.
+
+>>> from fluidkv.preempt import LLAMA_3_8B, OPT_13B
+>>> LLAMA_3_8B.name, OPT_13B.name
+('llama-3-8b', 'opt-13b')
+"""
 
 A100_FLOPS = gpu_named("a100-40").flops_16
 """16-bit operations a second of an A100, dense (its data sheet)."""
@@ -32,6 +38,11 @@ def recompute_of(model: Model, *, flops: float = A100_FLOPS, share: float = 0.5)
     Args:
         flops: operations a second that the machine can do.
         share: of them, that a prefill gets, in (0, 1].
+
+    Examples:
+        >>> from fluidkv.preempt import OPT_13B, recompute_of
+        >>> round(float(recompute_of(OPT_13B)(2000)), 3)
+        0.34
     """
     speed = above_0("flops", flops) * _share(share)
     pair = 4 * model.attended * model.layers / speed  # seconds for a pair of tokens
@@ -58,6 +69,12 @@ def copies_of(
 
     Raises:
         InputError: a pool that is larger than the host's memory.
+
+    Examples:
+        >>> from fluidkv.preempt import OPT_13B, copies_of
+        >>> swap = copies_of(OPT_13B, host_bytes=64e9)
+        >>> f"{1e6 * swap.per_token:.1f} us a token", swap.pool
+        ('32.8 us a token', 78125)
     """
     if host_bytes is not None:
         most = int(above_0("host_bytes", host_bytes) // model.kv_bytes)

@@ -26,6 +26,12 @@ class SweetSpot(Record):
         standard_error: of it, by the delta method, as if the two profiles were independent.
         swap_above: longer caches are swapped faster; False: shorter ones.
         measured: both profiles reach it; False: it is extrapolated.
+
+    Examples:
+        >>> from fluidkv.preempt import OPT_13B, copies_of, recompute_of, spots_on_a_bus
+        >>> spot = spots_on_a_bus(recompute_of(OPT_13B), copies_of(OPT_13B, per_copy=0.02))[-1]
+        >>> round(spot.tokens), spot.swap_above, spot.measured
+        (399, True, True)
     """
 
     tokens: float
@@ -35,7 +41,16 @@ class SweetSpot(Record):
 
 
 def sweet_spots(recompute: LatencyFit, swap: LatencyFit) -> tuple[SweetSpot, ...]:
-    """All crossings at lengths above 0 and below 2^30, the shortest first; none to two."""
+    """All crossings at lengths above 0 and below 2^30, the shortest first; none to two.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap, sweet_spots
+        >>> s = np.array([1000, 2000, 4000, 8000])
+        >>> recompute = fit_recompute(LatencyProfile(s, 1e-8 * s**2 + 6e-5 * s), exponent=2)
+        >>> swap = fit_swap(LatencyProfile(s, 8e-5 * s + 0.015))
+        >>> [round(spot.tokens) for spot in sweet_spots(recompute, swap)]
+        [2581]
+    """
     from scipy.optimize import root_scalar
 
     def ahead(tokens: float) -> float:
@@ -85,6 +100,14 @@ def swap_of(
     Raises:
         InputError: copies that take less than no time, or swapping that is faster only below a
             length, which one sweet spot cannot say.
+
+    Examples:
+        >>> from fluidkv.preempt import LatencyProfile, fit_recompute, fit_swap, swap_of
+        >>> s = np.array([1000, 2000, 4000, 8000])
+        >>> recompute = fit_recompute(LatencyProfile(s, 1e-8 * s**2 + 6e-5 * s), exponent=2)
+        >>> swap = swap_of(recompute, fit_swap(LatencyProfile(s, 8e-5 * s + 0.015)))
+        >>> swap.sweet_spot, round(1e6 * swap.per_token)
+        (2581, 40)
     """
     _, _, gamma, delta = swap.parameters
     spots = sweet_spots(recompute, swap)

@@ -84,6 +84,12 @@ def run_blocks(trie: Trie, capacity: int, *, order: Iterable[int] | None = None)
         InputError: pages that are not full counted, a request longer than the memory.
 
     Cost: some steps for each block of each request.
+
+    Examples:
+        >>> from fluidkv.prefix import Granularity, Prompts, content, run_blocks, trie_of
+        >>> table = Prompts([content([(0, 40)])] * 2, [content([(1, 8)])] * 2)
+        >>> run_blocks(trie_of(table, Granularity(16), answers=True), 64).hit_tokens.tolist()
+        [0, 32]
     """
     page = trie.granularity.page
     if trie.granularity.last == "counted":

@@ -26,6 +26,12 @@ class TraceCache:
 
     Raises:
         InputError: a request longer than the cache, nodes instead of units.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, TraceCache, loop, trie_of
+        >>> cache = TraceCache(trie_of(loop(0)[1]), 6, Policy.LRU)
+        >>> [cache.request(r) for r in (0, 1, 0)], cache.total  # tokens found; then those cached
+        ([0, 2, 3], 4)
     """
 
     trie: Trie

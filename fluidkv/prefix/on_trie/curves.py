@@ -31,6 +31,12 @@ class HitCurves(Record):
         rates: policy -> (seed, capacity), shares of 1; one row where nothing is drawn.
         ceiling: of a cache that never evicts.
         of: what the shares are of.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, hit_curves, loop, trie_of
+        >>> curves = hit_curves(trie_of(loop(0)[1]), [6, 7], [Policy.LRU])
+        >>> curves.mean(Policy.LRU).round(2).tolist(), round(curves.ceiling, 2)
+        ([0.66, 0.99], 0.99)
     """
 
     capacities: np.ndarray
@@ -84,6 +90,12 @@ def hit_curves(
 
     Raises:
         InputError: as `run_cache`; no capacity, no policy.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, hit_curves, loop, trie_of
+        >>> curves = hit_curves(trie_of(loop(0)[1]), [4, 5, 6, 7], [Policy.LRU, Policy.OPT])
+        >>> {policy.name: rates[0].round(2).tolist() for policy, rates in curves.rates.items()}
+        {'LRU': [0.66, 0.66, 0.66, 0.99], 'OPT': [0.74, 0.82, 0.91, 0.99]}
     """
     sizes = sorted({count("capacity", capacity) for capacity in capacities})
     every = (*POLICIES, Policy.RLT, Policy.RANDOM) if trie.granularity.nodes else tuple(Policy)
@@ -117,7 +129,14 @@ def hit_curves(
 
 
 def ceiling(trie: Trie, *, of: Measure = "tokens", order: Sequence[int] | None = None) -> float:
-    """The hit rate of a cache that never evicts; no policy has a higher one."""
+    """The hit rate of a cache that never evicts; no policy has a higher one.
+
+    Examples:
+        >>> from fluidkv.prefix import ceiling, loop, trie_of
+        >>> trie = trie_of(loop(0, turns=2)[1])
+        >>> sum(trie.asked_tokens), trie.total, ceiling(trie) == (30 - 7) / 30
+        (30, 7, True)
+    """
     checked_measure(of)
     seen = every_size(trie, Policy.LRU, order=order)
     units, tokens = seen.hits(max(trie.total, trie.longest))
@@ -128,6 +147,11 @@ def some_capacities(trie: Trie, number: int = 10) -> tuple[int, ...]:
     """Tokens, in whole pages: from the longest request to all prompts, each by one factor more.
 
     Fewer than asked for where the two are near each other.
+
+    Examples:
+        >>> from fluidkv.prefix import loop, some_capacities, trie_of
+        >>> some_capacities(trie_of(loop(0, capacity=100, length=10, turns=2)[1]), 3)
+        (10, 32, 101)
     """
     number, page = count("number", number, least=2), trie.granularity.page
     units = np.geomspace(max(trie.longest, 1), max(trie.total, 1), number).round().astype(int)

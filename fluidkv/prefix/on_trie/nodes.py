@@ -26,6 +26,12 @@ class NodeCache:
 
     Raises:
         InputError: a request longer than the cache, another policy, units that go one by one.
+
+    Examples:
+        >>> from fluidkv.prefix import Granularity, NodeCache, Policy, loop, trie_of
+        >>> cache = NodeCache(trie_of(loop(0)[1], Granularity(nodes=True)), 6, Policy.LRU)
+        >>> [cache.request(r) for r in (0, 1, 0)], cache.total  # tokens found; then those cached
+        ([0, 2, 3], 4)
     """
 
     trie: Trie

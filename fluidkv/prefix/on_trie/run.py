@@ -31,6 +31,12 @@ class CacheRun(Record):
         hit_units, hit_tokens: (request,), of its prompt, found.
         units, tokens: (request,), of its prompt.
         evicted: (request,), units that went for it.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, loop, run_cache, trie_of
+        >>> run = run_cache(trie_of(loop(0)[1]), 6, Policy.LRU)
+        >>> run.tokens[:3].tolist(), run.hit_tokens[:3].tolist(), round(run.hit_rate(), 3)
+        ([3, 3, 3], [0, 2, 2], 0.662)
     """
 
     policy: Policy
@@ -98,6 +104,12 @@ def run_cache(
     Raises:
         InputError: a request longer than the cache, a place that the table does not have; OPT or
             RELEASED, where whole nodes go.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, loop, run_cache, trie_of
+        >>> trie = trie_of(loop(0, capacity=6)[1])
+        >>> [round(run_cache(trie, capacity, Policy.LRU).hit_rate(), 2) for capacity in (6, 7)]
+        [0.66, 0.99]
     """
     asked = list(range(len(trie))) if order is None else places(order, len(trie))
     if priorities is not None and len(priorities) != len(trie):

@@ -44,6 +44,12 @@ class EverySize(Record):
         corners: units, rising.
         units, tokens: hits at the corners.
         asked_units, asked_tokens: of all prompts.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, every_size, loop, trie_of
+        >>> found = every_size(trie_of(loop(0)[1]), Policy.LRU)
+        >>> found.longest, found.corners.tolist(), found.asked_tokens
+        (3, [0, 2, 6, 7], 480)
     """
 
     longest: int
@@ -84,6 +90,13 @@ def every_size(trie: Trie, policy: Policy, *, order: Sequence[int] | None = None
 
     Cost: LRU, a logarithm for each stretch asked for. OPT, a pass over all stretches that are asked
     for again, for each request.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, every_size, loop, run_cache, trie_of
+        >>> trie = trie_of(loop(0)[1])
+        >>> units, tokens = every_size(trie, Policy.LRU).hits(6)
+        >>> tokens, run_cache(trie, 6, Policy.LRU).hit_tokens.sum().item()
+        (318, 318)
     """
     asked = range(len(trie)) if order is None else order
     if policy in (Policy.LRU, Policy.RELEASED):

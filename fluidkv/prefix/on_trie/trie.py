@@ -33,6 +33,13 @@ class Trie(Record):
         units: (request,), in all of them.
         asked_units: (request,), those of the prompt: hits are counted up to there.
         asked_tokens: (request,), tokens of the prompt.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts, content, trie_of
+        >>> asked = [content([(0, 100), (1, 20)]), content([(0, 100), (2, 30)])]
+        >>> trie = trie_of(Prompts(asked, [content([(3, 1)])] * 2))
+        >>> trie.total, trie.longest  # 100 tokens are one for both
+        (150, 130)
     """
 
     granularity: Granularity
@@ -71,6 +78,12 @@ def trie_of(prompts: Prompts, granularity: Granularity = TOKENS, *, answers: boo
         answers: what is cached of a request is its prompt and its answer, not its prompt alone.
 
     Cost: n log n comparisons of prompts, piece by piece.
+
+    Examples:
+        >>> from fluidkv.prefix import Granularity, loop, trie_of
+        >>> _, prompts = loop(0, capacity=6, length=3)
+        >>> trie_of(prompts).total, trie_of(prompts, Granularity(2)).total
+        (7, 1)
     """
     contents = prompts.paths if answers else prompts.prompts
     lengths = [length(of) for of in contents]

@@ -24,6 +24,7 @@ from fluidkv.runs.checks import count
 from fluidkv.runs.precision import in_float64, random_key
 
 RandomPolicy = Literal["rlt", "random leaf"]
+"""Which leaves may be drawn: those without a mark, or any."""
 
 MOST_RUNS = 1_000_000
 
@@ -54,8 +55,8 @@ def batch_misses(
     *,
     runs: int = 1,
     seed: int = 0,
-) -> Int[np.ndarray, "run access"]:
-    """Runs in which each access misses (1) or hits (0), from the empty cache; tokens.
+) -> Bool[np.ndarray, "run access"]:
+    """Runs in which each access misses (True) or hits (False), from the empty cache; tokens.
 
     Args:
         requests: paths that are processed together; one path each where nothing is batched.
@@ -67,6 +68,12 @@ def batch_misses(
     Raises:
         InputError: a request that does not fit, another policy, a number of runs out of
             1 ... 1,000,000.
+
+    Examples:
+        >>> from fluidkv.prefix import batch_misses
+        >>> requests = [[(0, 1)], [(0, 2)], [(0, 1)]]  # tokens 1 and 2 below token 0
+        >>> batch_misses(requests, capacity=2).astype(int).tolist()
+        [[1, 1, 0, 1, 0, 1]]
     """
     chosen = check_requests(requests, capacity)
     count("runs", runs, least=1, most=MOST_RUNS)

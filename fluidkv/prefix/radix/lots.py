@@ -29,6 +29,14 @@ class Lots:
 
     Args:
         seed: of the draws.
+
+    Examples:
+        >>> from fluidkv.prefix import FastRadixTree, Lots, content
+        >>> tree = FastRadixTree(lots=Lots(seed=0))
+        >>> for segment in range(3):
+        ...     _ = tree.insert(content([(segment, 10)]))
+        >>> tree.evict(10)[0].segment, tree.total
+        (2, 20)
     """
 
     def __init__(self, seed: int) -> None:

@@ -10,7 +10,14 @@ from fluidkv.record import Record
 
 @dataclass(frozen=True)
 class Overshoot(Record):
-    """Tokens that were evicted for allocations, and those of them that nothing was missing for."""
+    """Tokens that were evicted for allocations, and those of them that nothing was missing for.
+
+    Examples:
+        >>> from fluidkv.prefix import Overshoot
+        >>> found = Overshoot(evicted=200, unneeded=50)
+        >>> found.share
+        0.25
+    """
 
     evicted: int
     unneeded: int
@@ -29,6 +36,14 @@ def overshoot(rows: Iterable[Sequence[Any]]) -> Overshoot:
 
     Args:
         rows: as `operations.COLUMNS` says.
+
+    Examples:
+        >>> from fluidkv.prefix import FastRadixTree, content, overshoot
+        >>> from fluidkv.prefix.radix.operations import Operations
+        >>> server = Operations(FastRadixTree(), capacity=12)
+        >>> _ = server.allocate(0, 10), server.insert(0, content([(0, 10)]), 0, 0)
+        >>> overshoot([server.allocate(1, 4)])  # 2 are free, and the whole leaf of 10 goes
+        Overshoot(evicted=10, unneeded=8)
     """
     op, result, evicted, available = (
         COLUMNS.index(name) for name in ("op", "result", "evicted_tokens", "available")

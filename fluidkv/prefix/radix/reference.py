@@ -49,6 +49,14 @@ class RadixTree:
 
     Raises:
         InputError: a page below 1, a policy that SGLang does not have.
+
+    Examples:
+        >>> from fluidkv.prefix import RadixTree, content
+        >>> tree = RadixTree()
+        >>> tree.insert(content([(0, 100), (1, 20)])), tree.insert(content([(0, 100), (2, 30)]))
+        (0, 100)
+        >>> tree.total, tree.nodes, tree.leaves
+        (150, 3, 2)
     """
 
     def __init__(

@@ -44,6 +44,12 @@ class FastRadixTree:
 
     Args:
         lots: leaves go by lot (RLT), whatever the policy.
+
+    Examples:
+        >>> from fluidkv.prefix import FastRadixTree, content
+        >>> tree = FastRadixTree(page_size=16)
+        >>> tree.insert(content([(0, 100)])), tree.found(content([(0, 50)]))  # whole pages
+        (0, 48)
     """
 
     def __init__(

@@ -12,7 +12,18 @@ POLICIES = tuple(map(Policy, ("lru", "mru", "fifo", "filo", "lfu", "priority", "
 
 
 class SplitBirth(Enum):
-    """The birth time of the upper part of a node that is split; the lower part keeps its own."""
+    """The birth time of the upper part of a node that is split; the lower part keeps its own.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, RadixTree, SplitBirth, content
+        >>> for birth in SplitBirth:  # the first of two leaves is split behind 4 tokens
+        ...     tree = RadixTree(1, Policy.FIFO, birth)
+        ...     _ = tree.insert(content([(0, 10)])), tree.insert(content([(1, 10)]))
+        ...     _ = tree.match(content([(0, 4)]))
+        ...     print(birth.name, [leaf.segment for leaf in tree.evict(10)])
+        OLD [0, 0]
+        NEW [0, 1]
+    """
 
     OLD = "the node's"  # the unified tree, which SGLang's server builds
     NEW = "the time of the split"  # RadixCache

@@ -23,7 +23,8 @@ def plain(text: str) -> str:
         >>> plain(r"input length $l_0$, tokens"), plain(r"$\mathdefault{10^{-3}}$")
         ('input length l₀, tokens', '10⁻³')
 
-    What Unicode cannot lift stays beside its sign: "M^π".
+    What Unicode cannot lift stays beside its sign: "M^π". Words that
+    are not known stay as they are.
     """
     return re.sub(r"\$([^$]*)\$", lambda found: _formula(found[1]), text)
 
@@ -45,7 +46,7 @@ def unit(label: str) -> tuple[str, str]:
 
 
 def _formula(tex: str) -> str:
-    tex = re.sub(r"\\([a-zA-Z]+)\s*", lambda found: _COMMANDS[found[1]], tex)
+    tex = re.sub(r"\\([a-zA-Z]+)\s*", lambda found: _COMMANDS.get(found[1], found[1]), tex)
     tex = re.sub(r"\^(\{[^{}]*\}|.)", lambda found: _moved(found[1], _UP, "^"), tex)
     tex = re.sub(r"_(\{[^{}]*\}|.)", lambda found: _moved(found[1], _DOWN, "_"), tex)
     return tex.replace("{", "").replace("}", "")

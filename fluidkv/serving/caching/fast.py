@@ -29,6 +29,18 @@ class FastEngine:
     Args:
         names: of the blocks of `prompts`, which then is not looked at: many engines may have them
             in common.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import FastEngine
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests, clock = fk.Requests([12, 12], [2, 2], arrival=[0, 1]), fk.IterationClock(1.0)
+        >>> limits = fk.Limits(40, block_size=4)
+        >>> server = FastEngine(requests, alike, fk.engine("vllm"), limits, clock, offered=True)
+        >>> server.offer(0)
+        >>> server.advance(until=5.0)
+        >>> server.found(1), server.iteration
+        (8, 2)
     """
 
     def __init__(

@@ -21,6 +21,16 @@ class BlockNames:
     Args:
         prompts: of a table.
         block_size: tokens of a block.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import BlockNames
+        >>> alike = Prompts([[(0, 0, 8)], [(0, 0, 6), (1, 0, 6)]], [[(2, 0, 2)], [(3, 0, 2)]])
+        >>> names = BlockNames(alike, block_size=4)
+        >>> names.of(0), names.of(1)
+        ([0, 1], [0, 2, 3])
+        >>> len(names)
+        4
     """
 
     def __init__(self, prompts: Prompts, block_size: int) -> None:

@@ -48,6 +48,15 @@ def serve_caching(
 
     Raises:
         InputError: as `serve`.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import serve_caching
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests = fk.Requests([12, 12], [2, 2], arrival=[0, 1])
+        >>> run = serve_caching(requests, "vllm", fk.Limits(40, block_size=4), prompts=alike)
+        >>> run.hit_tokens.values.tolist(), run.tokens.values.tolist()
+        ([[0, 8]], [[12, 5, 1]])
     """
     served = served_engine(engine)
     rules = served.rules
@@ -125,6 +134,15 @@ def serve_sglang(
 
     Raises:
         InputError: as `serve`.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import SglangSettings, serve_sglang
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests = fk.Requests([12, 12], [2, 2], arrival=[0, 4])
+        >>> run = serve_sglang(requests, SglangSettings(40), prompts=alike)
+        >>> run.hit_tokens.values.tolist(), run.finished.values.tolist()
+        ([[0, 11]], [[True, True]])
     """
     tables, options, given_clocks, populations, said = one_each(
         {

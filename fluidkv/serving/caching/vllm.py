@@ -48,6 +48,18 @@ class VllmEngine(Engine):
     Raises:
         InputError: prompts of other lengths than the requests; a request that does not fit; rules
             that are not vLLM's; an admission rate: not modelled with a cache.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import VllmEngine
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests, clock = fk.Requests([12, 12], [2, 2], arrival=[0, 1]), fk.IterationClock(1.0)
+        >>> limits = fk.Limits(40, block_size=4)
+        >>> server = VllmEngine(requests, alike, fk.engine("vllm"), limits, clock)
+        >>> [server.step()["tokens"] for _ in range(3)], server.idle
+        ([12, 5, 1], True)
+        >>> server.finished, server.pool_free
+        ([1], 10)
     """
 
     def __init__(

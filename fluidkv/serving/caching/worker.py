@@ -48,7 +48,20 @@ class Served(Protocol):
 
 
 class Worker(Protocol):
-    """One engine. `all` has an entry for every request of the table, offered to it or not."""
+    """One engine. `all` has an entry for every request of the table, offered to it or not.
+
+    Examples:
+        >>> from fluidkv.serving import FastEngine, VllmEngine, Worker
+        >>> def served(worker: Worker) -> float:
+        ...     worker.offer(0)
+        ...     worker.advance(until=100.0)
+        ...     return worker.all[0].last_token_at
+        ...
+        >>> requests, limits, clock = fk.Requests([12], [3]), fk.Limits(40), fk.IterationClock(0.5)
+        >>> given = (requests, None, fk.engine("vllm"), limits, clock)
+        >>> [served(kind(*given, offered=True)) for kind in (VllmEngine, FastEngine)]
+        [1.5, 1.5]
+    """
 
     @property
     def all(self) -> Sequence[Served]: ...

@@ -26,6 +26,7 @@ from fluidkv.serving.clock_fit.line import draw, unbounded
 from fluidkv.serving.clock_fit.points import IDLE, TickPoints
 
 Half = Literal["first", "second"]
+"""Which half of a run, by time, a clock is fitted to."""
 
 _FEWEST = 4  # points: one more than there are coefficients
 _NAMES = ("base", "per_kv_token", "per_prefill_token")
@@ -74,6 +75,15 @@ class ClockFit(Record):
         residuals: on the ticks that were used.
         kv_tokens: least and most in these ticks. Outside, the clock extrapolates.
         dropped: ticks of the window that were not used, by reason; SLOW among them.
+
+    Examples:
+        >>> from fluidkv.serving import tick_points
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> fit = fk.fit_clock(tick_points(**run.clock_arrays()))
+        >>> round(fit.clock.base, 4), fit.unseen, len(fit.residuals)
+        (0.0149, (), 87)
+        >>> sum(ticks for reason, ticks in fit.dropped)
+        97
     """
 
     clock: IterationClock
@@ -96,6 +106,14 @@ class Recompute(Record):
         resumed: requests that came back at least: rises and falls within a tick cancel.
         context: tokens that a running request holds, mean. A preempted one holds fewer, as it is
             the last that came.
+
+    Examples:
+        >>> from fluidkv.serving import hidden_recompute, tick_points
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> points = tick_points(**run.clock_arrays())
+        >>> again = hidden_recompute(fk.fit_clock(points).clock, points)
+        >>> again.resumed, round(again.share, 2)
+        (99.0, 0.69)
     """
 
     seconds: float
@@ -122,6 +140,15 @@ def fit_clock(points: TickPoints, *, half: Half | None = None) -> ClockFit:
 
     Raises:
         InputError: fewer than 4 usable ticks in the window.
+
+    Examples:
+        >>> from fluidkv.serving import tick_points
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> fit = fk.fit_clock(tick_points(**run.clock_arrays()))
+        >>> round(fit.clock.base, 4), round(fit.clock.per_prefill_token * 1e6, 1)
+        (0.0149, 86.8)
+        >>> round(fit.residuals.r2, 2)
+        0.99
     """
     inside = _window(points, half)
     used = inside & points.used
@@ -172,6 +199,14 @@ def hidden_recompute(clock: IterationClock, points: TickPoints) -> Recompute | N
 
     Raises:
         InputError: a clock that is not in seconds, or without a cost of prefill.
+
+    Examples:
+        >>> from fluidkv.serving import hidden_recompute, tick_points
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> points = tick_points(**run.clock_arrays())
+        >>> again = hidden_recompute(fk.IterationClock(0.0149, 2.6e-7, 8.7e-5), points)
+        >>> round(again.seconds, 1)
+        7.4
     """
     _seconds(clock)
     if clock.per_prefill_token == 0:

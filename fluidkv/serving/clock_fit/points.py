@@ -51,6 +51,15 @@ class TickPoints(Record):
         context: tokens in the cache for each running request; NaN where none runs.
         resumed: preempted requests that came back, less those that were preempted.
         dropped: why a tick is not used; "" if it is.
+
+    Examples:
+        >>> from fluidkv.serving import tick_points
+        >>> run = fk.read_log("sample:vllm-rtx4090").timed()
+        >>> points = tick_points(**run.clock_arrays())
+        >>> int(points.used.sum()), len(points.dropped)
+        (91, 184)
+        >>> [ticks for reason, ticks in points.dropped_because]
+        [91, 1, 1]
     """
 
     tick_ends_s: PerTick
@@ -106,6 +115,18 @@ def tick_points(
 
     Raises:
         InputError: shapes that differ, numbers that are not finite, ticks or times out of order.
+
+    Examples:
+        >>> from fluidkv.serving import tick_points
+        >>> log = {"tick_ends_s": [1.0, 2.0, 3.0, 4.0, 5.0], "running": [1, 1, 1, 1, 0]}
+        >>> log |= {"kv_tokens": [16, 32, 48, 48, 0], "generated_tokens": [1, 10, 10, 10, 0]}
+        >>> log |= {"input_lengths": [10], "scheduled_s": [0.5]}
+        >>> log |= {"first_token_s": [1.0], "last_token_s": [4.5]}
+        >>> points = tick_points(**log)
+        >>> points.iterations.round(2).tolist(), points.prefill_tokens.tolist()
+        ([nan, 10.0, 10.0, 10.0, nan], [10.0, 0.0, 0.0, 0.0, 0.0])
+        >>> points.used.tolist()
+        [False, True, True, True, False]
     """
     ends = _column("tick_ends_s", tick_ends_s, None)
     if ends.size < 2 or (np.diff(ends) <= 0).any():

@@ -29,6 +29,12 @@ class Gpu(Record):
         flops_8: 8-bit floating-point operations a second, dense; None: it has none.
         memory: bytes.
         bandwidth: of the memory, bytes a second.
+
+    Examples:
+        >>> from fluidkv.serving import Gpu, kv_tokens_left, model_named
+        >>> gpu = Gpu("small", "made up", flops_16=1e14, flops_8=None, memory=24e9, bandwidth=1e12)
+        >>> kv_tokens_left(model_named("qwen3-4b"), gpu)
+        81009
     """
 
     name: str
@@ -41,7 +47,14 @@ class Gpu(Record):
 
 @cache
 def known_gpus() -> Mapping[str, Gpu]:
-    """All that have a name here: `gpus.csv`."""
+    """All that have a name here: `gpus.csv`.
+
+    Examples:
+        >>> from fluidkv.serving import known_gpus
+        >>> gpus = known_gpus()
+        >>> round(gpus["h100"].memory / 1e9), [name for name in gpus if name.startswith("rtx")]
+        (86, ['rtx-3090', 'rtx-4090', 'rtx-5090', 'rtx-pro-6000'])
+    """
     text = files("fluidkv.serving.machines").joinpath("gpus.csv").read_text(encoding="utf-8")
     return MappingProxyType({row["name"]: _gpu(row) for row in csv.DictReader(text.splitlines())})
 
@@ -51,6 +64,15 @@ def gpu_named(name: str) -> Gpu:
 
     Raises:
         InputError: another name, with those near it; "a100", of which there are two.
+
+    Examples:
+        >>> from fluidkv.serving import gpu_named
+        >>> gpu_named("NVIDIA GeForce RTX 4090").name
+        'rtx-4090'
+        >>> gpu_named("a100")
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: gpu: got 'a100'; allowed: near: a100-40, a100-80, a100-80-pcie
     """
     plain = "-".join(name.lower().replace("_", " ").replace("-", " ").split())
     for brand in ("nvidia-", "geforce-", "amd-", "instinct-", "tesla-"):

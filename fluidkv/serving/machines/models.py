@@ -40,6 +40,15 @@ class Model(Record):
         weight_bytes: of a weight: 2 at 16 bits, 1 at 8.
         value_bytes: of a cached value.
         longest: positions that it was made for; None: not stated here.
+
+    Examples:
+        >>> from fluidkv.serving import Model
+        >>> sizes = {"layers": 16, "width": 2048, "heads": 32, "kv_heads": 8, "head_size": 64}
+        >>> model = Model("tiny", "made up", 1.24e9, **sizes, inner=8192, words=128_256, tied=True)
+        >>> model.kv_bytes  # 2 x 16 x 8 x 64 values of two bytes
+        32768
+        >>> round(model.summed / 1e9, 2), round(model.computed / 1e9, 2)
+        (1.24, 0.97)
     """
 
     name: str
@@ -128,7 +137,13 @@ class Model(Record):
 
 @cache
 def known_models() -> Mapping[str, Model]:
-    """All that have a name here: `models.csv`, whose columns are the fields of `Model`."""
+    """All that have a name here: `models.csv`, whose columns are the fields of `Model`.
+
+    Examples:
+        >>> from fluidkv.serving import known_models
+        >>> [name for name, model in known_models().items() if model.experts > 1]
+        ['mixtral-8x7b', 'qwen3-30b-a3b', 'gpt-oss-20b']
+    """
     text = files("fluidkv.serving.machines").joinpath("models.csv").read_text(encoding="utf-8")
     return MappingProxyType({row["name"]: _model(row) for row in csv.DictReader(text.splitlines())})
 
@@ -141,6 +156,13 @@ def model_named(name: str) -> Model:
 
     Raises:
         InputError: another name, with those near it.
+
+    Examples:
+        >>> from fluidkv.serving import model_named
+        >>> model_named("Qwen/Qwen3-4B-Instruct-2507").name
+        'qwen3-4b'
+        >>> model_named("qwen3-4b-fp8").weight_bytes
+        1.0
     """
     plain = name.strip().lower().rsplit("/", 1)[-1] if isinstance(name, str) else ""
     eight = plain.endswith("-fp8")
@@ -160,6 +182,11 @@ def kv_bytes_per_token(model: Model | str) -> int:
     Raises:
         InputError: an unknown name; a model of which some layers keep a window only, where how
             much fits is no number of tokens times a constant.
+
+    Examples:
+        >>> from fluidkv.serving import kv_bytes_per_token
+        >>> kv_bytes_per_token("llama-3-8b"), kv_bytes_per_token("llama-2-7b")
+        (131072, 524288)
     """
     found = model_named(model) if isinstance(model, str) else model
     if found.windowed:

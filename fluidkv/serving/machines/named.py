@@ -31,6 +31,13 @@ class Validity(Record):
         running: most requests in a batch.
         kv_tokens: least and most in the cache.
         prefill_tokens: most of one iteration.
+
+    Examples:
+        >>> from fluidkv.serving import Validity, outside
+        >>> outside(Validity(running=49), running=60)
+        ('60 requests run at once, and the clock holds up to 49',)
+        >>> outside(Validity(), running=60)
+        ()
     """
 
     running: int | None = None
@@ -48,6 +55,15 @@ class NamedClock(Record):
         model, gpu, engine: of the server; "" where there is none.
         source: where the numbers are from.
         validity: where they hold.
+
+    Examples:
+        >>> from fluidkv.serving import NamedClock, named_clock
+        >>> clock = fk.IterationClock(0.01, name="mine")
+        >>> mine = NamedClock(clock, "measured", "qwen3-4b", "l4", "", "a log of ours")
+        >>> mine.name, mine.validity.running
+        ('mine', None)
+        >>> named_clock("vllm-llama3.1-8b-rtx4090").validity.running
+        49
     """
 
     clock: IterationClock
@@ -117,7 +133,14 @@ CLOCKS = _named(
         Validity(512),
     ),
 )
-"""Clocks with a name of their own, by it."""
+"""Clocks with a name of their own, by it.
+
+>>> from fluidkv.serving import CLOCKS
+>>> [(name, clock.kind) for name, clock in CLOCKS.items()][:2]
+[('iteration', 'theory'), ('vllm-llama3.1-8b-rtx4090', 'measured')]
+>>> round(CLOCKS["vllm-llama3.1-8b-rtx4090"].clock.duration(40_000, 0), 4)
+0.0253
+"""
 
 
 def named_clock(name: str) -> NamedClock:
@@ -126,6 +149,12 @@ def named_clock(name: str) -> NamedClock:
     Raises:
         InputError: another name, with those near it; a model or GPU that is not known, or that do
             not go together; several GPUs.
+
+    Examples:
+        >>> from fluidkv.serving import named_clock
+        >>> known = named_clock("llama-3.1-8b@h100")
+        >>> known.kind, round(known.clock.duration(40_000, 0), 4)
+        ('modelled', 0.0086)
     """
     plain = name.strip().lower() if isinstance(name, str) else ""
     if plain in CLOCKS:
@@ -187,6 +216,12 @@ def outside(
         running: requests in the largest batch of the run.
         kv_tokens: most tokens in its cache.
         prefill_tokens: most of one iteration.
+
+    Examples:
+        >>> from fluidkv.serving import named_clock, outside
+        >>> known = named_clock("vllm-llama3.1-8b-rtx4090")
+        >>> outside(known.validity, running=49, kv_tokens=50_000)
+        ('50,000 KV tokens, and the clock holds up to 41,352',)
     """
     found = []
     if validity.running is not None and running is not None and running > validity.running:

@@ -30,6 +30,11 @@ def kv_tokens_left(
     Raises:
         InputError: a share outside of (0, 1]; no memory left; a model of which some layers keep a
             window only.
+
+    Examples:
+        >>> from fluidkv.serving import gpu_named, kv_tokens_left, model_named
+        >>> kv_tokens_left(model_named("llama-3.1-8b"), gpu_named("rtx-4090"))
+        42131
     """
     if not 0 < utilisation <= 1:
         raise InputError("utilisation", utilisation, "a share in (0, 1]")

@@ -49,6 +49,16 @@ def modelled_clock(
     Raises:
         InputError: a model whose weights do not fit, or of which some layers keep a window only; a
             share outside of (0, 1].
+
+    Examples:
+        >>> from fluidkv.serving import gpu_named, model_named, modelled_clock
+        >>> model = model_named("llama-3.1-8b")
+        >>> for name in ("rtx-4090", "h100"):
+        ...     clock = modelled_clock(model, gpu_named(name))
+        ...     print(name, round(clock.duration(kv_tokens=40_000, prefill_tokens=0) * 1000, 1))
+        ...
+        rtx-4090 26.1
+        h100 8.6
     """
     per_token = kv_bytes_per_token(model)
     weights = weight_bytes(model)
@@ -73,6 +83,11 @@ def batch_limit(model: Model, gpu: Gpu) -> int:
     """Requests at which multiplying a step takes as long as reading the weights.
 
     Above it the clock is too fast. At the shares of `modelled_clock`.
+
+    Examples:
+        >>> from fluidkv.serving import batch_limit, gpu_named, model_named
+        >>> batch_limit(model_named("llama-3.1-8b"), gpu_named("h100"))
+        277
     """
     reading = bytes_read(model) / (BANDWIDTH_SHARE * gpu.bandwidth)
     return int(reading / (2 * model.computed / (FLOPS_SHARE * _peak(model, gpu))))

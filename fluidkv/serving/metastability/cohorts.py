@@ -26,6 +26,13 @@ class CohortState(NamedTuple):
         cohorts: requests that run with 1 ... l1 - 1 outputs.
         queue: requests that wait.
         credit: of the rate limit, what is left of a permit, over the denominator of the rate.
+
+    Examples:
+        >>> from fluidkv.serving import CohortState, serve_cohorts
+        >>> state = CohortState(np.array([[2], [1]]), np.array([5]), np.array([0]))
+        >>> records, after = serve_cohorts(fk.RequestClass(1, 3), fk.Limits(20), [[0]], state=state)
+        >>> after.cohorts.tolist(), after.queue.tolist()
+        ([[5], [2]], [0])
     """
 
     cohorts: Int[np.ndarray, "outputs run"]
@@ -83,6 +90,15 @@ def serve_cohorts(
 
     Raises:
         InputError: limits or shapes outside of what is said here.
+
+    Examples:
+        >>> from fluidkv.serving import serve_cohorts
+        >>> arrivals = np.full((6, 1), 2)  # two requests an iteration, in one run
+        >>> records, state = serve_cohorts(fk.RequestClass(1, 3), fk.Limits(12), arrivals)
+        >>> records.completed.tolist(), records.preempt.tolist()
+        ([[0, 0, 2, 1, 0, 3]], [[0, 0, 1, 0, 0, 1]])
+        >>> state.queue.tolist()
+        [6]
     """
     arrived = _arrivals(arrivals, every)
     _check_limits(request, limits)

@@ -44,6 +44,13 @@ class CollapsedCycle(Record):
         preemptions: evictions per iteration, exact.
         period: iterations.
         runs: how many of the runs.
+
+    Examples:
+        >>> from fluidkv.serving import collapsed_cycles
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> cycle = collapsed_cycles(request, limits, rng=1, runs=10, settle=60)[0]
+        >>> cycle.throughput, cycle.preemptions, cycle.period
+        (Fraction(1, 1), Fraction(8, 7), 7)
     """
 
     throughput: Fraction
@@ -94,6 +101,13 @@ def collapsed_cycles(
 
     Raises:
         ArithmeticError: a run that has not repeated itself by then.
+
+    Examples:
+        >>> from fluidkv.serving import collapsed_cycles
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> cycles = collapsed_cycles(request, limits, rng=1, runs=10, settle=60)
+        >>> [(cycle.throughput, cycle.period, cycle.runs) for cycle in cycles]
+        [(Fraction(1, 1), 7, 7), (Fraction(6, 7), 7, 3)]
     """
     start = collapsed_start(request, limits, rng=rng, runs=runs, backlog=_BACKLOG, settle=settle)
     period = np.zeros(runs, np.int64)
@@ -129,6 +143,12 @@ def collapsed_start(
     """Servers that collapsed, each in its own phase, with so many requests left in the queue.
 
     They ran at nine tenths of x* for five windows, then with an endless queue for `settle` more.
+
+    Examples:
+        >>> from fluidkv.serving import collapsed_start
+        >>> start = collapsed_start(fk.RequestClass(3, 7), fk.Limits(61), rng=1, runs=3, backlog=50)
+        >>> start.queue.tolist(), start.cohorts.shape
+        ([50, 50, 50], (6, 3))
     """
     generator, width = np.random.default_rng(rng), request.decode_length
     weights = width * (2 * request.input_length + width + 1) // 2  # tokens of a life, summed

@@ -88,6 +88,12 @@ def kaplan_meier(duration: ArrayLike, observed: ArrayLike, *, level: float = 0.9
 
     Raises:
         InputError: columns that do not match, negative times, a level outside of (0, 1).
+
+    Examples:
+        >>> from fluidkv.serving import kaplan_meier
+        >>> found = kaplan_meier([1, 3, 3, 4], [True, True, False, True])
+        >>> found.time.tolist(), found.share.tolist(), found.at_risk.tolist()
+        ([1.0, 3.0, 4.0], [0.75, 0.5, 0.0], [4.0, 3.0, 1.0])
     """
     times, came = _columns(duration, observed)
     event, deaths = np.unique(times[came], return_counts=True)
@@ -102,6 +108,12 @@ def hazard(duration: ArrayLike, observed: ArrayLike, *, level: float = 0.95) -> 
 
     Raises:
         InputError: as `kaplan_meier`; nobody was watched for any time.
+
+    Examples:
+        >>> from fluidkv.serving import hazard
+        >>> found = hazard([4, 6, 10], [True, True, False])
+        >>> found.rate, found.mean_time, round(float(found.high), 3)
+        (0.1, 10.0, 0.361)
     """
     from scipy.special import gammaincinv
 
@@ -138,6 +150,13 @@ def memoryless(
 
     Raises:
         InputError: as `kaplan_meier`; fewer than 2 parts.
+
+    Examples:
+        >>> from fluidkv.serving import memoryless
+        >>> times = np.random.default_rng(0).exponential(10, 200)
+        >>> came = np.ones(200, bool)
+        >>> round(memoryless(times, came), 2), memoryless(times + 50, came) < 1e-6
+        (0.34, True)
     """
     from scipy.special import gammaincc
 

@@ -45,6 +45,12 @@ class Times(Record):
     Fields:
         duration: iterations until it happened, or for which it is known not to have.
         observed: whether it happened.
+
+    Examples:
+        >>> from fluidkv.serving import Times, hazard
+        >>> times = Times(np.array([4, 6, 10]), np.array([True, True, False]))
+        >>> hazard(times.duration, times.observed).rate
+        0.1
     """
 
     duration: Int[np.ndarray, " run"]
@@ -77,6 +83,12 @@ def time_to_collapse(
     Raises:
         InputError: a rate that is not finite and above 0, runs below 1, a horizon too short for
             one collapse; limits as in `serve_cohorts`.
+
+    Examples:
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> times = fk.time_to_collapse(request, limits, 0.8, rng=0, runs=4, horizon=1400)
+        >>> times.observed.tolist(), times.duration.tolist()
+        ([True, True, False, True], [1330, 105, 1337, 1183])
     """
     start = idle(request, count("runs", runs))
     needed = count("windows", windows, least=2)  # a queue grows from one to another
@@ -108,6 +120,14 @@ def time_to_return(
 
     Raises:
         InputError: as `time_to_collapse`.
+
+    Examples:
+        >>> from fluidkv.serving import collapsed_start, time_to_return
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> start = collapsed_start(request, limits, rng=1, runs=3, backlog=50)
+        >>> times = time_to_return(request, limits, 0.3, start, rng=1, horizon=1400)
+        >>> times.observed.tolist(), times.duration.tolist()
+        ([True, True, True], [91, 70, 77])
     """
     needed = count("calm", calm)
 
@@ -138,6 +158,13 @@ def ramp(
 
     Raises:
         InputError: as `time_to_collapse`; no rates.
+
+    Examples:
+        >>> from fluidkv.serving import ramp
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> found = ramp(request, limits, [0.5, 1.5, 0.5], hold=210, rng=0, runs=5).mean("run")
+        >>> found.throughput.values.round(2).tolist(), found.preemptions.values.round(2).tolist()
+        ([0.51, 0.99, 0.95], [0.01, 1.04, 0.99])
     """
     generator, steps = np.random.default_rng(rng), [above_0("rate", rate) for rate in rates]
     size = (count("hold", hold), count("runs", runs))

@@ -54,6 +54,16 @@ def two_starts(
 
     Raises:
         InputError: as `serve`, and counts below 1.
+
+    Examples:
+        >>> from fluidkv.serving import two_starts
+        >>> request, limits = fk.RequestClass(3, 7), fk.Limits(61)
+        >>> draws = {"count": 100, "rng": 0, "runs": 2}
+        >>> found = two_starts(request, "restart", limits, 0.85, backlog=50, **draws)
+        >>> found.preemptions.mean("run").round(2).to_series().to_dict()
+        {'empty': 0.07, 'backlog': 1.71}
+        >>> found.waiting.mean("run").round(1).to_series().to_dict()
+        {'empty': 0.0, 'backlog': 29.9}
     """
     if isinstance(runs, bool) or runs < 1:
         raise InputError("runs", runs, "an integer of at least 1")

@@ -41,6 +41,14 @@ class Replay(Result):
         evictions, iterations: of the replay, as far as it went. Requests that schedulers evicted
             in their iterations; nodes that left a tree, and calls.
         difference: None where equal.
+
+    Examples:
+        >>> from fluidkv.serving import VllmRecord, replay
+        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
+        >>> rows = np.array([[1, 10], [1, 2]])  # the second step computes one token, not two
+        >>> found = replay(VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows))
+        >>> found.equal, found.rows, found.difference.values
+        (False, 1, (('tokens', 2, 1),))
     """
 
     equal: bool

@@ -63,6 +63,21 @@ def read_records(path: str | Path) -> list[Record]:
     Raises:
         InputError: naming file and field: no file, not JSON, fields missing or not fitting
             together, an engine or a setting that is not modelled.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from fluidkv.serving import read_records, replay
+        >>> said = {"engine": "vllm", "version": "0.33.0", "prefix_caching": False}
+        >>> said |= {"async_scheduling": False, "reserve_full_isl": True, "watermark": 0.0}
+        >>> said |= {"block_size": 1, "usable_blocks": 100, "capacity_tokens": 100}
+        >>> said |= {"max_num_seqs": 8, "max_num_batched_tokens": 64}
+        >>> said |= {"input_length": 10, "output_lengths": [2], "arrived_by_step": [1, 1]}
+        >>> said |= {"columns": ["step", "tokens"], "records": [[0, 10], [1, 1]]}
+        >>> _ = Path("record.json").write_text(json.dumps(said))
+        >>> [record] = read_records("record.json")
+        >>> record.version, len(record.requests), replay(record).equal
+        ('0.33.0', 1, True)
     """
     path = Path(path)
     if not os.path.isdir(path):  # a name too long is none either
@@ -100,5 +115,14 @@ def replay(record: Record, *, on_progress: Progress | None = None) -> Replay:
 
     Raises:
         InputError: a run that would never end, a call that cannot be made.
+
+    Examples:
+        >>> from fluidkv.serving import VllmRecord, replay
+        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
+        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
+        >>> found = replay(record)
+        >>> found.equal, found.rows, found.evictions
+        (True, 6, 1)
     """
     return record.replay(on_progress or (lambda _: None))

@@ -62,6 +62,18 @@ class RadixRecord:
         rows: of each of the two trees, a row a call.
         tree: what is replayed, from page size, policy and the birth of split nodes; the literal
             tree where nothing else is said.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy, SplitBirth, content
+        >>> from fluidkv.serving import RadixRecord, replay
+        >>> from fluidkv.serving.records.sglang_radix import Call
+        >>> said, part = content([(0, 8)]), content([(0, 6)])
+        >>> calls = (Call("A", (0, 8)), Call("I", (0, said, 0, 8)), Call("M", (1, part)))
+        >>> rows = ([8, 0], [0, 8], [6, 8])  # allocated; put in; of six tokens all are found
+        >>> given = (1, Policy.LRU, 20, calls, ("result", "total"), dict.fromkeys(SplitBirth, rows))
+        >>> record = RadixRecord("by hand", "0.5.18", (), *given)
+        >>> replay(record).equal
+        True
     """
 
     source: str

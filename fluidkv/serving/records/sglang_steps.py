@@ -54,6 +54,18 @@ class SglangRecord:
         settings, arrivals: the run.
         columns: names out of `COLUMNS`, in the file's order.
         rows: a row a step.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import SglangRecord, SglangSettings, replay
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> arrivals = Arrivals(fk.Requests([12, 12], [2, 2], arrival=[0, 3]), alike, np.arange(2))
+        >>> given = (SglangSettings(40), arrivals, ("mode", "hit_tokens"))
+        >>> rows = [["prefill", 0], ["decode", 0], ["idle", 0], ["prefill", 11]]
+        >>> found = replay(SglangRecord("by hand", "0.5.18", (), *given, rows))
+        >>> found.equal, found.rows
+        (True, 4)
     """
 
     source: str

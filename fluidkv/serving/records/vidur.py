@@ -37,7 +37,17 @@ class VidurRun:
 
 @dataclass(frozen=True, eq=False)
 class VidurCounts:
-    """Runs of one file; the rules are those of `VIDUR_SARATHI`. `version`: Vidur's commit."""
+    """Runs of one file; the rules are those of `VIDUR_SARATHI`. `version`: Vidur's commit.
+
+    Examples:
+        >>> from fluidkv.serving import VidurCounts, replay
+        >>> from fluidkv.serving.records.vidur import VidurRun
+        >>> requests, limits = fk.Requests([4, 4], [8, 8]), fk.Limits(16)
+        >>> run = VidurRun("8 outputs", requests, limits, evictions=1, iterations=11)
+        >>> found = replay(VidurCounts("by hand", "a commit", (), (run,)))
+        >>> found.equal, found.evictions, found.iterations
+        (True, 1, 11)
+    """
 
     source: str
     version: str

@@ -46,6 +46,14 @@ class VllmRecord:
         rules, limits, requests: the run; a request that never came in the record arrives after it.
         columns: names out of `COLUMNS`, in the file's order.
         rows: counts, shape (step, column).
+
+    Examples:
+        >>> from fluidkv.serving import VllmRecord, replay
+        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
+        >>> rows = np.array([[1, 10], [1, 1]])
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows)
+        >>> replay(record).equal
+        True
     """
 
     source: str

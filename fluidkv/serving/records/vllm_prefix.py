@@ -61,6 +61,18 @@ class VllmPrefixRecord:
         rules, limits, arrivals: the run.
         columns: names out of `COLUMNS`, in the file's order.
         rows: counts and lists, a row a step.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import VllmPrefixRecord, replay
+        >>> from fluidkv.serving.records.arrivals import Arrivals
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> arrivals = Arrivals(fk.Requests([12, 12], [2, 2], arrival=[0, 1]), alike, np.arange(2))
+        >>> given = (fk.engine("vllm"), fk.Limits(40, block_size=4), arrivals)
+        >>> rows = [[12, 0], [5, 8], [1, 0]]  # the second prompt finds two of its blocks
+        >>> given = (*given, ("tokens", "hit_tokens"), rows)
+        >>> replay(VllmPrefixRecord("by hand", "0.33.0", (), *given)).equal
+        True
     """
 
     source: str

@@ -26,6 +26,13 @@ class FutureReturns(NamedTuple):
     Fields:
         mean, variance: of the weights that the key has in the rows after this one, each row once;
             0 after the last row. A mean is wrong by 2^-41 at most, a variance by 3 x 2^-41.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure, future_returns, generated
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=3)
+        >>> found = future_returns(attention)  # rows of 1/2 and 1/3 follow the first
+        >>> found.mean[0, 0].round(3).tolist(), found.variance[0, 0].round(3).tolist()
+        ([0.417, 0.0, 0.0], [0.007, 0.0, 0.0])
     """
 
     mean: Float[np.ndarray, "stream query key"]
@@ -43,6 +50,12 @@ def future_returns(attention: Attention) -> FutureReturns:
 
     Raises:
         InputError: more than 8,192 rows.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure, future_returns, generated
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=3)
+        >>> future_returns(attention).mean[0].round(3).tolist()
+        [[0.417, 0.0, 0.0], [0.333, 0.333, 0.0], [0.0, 0.0, 0.0]]
     """
     weights = _real_rows(attention)
     rows = attention.length[:, None] - 1 - np.arange(weights.shape[1])
@@ -60,6 +73,16 @@ class Remaining(NamedTuple):
         weight, square: sums of the weights and of their squares over the rows still to come, of all
             keys, written or not.
         rows: how many there are.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Structure, generated, remaining
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
+        >>> with jax.enable_x64(True):
+        ...     left = remaining(attention.weights, attention.length)
+        ...
+        >>> left.weight.tolist(), left.rows.tolist()  # rows of (1, 0) and (1/2, 1/2)
+        ([[1.5, 0.5]], [2])
     """
 
     weight: Float[Array, "stream key"]
@@ -78,6 +101,16 @@ def remaining(
 
     Raises:
         InputError: more than 8,192 rows.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Structure, generated, remaining
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
+        >>> with jax.enable_x64(True):
+        ...     left = remaining(attention.weights, attention.length)
+        ...
+        >>> left.weight.tolist(), left.square.tolist()
+        ([[1.5, 0.5]], [[1.25, 0.25]])
     """
     rows = _few(weights.shape[1])
     inside = jnp.arange(rows)[None, :, None] < length[:, None, None]
@@ -92,6 +125,17 @@ def after_row(
 
     Args:
         row: its true weights, whatever was evicted; of streams that do not run it is not read.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Structure, after_row, generated, remaining
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
+        >>> with jax.enable_x64(True):
+        ...     left = remaining(attention.weights, attention.length)
+        ...     left = after_row(left, attention.weights[:, 0], np.array([True]))
+        ...
+        >>> left.weight.tolist(), left.rows.tolist()
+        ([[0.5, 0.5]], [1])
     """
     weight = jnp.where(runs[:, None], row.astype(jnp.float64), 0)
     return Remaining(
@@ -104,7 +148,19 @@ def after_row(
 def mean_and_variance(
     left: Remaining,
 ) -> tuple[Float[Array, "stream key"], Float[Array, "stream key"]]:
-    """R and sigma^2 of all keys, of those that are not yet written too."""
+    """R and sigma^2 of all keys, of those that are not yet written too.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Structure, generated, mean_and_variance, remaining
+        >>> attention = generated(Structure(), seed=0, requests=1, prompt=1, length=2)
+        >>> with jax.enable_x64(True):
+        ...     left = remaining(attention.weights, attention.length)
+        ...     mean, variance = mean_and_variance(left)
+        ...
+        >>> mean.tolist(), variance.tolist()
+        ([[0.75, 0.25]], [[0.0625, 0.0625]])
+    """
     count = jnp.maximum(left.rows, 1)[:, None].astype(jnp.float64)
     mean = left.weight / count
     return mean, jnp.maximum(left.square / count - mean**2, 0)

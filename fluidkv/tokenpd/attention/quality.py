@@ -12,7 +12,14 @@ from jaxtyping import Array, Bool, Float
 def mass_kept(
     weights: Float[Array, "*stream key"], kept: Bool[Array, "*stream key"]
 ) -> Float[Array, "*stream"]:
-    """The share of the true weights that lies on kept keys; 0 where there are no weights."""
+    """The share of the true weights that lies on kept keys; 0 where there are no weights.
+
+    Examples:
+        >>> from fluidkv.tokenpd import mass_kept
+        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, True, False])
+        >>> float(mass_kept(weights, kept))
+        0.75
+    """
     on_kept = jnp.where(kept, weights, 0).sum(-1)
     return _share(on_kept, weights.sum(-1))
 
@@ -20,7 +27,14 @@ def mass_kept(
 def renormalised(
     weights: Float[Array, "*stream key"], kept: Bool[Array, "*stream key"]
 ) -> Float[Array, "*stream key"]:
-    """The weights that a softmax over the kept keys alone has; 0 where these have none."""
+    """The weights that a softmax over the kept keys alone has; 0 where these have none.
+
+    Examples:
+        >>> from fluidkv.tokenpd import renormalised
+        >>> weights, kept = np.array([0.5, 0.375, 0.125]), np.array([False, True, True])
+        >>> renormalised(weights, kept).tolist()
+        [0.0, 0.75, 0.25]
+    """
     on_kept = jnp.where(kept, weights, 0)
     return _share(on_kept, on_kept.sum(-1, keepdims=True))
 
@@ -34,6 +48,12 @@ def output_error(
     v drawn independently with mean 0 and one variance, it is the root of E |sum (w' - w) v|^2 over
     E |sum w v|^2. Real values have a common part and depend on their keys; then it is neither a
     bound nor an expectation. Where nothing is kept the output is 0 and the error is 1.
+
+    Examples:
+        >>> from fluidkv.tokenpd import output_error
+        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
+        >>> float(output_error(weights, kept))  # (1, 0, 0) in the place of the weights
+        1.0
     """
     return relative_error(weights, renormalised(weights, kept))
 
@@ -41,7 +61,13 @@ def output_error(
 def relative_error(
     weights: Float[Array, "*stream key"], others: Float[Array, "*stream key"]
 ) -> Float[Array, "*stream"]:
-    """The same for any other weights w' in the place of w."""
+    """The same for any other weights w' in the place of w.
+
+    Examples:
+        >>> from fluidkv.tokenpd import relative_error
+        >>> float(relative_error(np.array([0.5, 0.25, 0.25]), np.array([1.0, 0.0, 0.0])))
+        1.0
+    """
     off = jnp.square(others - weights).sum(-1)
     return jnp.sqrt(_share(off, jnp.square(weights).sum(-1)))
 
@@ -51,7 +77,15 @@ def output_error_on(
     kept: Bool[Array, "*stream key"],
     values: Float[Array, "*stream key dimension"],
 ) -> Float[Array, "*stream"]:
-    """The same for values that are given: |sum (w' - w) v| / |sum w v|, Euclidean norms."""
+    """The same for values that are given: |sum (w' - w) v| / |sum w v|, Euclidean norms.
+
+    Examples:
+        >>> from fluidkv.tokenpd import output_error_on
+        >>> weights, kept = np.array([0.5, 0.25, 0.25]), np.array([True, False, False])
+        >>> values = np.array([[1.0], [3.0], [3.0]])
+        >>> float(output_error_on(weights, kept, values))  # 1 in the place of 2
+        0.5
+    """
     off = renormalised(weights, kept) - weights
     wrong = jnp.einsum("...k,...kd->...d", off, values)
     true = jnp.einsum("...k,...kd->...d", weights, values)

@@ -27,6 +27,14 @@ class Attention(Record):
     Raises:
         InputError: axes that do not fit; weights below 0, after their query, or that do not sum to
             one; a stream that ends before it starts.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Attention
+        >>> weights = np.array([[[1, 0, 0], [0.5, 0.5, 0], [0.2, 0.3, 0.5]]])
+        >>> two, three, none = (np.array([each]) for each in (2, 3, 0))
+        >>> attention = Attention(weights, prompt=two, length=three, start=none, request=none)
+        >>> attention.rounds  # one for the prompt, one for the token after it
+        2
     """
 
     weights: Float[np.ndarray, "stream query key"]

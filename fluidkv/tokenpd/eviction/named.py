@@ -52,6 +52,13 @@ def policies(
 
     Raises:
         InputError: a predictor that predicts nothing, a pricing that is none.
+
+    Examples:
+        >>> from fluidkv.tokenpd import LastSeen, Pricing, policies
+        >>> [name for name in policies() if name.endswith("-like")]
+        ['snapkv-like', 'scissorhands-like']
+        >>> len(policies()), len(policies(LastSeen(), Pricing(step=0.1)))  # without, with one
+        (15, 20)
     """
     if pricing is not None:
         instance("pricing", pricing, Pricing, "a Pricing")
@@ -107,6 +114,12 @@ def policy(
     Raises:
         InputError: a name that none has, or that needs a predictor or a pricing; a field that
             policies do not have.
+
+    Examples:
+        >>> from fluidkv.tokenpd import policy
+        >>> h2o = policy("h2o", sinks=4)
+        >>> h2o.sinks, h2o.window_share, h2o.scope.value
+        (4, Fraction(1, 2), 'uniform')
     """
     known = policies(predictor, pricing)
     if name not in known:

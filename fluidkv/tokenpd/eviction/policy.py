@@ -16,6 +16,11 @@ class Scope(Enum):
 
     Shares are rounded down; tokens that are left over go to the first streams, one each. So of a
     budget below one token for each stream, the first streams have one token and the others none.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Scope, policy
+        >>> [policy(name).scope is Scope.POOLED for name in ("h2o", "h2o-pooled")]
+        [False, True]
     """
 
     UNIFORM = "uniform"
@@ -29,6 +34,14 @@ class Choice(Enum):
     of these the best that fit under a hard budget; one price for all streams, so `Scope.POOLED`.
     HEAP: section 5: the excess value that each token had when it was written is recorded, and the
     smallest go until the rest fits; what (5) sees as wanted is all that was there before.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Choice, LastSeen, Pricing, policies
+        >>> every = policies(LastSeen(), Pricing(step=0.1))
+        >>> every["full"].choice
+        <Choice.ALL: 'all'>
+        >>> [name for name, each in every.items() if each.choice is Choice.PRICE]
+        ['token-pd', 'token-pd-hard']
     """
 
     ALL = "all"
@@ -54,6 +67,14 @@ class EvictionPolicy(Record):
     Raises:
         InputError: a negative count, a share outside [0, 1], a price where none is asked for or
             none where one is, or Choice.PRICE in Scope.UNIFORM.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Accumulated, EvictionPolicy, generated, generators, evict
+        >>> mine = EvictionPolicy("mine", Accumulated(), sinks=1, window=2)
+        >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=4, length=12)
+        >>> run = evict(attention, 12, mine)
+        >>> round(float(run.mean_mass), 2), round(float(run.mean_optimum), 2)
+        (0.83, 0.95)
     """
 
     name: str

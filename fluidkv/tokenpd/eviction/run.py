@@ -64,6 +64,15 @@ class EvictionRun(Record):
         optimum: most that the round's rows can give to M tokens written before and their own: each
             of them back for free, so that no policy within the budget can have more.
         masks: what was kept, where recorded.
+
+    Examples:
+        >>> from fluidkv.tokenpd import evict, generated, generators, policy
+        >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=4, length=12)
+        >>> run = evict(attention, 12, policy("h2o"))
+        >>> run.kept.tolist()  # 12 of both streams together, until they end
+        [8, 10, 12, 12, 12, 12, 12, 12, 0]
+        >>> round(float(run.mean_mass), 2), round(float(run.mean_optimum), 2)
+        (0.84, 0.95)
     """
 
     rows: Int[np.ndarray, "*run round"]
@@ -132,6 +141,13 @@ def evict(
 
     Raises:
         InputError: a budget below one token, no stream, or what is of another kind than said here.
+
+    Examples:
+        >>> from fluidkv.tokenpd import evict, generated, generators, policy
+        >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=4, length=12)
+        >>> runs = [evict(attention, budget, policy("h2o")) for budget in (8, 12, 24)]
+        >>> [round(float(run.mean_mass), 2) for run in runs]  # nothing is lost with 2 * 12 tokens
+        [0.63, 0.84, 1.0]
     """
     if not len(instance("attention", attention, Attention, "Attention").prompt):
         raise InputError("attention", "no stream", "at least one")

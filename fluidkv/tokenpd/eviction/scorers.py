@@ -27,6 +27,18 @@ class Written:
 
     First in, first out; with sinks, StreamingLLM. Tokens of one prompt have one round, and of these
     the last ones stay.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Seen, Written
+        >>> row, one = np.array([[0.5, 0.5, 0]]), np.array([1])
+        >>> first = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     state = Written().observe(Written().begin(1, 3), first)
+        ...     later = first._replace(there=row >= 0, round=np.array([7]))
+        ...     print(Written().score(Written().observe(state, later), later).tolist())
+        ...
+        [[1.0, 1.0, 7.0]]
     """
 
     def begin(self, streams: int, keys: int) -> Int[Array, "stream key"]:
@@ -52,6 +64,20 @@ class LastUsed:
 
     Raises:
         InputError: a multiple below 0.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import LastUsed, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     scorer = LastUsed()
+        ...     state = scorer.observe(scorer.begin(1, 3), seen)
+        ...     later = seen._replace(round=np.array([7]))
+        ...     state = scorer.observe(state, later)  # one has more than 1/3
+        ...     print(scorer.score(state, later).tolist())
+        ...
+        [[7.0, 1.0, 1.0]]
     """
 
     multiple: float = 1.0
@@ -82,6 +108,18 @@ class Accumulated:
     a set for each head and layer.
 
     Source: Zhang et al., H2O, NeurIPS 2023; github.com/FMInference/H2O, h2o_hf.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Accumulated, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     scorer = Accumulated()
+        ...     state = scorer.observe(scorer.observe(scorer.begin(1, 3), seen), seen)
+        ...     print(scorer.score(state, seen).tolist())
+        ...
+        [[1.0, 0.5, 0.5]]
     """
 
     def begin(self, streams: int, keys: int) -> Float[Array, "stream key"]:
@@ -114,6 +152,18 @@ class Votes:
 
     Raises:
         InputError: no row that votes, or no key that is pooled.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Seen, Votes
+        >>> row, at = np.array([[0.5, 0.25, 0.25]]), np.array([2])
+        >>> seen = Seen(row, row > 0, query=at, round=at, prompt=at + 1, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     scorer = Votes(window=1, kernel=1)
+        ...     state = scorer.observe(scorer.begin(1, 3), seen)
+        ...     print(scorer.score(state, seen).tolist())  # the key that votes stays first
+        ...
+        [[0.5, 0.25, 5.0]]
     """
 
     window: int = 32
@@ -166,6 +216,18 @@ class Persistence:
 
     Raises:
         InputError: no row.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Persistence, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     scorer = Persistence(history=8)
+        ...     state = scorer.observe(scorer.begin(1, 3), seen)
+        ...     print((-scorer.score(state, seen)).tolist())  # two had less than 1/3, once
+        ...
+        [[0.0, 1.0, 1.0]]
     """
 
     history: int = 64
@@ -193,7 +255,19 @@ class Persistence:
 
 
 class Drawn(eqx.Module):
-    """At random, drawn anew each round."""
+    """At random, drawn anew each round.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Drawn, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     drawn = np.asarray(Drawn().with_key(jax.random.key(0)).score((), seen))
+        ...
+        >>> drawn.shape, bool(((0 <= drawn) & (drawn < 1)).all())
+        ((1, 3), True)
+    """
 
     key: PRNGKeyArray | None = None
 
@@ -232,6 +306,13 @@ class Return(eqx.Module):
 
     Raises:
         InputError: something that predicts nothing, or a risk aversion below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Oracle, Return, Seen
+        >>> row, one = np.array([[0.5, 0.25, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=2 * one, round=one, prompt=one, future=row, spread=row)
+        >>> Return(Oracle(), risk_aversion=0.5).score(None, seen).tolist()  # R - sigma^2 / 2
+        [[0.25, 0.125, 0.125]]
     """
 
     predictor: Predictor

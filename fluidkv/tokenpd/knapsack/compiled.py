@@ -60,6 +60,14 @@ def price_rounds(
         InputError: a budget below one token; numbers of runs that differ; pools of several shapes.
 
     Source: Token-PD, (4), (5).
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, price_rounds
+        >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
+        >>> run = price_rounds(pool, budget=1, pricing=Pricing(step=0.5))
+        >>> run.used.tolist(), run.price.round(2).tolist()
+        ([2, 0, 2], [1.0, 1.65, 1.0, 1.65])
     """
     runs, single = _runs({"pool": pool, "budget": budget, "pricing": pricing, "gone": gone})
     found = _computed(runs, sorts=any(run.pricing.budget is Budget.HARD for run in runs))
@@ -101,6 +109,14 @@ def heap_rounds(
         InputError: as `price_rounds`.
 
     Source: Token-PD, section 5, "Hook points".
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, heap_rounds
+        >>> returns, risk = [[0.75, 0.5], [0.25, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> run = heap_rounds(pool, budget=1, pricing=Pricing(step=0.5))
+        >>> run.kept.tolist()  # the second token was worth less when written, and is gone
+        [[True, False], [True, False]]
     """
     runs, single = _runs({"pool": pool, "budget": budget, "pricing": pricing, "fresh": fresh})
     found = _computed(runs, sorts=None)

@@ -27,6 +27,14 @@ def literal_heap(pool: Pool, budget: int, pricing: Pricing, *, fresh: bool = Fal
 
     Raises:
         InputError: a budget below one token.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, literal_heap
+        >>> returns, risk = [[0.75, 0.5], [0.25, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> run = literal_heap(pool, budget=1, pricing=Pricing(step=0.5))
+        >>> run.kept.tolist()  # the second token was worth less when written, and is gone
+        [[True, False], [True, False]]
     """
     instance("pool", pool, Pool, "a Pool")
     instance("pricing", pricing, Pricing, "a Pricing")

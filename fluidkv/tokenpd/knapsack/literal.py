@@ -36,6 +36,14 @@ def literal_rounds(
 
     Raises:
         InputError: a budget below one token.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, literal_rounds
+        >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
+        >>> run = literal_rounds(pool, budget=1, pricing=Pricing(step=0.5))
+        >>> run.kept.tolist()  # two are one too many; at a price above 1 none stays
+        [[True, True], [False, False], [True, True]]
     """
     instance("pool", pool, Pool, "a Pool")
     instance("pricing", pricing, Pricing, "a Pricing")

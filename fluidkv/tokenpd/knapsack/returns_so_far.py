@@ -16,6 +16,14 @@ class Revealed(NamedTuple):
     Fields:
         times: returns revealed of it so far; where it is 0, last and mean are 0.
         last, mean: the newest of them, and all of them averaged.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, revealed_returns
+        >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
+        >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)
+        >>> known = revealed_returns(pool, delay=1)
+        >>> known.times.ravel().tolist(), known.last.ravel().tolist(), known.mean.ravel().tolist()
+        ([0, 1, 2], [0.0, 1.0, 0.5], [0.0, 1.0, 0.75])
     """
 
     times: Int[np.ndarray, "round token"]
@@ -38,6 +46,13 @@ def revealed_returns(pool: Pool, delay: int = 1) -> Revealed:
 
     Raises:
         InputError: a delay below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, revealed_returns
+        >>> returns, risk = [[1], [0.5], [0]], np.zeros((3, 1))
+        >>> pool = Pool(returns, request=[0], arrival=[0], end=[3], risk=risk)
+        >>> {delay: revealed_returns(pool, delay).last.ravel().tolist() for delay in (0, 1)}
+        {0: [1.0, 0.5, 0.0], 1: [0.0, 1.0, 0.5]}
     """
     instance("pool", pool, Pool, "a Pool")
     delay = count("delay", delay, least=0)

@@ -27,6 +27,14 @@ class PriceRun(Record):
             recomputed, which costs the penalty delta.
 
     Prices and rewards are Fractions in a literal run that was given them.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, price_rounds
+        >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
+        >>> run = price_rounds(pool, budget=1, pricing=Pricing(step=0.5))
+        >>> run.reward.tolist(), run.optimum.tolist(), run.brought_back.tolist()
+        ([2.0, 0.0, 2.0], [1.0, 1.0, 1.0], [0, 0, 2])
     """
 
     price: Float[np.ndarray, " rounds_and_1"]

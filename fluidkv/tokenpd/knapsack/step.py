@@ -38,6 +38,14 @@ def price_step(
     Raises:
         InputError: axes that do not fit, returns that are no floats, places that are not flags; a
             budget below one token, or one that is hard.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pricing, price_step
+        >>> returns, there = np.array([[0.9, 0.4, 0.7]]), np.array([[True, True, True]])
+        >>> pricing = Pricing(step=0.1, start=0.5)
+        >>> keep, imbalance = price_step(returns, 0 * returns, there, 0, 1, pricing)
+        >>> keep.tolist(), imbalance  # two are kept, one fits
+        ([[True, False, True]], 1)
     """
     for name, array in (("returns", returns), ("risk", risk), ("there", there)):
         if not hasattr(array, "dtype"):

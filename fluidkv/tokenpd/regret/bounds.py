@@ -102,6 +102,12 @@ class PriceSetting(Record):
 
     Raises:
         InputError: counts below 1, a step or worth that is not above 0, a start below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, most_regret
+        >>> few, many = (PriceSetting(n, tokens=2, budget=1, step=n**-0.5) for n in (100, 10_000))
+        >>> [round(most_regret(each) / each.rounds, 3) for each in (few, many)]  # like 1 / sqrt(T)
+        [0.153, 0.015]
     """
 
     rounds: int
@@ -121,7 +127,16 @@ class PriceSetting(Record):
 
 
 def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None:
-    """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept."""
+    """Of a run; None where no token is seen to be worth more than 0: with mu_1 > 0 none is kept.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, setting_of
+        >>> returns, risk = [[1, 0.5], [1, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> setting = setting_of(pool, 1, Pricing(step=0.1))
+        >>> setting.rounds, setting.tokens, setting.worth
+        (2, 2, 1.0)
+    """
     given = worths(pool, budget, instance("pricing", pricing, Pricing, "a Pricing"))
     seen = given.seen[given.present]
     most = max(seen.tolist(), default=0)
@@ -133,13 +148,27 @@ def setting_of(pool: Pool, budget: int, pricing: Pricing) -> PriceSetting | None
 
 
 def highest_price(setting: PriceSetting) -> float:
-    """mu_max: the price never exceeds it."""
+    """mu_max: the price never exceeds it.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, highest_price
+        >>> setting = PriceSetting(rounds=100, tokens=2, budget=1, step=0.1)
+        >>> round(highest_price(setting), 4)  # exp(0.1)
+        1.1052
+    """
     with working(BITS):
         return _up(_highest(setting))
 
 
 def most_violation(setting: PriceSetting) -> float:
-    """The netted violation S of no round exceeds this, units of memory; infinite if mu_1 = 0."""
+    """The netted violation S of no round exceeds this, units of memory; infinite if mu_1 = 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, most_violation
+        >>> cheap, dear = (PriceSetting(100, 2, 1, step=0.1, start=start) for start in (0.5, 1))
+        >>> round(most_violation(cheap), 3), round(most_violation(dear), 3)  # 10 ln 2 + 1, and 1
+        (7.931, 1.0)
+    """
     if setting.start == 0:
         return float("inf")
     with working(BITS):
@@ -149,7 +178,14 @@ def most_violation(setting: PriceSetting) -> float:
 
 
 def most_regret(setting: PriceSetting) -> float:
-    """Netted regret against the optima of rounds: the sharp form, for every eta."""
+    """Netted regret against the optima of rounds: the sharp form, for every eta.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, most_regret
+        >>> setting = PriceSetting(rounds=100, tokens=2, budget=1, step=0.1)
+        >>> round(most_regret(setting), 3)
+        15.346
+    """
     with working(BITS):
         step = _ball(setting.step)
         below = _highest(setting) * _psi(-step)
@@ -161,7 +197,16 @@ def most_regret(setting: PriceSetting) -> float:
 
 
 def most_regret_simply(setting: PriceSetting) -> float:
-    """The same with squares for psi: M mu_1 / eta + eta T mu_max G^2 / (2 M), for every eta."""
+    """The same with squares for psi: M mu_1 / eta + eta T mu_max G^2 / (2 M), for every eta.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, most_regret, most_regret_simply
+        >>> setting = PriceSetting(rounds=100, tokens=2, budget=1, step=0.1)
+        >>> most_regret(setting) <= most_regret_simply(setting)
+        True
+        >>> round(most_regret_simply(setting), 3)  # 10 + 5 exp(0.1)
+        15.526
+    """
     with working(BITS):
         step, largest = _ball(setting.step), max(setting.budget, _surplus(setting))
         squares = step * setting.rounds * _highest(setting) * largest**2 / (2 * setting.budget)
@@ -169,7 +214,14 @@ def most_regret_simply(setting: PriceSetting) -> float:
 
 
 def most_regret_kept(setting: PriceSetting) -> float:
-    """Regret under a hard budget if (5) sees what was kept: M mu_1 / (1 - e^-eta)."""
+    """Regret under a hard budget if (5) sees what was kept: M mu_1 / (1 - e^-eta).
+
+    Examples:
+        >>> from fluidkv.tokenpd import PriceSetting, most_regret_kept
+        >>> setting = PriceSetting(rounds=100, tokens=2, budget=1, step=0.1)
+        >>> round(most_regret_kept(setting), 3)  # 1 / (1 - exp(-0.1)), however many rounds
+        10.508
+    """
     with working(BITS):
         return _up(setting.budget * _ball(setting.start) / (1 - (-_ball(setting.step)).exp()))
 

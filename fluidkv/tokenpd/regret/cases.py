@@ -33,6 +33,13 @@ class Case:
         netted, hard: what the rule comes to under the two readings of the budget, where (5) sees
             what was wanted; None where no closed form is given.
         gone: what was evicted cannot come back.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Budget, Case, Pool, run_case
+        >>> returns, risk = np.ones((4, 2), int), np.zeros((4, 2), int)
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[4, 4], risk=risk)
+        >>> run_case(Case(pool, start=Fraction(1)), Fraction(1, 2), Budget.NETTED).overuse
+        2
     """
 
     pool: Pool
@@ -43,7 +50,16 @@ class Case:
 
 
 def run_case(case: Case, step: Any, reading: Budget, demand: Demand = Demand.WANTED) -> Outcome:
-    """The exact run of the rule on it, for any eta that is a rational above 0."""
+    """The exact run of the rule on it, for any eta that is a rational above 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Budget, Case, Pool, run_case
+        >>> returns, risk = np.ones((4, 2), int), np.zeros((4, 2), int)
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[4, 4], risk=risk)
+        >>> tied = Case(pool, start=Fraction(1))
+        >>> {each.value: str(run_case(tied, Fraction(1, 2), each).regret) for each in Budget}
+        {'netted': '0', 'hard': '2'}
+    """
     start: Any = case.start
     pricing = Pricing(step, start, reading, demand)
     return outcome_of(exact_rounds(case.pool, 1, pricing, gone=case.gone), 1)

@@ -32,7 +32,14 @@ FIRST_BITS = 64
 
 @dataclass(frozen=True)
 class Exponential:
-    """scale * exp(exponent), both rational, the scale at least 0."""
+    """scale * exp(exponent), both rational, the scale at least 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Exponential
+        >>> price = Exponential(Fraction(1, 2), Fraction(1, 10))
+        >>> price <= Fraction(1, 2), price <= 1, round(float(price), 4)
+        (False, True, 0.5526)
+    """
 
     scale: Fraction
     exponent: Fraction
@@ -81,6 +88,14 @@ def exact_rounds(
 
     Raises:
         InputError: a budget below one token; a base that is not above 1.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, Pricing, exact_rounds
+        >>> returns, risk = np.ones((3, 2)), np.zeros((3, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[3, 3], risk=risk)
+        >>> run = exact_rounds(pool, 1, Pricing(step=0.5), base=Fraction(3, 2))
+        >>> [str(price) for price in run.price], run.used.tolist()
+        (['1', '3/2', '1', '3/2'], [2, 0, 2])
     """
     instance("pool", pool, Pool, "a Pool")
     instance("pricing", pricing, Pricing, "a Pricing")

@@ -24,6 +24,14 @@ class FixedPrice(Record):
         least_worth: tokens seen to be worth so much or more are wanted: mu c; None: no token is.
         reward: worth of what is kept, over all rounds.
         used: units of memory, over all rounds.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, best_fixed_price
+        >>> returns, risk = [[1, 0.5], [1, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> best = best_fixed_price(pool, 1)
+        >>> float(best.least_worth), float(best.reward), best.used
+        (1.0, 2.0, 2)
     """
 
     least_worth: Any
@@ -43,6 +51,13 @@ def round_optimum(pool: Pool, budget: int, pricing: Pricing | None = None) -> np
 
     Returns:
         shape (round,); floats, or Fractions where the pool has them.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, round_optimum
+        >>> returns, risk = [[1, 1], [0.25, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> round_optimum(pool, budget=1).tolist()
+        [1.0, 0.5]
     """
     given = worths(pool, budget, pricing)
     best = [
@@ -57,6 +72,13 @@ def purse_optimum(pool: Pool, budget: int, pricing: Pricing | None = None) -> An
 
     It may use more than M in one round and less in another, and take up again what it left. Against
     it no online rule has sublinear regret on every sequence (`sequences.two_futures`).
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, purse_optimum, round_optimum
+        >>> returns, risk = [[1, 1], [0.25, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> float(purse_optimum(pool, 1)), float(round_optimum(pool, 1).sum())  # 1 + 1, 1 + 1/2
+        (2.0, 1.5)
     """
     given = worths(pool, budget, pricing)
     most = len(given.true) * budget // pool.cost
@@ -75,6 +97,13 @@ def best_fixed_price(
     NETTED: all rounds together may use T M. HARD: of what is wanted the best that fit stay. There,
     if the rule sees what is true, price 0 is best, and brings what `round_optimum` brings: who
     truncates needs no price.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Budget, Pool, best_fixed_price
+        >>> returns, risk = [[1, 0.5], [0.25, 0.5]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> [float(best_fixed_price(pool, 1, reading).reward) for reading in Budget]
+        [1.0, 1.5]
     """
     instance("reading", reading, Budget, "Budget.NETTED or Budget.HARD")
     given = worths(pool, budget, pricing)

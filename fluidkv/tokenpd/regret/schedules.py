@@ -27,6 +27,14 @@ class Schedule(Record):
         kept: shape (round, token).
         reward: worth of what is kept, less what returns cost; a Fraction where worths are.
         returned: how often a token came back.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, clairvoyant
+        >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> best = clairvoyant(pool, 1, price_of_return=0.25)
+        >>> best.kept.tolist(), float(best.reward), best.returned  # 1 + 1 less a return
+        ([[True, False], [False, True]], 1.75, 1)
     """
 
     kept: Bool[np.ndarray, "round token"]
@@ -44,6 +52,14 @@ def best_fixed_set(pool: Pool, budget: int, pricing: Pricing | None = None) -> S
     Args:
         budget: M, units of memory.
         pricing: says what a token is worth; its return where None.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, best_fixed_set
+        >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> best = best_fixed_set(pool, budget=1)
+        >>> best.kept.tolist(), float(best.reward)
+        ([[False, True], [False, True]], 1.5)
     """
     given = worths(pool, budget, pricing)
     arcs, spans = _timeline(given), []
@@ -76,6 +92,13 @@ def clairvoyant(
 
     Raises:
         InputError: a price of return below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Pool, clairvoyant
+        >>> returns, risk = [[1, 0.5], [0, 1]], np.zeros((2, 2))
+        >>> pool = Pool(returns, request=[0, 0], arrival=[0, 0], end=[2, 2], risk=risk)
+        >>> [float(clairvoyant(pool, 1, price_of_return=price).reward) for price in (None, 0, 0.25)]
+        [1.5, 2.0, 1.75]
     """
     if price_of_return is not None:
         not_negative("price_of_return", price_of_return)

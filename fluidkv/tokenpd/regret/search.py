@@ -34,6 +34,14 @@ class Separation(Record):
         rounds: after so many S and the place in the period are the same again.
         hard, netted: regret against the optima of rounds, over so many rounds.
         overuse: sum of [used - M]_+ over them where rounds may overuse.
+
+    Examples:
+        >>> from fluidkv.tokenpd import separating
+        >>> first = separating(longest=1)[0]
+        >>> [[str(worth) for worth in row] for row in first.period], first.rounds
+        ([['1/2', '1/2']], 2)
+        >>> str(first.hard), str(first.netted), str(first.overuse)
+        ('1/2', '0', '1')
     """
 
     period: tuple[Round, ...]
@@ -71,6 +79,12 @@ def separating(
     Raises:
         InputError: counts below 1, a base that is not above 1, a start that is not above 0, or a
             worth outside [0, 1].
+
+    Examples:
+        >>> from fluidkv.tokenpd import separating
+        >>> found = separating(longest=1)  # two tokens of one worth, in every round
+        >>> [[str(worth) for worth in each.period[0]] for each in found]
+        [['1/2', '1/2'], ['1', '1']]
     """
     count("tokens", tokens)
     count("longest", longest)

@@ -19,7 +19,22 @@ Told = tuple[Float[Array, "stream key"], Float[Array, "stream key"]]
 
 class Lasting(Enum):
     """What noise does from round to round. TOKEN: a token has one factor for good.
-    ROUND: it has another in each round."""
+    ROUND: it has another in each round.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import Lasting, NoisyOracle, Seen
+        >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
+        >>> for lasting in Lasting:
+        ...     noisy = NoisyOracle(0.1, lasting=lasting, key=jax.random.key(0))
+        ...     state = noisy.begin(1, 2)
+        ...     after = noisy.observe(state, seen)
+        ...     print(lasting.value, bool((after.factor == state.factor).all()))
+        ...
+        token True
+        round False
+    """
 
     TOKEN = "token"
     ROUND = "round"
@@ -27,7 +42,16 @@ class Lasting(Enum):
 
 @dataclass(frozen=True)
 class Oracle:
-    """Tells the truth of the rows to come."""
+    """Tells the truth of the rows to come.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Oracle, Seen
+        >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row / 2, spread=row)
+        >>> mean, variance = Oracle().predict(None, seen)
+        >>> mean.tolist()  # not what the row has, but what the rows to come will have
+        [[0.25, 0.25]]
+    """
 
     def begin(self, streams: int, keys: int) -> None:
         """See `Predictor`."""
@@ -59,6 +83,15 @@ class NoisyOracle(eqx.Module):
 
     Raises:
         InputError: a sigma below 0, a bias not above 0; no key when it begins.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import NoisyOracle, Seen
+        >>> row, one = np.array([[0.5, 0.25]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
+        >>> half = NoisyOracle(sigma=0, bias=0.5, key=jax.random.key(0))
+        >>> half.predict(half.begin(1, 2), seen)[0].tolist()
+        [[0.25, 0.125]]
     """
 
     sigma: float
@@ -109,6 +142,14 @@ class Constant:
 
     Raises:
         InputError: outside that.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Constant, Seen
+        >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
+        >>> mean, variance = Constant(0.25).predict(None, seen)
+        >>> mean.tolist(), variance.tolist()
+        ([[0.25, 0.25]], [[0.0, 0.0]])
     """
 
     value: float = 0.01

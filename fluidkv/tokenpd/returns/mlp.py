@@ -53,6 +53,12 @@ class Mlp(eqx.Module):
 
     Raises:
         InputError: layers that do not fit `NAMES` or each other.
+
+    Examples:
+        >>> from fluidkv.tokenpd import trained_mlp
+        >>> mlp = trained_mlp()
+        >>> mlp.layers.inward.shape, mlp.layers.outward.shape
+        ((12, 256), (256, 2))
     """
 
     layers: Layers
@@ -85,6 +91,12 @@ def save_mlp(mlp: Mlp, path: str | Path) -> None:
 
     Raises:
         InputError: no network.
+
+    Examples:
+        >>> from fluidkv.tokenpd import save_mlp, trained_mlp
+        >>> save_mlp(trained_mlp(), "network.npz")
+        >>> sorted(np.load("network.npz").files)
+        ['inner', 'inward', 'outer', 'outward', 'scale', 'shift']
     """
     layers = instance("mlp", mlp, Mlp, "an Mlp").layers
     numbers = {name: np.asarray(part) for name, part in layers._asdict().items()}
@@ -97,6 +109,12 @@ def load_mlp(path: str | Path) -> Mlp:
 
     Raises:
         InputError: no file of arrays, or not those of a network.
+
+    Examples:
+        >>> from fluidkv.tokenpd import load_mlp, save_mlp, trained_mlp
+        >>> save_mlp(trained_mlp(), "network.npz")
+        >>> load_mlp("network.npz").layers.inward.shape
+        (12, 256)
     """
     fields = f"an NPZ file of {', '.join(Layers._fields)}"
     try:
@@ -113,6 +131,16 @@ def load_mlp(path: str | Path) -> Mlp:
 
 @cache
 def trained_mlp() -> Mlp:
-    """The network that comes with the package: `fluidkv.tokenpd.returns.recorded` trained it."""
+    """The network that comes with the package: `fluidkv.tokenpd.returns.recorded` trained it.
+
+    Examples:
+        >>> from fluidkv.tokenpd import generated, generators, prediction_errors, trained_mlp
+        >>> for name in ("mixed", "recency"):  # 0 is the truth, 1 the best constant
+        ...     attention = generated(generators()[name], 0, requests=2, prompt=16, length=64)
+        ...     print(name, round(prediction_errors(trained_mlp(), attention).missed, 2))
+        ...
+        mixed 0.21
+        recency 2.57
+    """
     with as_file(files("fluidkv.tokenpd.returns").joinpath("mlp.npz")) as path:
         return load_mlp(path)

@@ -37,6 +37,16 @@ class TrainingCurve(NamedTuple):
     Fields:
         step: updates before it was measured.
         train, validation: on the pairs that are trained on, and on those that are held out.
+
+    Examples:
+        >>> from fluidkv.runs import random_key
+        >>> from fluidkv.tokenpd import generated, generators, train_mlp
+        >>> sinks = generators()["sinks"]
+        >>> first, other = (generated(sinks, s, requests=2, prompt=4, length=12) for s in (0, 1))
+        >>> few = {"steps": 40, "batch": 64, "hidden": 4, "points": 2}
+        >>> _, curve = train_mlp([first], random_key(0), validation=[other], **few)
+        >>> curve.step, curve.validation[-1] < curve.validation[0]
+        ((0, 20, 40), True)
     """
 
     step: tuple[int, ...]
@@ -80,6 +90,16 @@ def train_mlp(
 
     Raises:
         InputError: nothing to learn from or to measure on; a count below 1, a rate not above 0.
+
+    Examples:
+        >>> from fluidkv.runs import random_key
+        >>> from fluidkv.tokenpd import generated, generators, train_mlp
+        >>> sinks = generators()["sinks"]
+        >>> first, other = (generated(sinks, s, requests=2, prompt=4, length=12) for s in (0, 1))
+        >>> few = {"steps": 40, "batch": 64, "hidden": 4, "points": 2}
+        >>> mlp, curve = train_mlp([first], random_key(0), validation=[other], **few)
+        >>> mlp.layers.inner.shape, round(curve.train[0], 3)  # 1: as good as the best constant
+        ((4,), 1.0)
     """
     for name, number in (("steps", steps), ("batch", batch), ("hidden", hidden)):
         count(name, number)

@@ -31,6 +31,18 @@ class AtWriting(eqx.Module):
 
     Raises:
         InputError: something that predicts nothing.
+
+    Examples:
+        >>> import jax
+        >>> from fluidkv.tokenpd import AtWriting, LastSeen, Seen
+        >>> row, one = np.array([[0.5, 0.5]]), np.array([1])
+        >>> seen = Seen(row, row > 0, query=one, round=one, prompt=one, future=row, spread=row)
+        >>> with jax.enable_x64(True):
+        ...     once = AtWriting(LastSeen())
+        ...     state = once.observe(once.begin(1, 2), seen)
+        ...     print(once.predict(state, seen)[0].tolist())  # the second key is new
+        ...
+        [[0.0, 0.5]]
     """
 
     predictor: Predictor

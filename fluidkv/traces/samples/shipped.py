@@ -16,7 +16,15 @@ _FOLDERS = {"vllm-rtx4090": _HERE / "vllm_rtx4090"}
 
 
 def sample_names() -> tuple[str, ...]:
-    """The samples there are, as they are written: `sample:` and a name."""
+    """The samples there are, as they are written: `sample:` and a name.
+
+    Examples:
+        >>> from fluidkv.traces import sample_names
+        >>> sample_names()
+        ('sample:vllm-rtx4090',)
+        >>> [len(fk.read_trace(name).trace.input_lengths) for name in sample_names()]
+        [300]
+    """
     return tuple(PREFIX + name for name in _FOLDERS)
 
 
@@ -27,6 +35,13 @@ def sample_path(source: Path | str) -> Path:
 
     Raises:
         InputError: `sample:` with a name that no sample has, where there is no such file either.
+
+    Examples:
+        >>> from fluidkv.traces import sample_path
+        >>> sorted(path.name for path in sample_path("sample:vllm-rtx4090").iterdir())
+        ['LICENSE', 'meta.json', 'requests.jsonl', 'timeseries.csv']
+        >>> sample_path("mine.csv").name
+        'mine.csv'
     """
     path = Path(source)
     text = str(source)

@@ -34,6 +34,16 @@ def thresholds_of(model: Segments | WaitSystem, thresholds: object) -> tuple[int
 
     Raises:
         InputError: something else, or a model that is neither.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, thresholds_of
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> thresholds_of(segments, [9, 4])
+        (9, 4)
+        >>> thresholds_of(segments, [9])
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: thresholds: got [9]; allowed: 2, one for each type or segment
     """
     if not isinstance(model, (Segments, WaitSystem)):
         raise InputError("model", model, "Segments or a WaitSystem")

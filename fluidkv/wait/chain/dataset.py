@@ -24,7 +24,14 @@ CHAIN_RECORDS = {
     "entered": ("prompts that came to wait before each segment during the iteration", "request"),
     "time": ("the clock after the iteration", "time"),
 }
-"""What `simulate_chain` can record of each iteration -> (what it is, unit)."""
+"""What `simulate_chain` can record of each iteration -> (what it is, unit).
+
+>>> from fluidkv.wait import CHAIN_RECORDS
+>>> sorted(CHAIN_RECORDS)
+['entered', 'held_tokens', 'joined', 'kv_tokens', 'queue', 'time', 'wait', 'waited']
+>>> CHAIN_RECORDS["joined"]
+('segments in the batch', '1')
+"""
 
 _OF_RUN = {
     "time": ("clock at the end of the last iteration", "time"),

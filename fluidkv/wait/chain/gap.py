@@ -52,6 +52,16 @@ class GapStudy(Record):
         interval: of the exponent, by resampling the runs. It says nothing of terms of higher order,
             which bend the line where horizons are short.
         confidence: of the interval.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, throughput_gap
+        >>> segments = Segments(3, ends=(1, 3), rates=(6, 2))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 600)}
+        >>> study = throughput_gap(segments, (9, 4), (1, 4), **clock, horizon=30, runs=128)
+        >>> study.zetas.tolist(), study.gap.round(1).tolist(), round(study.exponent, 1)
+        ([1.0, 4.0], [1.4, 0.3], -1.0)
+        >>> study.to_xarray().gap.dims
+        ('zeta',)
     """
 
     zetas: Float[np.ndarray, " zeta"]
@@ -111,6 +121,14 @@ def throughput_gap(
             gap or its error is 0, which no line through logarithms can be fitted to.
 
     Source: WAIT, section 4.3: scaling rates and speeds is scaling the horizon.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, throughput_gap
+        >>> segments = Segments(3, ends=(1, 3), rates=(6, 2))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 600)}
+        >>> study = throughput_gap(segments, (9, 4), (1, 4), **clock, horizon=30, runs=128)
+        >>> study.gap.round(1).tolist()  # tokens per unit of time, over a horizon of 30 and of 120
+        [1.4, 0.3]
     """
     levels, horizon = thresholds_of(model, thresholds), above_0("horizon", horizon)
     given = several("zetas", zetas, "numbers above 0")
@@ -190,6 +208,15 @@ def root_fit(study: GapStudy, fit_from: float = 0.0) -> RootFit:
         InputError: fewer than three different zetas, or a gap whose error is 0.
 
     Source: WAIT, Theorem 1, and the first batches.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, root_fit, throughput_gap
+        >>> segments = Segments(3, ends=(1, 3), rates=(6, 2))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 600)}
+        >>> study = throughput_gap(segments, (9, 4), (1, 2, 4), **clock, horizon=30, runs=128)
+        >>> fit = root_fit(study)
+        >>> abs(fit.root) < fit.reciprocal  # there is slack: what is lost falls like 1 / horizon
+        True
     """
     fitted = study.zetas >= fit_from
     zetas, gap, error = study.zetas[fitted], study.gap[fitted], study.gap_error[fitted]

@@ -107,7 +107,14 @@ class OneChain(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """A segment in whole numbers, from which the literal chain and the compiled one are made."""
+    """A segment in whole numbers, from which the literal chain and the compiled one are made.
+
+    Examples:
+        >>> from fluidkv.wait import Shape
+        >>> shape = Shape(threshold=9, span=2, first_tokens=3, boundary_tokens=0)
+        >>> shape.tokens(2)  # 9 prompts with 3 tokens each, 9 with 4
+        63
+    """
 
     threshold: int
     span: int
@@ -129,7 +136,14 @@ class Shape(NamedTuple):
 
 
 def shapes(model: Segments | WaitSystem, thresholds: tuple[int, ...]) -> list[Shape]:
-    """One a segment or type."""
+    """One a segment or type.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, shapes
+        >>> first, second = shapes(Segments(3, ends=(1, 3), rates=(3, 1)), (9, 4))
+        >>> second.first_tokens, second.boundary_tokens  # 3 + 2 in its first stage, 3 + 1 before it
+        (5, 4)
+    """
     if isinstance(model, WaitSystem):
         return [
             Shape(n, each.stages, each.input_length, 0)

@@ -68,6 +68,15 @@ def overflow_frequency(
         InputError: as `simulate_chain`, or a probability that is none.
 
     Source: WAIT, Theorem 2.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, overflow_frequency
+        >>> segments = Segments(3, ends=(1, 3), rates=(6, 2))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 600)}
+        >>> until = {"horizon": 30, "capacity": 115, "runs": 128}
+        >>> found = overflow_frequency(segments, (9, 4), **clock, **until)
+        >>> found.exceeded, found.frequency, found.peak
+        (110, 0.859375, 135.0)
     """
     confidence, horizon = probability("confidence", confidence), above_0("horizon", horizon)
     if delta is not None:

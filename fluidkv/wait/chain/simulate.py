@@ -90,6 +90,15 @@ def simulate_chain(
             differ, or systems of both kinds.
 
     Source: WAIT, Algorithms 1 and 2.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, simulate_chain
+        >>> segments = Segments(3, ends=(1, 3), rates=(6, 2))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 600)}
+        >>> found = simulate_chain(segments, (9, 4), **clock, runs=128, horizon=30)
+        >>> best = 6 * 1 + 2 * 2  # tokens per unit of time
+        >>> float((found.output_tokens / found.time).mean().round(1)), best
+        (8.7, 10)
     """
     asked = asked_of(model, thresholds, base, per_kv_token, per_prefill_token, horizon, memory)
     if coords and not asked.several:

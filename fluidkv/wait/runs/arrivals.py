@@ -45,6 +45,13 @@ def poisson_prompts(
         InputError: not one of `horizon` and `count`, a number out of range, rates of other types or
             outside of what they promise, more prompts than `MOST_PROMPTS`, or a horizon before
             which nobody comes.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, poisson_prompts
+        >>> system = WaitSystem([PromptType(2, 3, 1), PromptType(1, 3, 3)], 1, Fraction(1, 64))
+        >>> prompts = poisson_prompts(system, rng=0, count=30_000)
+        >>> np.bincount(prompts.class_index).tolist()  # 2 to 1
+        [20007, 9993]
     """
     if (horizon is None) == (count is None):
         raise InputError("horizon", horizon, "a time, or a count instead")

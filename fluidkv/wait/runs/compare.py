@@ -51,7 +51,12 @@ MEASURES = {
     "recompute_tax": ("share of the computed tokens that were computed before", "1"),
     "peak": ("most tokens held, over the capacity", "1"),
 }
-"""What `compare` measures -> (what it is, unit)."""
+"""What `compare_policies` measures -> (what it is, unit).
+
+>>> from fluidkv.wait import MEASURES
+>>> len(MEASURES), MEASURES["evictions"]  # what it is, unit
+(8, ('evictions for each prompt that came', '1'))
+"""
 
 
 @dataclass(frozen=True)
@@ -62,6 +67,17 @@ class Served:
         rules: a name out of `fluidkv.serving.engines.ENGINES`, or rules; for Congestion's, `LPF` of
             `fluidkv.wait.runs.stages`.
         watermark, admission_rate, max_num_seqs: as `Limits`.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.serving import IterationClock
+        >>> from fluidkv.wait import Served, compare_policies
+        >>> table = Requests([3] * 40, [2] * 40, arrival=np.arange(40))
+        >>> with_caps = {"vllm": Served("vllm"), "one": Served("vllm", max_num_seqs=1)}
+        >>> options = {"clock": IterationClock(1), "capacity": 20, "window": (5, 30)}
+        >>> found = compare_policies(table, with_caps, **options)
+        >>> found.throughput.values[:, 0].tolist()  # 2 tokens per unit of time come
+        [2.0, 0.72]
     """
 
     rules: str | EngineRules
@@ -76,12 +92,23 @@ class Unlimited:
 
     Args:
         policy: which one.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.serving import IterationClock
+        >>> from fluidkv.wait import Unlimited, Wait, compare_policies
+        >>> table = Requests([3] * 40, [2] * 40, arrival=np.arange(40))
+        >>> options = {"clock": IterationClock(1), "capacity": 20, "window": (5, 30)}
+        >>> found = compare_policies(table, {"WAIT": Unlimited(Wait([2]))}, **options)
+        >>> found.peak.values.tolist()  # 2 (3 + 4 + 5) tokens of 20
+        [[1.2]]
     """
 
     policy: Wait | NestedWait
 
 
 Contender = Wait | NestedWait | Unlimited | Served
+"""What `compare_policies` compares."""
 
 
 def compare_policies(
@@ -112,6 +139,16 @@ def compare_policies(
     Raises:
         InputError: no contender, a clock that does not fit, numbers of runs that differ, a window
             that is empty or not before the last arrival, or what the engines refuse.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.serving import IterationClock
+        >>> table = Requests([3] * 40, [2] * 40, arrival=np.arange(40))
+        >>> options = {"clock": IterationClock(1), "capacity": 20, "window": (5, 30)}
+        >>> policies = {"one": fk.wait.Wait([1]), "two": fk.wait.Wait([2])}
+        >>> found = fk.compare_policies(table, policies, **options)
+        >>> found.latency_mean.values[:, 0].tolist()  # to wait for a second takes longer
+        [3.0, 5.0]
     """
     _check_clock(clock)
     if not contenders:

@@ -95,6 +95,16 @@ class WaitEngine:
     Raises:
         InputError: a type without a threshold, an output beyond the last segment, a prompt that
             does not fit into the memory, or a clock with a term for pairs.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.serving import IterationClock
+        >>> from fluidkv.wait import Wait, WaitEngine
+        >>> prompts = Requests([3, 3], [1, 1], arrival=[0, 4])
+        >>> engine = WaitEngine(prompts, Wait([2]), IterationClock(1))
+        >>> counts = engine.step()
+        >>> counts["running"], counts["kv_tokens"], engine.now  # both waited for the second
+        (2, 6, 5.0)
     """
 
     requests: Requests

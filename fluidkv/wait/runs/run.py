@@ -85,6 +85,17 @@ def run_policy(
             would have to evict.
 
     Source: WAIT, Algorithms 1 and 2; sections 2 and 4.3 for what is measured.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.serving import IterationClock
+        >>> from fluidkv.wait import Wait, run_policy
+        >>> table = Requests([3, 3, 3, 3], [1, 1, 1, 1], arrival=[0, 1, 2, 3])
+        >>> run = run_policy(table, Wait([2]), clock=IterationClock(1))
+        >>> run.admitted.values.tolist()  # each waits for a second
+        [[1.0, 1.0, 3.0, 3.0]]
+        >>> run.last_token.values.tolist()  # a batch needs newcomers: none follow the last two
+        [[4.0, 4.0, nan, nan]]
     """
     columns = one_each(
         {

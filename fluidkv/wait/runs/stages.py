@@ -26,13 +26,27 @@ from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST, RESTART
 from fluidkv.serving.rules import EngineRules
 
 LPF = replace(RESTART, name="lpf", reserved_tokens=0)
-"""The memory dynamics of Congestion on prompts: least progressed evicted first."""
+"""The memory dynamics of Congestion on prompts: least progressed evicted first.
+
+>>> from fluidkv.serving import serve
+>>> from fluidkv.runs import Requests
+>>> from fluidkv.wait import LPF, engine_requests
+>>> run = serve(engine_requests(Requests([3, 3], [2, 2])), LPF, fk.Limits(9))
+>>> run.evictions.values.tolist()  # 3 + 3, 4 + 4; 5 + 5 does not fit
+[[0, 1]]
+"""
 
 
 def engine_requests(requests: Requests) -> Requests:
     """The same prompts for `fluidkv.serving.run`: one output more.
 
     An upper bound on the outputs rises by one as well.
+
+    Examples:
+        >>> from fluidkv.runs import Requests
+        >>> from fluidkv.wait import engine_requests
+        >>> engine_requests(Requests([3], [2])).output_length.tolist()  # the prefill emits one too
+        [3]
     """
     return Requests(
         requests.input_length,
@@ -74,5 +88,10 @@ def fcfs(*, new_first: bool) -> EngineRules:
     Args:
         new_first: whoever waits goes before whoever runs (the paper's vLLM, and its Example 2);
             False: whoever runs goes first (its Sarathi).
+
+    Examples:
+        >>> from fluidkv.wait import fcfs
+        >>> fcfs(new_first=True).name, fcfs(new_first=False).name
+        ('fcfs-new-first', 'fcfs-running-first')
     """
     return FCFS_NEW_FIRST if new_first else FCFS_RUNNING_FIRST

@@ -73,6 +73,13 @@ def best_blind_throughput(
         InputError: a clock with prefill, several input lengths, a memory that cannot hold the
             longest prompt, a problem of more than `MOST_STATES` states, or prices that are not one
             for each j.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, best_blind_throughput
+        >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], base=1, per_kv_token=0)
+        >>> found = best_blind_throughput(system, capacity=3, prices=[0])
+        >>> float(found.attained), float(found.at_most)
+        (0.75, 0.75)
     """
     input_length, hazards = _checked(system, capacity)
     longest = len(hazards)
@@ -98,6 +105,12 @@ def attained_blind_throughput(system: WaitSystem, capacity: int) -> Fraction:
     """`BlindThroughput.attained` alone, in much less time.
 
     Args, raises: as `best_blind_throughput`.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, attained_blind_throughput
+        >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], base=1, per_kv_token=0)
+        >>> float(attained_blind_throughput(system, capacity=3))  # one prompt at a time: 3/5
+        0.75
     """
     input_length, hazards = _checked(system, capacity)
     clock = system.base, system.per_kv_token

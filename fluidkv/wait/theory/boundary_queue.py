@@ -47,6 +47,12 @@ class Eta(Record):
         ball: encloses the root, to 2^-64 of itself or better; None where eta is infinite.
         lower: the paper's lower bound, 8 (n - p n_prev) / n_prev. It is Hoeffding's: f'' <= n_prev
             / 4, so f(eta) <= n_prev eta^2 / 8 - (n - p n_prev) eta.
+
+    Examples:
+        >>> from fluidkv.wait import eta
+        >>> found = eta(2, Fraction(1, 4), 1)
+        >>> found.finite, found.lower, round(float(found.ball.mid()), 6)
+        (True, Fraction(2, 1), 2.197225)
     """
 
     n_prev: int
@@ -82,6 +88,12 @@ def eta(n_prev: int, p: Exact, n: int) -> Eta:
         ArithmeticError: a drift so small that 2^14 bits do not do.
 
     The sign of f at both ends of a bracket is proved in balls; convexity does the rest.
+
+    Examples:
+        >>> from fluidkv.wait import eta
+        >>> found = eta(2, Fraction(1, 4), 1)
+        >>> round(float(found.ball.mid().exp()), 9)  # (3/4 + x/4)^2 = x at x = 9
+        9.0
     """
     n_prev, p, n = _queue(n_prev, p, n)
     lower = 8 * (n - p * n_prev) / n_prev
@@ -106,6 +118,13 @@ def eta_small_drift(n_prev: int, p: Exact, n: int) -> Fraction:
     Args, raises: as `eta`; here p must be in (0, 1).
 
     Source: WAIT, appendix E.5.
+
+    Examples:
+        >>> from fluidkv.wait import eta, eta_small_drift
+        >>> eta_small_drift(100, Fraction(1, 2), 51)
+        Fraction(2, 25)
+        >>> round(float(eta(100, Fraction(1, 2), 51).ball.mid()), 5)
+        0.08002
     """
     n_prev, p, n = _queue(n_prev, p, n)
     if not 0 < p < 1:
@@ -132,6 +151,12 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
     Raises:
         InputError: a number out of range.
         ArithmeticError: not enclosed to 2^-32 of itself in 2^14 bits; no such case is known.
+
+    Examples:
+        >>> from fluidkv.wait import exceedance_probability
+        >>> found = exceedance_probability(2, Fraction(1, 4), 1, level=1, batches=1)
+        >>> float(found)  # both of 2 go on: 1/16
+        0.0625
     """
     n_prev, p, n = _numbers(n_prev, p, n)
     level, batches = count("level", level), count("batches", batches, least=0)
@@ -154,13 +179,28 @@ def exceedance_probability(n_prev: int, p: Exact, n: int, level: int, batches: i
 
 
 def ends(ball: arb) -> tuple[float, float]:
-    """Doubles at or below, and at or above, every point of the ball."""
+    """Doubles at or below, and at or above, every point of the ball.
+
+    Examples:
+        >>> import math
+        >>> from fluidkv.wait import ends, eta
+        >>> low, high = ends(eta(2, Fraction(1, 4), 1).ball)
+        >>> low < 2 * math.log(3) < high
+        True
+    """
     with working(max(64, ball.bits() + 64)):
         return outward(ball)
 
 
 def to_ball(value: Exact) -> arb:
-    """The number in the working precision."""
+    """The number in the working precision.
+
+    Examples:
+        >>> from fluidkv.wait import ends, to_ball
+        >>> low, high = ends(to_ball(Fraction(1, 3)))
+        >>> low < Fraction(1, 3) < high
+        True
+    """
     return arb(fmpq(value.numerator, value.denominator))
 
 

@@ -56,6 +56,13 @@ class Theorem1Gap(Record):
         types: one a type.
         throughput_gap: bound on the fluid throughput less the mean throughput, tokens per unit of
             time over the horizon.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, theorem_1_gap
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> found = theorem_1_gap(system, [4], horizon=1000)
+        >>> round(found.throughput_gap, 6), round(found.types[0].latency, 3)
+        (0.0165, 16.5)
     """
 
     types: tuple[TypeGap, ...]
@@ -87,6 +94,13 @@ def theorem_1_gap(
 
     Raises:
         InputError: thresholds that break (11), or a number out of range.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, theorem_1_gap
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> lost = [theorem_1_gap(system, [4], horizon).throughput_gap for horizon in (100, 1000)]
+        >>> [round(each, 6) for each in lost]  # with slack it falls like 1 / horizon
+        [0.165, 0.0165]
     """
     from fluidkv.wait.theory.thresholds import check_thresholds
 
@@ -126,6 +140,15 @@ class MemoryBound(Record):
         tail: sum of (l + l'_(k-1)) ln((L - 1) N / delta) / eta_k over k >= 2, in a ball.
         batches: N = floor(T / d0), as many as can end before the horizon.
         etas: eta_k for k = 2, 3, ...
+
+    Examples:
+        >>> from fluidkv.wait import Segments, theorem_2_memory
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> bound = theorem_2_memory(segments, (9, 4), base=1, horizon=100, delta=Fraction(1, 100))
+        >>> bound.batch, bound.queue, bound.batches
+        (Fraction(107, 1), Fraction(16, 1), 100)
+        >>> round(float(bound.tail.mid()), 2), bound.capacity
+        (39.53, 163)
     """
 
     batch: Fraction
@@ -192,6 +215,13 @@ def theorem_2_memory(
     Raises:
         InputError: thresholds that break (12), or a number out of range.
         ArithmeticError: as `eta`, at a drift that is too small.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, theorem_2_memory
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> bound = theorem_2_memory(segments, (9, 4), base=1, horizon=100, delta=Fraction(1, 100))
+        >>> bound.capacity  # in 99 of 100 runs, no more tokens are held
+        163
     """
     given = several("thresholds", thresholds, "integers of at least 1")
     n = tuple(count("thresholds", each) for each in given)
@@ -240,6 +270,13 @@ def worst_case_segments(
     Raises:
         InputError: tables of different shapes, a rate below 0, high below low, or a segment that
             no prompt ever reaches.
+
+    Examples:
+        >>> from fluidkv.wait import worst_case_segments
+        >>> day, night = [4, 2], [1, 1]  # rates of short and of long prompts
+        >>> segments = worst_case_segments(3, (1, 3), low=[day, night])
+        >>> segments.rates, segments.thinning  # the rate of the day, the share of the night
+        ((Fraction(6, 1), Fraction(3, 1)), (Fraction(1, 2),))
     """
     stops = several("segment_ends", segment_ends, "the last stage of each segment")
     least = _table("low", low, len(stops))

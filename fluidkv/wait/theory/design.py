@@ -61,6 +61,13 @@ class SegmentDesign(Record):
         queue: sum of (l + l'_(k-1)) n_k over k >= 2; exact.
         tail: sum of (l + l'_(k-1)) ln((L - 1) N / delta) / eta_k; float.
         load: d1 sum of r_k S_k + d2 r_1 l.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 3, 1), PromptType(1, 3, 3)], 1, Fraction(1, 64))
+        >>> design = SegmentProblem(system, horizon=100, delta=Fraction(1, 100)).design(ends=(1, 3))
+        >>> design.count, design.thresholds, float(design.batch), round(design.total, 3)
+        (2, (7, 3), 82.0, 139.864)
     """
 
     segments: Segments
@@ -142,6 +149,13 @@ class SegmentProblem:
 
     Raises:
         InputError: several input lengths, or a number out of range.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 3, 1), PromptType(1, 3, 3)], 1, Fraction(1, 64))
+        >>> problem = SegmentProblem(system, horizon=100, delta=Fraction(1, 100))
+        >>> problem.outputs, problem.ends(1), problem.segments((1, 3)).thinning
+        ((1, 3), (3,), (Fraction(1, 3),))
     """
 
     def __init__(self, system: WaitSystem, horizon: Exact, delta: Exact) -> None:
@@ -289,6 +303,14 @@ def segment_designs(
 
     Raises:
         InputError: as `SegmentProblem`, or no count or one out of range.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, segment_designs
+        >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
+        >>> system = WaitSystem(types, 1, Fraction(1, 200))
+        >>> found = segment_designs(system, horizon=100, delta=Fraction(1, 100))
+        >>> [(design.count, round(design.total)) for design in found.designs], found.best.count
+        ([(2, 448), (3, 447)], 3)
     """
     problem = SegmentProblem(system, horizon, delta)
     possible = range(1, len(problem.outputs) + 1)
@@ -317,6 +339,15 @@ def tightened(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
     Whole thresholds may lie just above p_k n_(k-1), and 1 / eta_k grows like one over the
     distance. A local search: one more or less to spare in one segment, kept where the total falls,
     until none does. It is never worse than `design`; nothing says that it is the best.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem, tightened
+        >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
+        >>> problem = SegmentProblem(WaitSystem(types, 1, Fraction(1, 200)), 100, Fraction(1, 100))
+        >>> design = problem.design(ends=(1, 6))
+        >>> better = tightened(problem, design)
+        >>> design.thresholds, better.thresholds, round(design.total - better.total)
+        ((16, 6), (17, 7), 1)
     """
     return _descend(problem, design, _extras)
 
@@ -325,6 +356,15 @@ def moved(problem: SegmentProblem, design: SegmentDesign) -> SegmentDesign:
     """The same number of segments with ends elsewhere: a local search over one end at a time.
 
     Thresholds keep what they have to spare. Never worse than `design`, not certainly the best.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, SegmentProblem, WaitSystem, moved
+        >>> types = [PromptType(4, 3, 1), PromptType(1, 3, 4), PromptType(1, 3, 6)]
+        >>> problem = SegmentProblem(WaitSystem(types, 1, Fraction(1, 200)), 100, Fraction(1, 100))
+        >>> design = problem.design(ends=(4, 6))
+        >>> better = moved(problem, design)
+        >>> better.segments.ends, better.total < design.total
+        ((1, 6), True)
     """
     return _descend(problem, design, _ends)
 

@@ -21,6 +21,13 @@ class FluidEquilibrium(Record):
         memory: M* = sum of n*_j c_j, tokens.
         throughput: sum of lambda_j l'_j, output tokens per unit of time: above it no policy comes
             in the long run (Proposition 2).
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, fluid_equilibrium
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> found = fluid_equilibrium(system)
+        >>> [str(value) for value in (found.per_stage[0], found.memory, found.throughput)]
+        ['2', '10', '1']
     """
 
     iteration_time: Fraction
@@ -37,6 +44,16 @@ def fluid_equilibrium(system: WaitSystem) -> FluidEquilibrium:
             (Proposition 1); the message says by how much.
 
     Source: WAIT, equations (5), (6), (8) to (10).
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, fluid_equilibrium
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> fluid_equilibrium(system).iteration_time  # the load is 1/2: twice the base
+        Fraction(2, 1)
+        >>> fluid_equilibrium(system.scaled(2))
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: arrival_rate: got '2 prompts per unit of time'; allowed: ...
     """
     require_stable(system)
     time = system.base / (1 - system.load)

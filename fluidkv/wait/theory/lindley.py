@@ -55,6 +55,11 @@ def queue_path(arrivals: npt.ArrayLike, n: int) -> QueuePath:
 
     Raises:
         InputError: arrivals that are not whole, below 0 or too many, or n out of range.
+
+    Examples:
+        >>> path = fk.wait.queue_path([3, 3, 3, 3], n=4)
+        >>> path.queue.tolist(), path.stuck.tolist()
+        ([3, 6, 5, 4], [True, True, False, False])
     """
     x, n = _arrivals(arrivals), count("n", n)
     if n >= _MOST:
@@ -75,13 +80,22 @@ def lindley_path(increments: npt.ArrayLike) -> npt.NDArray:
 
     Args:
         increments: X - n, or any numbers, shape (..., steps).
+
+    Examples:
+        >>> fk.wait.lindley_path([2, -1, -3, 1]).tolist()
+        [2, 1, 0, 1]
     """
     sums = np.cumsum(np.asarray(increments), axis=-1)
     return sums - np.minimum(np.minimum.accumulate(sums, axis=-1), 0)
 
 
 def max_partial_sums(increments: npt.ArrayLike) -> npt.NDArray:
-    """max(0, S_1, ..., S_b) for each b: over independent steps, as likely as Q_b (Lemma 3)."""
+    """max(0, S_1, ..., S_b) for each b: over independent steps, as likely as Q_b (Lemma 3).
+
+    Examples:
+        >>> fk.wait.max_partial_sums([2, -1, -3, 1]).tolist()
+        [2, 2, 2, 2]
+    """
     sums = np.cumsum(np.asarray(increments), axis=-1)
     return np.maximum(np.maximum.accumulate(sums, axis=-1), 0)
 
@@ -92,6 +106,11 @@ def stuck_identity(arrivals: npt.ArrayLike, n: int) -> tuple[Path, Path]:
     They are equal on every path, so their means are: E[W_N] = N E[X] - n (N - E[stuck]).
 
     Args, raises: as `queue_path`.
+
+    Examples:
+        >>> left, right = fk.wait.stuck_identity([3, 3, 3, 3], n=4)
+        >>> int(left), int(right)  # 12 came, 2 of 4 batches took 4 each
+        (4, 4)
     """
     path = queue_path(arrivals, n)
     x = _arrivals(arrivals)
@@ -111,6 +130,10 @@ def kingman(mean: Exact, variance: Exact) -> Fraction:
 
     From 0 the chain grows in distribution toward its stationary law, so a bound on that is one at
     every step.
+
+    Examples:
+        >>> fk.wait.kingman(mean=-1, variance=3)
+        Fraction(3, 2)
     """
     mean, variance = exact("mean", mean), exact("variance", variance, least=0)
     if mean >= 0:
@@ -131,6 +154,10 @@ def mean_queue_bound(n: int, mean: Exact, variance: Exact) -> Fraction:
 
     Raises:
         InputError: a number out of range.
+
+    Examples:
+        >>> fk.wait.mean_queue_bound(n=4, mean=3, variance=3)  # 2 * 4 - 1 + 3 / 2
+        Fraction(17, 2)
     """
     n, mean = _service(n, mean)
     return 2 * n - 1 + kingman(mean - n, variance)

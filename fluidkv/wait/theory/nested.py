@@ -28,7 +28,15 @@ from fluidkv.wait.theory.least_whole import WholeClock, least_of_segments
 
 
 class Constraint(StrEnum):
-    """The lines of (12) and (16); the values are the words for a user."""
+    """The lines of (12) and (16); the values are the words for a user.
+
+    Examples:
+        >>> from fluidkv.wait import Constraint, Segments, check_nested
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> found = check_nested(segments, (9, 3), base=1, per_kv_token=Fraction(1, 64))
+        >>> found[0].constraint is Constraint.THINNING, str(Constraint.THINNING)
+        (True, 'n_k > p_k n_(k-1)')
+    """
 
     ARRIVALS = "n_1 > r_1 Delta T"
     THINNING = "n_k > p_k n_(k-1)"
@@ -60,6 +68,13 @@ class NestedThresholds(Record):
         iteration_time: Delta T(n).
         memory: M^pi = sum of n_k S_k, tokens.
         slack: n_1 - r_1 Delta T, then n_k - p_k n_(k-1): all above 0.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, integer_nested_thresholds
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> found = integer_nested_thresholds(segments, base=1, per_kv_token=Fraction(1, 64))
+        >>> found.thresholds, str(found.memory), [str(slack) for slack in found.slack]
+        ((7, 3), '82', ['5/32', '2/3'])
     """
 
     thresholds: tuple[int, ...]
@@ -72,6 +87,12 @@ def segment_load(segments: Segments, per_kv_token: Exact, per_prefill_token: Exa
     """d1 sum of r_k S_k + d2 r_1 l: the load that the thresholds must carry; below 1 or none do.
 
     (12) asks n_k >= n_1 r_k / r_1, so n_1 > r_1 d0 + n_1 times this.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, segment_load
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> segment_load(segments, per_kv_token=Fraction(1, 64))  # (3 (3 + 4) + 1 (5 + 6)) / 64
+        Fraction(1, 2)
     """
     d1 = exact("per_kv_token", per_kv_token, least=0)
     d2 = exact("per_prefill_token", per_prefill_token, least=0)
@@ -97,6 +118,12 @@ def nested_time(
 
     Raises:
         InputError: a number out of range.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, nested_time
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> nested_time(segments, (9, 4), base=1, per_kv_token=Fraction(1, 107))  # 107 tokens
+        Fraction(2, 1)
     """
     d0, d1, d2 = _clock(base, per_kv_token, per_prefill_token)
     prefill = d2 * vector(segments, thresholds)[0] * segments.input_length
@@ -107,6 +134,12 @@ def peak_memory(segments: Segments, thresholds: Iterable[Exact]) -> Fraction:
     """M^pi = sum of n_k S_k: tokens held by a batch with all segments in it (13).
 
     Args, raises: as `nested_time`.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, peak_memory
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> peak_memory(segments, (9, 4))  # 9 (3 + 4) + 4 (5 + 6)
+        Fraction(107, 1)
     """
     n = vector(segments, thresholds)
     return sum(map(operator.mul, n, segments.costs), Fraction(0))
@@ -129,6 +162,15 @@ def check_nested(
 
     Raises:
         InputError: a number out of range.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, check_nested
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> clock = {"base": 1, "per_kv_token": Fraction(1, 64)}
+        >>> check_nested(segments, (9, 4), **clock)
+        ()
+        >>> [(str(b.constraint), b.segment) for b in check_nested(segments, (9, 3), **clock)]
+        [('n_k > p_k n_(k-1)', 2)]
     """
     n = vector(segments, thresholds)
     room = None if capacity is None else exact("capacity", capacity, above=0)
@@ -170,6 +212,14 @@ def require_nested(
 
     Raises:
         InputError: the first constraint that breaks, in which segment, and by how much.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, require_nested
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> require_nested(segments, (9, 3), base=1, per_kv_token=Fraction(1, 64))
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: thresholds: got [9, 3]; allowed: n_k > p_k n_(k-1): in ...
     """
     n = vector(segments, thresholds)
     d2 = per_prefill_token
@@ -210,6 +260,12 @@ def integer_nested_thresholds(
 
     All right-hand sides rise with n, so two solutions have their lower envelope as another, and
     there is a least one below which nothing is feasible.
+
+    Examples:
+        >>> from fluidkv.wait import Segments, integer_nested_thresholds
+        >>> segments = Segments(3, ends=(1, 3), rates=(3, 1))
+        >>> integer_nested_thresholds(segments, base=1, per_kv_token=Fraction(1, 64)).thresholds
+        (7, 3)
     """
     d0, d1, d2 = _clock(base, per_kv_token, per_prefill_token)
     given = [0] * len(segments) if extra is None else several("extra", extra, "one a segment")

@@ -54,6 +54,13 @@ class Sensitivity(Record):
         type_index: whose it is, from 0 in the order of types; None: the clock's.
         value: where it stands.
         iteration_time, memory, throughput: its effects on tau*, M* and throughput*.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> row = sensitivity(system).rows[0]
+        >>> row.parameter, row.memory.elasticity  # 1 percent more prompts hold 2 percent more
+        ('arrival_rate', Fraction(2, 1))
     """
 
     parameter: Parameter
@@ -72,6 +79,13 @@ class Sensitivities(Record):
         system, equilibrium: where.
         rows: rate, input and output of each type, in the order of types; then d0, d1 and, where it
             is not 0, d2.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> found = sensitivity(system)
+        >>> [row.parameter for row in found.by_elasticity("memory")]
+        ['arrival_rate', 'input_length', 'output_length', 'base', 'per_kv_token']
     """
 
     system: WaitSystem
@@ -116,6 +130,13 @@ def sensitivity(system: WaitSystem) -> Sensitivities:
 
     Raises:
         InputError: a load of 1 or more.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, sensitivity
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> rows = sensitivity(system).rows
+        >>> {row.parameter: str(row.memory.elasticity) for row in rows[:3]}
+        {'arrival_rate': '2', 'input_length': '8/5', 'output_length': '7/5'}
     """
     at = fluid_equilibrium(system)
     tokens, time = system.token_rate, at.iteration_time

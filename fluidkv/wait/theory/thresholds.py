@@ -34,6 +34,13 @@ class Thresholds(Record):
         memory: sum of n_j c_j, tokens held by that batch.
         slack: n_j - lambda_j Delta T(n), at least 0: prompts that such a batch takes in beyond
             those that come while it runs, on average.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, integer_thresholds
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> found = integer_thresholds(system, strict=True)
+        >>> found.thresholds, found.slack, found.strict
+        ((3,), (Fraction(1, 2),), (True,))
     """
 
     thresholds: tuple[Exact, ...]
@@ -56,6 +63,12 @@ def iteration_time(system: WaitSystem, thresholds: Iterable[Exact]) -> Fraction:
 
     Raises:
         InputError: a number that is not exact or below 0, or not one for each type.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, iteration_time
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> iteration_time(system, [2])  # 2 prompts hold 2 tokens each, 2 others 3 each
+        Fraction(2, 1)
     """
     return _iteration_time(system, _vector(system, thresholds))
 
@@ -76,6 +89,12 @@ def minimal_thresholds(system: WaitSystem) -> tuple[Fraction, ...]:
 
     Raises:
         InputError: a load of 1 or more, for which the same line leaves nothing.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, minimal_thresholds
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> minimal_thresholds(system)  # 2 come in an iteration of 2
+        (Fraction(2, 1),)
     """
     return fluid_equilibrium(system).per_stage
 
@@ -102,6 +121,15 @@ def integer_thresholds(
     does not fall, as Delta T does not, and stays at or below every whole solution: it can only end
     in the least one. It ends because there is one, ceil(K n*) with K = 1 + (sum of w_j) / d0:
     Delta T is then at most d0 + sum of (K n*_j + 1) w_j = K tau*. (Strict: floor(K n*) + 1.)
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, integer_thresholds
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> found = integer_thresholds(system, capacity=100)
+        >>> found.thresholds, str(found.memory)
+        ((2,), '10')
+        >>> integer_thresholds(system, capacity=100, strict=True).thresholds
+        (3,)
     """
     room = _capacity(capacity)
     require_stable(system)
@@ -128,6 +156,16 @@ def check_thresholds(
     Raises:
         InputError: the first constraint that breaks, for which type and by how much; or a load of
             1 or more, for which there are no thresholds.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem, check_thresholds
+        >>> system = WaitSystem([PromptType(1, 2, 1)], base=1, per_kv_token=Fraction(1, 10))
+        >>> check_thresholds(system, [4]).slack  # 4 join, 3 come in an iteration of 1 + 20/10
+        (Fraction(1, 1),)
+        >>> check_thresholds(system, [1])
+        Traceback (most recent call last):
+            ...
+        fluidkv.errors.InputError: thresholds: got [1]; allowed: at least 2 for type 1 ...
     """
     n, room = _vector(system, thresholds), _capacity(capacity)
     require_stable(system)

@@ -46,6 +46,14 @@ def test_the_memory_is_what_the_thresholds_fill() -> None:
     assert server.rate_at(full, policies.memory()) == full.arrival_rate
 
 
+def test_a_range_over_draws_is_of_32_at_least() -> None:
+    for module in (demand, figure_11, conversations, policies, wrong_inputs):
+        for figure in getattr(module, "FIGURES", None) or (module.FIGURE,):
+            seeds = figure.parameters["seeds"]
+            assert isinstance(seeds, list)
+            assert len(set(seeds)) >= 32, figure.id
+
+
 def test_low_demand_is_served_by_all_and_later_by_wait() -> None:
     data = demand.data((0.6,), (0,), 6.0, (2.0, 5.0))
     for key in ("new_first", "running_first", "wait", "wait_least"):
@@ -81,7 +89,7 @@ def test_nested_wait_is_ahead_where_the_others_evict() -> None:
 
 @pytest.mark.usefixtures("traces_dir")
 def test_ten_outputs_above_capacity() -> None:
-    data = conversations.data((130,), 8.0, (4.0, 7.0))
+    data = conversations.data((130,), 8.0, (4.0, 7.0), (0,))
     assert data["full"] < 130
     assert data["full"] < data["last"] < 550  # the paper's heavy load
     assert data["nested_fixed.latency_mean"] > data["running_first.latency_mean"]
@@ -95,6 +103,8 @@ def test_least_thresholds_for_a_real_trace_need_more_than_the_machine() -> None:
     assert data["segment_memory"] > 5 * data["capacity"]
     assert data["running_first.peak"] < 0.2
     assert data["nested_fixed.latency_mean"] > 3 * data["running_first.latency_mean"]
+    excess = data["running_first.throughput"] - data["running_first.offered"]
+    assert data["brought"] - data["left"] == pytest.approx(excess, rel=1e-9)
     _drawn(figure_14.FIGURE, data)
 
 

@@ -35,9 +35,9 @@ def explore(
 ) -> None:
     """A page with sliders: what does a full KV cache do?
 
-    Serves one page to this machine, until Ctrl-C, or writes it into a file that needs no
-    server. Move the lengths, their shares and the memory, and see whether the batch settles
-    or keeps preempting, why, and what it costs.
+    Serves one page to this machine, until Ctrl-C, or writes it into a file that
+    needs no server. Move the lengths, their shares and the memory, and see
+    whether the batch settles or keeps preempting, why, and what it costs.
 
     [bold]fluidkv explore --class 50:2:1/2 --class 50:4:1/2 --capacity 626[/bold]
     """
@@ -49,21 +49,24 @@ def explore(
     if embed and out is None:
         raise InputError("--embed", "no --out", "together with --out FILE")
 
+    from fluidkv.explore.browser import require_browser
     from fluidkv.explore.page import page as made
     from fluidkv.explore.server import serve
     from fluidkv.report.file import require_ours, write_page
 
     path = None if out is None else Path(out)
-    with read.as_options({"path": "--out", "port": "--port"}):
+    with read.as_options({"path": "--out", "port": "--port", "open": "--open"}):
+        if open_:
+            require_browser()
         if path is not None:
             require_ours(path)
         with progress("proving the verdicts of its figures"):
             text = made(opens=state, embed=embed)
         if path is not None:
             write_page(path, text)
-            _say(page, path.resolve().as_uri(), state, memory, open_)
+            _say(page, path.resolve().as_uri(), memory, open_)
         else:
-            serve(text, port, lambda url: _say(page, url, state, memory, open_, served=True))
+            serve(text, port, lambda url: _say(page, url, memory, open_, served=True))
 
 
 def _state(classes: list[str] | None, memory: Memory, preset: str | None) -> "PageState":
@@ -98,13 +101,12 @@ def _list(page: Page) -> None:
     page.rows(OTHER_PAPERS.items())
 
 
-def _say(
-    page: Page, url: str, state: "PageState", memory: Memory, open_: bool, *, served: bool = False
-) -> None:
-    page.rows([("page", f"{url}#{state.link}"), *memory.notes()])
+def _say(page: Page, url: str, memory: Memory, open_: bool, *, served: bool = False) -> None:
+    page.line(url)  # whole, also where it is longer than a line
+    page.rows(memory.notes())
     if served:
         page.rows([("ends", "with Ctrl-C; until then this machine alone can open it")])
     if open_:
-        import webbrowser
+        from fluidkv.explore.browser import show
 
-        webbrowser.open(f"{url}#{state.link}")
+        show(url)

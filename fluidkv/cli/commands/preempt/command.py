@@ -185,8 +185,8 @@ def preempt(
     if logged is not None:
         options["log"], why = logged.measured(server, engine, demand, requests)
         notes += [("", f"not held against the log: {why}")] if why else []
-    whole = served.all_of_log(requests, load, logged, demand)
-    options |= {"clock": server.clock, "requests": whole, "seeds": seeds, "seed": seed}
+    options["requests"] = served.all_of_log(requests, load, logged, demand)
+    options |= {"clock": server.clock, "seeds": seeds, "seed": seed}
     answer = _run(load, limits, engine, options)
     from fluidkv.cli.commands.preempt.text import ASSUMES, say_preemption
 

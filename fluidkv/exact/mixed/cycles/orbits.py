@@ -44,6 +44,13 @@ class CohortMap:
         capacity: M, tokens.
 
     Tests hold it equal to the literal model.
+
+    Examples:
+        >>> from fluidkv.exact import CohortMap
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> front, after = CohortMap(system).step([Fraction(y) for y in (12, 0, 0, 0)])
+        >>> front, [str(y) for y in after]
+        (1, ['0', '8', '0', '0'])
     """
 
     def __init__(self, system: System) -> None:
@@ -120,6 +127,14 @@ class PeriodicOrbit(Record):
         system: what it is an orbit of.
         states: cohorts at each iteration of one period, the smallest.
         fronts: of the iterations that start there.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2)
+        >>> orbit.period, orbit.fronts, orbit.attracts
+        (2, (1, 0), True)
+        >>> [[str(y) for y in state] for state in orbit.states]
+        [['84/11', '0', '48/11', '0'], ['0', '48/11', '0', '48/11']]
     """
 
     system: System
@@ -191,6 +206,12 @@ def periodic_orbit(
 
     Raises:
         InputError: a period below 1, cohorts of the wrong number, negative or all 0.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> orbit = fk.periodic_orbit(system, near=[9.0, 0, 5, 0], period=2)
+        >>> orbit.period, str(orbit.throughput), str(orbit.share_of_best)
+        (2, '24/11', '19/22')
     """
     dynamics = CohortMap(system)
     d = len(dynamics.weights)

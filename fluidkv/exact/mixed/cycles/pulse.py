@@ -48,6 +48,14 @@ class PulseCycle(Record):
         system: what it is a cycle of.
         gaps: between live positions, in canonical rotation; (g,) is the paper's pulse cycle.
         throughput: c, requests completed an iteration.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> cycle.divisor, cycle.generations, cycle.period, str(cycle.evicted)
+        (2, 2, 2, '36/11')
+        >>> [[str(y) for y in state] for state in cycle.states()]
+        [['84/11', '0', '48/11', '0'], ['0', '48/11', '0', '48/11']]
     """
 
     system: System
@@ -155,6 +163,12 @@ def pulse_cycle(system: System, gaps: Sequence[int] | None = None) -> PulseCycle
             to it.
 
     Source: Congestion, Proposition 31 (two classes, common input, one gap); else see above.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> cycle.name, str(cycle.throughput), str(cycle.share_of_best)
+        ('pulse cycle', '24/11', '19/22')
     """
     g = system.workload.decode_gcd
     if g == 1:
@@ -182,6 +196,12 @@ def compressed_weights(system: System) -> SurvivalWeights:
     They are g times those of the mix with decode lengths l1_k / g and inputs l0_k / g.
 
     Source: Congestion, Proposition 32.
+
+    Examples:
+        >>> from fluidkv.exact import compressed_weights
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> compressed_weights(system).memory
+        (6, 5)
     """
     found, g = survival_weights(system.workload), system.workload.decode_gcd
     return SurvivalWeights(found.memory[g - 1 :: g], found.requests[g - 1 :: g], found.denominator)
@@ -196,6 +216,15 @@ def verify_pulse_cycle(cycle: PulseCycle) -> bool:
 
     Raises:
         InputError: no pulse cycle.
+
+    Examples:
+        >>> from dataclasses import replace
+        >>> from fluidkv.exact import verify_pulse_cycle
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> wrong = replace(cycle, throughput=Fraction(3))
+        >>> verify_pulse_cycle(cycle), verify_pulse_cycle(wrong)
+        (True, False)
     """
     dynamics = CohortMap(cycle.system)
     states = list(cycle.states())

@@ -53,6 +53,14 @@ class PulseStability(Record):
         outside: of them outside the unit circle, with multiplicity; None if undecided.
         on_circle: of them exactly on it; None if undecided.
         radius: (low, high) around the largest modulus over one period, rounded outward.
+
+    Examples:
+        >>> from fluidkv.exact import pulse_stability
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> found = pulse_stability(cycle)
+        >>> found.verdict, found.multipliers, str(found.evidence)
+        ('stable', 1, 'exact')
     """
 
     verdict: Local
@@ -82,6 +90,13 @@ def pulse_stability(cycle: PulseCycle) -> PulseStability:
         InputError: no pulse cycle, or several gaps and a decode length above `MOST_AGES`.
 
     Source: Congestion, Corollary 33.
+
+    Examples:
+        >>> from fluidkv.exact import pulse_stability
+        >>> mix = fk.LengthMix((4, 6), [Fraction(1, 10)])
+        >>> systems = [fk.System(mix.workload(inputs), capacity=1000) for inputs in (20, 60)]
+        >>> [pulse_stability(fk.pulse_cycle(system)).verdict for system in systems]
+        ['unstable', 'stable']
     """
     if len(cycle.gaps) == 1:
         found = certify_spectrum(compressed_weights(cycle.system))
@@ -113,6 +128,14 @@ def return_map(cycle: PulseCycle) -> tuple[fmpq_mat, tuple[int, ...]]:
         InputError: a decode length above `MOST_AGES`.
 
     Source: Congestion, Proposition 32.
+
+    Examples:
+        >>> from fluidkv.exact import return_map
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> matrix, ages = return_map(cycle)
+        >>> matrix.tolist(), ages
+        ([[0, 5/6], [0, -5/6]], (0, 2))
     """
     whole, support = _derivative(cycle), _support(next(cycle.states()))
     return fmpq_mat([[whole[i, j] for j in support] for i in support]), support
@@ -126,6 +149,13 @@ def multiplier_polynomial(cycle: PulseCycle) -> fmpz_poly:
 
     Raises:
         InputError: a decode length above `MOST_AGES`.
+
+    Examples:
+        >>> from fluidkv.exact import compressed_weights, multiplier_polynomial
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> cycle = fk.pulse_cycle(system)
+        >>> multiplier_polynomial(cycle), compressed_weights(system).memory
+        (6*x + 5, (6, 5))
     """
     return without_zeros(_derivative(cycle).charpoly().numer())
 
@@ -139,6 +169,11 @@ def printed_compressed_polynomial(
         lengths: (a, b) with a < b.
         input_length: l0.
         longer_share: q, of the class with decode length b.
+
+    Examples:
+        >>> from fluidkv.exact import printed_compressed_polynomial
+        >>> [str(c) for c in printed_compressed_polynomial((2, 4), 8, Fraction(1, 2))]
+        ['5', '3']
     """
     a, b = lengths
     g = math.gcd(a, b)

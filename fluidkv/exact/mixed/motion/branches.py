@@ -98,6 +98,13 @@ def track(mix: LengthMix, root: LimitRoot, input_lengths: Iterable[Fraction | in
 
     Raises:
         InputError: a float, or a negative input length.
+
+    Examples:
+        >>> from fluidkv.exact import limit_roots, track
+        >>> mix = fk.LengthMix((2, 4), [Fraction(1, 2)])
+        >>> branch = track(mix, limit_roots(mix)[0], [100, 10])
+        >>> [(str(p.input_length), round(float(p.modulus.mid()), 4)) for p in branch.points]
+        [('100', 1.0098), ('10', 1.0862)]
     """
     lengths = sorted({_checked(mix, value) for value in input_lengths}, reverse=True)
     if root.multiplicity > 1:

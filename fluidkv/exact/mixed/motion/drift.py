@@ -117,6 +117,13 @@ def drift(mix: LengthMix, root: LimitRoot) -> Drift:
     """First and second order of the branch that starts at a root of the limit.
 
     A multiple root is refused by its status.
+
+    Examples:
+        >>> from fluidkv.exact import drift, limit_roots
+        >>> mix = fk.LengthMix((2, 4), [Fraction(1, 2)])
+        >>> first, second = drift(mix, limit_roots(mix)[0]).modulus_rates
+        >>> float(first.mid()), float(second.mid())
+        (1.0, 2.3333333333333335)
     """
     if root.multiplicity > 1:
         return Drift(root, BranchStatus.MULTIPLE, None, None)
@@ -147,6 +154,13 @@ def drift_bound(
 
     Raises:
         InputError: another order, or a negative or inexact input length.
+
+    Examples:
+        >>> from fluidkv.exact import drift_bound, limit_roots
+        >>> mix = fk.LengthMix((2, 4), [Fraction(1, 2)])
+        >>> bound = drift_bound(mix, limit_roots(mix)[0], above=100)
+        >>> bound.order, round(bound.constant, 2)
+        (2, 22.2)
     """
     if order not in (1, 2):
         raise InputError("order", order, "1 or 2")
@@ -191,6 +205,12 @@ def outward_rate(mix: LengthMix, above: Fraction | int) -> OutwardRate | None:
     None where the gcd is 1 (there are no such modes), or where `above` is too short for the bound.
 
     Source: Congestion, Lemma 15 (two lengths), B.8.4 and B.9.
+
+    Examples:
+        >>> from fluidkv.exact import outward_rate
+        >>> rate = outward_rate(fk.LengthMix((2, 4), [Fraction(1, 2)]), above=100)
+        >>> round(rate.low, 3), str(rate.limit), round(rate.high, 3)
+        (0.947, '1', 1.053)
     """
     eps = epsilon(mix, above)
     modes = [root for root in limit_roots(mix) if root.unity]

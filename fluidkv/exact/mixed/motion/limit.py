@@ -29,6 +29,12 @@ class LimitRoot(Record):
         multiplicity: as a root of A_r.
         unity: (j, g) where the root is exactly exp(2 pi i j / g) with g the gcd of the decode
             lengths; None elsewhere, and then it lies strictly inside the unit circle.
+
+    Examples:
+        >>> from fluidkv.exact import limit_roots
+        >>> first, second = limit_roots(fk.LengthMix((2, 4), [Fraction(1, 2)]))
+        >>> first.unity, first.count, second.unity, round(float(second.modulus.mid()), 4)
+        ((1, 2), 1, None, 0.7071)
     """
 
     ball: acb
@@ -56,6 +62,12 @@ def limit_roots(mix: LengthMix) -> tuple[LimitRoot, ...]:
     Raises:
         ArithmeticError: a root of unity that is a multiple root, or a root left on the unit circle;
             both would contradict Congestion, B.8.3.
+
+    Examples:
+        >>> from fluidkv.exact import limit_roots
+        >>> roots = limit_roots(fk.LengthMix((2, 4), [Fraction(1, 2)]))
+        >>> [(root.unity, root.count, round(float(root.modulus.mid()), 3)) for root in roots]
+        [((1, 2), 1, 1.0), (None, 2, 0.707)]
     """
     limit, _ = perturbed(mix)
     g = mix.decode_gcd

@@ -31,9 +31,17 @@ from fluidkv.exact.survival import SurvivalWeights
 from fluidkv.record import Record
 from fluidkv.verdict import Evidence, Stability
 
-# Up to here P is rational, from there on in balls. On one core the exact solve took 0.2 s at 60
-# ages and 4 s at 200, where fractions have a thousand digits.
 EXACT_AGES = 60
+"""Up to this longest decode length P is rational, from there on in balls.
+
+On one core the exact solve took 0.2 s at 60 ages and 4 s at 200, where fractions have a thousand
+digits.
+
+>>> from fluidkv.exact import EXACT_AGES, lyapunov
+>>> weights = fk.survival_weights(fk.Workload.from_lengths([(20, 1), (20, 2)]))
+>>> weights.ages <= EXACT_AGES, lyapunov(weights).exact
+(True, True)
+"""
 _BITS = 128
 _MOST_BITS = 8192
 _WORKING_BITS = 512  # for products and unions of balls, whose radii are far wider
@@ -106,6 +114,12 @@ def lyapunov(weights: SurvivalWeights) -> Lyapunov:
 
     Args:
         weights: V of any number of classes; `LengthMix.weights` gives them at any input length.
+
+    Examples:
+        >>> from fluidkv.exact import lyapunov
+        >>> found = lyapunov(fk.survival_weights(fk.Workload.from_lengths([(20, 1), (20, 2)])))
+        >>> [[str(x) for x in row] for row in found.matrix], str(found.energy([1, 0]))
+        ([['441/160', '0'], ['0', '1']], '441/160')
     """
     count = count_unstable(weights)
     if count.outside is None:
@@ -131,7 +145,15 @@ def lyapunov(weights: SurvivalWeights) -> Lyapunov:
 def inner_product(
     matrix: fmpq_mat | arb_mat, left: Sequence[Fraction], right: Sequence[Fraction]
 ) -> Fraction | arb:
-    """u^T A v: rational for a rational matrix, a ball else."""
+    """u^T A v: rational for a rational matrix, a ball else.
+
+    Examples:
+        >>> from flint import fmpq_mat
+        >>> from fluidkv.exact import inner_product
+        >>> u, v = [Fraction(1), Fraction(0)], [Fraction(1), Fraction(3)]
+        >>> inner_product(fmpq_mat([[2, 1], [1, 2]]), u, v)
+        Fraction(5, 1)
+    """
     n = len(right)
     if isinstance(matrix, fmpq_mat):
         row = fmpq_mat(1, n, [_fmpq(u) for u in left])
@@ -155,6 +177,12 @@ def largest_eigenvalue(symmetric: fmpq_mat | arb_mat) -> arb:
 
     Raises:
         ArithmeticError: not enclosed in the bits allowed.
+
+    Examples:
+        >>> from flint import fmpq_mat
+        >>> from fluidkv.exact import largest_eigenvalue
+        >>> round(float(largest_eigenvalue(fmpq_mat([[2, 1], [1, 2]])).mid()), 6)
+        3.0
     """
     eigenvalues = enclosed_eigenvalues(symmetric)
     # compared as they are: floats would not tell apart what agrees to sixteen digits
@@ -166,6 +194,12 @@ def enclosed_eigenvalues(symmetric: fmpq_mat | arb_mat) -> list[arb]:
 
     Raises:
         ArithmeticError: not enclosed in the bits allowed.
+
+    Examples:
+        >>> from flint import fmpq_mat
+        >>> from fluidkv.exact import enclosed_eigenvalues
+        >>> sorted(float(x.mid()) for x in enclosed_eigenvalues(fmpq_mat([[2, 1], [1, 2]])))
+        [1.0, 3.0]
     """
     bits = _BITS
     while bits <= _MOST_BITS:

@@ -59,6 +59,13 @@ class Neighbourhood(Record):
 
     The last three are None where there is no P; `ball_squared` and the eviction levels if d = 1,
     where nothing can be evicted.
+
+    Examples:
+        >>> from fluidkv.exact import neighbourhood
+        >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+        >>> found = neighbourhood(system)
+        >>> str(found.beta), str(found.kappa), round(float(found.rate), 2)
+        ('50', '5/2', 18.35)
     """
 
     system: System
@@ -92,7 +99,17 @@ class Neighbourhood(Record):
 @kinds_checked
 @working(DOUBLE)
 def neighbourhood(system: System) -> Neighbourhood:
-    """P, the constants of B.6.4 and the levels of L for a system of any number of classes."""
+    """P, the constants of B.6.4 and the levels of L for a system of any number of classes.
+
+    Examples:
+        >>> from fluidkv.exact import neighbourhood
+        >>> system = fk.System(fk.Workload.from_lengths([(20, 2), (20, 3)]), capacity=1000)
+        >>> found = neighbourhood(system)
+        >>> found.contains([0, 0, 0]), found.contains([10, 0, 0])
+        (True, False)
+        >>> float(found.energy([10, 0, 0])) < float(found.eviction_level)
+        True
+    """
     weights = survival_weights(system.workload)
     function = lyapunov(weights)
     d = weights.ages
@@ -126,7 +143,13 @@ def neighbourhood(system: System) -> Neighbourhood:
 
 
 def entry_time(energies: Iterable[Level], level: Level) -> int | None:
-    """The first n with L(y^n) < level; None if there is none, or where balls do not tell."""
+    """The first n with L(y^n) < level; None if there is none, or where balls do not tell.
+
+    Examples:
+        >>> from fluidkv.exact import entry_time
+        >>> entry_time([Fraction(9), Fraction(4), Fraction(1)], level=Fraction(5))
+        1
+    """
     for n, energy in enumerate(energies):
         inside = below(energy, level)
         if inside is None:

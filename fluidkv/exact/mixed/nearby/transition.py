@@ -30,7 +30,13 @@ Vector = tuple[Fraction, ...]
 
 @kinds_checked
 def first_row(weights: SurvivalWeights) -> Vector:
-    """-V_{s+1} / V_0 for s = 0 ... d-2, then 0: the first row of Phi."""
+    """-V_{s+1} / V_0 for s = 0 ... d-2, then 0: the first row of Phi.
+
+    Examples:
+        >>> from fluidkv.exact import first_row
+        >>> [str(c) for c in first_row(fk.survival_weights(fk.Workload.from_lengths([(2, 3)])))]
+        ['-4/3', '-5/3', '0']
+    """
     youngest = weights.memory[0]
     return (*(Fraction(-v, youngest) for v in weights.memory[1:]), Fraction(0))
 
@@ -41,6 +47,11 @@ def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
 
     Source: Congestion, B.6.2 for two classes, B.8.2 for more. With inputs that differ V_s is the
     sum of p_k (l0_k + 1 + s) over l1_k > s, and nothing else changes.
+
+    Examples:
+        >>> from fluidkv.exact import transition_matrix
+        >>> transition_matrix(fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))).tolist()
+        [[-4/3, -5/3, 0], [1, 0, 0], [0, 1, 0]]
     """
     d = weights.ages
     matrix = fmpq_mat(d, d)
@@ -53,7 +64,14 @@ def transition_matrix(weights: SurvivalWeights) -> fmpq_mat:
 
 @kinds_checked
 def transition(weights: SurvivalWeights, y: Sequence[Fraction | int]) -> Vector:
-    """Phi y, in O(d)."""
+    """Phi y, in O(d).
+
+    Examples:
+        >>> from fluidkv.exact import transition
+        >>> weights = fk.survival_weights(fk.Workload.from_lengths([(2, 3)]))
+        >>> [str(y) for y in transition(weights, [3, 0, 0])]
+        ['-4', '3', '0']
+    """
     deviation = checked_vector(weights, "y", y)
     row = first_row(weights)
     youngest = sum((c * v for c, v in zip(row, deviation, strict=True)), Fraction(0))
@@ -69,6 +87,14 @@ class Iterate(Record):
         perturbation: e^n = y^n - Phi y^{n-1}; zeros for the start.
         evicted: requests evicted in the iteration that led here, all classes; 0 for the start.
         in_flight: requests running, all classes.
+
+    Examples:
+        >>> from itertools import islice
+        >>> from fluidkv.exact import cohort_iterates
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> start, first = islice(cohort_iterates(system, [12, 0, 0, 0]), 2)
+        >>> str(start.in_flight), str(first.evicted), str(first.in_flight)
+        ('12', '4', '8')
     """
 
     deviation: Vector
@@ -87,6 +113,13 @@ def cohort_iterates(system: System, start: Sequence[Fraction | int]) -> Iterator
 
     Raises:
         InputError: a start of the wrong length, negative, or above capacity.
+
+    Examples:
+        >>> from itertools import islice
+        >>> from fluidkv.exact import cohort_iterates
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> [str(each.evicted) for each in islice(cohort_iterates(system, [12, 0, 0, 0]), 5)]
+        ['0', '4', '0', '8/3', '0']
     """
     weights = survival_weights(system.workload)
     rate = eviction_free_equilibrium(system).rate
@@ -124,6 +157,13 @@ def cohort_masses(system: System, state: Masses) -> Vector:
     """Y_s = sum of x_ks over classes / alpha_s; on the manifold, the mass of each cohort.
 
     Off the manifold it is what B.6.1 defines, and the iteration is no map of it.
+
+    Examples:
+        >>> from fluidkv.exact import cohort_masses
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2), (1, 4)]), capacity=24)
+        >>> half = Fraction(1, 2)
+        >>> [str(y) for y in cohort_masses(system, [[half, 1], [half, 1, 2, 0]])]
+        ['1', '2', '4', '0']
     """
     weights = survival_weights(system.workload)
     totals = [Fraction(0)] * weights.ages

@@ -25,6 +25,11 @@ class AsymptoticThreshold(Record):
             circle, (l0 + d)(1 - rho) = 1 below (12); needs rho itself. NaN where the enclosure of
             rho does not tell 1 - rho to 1 %, as for outputs of many thousands of tokens.
         limit_radius: rho, the spectral radius of the limit A_r, (low, high).
+
+    Examples:
+        >>> formula = fk.input_threshold(fk.LengthMix((5, 9), [Fraction(1, 2)])).asymptotic
+        >>> round(formula.phases, 1), round(formula.first_order, 1)
+        (69.5, 60.2)
     """
 
     phases: float

@@ -25,6 +25,12 @@ if TYPE_CHECKING:
     import xarray as xr
 
 TENTHS = tuple(Fraction(k, 10) for k in range(1, 10))
+"""Shares from 1/10 to 9/10.
+
+>>> from fluidkv.exact import TENTHS
+>>> [fk.input_threshold(fk.LengthMix((2, 3), [p])).least for p in TENTHS]
+[18, 8, 4, 3, 2, 1, 1, 3, 8]
+"""
 
 NO_THRESHOLD, NO_PAIR = -1, -2
 """In place of a length or a count: there is none; `first` is not below `second`."""
@@ -77,6 +83,13 @@ def threshold_atlas(
     Raises:
         InputError: what LengthMix refuses; shares that repeat, longest < 2, workers < 1; a process
             that was ended from outside.
+
+    Examples:
+        >>> atlas = fk.threshold_atlas(3, [Fraction(1, 2)], workers=1)
+        >>> dict(atlas.sizes)
+        {'first': 2, 'second': 2, 'share': 1}
+        >>> int(atlas.l0_min.sel(first=2, second=3, share=0.5))
+        2
     """
     for name, value, least in (("longest", longest, 2), ("workers", workers, 1)):
         if isinstance(value, bool) or not isinstance(value, int) or value < least:

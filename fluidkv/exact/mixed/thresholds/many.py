@@ -32,7 +32,13 @@ if TYPE_CHECKING:
     import xarray as xr
 
 UNPLACED = -1
-"""In place of a number of modes that is not decided."""
+"""In place of a number of modes that is not decided.
+
+>>> from fluidkv.exact import UNPLACED
+>>> found = fk.stability_map([fk.System(fk.Workload.from_lengths([(2, 3)]), capacity=24)])
+>>> UNPLACED, bool((found.growing_modes == UNPLACED).any())
+(-1, False)
+"""
 
 # A search for crossings costs some tens of counts; it is kept for later calls.
 _FEW = 4  # systems of one mix that are counted one by one
@@ -50,6 +56,15 @@ class StabilityMap(Record):
         neutral_modes: roots on the circle, with multiplicity; `UNPLACED` likewise.
         evidence: exact, or balls where the crossings of a mix or a winding number say it.
         systems: what was asked about, where it was `Systems`; None for other sequences.
+
+    Examples:
+        >>> inputs, half = [1, 8, 64, 65], Fraction(1, 2)
+        >>> systems = fk.Systems.grid(
+        ...     input_length=inputs, decode_length=(5, 9), share=half, capacity=1000
+        ... )
+        >>> found = fk.stability_map(systems)
+        >>> found.growing_modes, str(found.evidence[0])
+        (array([8, 4, 2, 0]), 'exact')
     """
 
     verdict: tuple[Stability, ...]
@@ -88,6 +103,12 @@ def stability_map(systems: Iterable[System]) -> StabilityMap:
         InputError: no system, or something that is none.
 
     Source: Congestion, equations (8) to (10); `InputPencil` for all input lengths of a mix.
+
+    Examples:
+        >>> mixes = [fk.Workload.from_lengths([(inputs, 5), (inputs, 9)]) for inputs in (64, 65)]
+        >>> found = fk.stability_map([fk.System(mix, capacity=1000) for mix in mixes])
+        >>> [str(verdict) for verdict in found.verdict]
+        ['unstable', 'stable']
     """
     given = list(systems)
     if not given:

@@ -63,6 +63,12 @@ class Crossing(Record):
         turn: angle / pi of the mode, in (0, 1], a ball; its period is 2 / turn iterations.
         outward: how many modes more lie outside the circle just above L than just below it; 0
             where modes touch the circle.
+
+    Examples:
+        >>> from fluidkv.exact import InputPencil
+        >>> last = InputPencil(fk.LengthMix((5, 9), [Fraction(1, 2)])).crossings()[-1]
+        >>> round(float(last.length.mid()), 3), round(last.period, 2), last.outward
+        (64.433, 4.66, -2)
     """
 
     length: arb
@@ -87,7 +93,14 @@ class Crossing(Record):
 
 
 class InputPencil:
-    """F_L = L A_r + C of a mix, for all input lengths L at once."""
+    """F_L = L A_r + C of a mix, for all input lengths L at once.
+
+    Examples:
+        >>> from fluidkv.exact import InputPencil
+        >>> crossings = InputPencil(fk.LengthMix((5, 9), [Fraction(1, 2)])).crossings()
+        >>> [(round(float(c.length.mid()), 2), c.outward) for c in crossings]
+        [(1.12, -2), (3.77, -2), (12.7, -2), (64.43, -2)]
+    """
 
     def __init__(self, mix: LengthMix) -> None:
         self.condition = CrossingCondition(mix)

@@ -32,6 +32,12 @@ def input_scale(workload: Workload, *, reach: int = 12) -> InputScale:
     Returns:
         `complete` where the verdict at every factor above 0 is known and changes at most once.
         Otherwise what `input_scale_bracket` finds: two verdicts.
+
+    Examples:
+        >>> from fluidkv.exact import input_scale
+        >>> scale = input_scale(fk.Workload.from_lengths([(8, 5), (8, 9)]))
+        >>> scale.complete, round(float(8 * scale.stable), 3)
+        (True, 64.433)
     """
     lengths = {c.decode_length for c in workload.classes}
     if len(lengths) > 1 and max(lengths) <= MOST_AGES:

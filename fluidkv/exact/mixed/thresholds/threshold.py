@@ -28,14 +28,20 @@ from fluidkv.record import Record
 if TYPE_CHECKING:
     import xarray as xr
 
-# Above this degree the crossings take minutes; two counts at neighbouring lengths still take less
-# than a second.
+# Above this degree the crossings take minutes; counts at two neighbours take less than a second.
 _MOST_AGES = 4096
 _MOST_DOUBLINGS = 40
 
 
 class ThresholdStatus(StrEnum):
-    """What is known of the threshold; the values are words for a report."""
+    """What is known of the threshold; the values are words for a report.
+
+    Examples:
+        >>> from fluidkv.exact import ThresholdStatus
+        >>> found = fk.input_threshold(fk.LengthMix((2, 4), [Fraction(1, 2)]))
+        >>> found.status is ThresholdStatus.NONE, str(found.status)
+        (True, 'stable at no input length')
+    """
 
     FOUND = "found"
     NONE = "stable at no input length"
@@ -61,6 +67,11 @@ class InputWindow(Record):
         last: the largest; None if there is none.
         growing_modes: roots of F outside the unit circle, with multiplicity.
         neutral_modes: roots on the circle, with multiplicity.
+
+    Examples:
+        >>> windows = fk.input_threshold(fk.LengthMix((5, 9), [Fraction(1, 2)])).windows
+        >>> [(w.first, w.last, w.growing_modes) for w in windows]
+        [(0, 1, 8), (2, 3, 6), (4, 12, 4), (13, 64, 2), (65, None, 0)]
     """
 
     first: int
@@ -102,6 +113,11 @@ class InputThreshold(Record):
         crossings: of the unit circle at L >= 0, in ascending order, also beyond `bound`.
         asymptotic: what the expansions for long requests say; None where the lengths have a common
             divisor.
+
+    Examples:
+        >>> found = fk.input_threshold(fk.LengthMix((5, 9), [Fraction(1, 2)]))
+        >>> found.least, found.at.outside, found.below.outside, len(found.crossings)
+        (65, 0, 2, 4)
     """
 
     mix: LengthMix
@@ -175,6 +191,11 @@ def input_threshold(mix: LengthMix, *, bound: int | None = None) -> InputThresho
         InputError: no mix, or a bound that is not an integer of at least 0.
 
     Source: Congestion, section 4.3 for the definition of l0_min.
+
+    Examples:
+        >>> found = fk.input_threshold(fk.LengthMix((5, 9), [Fraction(1, 2)]))
+        >>> found.least, [w.first for w in found.stable_windows]
+        (65, [65])
     """
     if bound is not None and (isinstance(bound, bool) or not isinstance(bound, int) or bound < 0):
         raise InputError("bound", bound, "an integer of at least 0")

@@ -39,7 +39,13 @@ LONGEST_EXACT = 640
 
 @kinds_checked
 def tier_lengths(workload: Workload) -> tuple[int, ...]:
-    """Distinct decode lengths, ascending, where there are 2 to `MOST_TIERS`; else empty."""
+    """Distinct decode lengths, ascending, where there are 2 to `MOST_TIERS`; else empty.
+
+    Examples:
+        >>> from fluidkv.exact import tier_lengths
+        >>> tier_lengths(fk.Workload.from_lengths([(100, 256), (400, 128), (900, 128)]))
+        (128, 256)
+    """
     lengths = sorted({c.decode_length for c in workload.classes})
     return tuple(lengths) if 2 <= len(lengths) <= MOST_TIERS else ()
 
@@ -49,6 +55,11 @@ def tier_threshold(workload: Workload) -> InputThreshold | None:
     """Growing modes of tiers at every common input length; None where that is not looked at.
 
     That is: no tiers, inputs that differ, or a decode length above `LONGEST_EXACT`.
+
+    Examples:
+        >>> from fluidkv.exact import tier_threshold
+        >>> tier_threshold(fk.Workload.from_lengths([(8, 5), (8, 9)])).least
+        65
     """
     lengths = tier_lengths(workload)
     if not lengths or lengths[-1] > LONGEST_EXACT or not _common_input(workload):
@@ -71,6 +82,13 @@ def tier_sentence(
         The sentence; empty unless the workload has 2 to `MOST_TIERS` decode lengths.
 
     Source: Congestion, Theorem 3 and section 4.3.
+
+    Examples:
+        >>> from fluidkv.exact import input_scale, tier_sentence
+        >>> workload = fk.Workload.from_lengths([(8, 5), (8, 9)])
+        >>> found = fk.stability(fk.System(workload, capacity=1000))
+        >>> print(tier_sentence(found, input_scale(workload)))
+        output lengths 5 and 9 are coprime, but the equilibrium is stable only from l0 = 65 on
     """
     lengths = tier_lengths(found.system.workload)
     if not lengths:

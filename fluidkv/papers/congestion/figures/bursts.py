@@ -8,12 +8,13 @@ from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLUE, GREEN, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import bursts
 from fluidkv.papers.congestion.experiments.nodes import COPRIME, PARTIAL, Routing
+from fluidkv.papers.congestion.figures.routed_lines import routed_line, zero_said
 
 _FACTORS = (1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5)
 _POLICIES = {
-    "greedy": ("greedy", ORANGE),
-    "capped": ("capped at x*, a$_k$ = p$_k$a", BLUE),
-    "queued": ("capped at x*, by queue", GREEN),
+    "greedy": ("greedy", ORANGE, "o"),
+    "capped": ("capped at x*, a$_k$ = p$_k$a", BLUE, "s"),
+    "queued": ("capped at x*, by queue", GREEN, "^"),
 }
 
 
@@ -49,7 +50,7 @@ def _figure(number: int, title: str, routing: Routing, *, rate: float) -> Figure
             "form": "masses",
             "seed": 33,
         },
-        size=(9.0, 3.9),
+        size=(9.0, 4.4),
         data=partial(_data, routing),
         draw=_draw,
         caption=caption,
@@ -73,18 +74,18 @@ def _draw(data: Data, canvas: Canvas) -> None:
     """Linear up to one request, so that zero has a place, and logarithmic above."""
     ax = canvas.subplots()
     factor = data["factor"]
-    for policy, (text, color) in _POLICIES.items():
-        for routing, style in (("apart", "--"), ("mixed", "-")):
-            label = f"{text}, {'segregated' if routing == 'apart' else 'mixed'}"
-            line = {"color": color, "linestyle": style, "marker": ".", "label": label}
+    for policy, (text, color, marker) in _POLICIES.items():
+        for routing, said, style in (("apart", "segregated", "--"), ("mixed", "mixed", "-")):
             evicted = data[f"{policy}.{routing}"]
-            ax.plot(factor, evicted, clip_on=False, **line)  # pyright: ignore[reportArgumentType]
+            label = zero_said(f"{text}, {said}", evicted)
+            look = {"color": color, "linestyle": style, "marker": marker, "label": label}
+            routed_line(ax, factor, evicted, routing, **look)
     ax.set_yscale("symlog", linthresh=1)
     name_axes(
         ax, "rate in a burst over the mean rate", "requests evicted a node in 4,000 iterations"
     )
     ax.set_ylim(0, 2 * data["greedy.apart"].max())
-    canvas.legend(*ax.get_legend_handles_labels(), loc="outside right center")
+    canvas.legend(*ax.get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
 def _told(data: Data) -> str:

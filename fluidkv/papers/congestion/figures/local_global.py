@@ -1,17 +1,30 @@
 """How far local stability is from global: who does not return just above the threshold."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fluidkv import exact, fluid
 from fluidkv.figures.figure import Axes, Canvas, Data, Figure
-from fluidkv.figures.style import GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, STAGES, name_axes
+from fluidkv.figures.style import GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
 from fluidkv.papers.congestion.instances.return_survey import SEED, survey
 
 _SHARE = Fraction(1, 2)
 _PAIRS = ((1, 8), (1, 12), (1, 16), (2, 7), (2, 11), (5, 9))
-_COLORS = dict(zip(_PAIRS, (*STAGES, GREEN, PURPLE, ORANGE), strict=True))
+_LOOKS = dict(
+    zip(
+        _PAIRS,
+        zip(("#7FB5DA", "#2A67A0", "#123C69", GREEN, PURPLE, ORANGE), "osD^vX", strict=True),
+        strict=True,
+    )
+)
+"""Pair -> colour and marker."""
+_NAME: dict[str, Any] = {"textcoords": "offset points", "fontsize": 8.5, "va": "center"}
+_BESIDE = {(1, 8): (30.0, "left"), (1, 12): (20.0, "left"), (1, 16): (35.0, "right")}
+"""Pair -> height of its name in (a), per cent, and the side of the line where it stands."""
+_TOPS = {(1, 8): 78.0, (1, 12): 71.0, (1, 16): 64.0}
+"""Pair -> where its dotted line ends, with its name."""
 # Tokens above the crossing; dense where the exceptions end.
 _ABOVE = tuple(Fraction(k, 1000) for k in (1, 3, 10, 20, 40, 70, 100, 150, 200, 300, 500, 1000))
 _COUNT = 100
@@ -52,20 +65,48 @@ def draw(data: Data, canvas: Canvas) -> None:
     left, right = canvas.subplots(1, 2)
     above = data["above"]
     for pair in _PAIRS:
-        name, color = _name(pair), _COLORS[pair]
-        style = {"color": color, "marker": "o", "markersize": 3.5}
-        left.plot(above, 100 * data[f"{name}_lost"], label=str(pair), **style)
-        right.plot(above, data[f"{name}_slowest"], **style)
-        whole = data[f"{name}_least"] - data[f"{name}_crossing"]
-        if pair[0] == 1:
-            left.axvline(whole, color=color, linewidth=0.8, linestyle=":")
+        name, (color, marker) = _name(pair), _LOOKS[pair]
+        style = {"color": color, "marker": marker, "markersize": 4}
+        lost, slowest = 100 * data[f"{name}_lost"], data[f"{name}_slowest"]
+        left.plot(above, lost, **style)
+        right.plot(above, slowest, **style)
+        first = np.flatnonzero(np.isfinite(slowest))[0]
+        start = (above[first], slowest[first])
+        right.annotate(str(pair), start, (-6, 0), color=color, ha="right", **_NAME)
+        if lost.any():
+            _name_fall(left, pair, above, lost)
+            least = data[f"{name}_least"]
+            _whole_length(left, pair, least - data[f"{name}_crossing"], least)
     name_axes(left, y="% of the sampled starts", title="(a) starts that do not return")
-    left.legend(title="decode lengths", loc="center left")
+    left.set(ylim=(-3, 80), yticks=range(0, 51, 10))  # room for the names of the dotted lines
+    left.annotate(
+        "dotted: smallest stable\nwhole input length", (above[0], 67), (0, 0), **SMALL_NOTE
+    )
     never = [str(p) for p in _PAIRS if not np.any(data[f"{_name(p)}_lost"])]
     left.annotate(f"{', '.join(never)}: none", (above[0], 0), (0, 5), **SMALL_NOTE)
     name_axes(right, y="iterations", title="(b) slowest return, where all return", log="y")
     for ax in (left, right):
         _axis(ax)
+    right.set_xlim(left=above[0] / 4)  # room for the names
+
+
+def _name_fall(ax: Axes, pair: tuple[int, int], above: np.ndarray, lost: np.ndarray) -> None:
+    """The name beside the line where it falls to none: before, it lies on others."""
+    color, _ = _LOOKS[pair]
+    last = np.flatnonzero(lost)[-1]
+    height, side = _BESIDE[pair]
+    part = 1 - height / lost[last]  # of the way to the next point, on an axis of logarithms
+    at = above[last] * (above[last + 1] / above[last]) ** part
+    offset, ha = ((6, 0), "left") if side == "right" else ((-6, 0), "right")
+    ax.annotate(str(pair), (at, height), offset, color=color, ha=ha, **_NAME)
+
+
+def _whole_length(ax: Axes, pair: tuple[int, int], at: float, least: float) -> None:
+    """The smallest whole input length that is stable, dotted."""
+    color, _ = _LOOKS[pair]
+    ax.axvline(at, ymax=_TOPS[pair] / 83, color=color, linewidth=1, linestyle=":")
+    text = f"{pair}: l0 = {least:.0f}"
+    ax.annotate(text, (at, _TOPS[pair] - 3), (-4, 0), color=color, ha="right", **_NAME)
 
 
 def caption(data: Data) -> str:

@@ -235,7 +235,7 @@ def caption(data: Data) -> str:
         f"steps. (d) Share of collapsed servers that are smooth again within "
         f"{data['return_horizon']:,.0f} iterations at a new load; line: the fluid bound, "
         f"backlog over spare rate. (e) A server collapsed at {_LOAD} with {_BACKLOG} waiting. "
-        "Medians at none are drawn beside each other, just below 0. "
+        "Lines are medians. "
         f"The queue dropped at once, {dropped:.0%} of the servers stop evicting."
     )
 

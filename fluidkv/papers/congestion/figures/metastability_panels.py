@@ -9,6 +9,7 @@ from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMAL
 
 _SHADES = ("#B9DDF1", "#7FB5DA", "#4E93C5", "#2A67A0", "#123C69")
 _ACTIONS = {"nothing": ORANGE, "sequences": PURPLE, "dropped": GREY, "shed": GREEN, "cap": BLUE}
+_SHOWN = 4000  # iterations of panel (e); what is later is alike
 
 
 def survival_panel(data: Data, ax: Axes) -> None:
@@ -120,17 +121,22 @@ def return_panel(data: Data, ax: Axes, canvas: Canvas) -> None:
 
 def actions_panel(data: Data, ax: Axes, labels: Mapping[str, str], shed_for: int) -> None:
     time = data["action_time"]
-    for index, (name, label) in enumerate(labels.items()):
+    for name, label in labels.items():
         low, middle, high = (data[f"action_{name}_{level}"] for level in (10, 50, 90))
-        # Empty queues would lie on one another; each has its own line, below zero.
-        shown = np.where(middle > 0, middle, -1.0 - index)
-        ax.plot(time, shown, color=_ACTIONS[name], label=label)
-        ax.fill_between(time, low, high, color=_ACTIONS[name], alpha=0.15, linewidth=0)
+        color, last = _ACTIONS[name], int(np.flatnonzero(time <= _SHOWN)[-1])
+        ax.fill_between(time, low, high, color=color, alpha=0.1, linewidth=0)
+        for edge in (low, high):  # bands lie on one another; their edges stay apart
+            ax.plot(time, edge, color=color, linewidth=0.6, alpha=0.7)
+        # A median of none lies on the axis, and is to be seen there.
+        ax.plot(time[: last + 1], middle[: last + 1], color=color, label=label, clip_on=False)
+        if middle[last] == 0:
+            end = (time[last], 0)
+            ax.annotate("nobody waits, in the median", end, (-4, 3), ha="right", **SMALL_NOTE)
     ax.axvline(shed_for, color=GREEN, linewidth=0.8, linestyle=":")
-    ax.set_yscale("symlog", linthresh=10)
-    ax.set_ylim(-2.0 - len(labels), 2e4)  # room for the legend
-    ax.set_yticks([0, 10, 100, 1000, 10000], ["0", "10", "100", "1,000", "10,000"])
-    ax.axhline(0, color=GREY, linewidth=0.8)
+    ax.set_yscale("symlog", linthresh=1)
+    ax.set_ylim(0, 4e4)  # room for the legend
+    powers = [10**k for k in range(5)]
+    ax.set_yticks([0, *powers], ["0", *(f"{y:,}" for y in powers)], minor=False)
     name_axes(ax, "iterations since the action", "requests waiting", "(e) what to do")
-    ax.set_xlim(0, min(4000, time[-1]))
+    ax.set_xlim(0, min(_SHOWN, time[-1]))
     ax.legend(loc="upper left", ncols=2)

@@ -9,12 +9,13 @@ from fluidkv.figures.style import BLUE, ORANGE, name_axes
 from fluidkv.papers.congestion.claims.experiments import vidur_bursts as bursts
 from fluidkv.papers.congestion.experiments import a100
 from fluidkv.papers.congestion.experiments.printed_tables import TABLE_6, TABLE_7, Routed
+from fluidkv.papers.congestion.figures.routed_lines import routed_line, zero_said
 
 _POLICIES = {
-    "apart.greedy": (ORANGE, "-", "segregated"),
-    "mixed.greedy": (BLUE, "-", "mixed"),
-    "apart.capped": (ORANGE, "--", "segregated, capped at x*"),
-    "mixed.capped": (BLUE, "--", "mixed, capped at x*"),
+    "apart.greedy": (ORANGE, "-", "o", "segregated"),
+    "mixed.greedy": (BLUE, "-", "o", "mixed"),
+    "apart.capped": (ORANGE, "--", "s", "segregated, capped at x*"),
+    "mixed.capped": (BLUE, "--", "s", "mixed, capped at x*"),
 }
 _ENGINES = tuple(reversed(a100.ENGINES))
 
@@ -27,7 +28,7 @@ def _figure(number: int, title: str, case: Routed) -> Figure:
         title=title,
         source=f"Congestion, Figure {number}",
         parameters=_parameters(case),
-        size=(9.0, 3.9),
+        size=(9.0, 4.4),
         data=partial(_data, case),
         draw=_draw,
         caption=lambda data: f"{_open_settings(case)} {_told(data)}",
@@ -48,10 +49,12 @@ def _draw(data: Data, canvas: Canvas) -> None:
     panels = canvas.subplots(1, 2, sharey=True)
     factor = data["factor"]
     for ax, engine in zip(panels, _ENGINES, strict=True):
-        for name, (color, style, label) in _POLICIES.items():
-            line = {"color": color, "linestyle": style, "marker": ".", "label": label}
-            values = data[f"{name}.{engine}"]
-            ax.plot(factor, values, clip_on=False, **line)
+        for name, (color, style, marker, said) in _POLICIES.items():
+            every = np.array([data[f"{name}.{of}"] for of in _ENGINES])
+            label = zero_said(said, every)
+            look = {"color": color, "linestyle": style, "marker": marker, "label": label}
+            routing, _ = name.split(".")
+            routed_line(ax, factor, data[f"{name}.{engine}"], routing, **look)
         ax.set_xscale("log", base=2)
         ax.set_xticks(factor, [f"{f:g}" for f in factor])
         name_axes(ax, "arrivals in a burst over those between", title=engine)
@@ -61,7 +64,7 @@ def _draw(data: Data, canvas: Canvas) -> None:
         ylim=(0, 1.5 * max(data[f"apart.greedy.{e}"].max() for e in _ENGINES)),
         ylabel="evictions for 1,000 requests",
     )
-    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside right center")
+    canvas.legend(*panels[0].get_legend_handles_labels(), loc="outside lower left", ncols=2)
 
 
 def _told(data: Data) -> str:

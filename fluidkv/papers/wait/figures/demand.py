@@ -13,7 +13,7 @@ from fluidkv.papers.wait.instances import server
 
 LENGTHS = ((60, 20), (60, 40), (60, 80))
 PER_STAGE = (8, 4, 2)
-SEEDS = (0, 1)
+SEEDS = tuple(range(32))
 SECONDS = 18.0
 WINDOW = (5.0, 15.0)
 

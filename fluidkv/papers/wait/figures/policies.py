@@ -14,7 +14,7 @@ from fluidkv.papers.wait.instances import server
 LENGTHS = ((20, 19), (20, 39))  # decode lengths 20 and 40 of Congestion: a common divisor of 20
 PER_STAGE = (6, 4)
 _LOADS = (0.5, 0.65, 0.8, 0.9, 0.95, 1.0)
-_SEEDS = (0, 1, 2)
+_SEEDS = tuple(range(32))
 _SECONDS, _WINDOW = 12.0, (4.0, 10.0)
 
 

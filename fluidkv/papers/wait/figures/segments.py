@@ -10,6 +10,7 @@ from fluidkv import wait
 from fluidkv.figures.figure import Canvas, Data, Figure
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
 from fluidkv.papers.wait.figures import azure
+from fluidkv.papers.wait.figures.sweeps import plain_ticks
 
 INPUT = 62
 PAPERS_SEGMENTS = 10  # of section 6.2, whose choice section 7.2 says the minimum validates
@@ -102,9 +103,20 @@ def _draw(data: Data, canvas: Canvas, *, panels: tuple[Panel, ...]) -> None:
             linestyle="--",
             label="segments of section 6",
         )
-        name_axes(ax, "segments", title=panel.title)
+        total = data[f"{index}.total"] / 1e6
+        best = int(total.argmin())
+        ring = {"color": BLACK, "marker": "o", "markersize": 9, "fillstyle": "none"}
+        ax.plot(count[best], total[best], linestyle="", **ring)
+        least = f"least (ring): {total[best]:.2f} million at {count[best]:.0f}"
+        name_axes(ax, "segments", title=f"{panel.title}; {least}")
         ax.set_xlim(left=0)
-    axes[0].set(ylim=(0, None), ylabel="million tokens")
+    axes[0].set_ylabel("million tokens")
+    if all((data[f"{index}.tail"] > 0).all() for index in range(len(panels))):
+        # spikes of seven times the least would leave the rest of a linear axis flat
+        axes[0].set_yscale("log")
+        plain_ticks(axes[0])
+    else:
+        axes[0].set_ylim(0, None)
     canvas.legend(*axes[0].get_legend_handles_labels(), loc="outside lower left", ncols=3)
 
 

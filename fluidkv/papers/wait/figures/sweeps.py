@@ -7,7 +7,7 @@ import numpy as np
 
 from fluidkv import runs, serving, wait
 from fluidkv.figures.figure import Axes, Canvas, Data
-from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, name_axes
+from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
 
 LOOKS = {
     "new_first": ("FCFS, new first (the paper's vLLM)", ORANGE, "--", "v"),
@@ -21,6 +21,7 @@ LOOKS = {
     "vllm": ("vLLM, watermark 5 %", GREY, "-", "s"),
 }
 """Key of a policy -> its name, colour, line and marker, the same in every figure."""
+_COINCIDE = 0.05  # of each other: no two lines can be told apart on an axis from zero
 
 
 @dataclass(frozen=True)
@@ -112,6 +113,7 @@ def draw_sweep(
         draw_line(data, left, key, "throughput", scale=1e-3)
         draw_line(data, middle, key, latency)
     left.set(ylabel="1,000 output tokens/s of completed prompts", ylim=(0, None))
+    _say_that_they_coincide(data, left, keys)
     name_axes(middle, y=f"{'mean' if latency.endswith('mean') else '99 % of'} latency, s", log="y")
     plain_ticks(middle)
     _evictions_or_peak(data, right, keys)
@@ -120,6 +122,15 @@ def draw_sweep(
         if data["x"].size <= 4:  # few enough to name them
             ax.set_xticks(data["x"], [f"{place:.0f}" for place in data["x"]])
     canvas.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=3)
+
+
+def _say_that_they_coincide(data: Data, ax: Axes, keys: list[str]) -> None:
+    """Where the lines of throughput lie on one another, how close they are."""
+    there = np.stack([data[f"{key}.throughput"] for key in keys])
+    apart = np.max(1 - np.nanmin(there, axis=0) / np.nanmax(there, axis=0))
+    if apart < _COINCIDE:
+        said = f"the lines coincide:\nat most {apart:.1%} apart"
+        ax.annotate(said, (1, 0), (-4, 8), xycoords="axes fraction", ha="right", **SMALL_NOTE)
 
 
 def _evictions_or_peak(data: Data, ax: Axes, keys: list[str]) -> None:

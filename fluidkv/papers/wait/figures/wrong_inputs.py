@@ -14,7 +14,7 @@ from fluidkv.papers.wait.instances import server
 _LOAD = Fraction(7, 10)  # believed
 _FACTORS = (0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 _RANDOM = 1.75  # where geometric outputs stand on the axis
-_SEEDS = (0, 1)
+_SEEDS = tuple(range(32))
 _SECONDS, _WINDOW = 8.0, (3.0, 6.5)
 _KEYS = ("cap", "vllm", "wait_least", "nested")
 

@@ -53,7 +53,19 @@ class Pass:
 
 
 class FastSglang:
-    """As `SglangEngine`."""
+    """As `SglangEngine`.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import FastSglang, SglangSettings
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests, clock = fk.Requests([12, 12], [2, 2], arrival=[0, 5]), fk.IterationClock(1.0)
+        >>> server = FastSglang(requests, alike, SglangSettings(40), clock)
+        >>> server.offer(0)
+        >>> server.advance(until=5.0)
+        >>> server.found(1), server.idle
+        (11, True)
+    """
 
     def __init__(
         self,

@@ -50,6 +50,19 @@ class SglangEngine:
     Raises:
         InputError: prompts of other lengths than the requests; requests that are too long for this
             memory; with `ignore_eos`, one that does not emit all that is asked for.
+
+    Examples:
+        >>> from fluidkv.prefix import Prompts
+        >>> from fluidkv.serving import SglangEngine, SglangSettings
+        >>> alike = Prompts([[(0, 0, 12)], [(0, 0, 12)]], [[(1, 0, 2)], [(2, 0, 2)]])
+        >>> requests, clock = fk.Requests([12, 12], [2, 2]), fk.IterationClock(1.0)
+        >>> server = SglangEngine(requests, alike, SglangSettings(40), clock)
+        >>> server.offer(0)
+        >>> server.step()["tokens"], server.row.mode
+        (12, 'prefill')
+        >>> server.advance(until=5.0)
+        >>> server.found(1), server.now
+        (11, 2.0)
     """
 
     def __init__(

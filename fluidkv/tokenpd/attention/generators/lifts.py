@@ -19,7 +19,17 @@ Weights = Float[np.ndarray, "query key"]
 
 
 class Lift(Protocol):
-    """A change of weights that keeps the sums of rows at one."""
+    """A change of weights that keeps the sums of rows at one.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure
+        >>> class OnlyItself:
+        ...     def lifted(self, rng, weights, prompt):
+        ...         return np.eye(len(weights))
+        ...
+        >>> Structure(lifts=(OnlyItself(),)).drawn(seed=0, request=0, prompt=1, length=2).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
+    """
 
     def lifted(self, rng: Generator, weights: Weights, prompt: int) -> Weights:
         """The weights of one request afterwards.
@@ -45,6 +55,12 @@ class Sinks:
 
     Raises:
         InputError: no tokens, a share outside (0, 1).
+
+    Examples:
+        >>> from fluidkv.tokenpd import Sinks, Structure
+        >>> weights = Structure(lifts=(Sinks(tokens=1, share=0.6),)).drawn(0, 0, prompt=1, length=3)
+        >>> weights[2].round(2).tolist()
+        [0.6, 0.2, 0.2]
     """
 
     tokens: int = 4
@@ -76,6 +92,12 @@ class Needle:
 
     Raises:
         InputError: a number outside (0, 1); for early, late and faint 1 is allowed.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Needle, Structure
+        >>> weights = Structure(lifts=(Needle(share=0.7),)).drawn(0, 0, prompt=4, length=8)
+        >>> weights[4:, 0].round(2).tolist()  # what the first token has of each generated row
+        [0.02, 0.02, 0.02, 0.7]
     """
 
     share: float = 0.7

@@ -20,7 +20,18 @@ Logits = Float[np.ndarray, "#query key"]
 
 
 class LogitPart(Protocol):
-    """A summand of the logits. Keys after the query's own are left out later."""
+    """A summand of the logits. Keys after the query's own are left out later.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure
+        >>> class SecondThrice:
+        ...     def logits(self, rng, length):
+        ...         return np.log([[1, 3]])
+        ...
+        >>> weights = Structure((SecondThrice(),)).drawn(seed=0, request=0, prompt=1, length=2)
+        >>> weights[1].round(2).tolist()
+        [0.25, 0.75]
+    """
 
     def logits(self, rng: Generator, length: int) -> Logits:
         """Of one request, over (query, key); one row where all queries have the same."""
@@ -33,6 +44,12 @@ class Recency:
 
     Raises:
         InputError: a half-life not above 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Recency, Structure
+        >>> row = Structure((Recency(half_life=1),)).drawn(0, 0, prompt=1, length=3)[2]
+        >>> (row / row[2]).round(2).tolist()
+        [0.25, 0.5, 1.0]
     """
 
     half_life: float = 32.0
@@ -51,6 +68,12 @@ class PowerLaw:
 
     Raises:
         InputError: an exponent not above 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import PowerLaw, Structure
+        >>> row = Structure((PowerLaw(exponent=1),)).drawn(0, 0, prompt=1, length=4)[3]
+        >>> (row / row[3]).round(2).tolist()  # 1/4, 1/3, 1/2, 1
+        [0.25, 0.33, 0.5, 1.0]
     """
 
     exponent: float = 1.0
@@ -72,6 +95,13 @@ class HeavyHitters:
 
     Raises:
         InputError: a spread below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import HeavyHitters
+        >>> logits = HeavyHitters(spread=2).logits(np.random.default_rng(0), 100_000)
+        >>> mass = np.sort(np.exp(logits[0]))
+        >>> round(float(mass[-5000:].sum() / mass.sum()), 2)  # of the 5 % that have most
+        0.65
     """
 
     spread: float = 2.0
@@ -90,6 +120,12 @@ class Noise:
 
     Raises:
         InputError: a spread below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Noise
+        >>> logits = Noise(spread=2).logits(np.random.default_rng(0), 500)
+        >>> logits.shape, round(float(logits.std()), 1)
+        ((500, 500), 2.0)
     """
 
     spread: float = 1.0
@@ -112,6 +148,11 @@ class TopicShifts:
 
     Raises:
         InputError: fewer than two topics, a half-life not above 0, a gain below 0.
+
+    Examples:
+        >>> from fluidkv.tokenpd import TopicShifts
+        >>> TopicShifts(topics=3, half_life=4).current(np.random.default_rng(0), 16).tolist()
+        [0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0]
     """
 
     topics: int = 8

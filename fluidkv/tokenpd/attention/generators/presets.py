@@ -18,6 +18,13 @@ def generators() -> dict[str, Structure]:
     noise aside, and keep it. sinks: four first tokens have 60 % of each row. topic-shifts: eight
     topics, of which each lasts for 64 tokens half of the time. needle: 70 % of one late row on one
     early token. mixed: all of this, weaker. uneven: requests from diffuse to peaked.
+
+    Examples:
+        >>> from fluidkv.tokenpd import generators
+        >>> list(generators())
+        ['recency', 'heavy-hitters', 'sinks', 'topic-shifts', 'needle', 'mixed', 'uneven']
+        >>> generators()["sinks"].lifts
+        (Sinks(tokens=4, share=0.6),)
     """
     mixed = (PowerLaw(0.7), HeavyHitters(1.5), TopicShifts(8, 64, 2), Noise(0.5))
     return {

@@ -34,6 +34,11 @@ class Structure(Record):
 
     Raises:
         InputError: a sharpness not above 0, or a most below the least.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure
+        >>> Structure().drawn(seed=0, request=0, prompt=1, length=2).tolist()  # all keys alike
+        [[1.0, 0.0], [0.5, 0.5]]
     """
 
     parts: tuple[LogitPart, ...] = ()
@@ -86,6 +91,13 @@ def generated(
 
     Raises:
         InputError: a count below 1, a length below the prompt's, a gap below 0, no structure.
+
+    Examples:
+        >>> from fluidkv.tokenpd import generated, generators
+        >>> mixed = generators()["mixed"]
+        >>> attention = generated(mixed, seed=0, requests=3, prompt=4, length=(8, 14))
+        >>> attention.length.tolist(), attention.weights.shape
+        ([9, 13, 14], (3, 14, 14))
     """
     instance("structure", structure, Structure, "a Structure")
     count("seed", seed, least=0)

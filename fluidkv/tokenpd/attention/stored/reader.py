@@ -23,7 +23,16 @@ Stream = Float[np.ndarray, "query key"]
 
 
 class LoadedAttention(NamedTuple):
-    """Weights and the account of how they were read; unpacks as `attention, report = ...`."""
+    """Weights and the account of how they were read; unpacks as `attention, report = ...`.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Structure, generated, read_attention, write_attention
+        >>> attention = generated(Structure(), 0, requests=1, prompt=2, length=4)
+        >>> write_attention("a.safetensors", attention)
+        >>> loaded = read_attention("a.safetensors")
+        >>> loaded.attention.weights.shape, loaded.report.rows
+        ((1, 4, 4), 4)
+    """
 
     attention: Attention
     report: AttentionReport
@@ -81,6 +90,13 @@ def read_attention(
         InputError: no such file, or no arrays; axes, names or numbers that do not fit; weights that
             are negative, no numbers, on later keys or do not sum to one; no prompt length, or one
             longer than the request.
+
+    Examples:
+        >>> from fluidkv.tokenpd import read_attention
+        >>> np.save("weights.npy", [[[1, 0], [0.25, 0.75]]])
+        >>> attention, report = read_attention("weights.npy", axes="head,query,key", prompt=1)
+        >>> attention.weights.shape, attention.length.tolist(), report.heads
+        ((1, 2, 2), [2], 1)
     """
     if over not in get_args(Over):
         raise InputError("over", over, '"mean" or "heads"')

@@ -41,6 +41,14 @@ class AttentionReport(Record):
         rows: of queries read, over all layers and heads; padding is not counted.
         off: the most that the sum of a row lay from one, as it stands in the file.
         rescaled: rows that were changed; all others are as they stand.
+
+    Examples:
+        >>> from fluidkv.tokenpd import read_attention
+        >>> np.save("weights.npy", [[[1, 0], [0.25, 0.5]]])
+        >>> options = {"axes": "head,query,key", "prompt": 1, "renormalise": True}
+        >>> attention, report = read_attention("weights.npy", **options)
+        >>> report.rescaled[0].rows, report.off  # the row that sums to 3/4
+        (1, 0.25)
     """
 
     source: str

@@ -18,6 +18,13 @@ def write_attention(path: Path | str, attention: Attention) -> None:
 
     Raises:
         InputError: a path that cannot be written.
+
+    Examples:
+        >>> from fluidkv.tokenpd import generated, generators, read_attention, write_attention
+        >>> attention = generated(generators()["sinks"], 0, requests=2, prompt=2, length=8)
+        >>> write_attention("sinks.safetensors", attention)
+        >>> bool((read_attention("sinks.safetensors").attention.weights == attention.weights).all())
+        True
     """
     instance("attention", attention, Attention, "an Attention")
     numbers = {

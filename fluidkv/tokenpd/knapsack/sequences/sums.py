@@ -46,6 +46,14 @@ class PriceSums(Record):
 
     With Demand.KEPT under a hard budget, (5) sees what stayed; else what was wanted, and then the
     price is the same under both readings of the budget.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Overload, Pricing, price_sums
+        >>> sums = price_sums(Overload(few=0, many=2), 1, Pricing(step=0.01), rounds=100)
+        >>> sums.netted.tolist(), sums.imbalance.tolist()  # idle rounds make up for busy ones
+        ([100.0], [0])
+        >>> sums.above.tolist(), sums.hard.tolist()
+        ([50], [50.0])
     """
 
     rounds: int
@@ -126,6 +134,12 @@ def price_sums(
         InputError: a budget below one token, several objectives, prices below 0, counts below 1.
 
     Source: Token-PD, (4), (5); Appendix A.
+
+    Examples:
+        >>> from fluidkv.tokenpd import Overload, Pricing, price_sums
+        >>> sums = price_sums(Overload(few=0, many=2), 1, Pricing(step=0.01), rounds=100)
+        >>> sums.netted.tolist(), sums.hard.tolist()  # all 100 tokens; one in each busy round
+        ([100.0], [50.0])
     """
     columns = one_each({"budget": budget, "pricing": pricing})
     settings = list(zip(columns["budget"], columns["pricing"], strict=True))

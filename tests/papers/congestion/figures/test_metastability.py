@@ -5,6 +5,7 @@ import pytest
 
 from fluidkv.figures.figure import Data
 from fluidkv.papers.congestion.figures import metastability
+from fluidkv.papers.congestion.figures.metastability_panels import actions_panel
 
 TINY = metastability.Size(60, 1200, 3, 80, 4, 400, 4)
 
@@ -66,6 +67,20 @@ def test_drawing_takes_the_data(data: Data) -> None:
     metastability.draw(data, canvas)
     titles = [ax.get_title(loc="left") or ax.get_title() for ax in canvas.axes]
     assert sum(title[:3] in {f"({c})" for c in "abcde"} for title in titles) == 5
+
+
+def test_no_queue_is_drawn_below_zero(data: Data) -> None:
+    """Also not one whose median is none: it lies on the axis and is drawn there."""
+    from matplotlib.figure import Figure as Canvas
+
+    none = {**data, "action_shed_50": np.zeros_like(data["action_shed_50"])}
+    ax = Canvas().subplots()
+    actions_panel(none, ax, metastability._LABELS, metastability._SHED_FOR)
+    for name, label in metastability._LABELS.items():
+        (line,) = (each for each in ax.get_lines() if each.get_label() == label)
+        shown = np.asarray(line.get_ydata())
+        np.testing.assert_array_equal(shown, none[f"action_{name}_50"][: shown.size])
+    assert ax.get_ylim()[0] == 0
 
 
 @pytest.mark.thorough

@@ -27,7 +27,7 @@ def short() -> Data:
 
 def test_a_run_is_the_one_that_the_ledger_counts(short: Data) -> None:
     for setting in AT_ONCE:
-        for engine in vidur.COLORS:
+        for engine in vidur.LOOKS:
             key = f"{setting.key}.{engine}"
             found = a100.totals(setting.lengths, engine)
             evicted = short[f"{key}.evicted"]
@@ -43,12 +43,32 @@ def test_memory_is_a_share_and_never_above_one(short: Data) -> None:
 
 
 def test_lengths_4_and_8_keep_their_swing_and_4_and_7_do_not(short: Data) -> None:
-    """The title: running requests of vidur-sarathi from iteration 60 to 110, before the end."""
+    """The title: running requests of vidur-sarathi, late and before the end."""
     swing = {}
     for key in ("4_7_at_once", "4_8_at_once"):
-        late = short[f"{key}.vidur-sarathi.running"][60:110]
-        swing[key] = np.ptp(late)
+        swing[key] = vidur.late_swing(short, f"{key}.vidur-sarathi")
+        late = short[f"{key}.vidur-sarathi.running"][80:105]
+        assert swing[key] == np.ptp(late)
     assert swing["4_8_at_once"] > 4 * swing["4_7_at_once"]
+
+
+def test_windows_take_what_there_is() -> None:
+    values = np.array([1.0, 5, 2, 4, 9, np.nan, np.nan, np.nan])
+    assert vidur.windowed(values, 2, np.nanmax).tolist() == [5, 4, 9]
+    assert vidur.windowed(values, 3, np.nanmean).tolist() == [8 / 3, 6.5]
+
+
+def test_no_series_of_evictions_lies_on_another(short: Data) -> None:
+    """What was drawn on the same iterations, one over the other, is now a line each."""
+    for key in ("4_7_at_once", "4_8_at_once"):
+        one, other = (
+            vidur.windowed(short[f"{key}.{engine}.evicted"], 8, np.nanmean)
+            for engine in vidur.LOOKS
+        )
+        both = min(len(one), len(other))
+        some = (one[:both] > 0) & (other[:both] > 0)
+        assert some.any()
+        assert (one[:both] != other[:both])[some].all()
 
 
 def test_words_give_the_counts(short: Data) -> None:

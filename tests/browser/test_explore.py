@@ -1,0 +1,276 @@
+"""The page in a browser: it opens clean, moves by keyboard, and its link holds what it shows."""
+
+import re
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fluidkv.explore.page import page, proved
+from fluidkv.explore.presets import NAMED, PRESETS
+from fluidkv.explore.server import LoopbackServer
+from tests.browser.conftest import violations
+
+PHONE, SCREEN = 390, 1280  # pixels
+
+SAYS = {"stable": "STABLE", "unstable": "UNSTABLE", "undecided": "Too close to tell"}
+"""The first words of the page's answer."""
+
+
+@pytest.fixture(scope="module")
+def text() -> str:
+    return page()
+
+
+@pytest.fixture(scope="module")
+def exported(text, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "page.html"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def served(text) -> Iterator[str]:
+    """Its address."""
+    with LoopbackServer(text, 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.url
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def shown(opened, exported):
+    """The page of a link, which is held to say no error and to ask for nothing."""
+    seen = []
+
+    def show(link: str = "", **how):
+        seen.append(opened(f"{exported.as_uri()}#{link}", **how))
+        return seen[-1].page
+
+    yield show
+    assert [(each.errors, each.requests) for each in seen] == [([], [])] * len(seen)
+
+
+def read(page) -> dict[str, str]:
+    """The answer: what stands in the box, and each number by its name."""
+    numbers = page.locator("#numbers div").all_inner_texts()
+    named = dict(each.split("\n", 1) for each in numbers)
+    return {"says": page.inner_text("#says"), "why": page.inner_text("#why"), **named}
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+def test_it_opens_without_errors_requests_and_violations(opened, exported, width, dark):
+    seen = opened(exported, width=width, dark=dark)
+    assert seen.page.inner_text("#says").startswith("UNSTABLE")
+    assert (seen.errors, seen.requests, violations(seen.page)) == ([], [], [])
+
+
+def test_the_served_page_is_the_same(opened, served):
+    seen = opened(served)
+    assert read(seen.page)["Running at the balance"] == "12 requests"
+    assert (seen.errors, seen.requests) == ([], [])
+
+
+def test_the_part_that_other_pages_embed_moves(opened, tmp_path):
+    path = tmp_path / "embed.html"
+    path.write_text(page(embed=True), encoding="utf-8")
+    seen = opened(path, width=720)
+    assert seen.page.locator("input[type=range]:visible").count() == 1
+    before = seen.page.inner_text("#batch-told")
+    seen.page.wait_for_function(
+        "before => document.querySelector('#batch-told').textContent !== before", arg=before
+    )
+    seen.page.click("#play")
+    assert seen.page.inner_text("#play") == "Play"
+    assert (seen.errors, seen.requests, violations(seen.page)) == ([], [], [])
+
+
+def test_the_numbers_are_read(shown):
+    found = read(shown(NAMED["figure-2b"].state.link))
+    assert found["says"] == "UNSTABLE: a small push grows"
+    assert found["why"].startswith("1 of 3 modes grows.")
+    assert found["Throughput in the last half"] == "99.05 % of the balance"
+    assert found["Preemptions in the last half"] == "0.03 per completed request"
+    assert found["It turns once in"] == "2 iterations"
+
+
+SLIDERS = "#controls input[type=range]:visible, #moment"
+
+
+def test_every_slider_moves_by_keyboard_and_the_page_follows(shown):
+    page = shown(NAMED["figure-2b"].state.link)
+    count = page.locator(SLIDERS).count()
+    assert count == 9
+    for k in range(count):
+        slider = page.locator(SLIDERS).nth(k)
+        slider.focus()
+        before, address = slider.input_value(), page.get_attribute("#here", "href")
+        told = slider.get_attribute("aria-valuetext")
+        page.keyboard.press("ArrowRight")
+        assert int(slider.input_value()) == int(before) + 1
+        assert slider.get_attribute("aria-valuetext") != told
+        if k < count - 1:  # the last one is of the picture, not of the state
+            assert page.get_attribute("#here", "href") != address
+            assert re.fullmatch(r"Last move: [0-9.]+ ms .*", page.inner_text("#timing"))
+    assert page.locator("#problem").is_hidden()
+
+
+def test_every_slider_reaches_both_ends(shown):
+    page = shown("in=50&out=2:1,4:1,7:2,9:1&kv=5000&start=over:25&n=100")
+    for k in range(page.locator(SLIDERS).count()):
+        slider = page.locator(SLIDERS).nth(k)
+        for key, end in (("End", "max"), ("Home", "min")):
+            slider.focus()
+            page.keyboard.press(key)
+            # memory stays above what the largest request needs
+            if page.locator("#problem").is_hidden():
+                assert slider.input_value() == slider.get_attribute(end), (k, key)
+            assert "NaN" not in page.inner_text("main")
+            assert read(page)["says"].split(":")[0] in SAYS.values()
+
+
+def test_a_longer_input_turns_the_verdict(shown):
+    """2 and 7 tokens: stable from 18 tokens of input on (`congestion.figure-3.a.threshold`)."""
+    page = shown(NAMED["figure-3"].state.link)
+    assert read(page)["says"].startswith("UNSTABLE")
+    for tokens, said in ((17, "UNSTABLE"), (18, "STABLE")):
+        page.get_by_label("Input length, tokens").fill(str(tokens))
+        assert read(page)["says"].startswith(said)
+
+
+def test_an_output_length_is_added_and_removed(shown):
+    page = shown(NAMED["figure-2a"].state.link)
+    lengths = page.get_by_label(re.compile("^Output length.*tokens$"))
+    assert lengths.count() == 2
+    page.click("#add")
+    assert lengths.count() == 3
+    page.click("#drop")
+    page.click("#drop")
+    assert lengths.count() == 1
+    assert page.locator("#drop").is_disabled()
+    assert page.evaluate("fluidkv.state().outputs") == [[2, 1]]
+
+
+def test_memory_is_raised_to_what_a_request_needs_and_that_is_said(shown):
+    page = shown(NAMED["figure-2a"].state.link)
+    page.get_by_label("KV memory, tokens").fill("10")
+    assert "KV memory raised to 54 tokens" in page.inner_text("#problem")
+    assert page.evaluate("fluidkv.state().capacity") == 54
+
+
+def test_a_copied_link_opens_the_same_state(shown):
+    first = shown(NAMED["figure-17c"].state.link)
+    first.get_by_label("Input length, tokens").fill("33")
+    first.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    first.click("#copy")
+    first.wait_for_function("document.querySelector('#copied').textContent === 'Copied.'")
+    link = first.evaluate("navigator.clipboard.readText()")
+    assert link.endswith("#in=33&out=2:1,8:1,12:1&kv=777&start=empty&n=600")
+    second = shown(link.partition("#")[2])
+    assert second.evaluate("fluidkv.state()") == first.evaluate("fluidkv.state()")
+    assert read(second) == read(first)
+
+
+def test_a_browser_that_does_not_copy_is_told_where_the_link_is(shown):
+    page = shown()
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
+    page.click("#copy")
+    page.wait_for_function("document.querySelector('#copied').textContent.includes('address bar')")
+
+
+def test_the_back_button_returns_to_the_state_before(shown):
+    page = shown(NAMED["figure-2a"].state.link)
+    page.get_by_label("Input length, tokens").fill("60")
+    before = page.evaluate("fluidkv.state()")
+    page.select_option("#preset", "figure-16b")
+    after = page.evaluate("fluidkv.state()")
+    assert after != before
+    page.go_back()
+    page.wait_for_function("fluidkv.state().input === 60")
+    assert page.evaluate("fluidkv.state()") == before
+    page.go_forward()
+    page.wait_for_function("fluidkv.state().input === 40")
+    assert page.evaluate("fluidkv.state()") == after
+    assert page.input_value("#preset") == "figure-16b"
+
+
+@pytest.mark.parametrize(
+    ("link", "said"),
+    [
+        ("in=0", "in: 0: a whole number from 1 to 4096"),
+        ("out=2:1,300:1", "out: 300: a whole number from 1 to 256"),
+        ("out=1,2,3,4,5", "at most 4 output lengths"),
+        ("kv=52", "kv: 52: at least 55"),
+        ("start=full", "start: full: empty, over:PERCENT"),
+        ("in=%zz", "URI malformed"),
+        ("colour=red", "colour: red: one of in, out, kv, n, start, theme, preset"),
+        ("preset=figure-99", "preset: figure-99: no such example"),
+        ("out=<b>2</b>", "out: <b>2</b>: a whole number"),
+    ],
+)
+def test_a_bad_link_says_so_and_shows_the_default(shown, link, said):
+    page = shown(link)
+    problem = page.inner_text("#problem")
+    assert said in problem
+    assert problem.endswith("this is the default.")
+    assert page.input_value("#preset") == "figure-2b"
+
+
+def test_masses_of_another_system_are_told(shown):
+    page = shown("in=50&out=2:1,4:1&kv=626&start=list:1,2,3&n=50")
+    assert "of another system" in page.inner_text("#problem")
+    assert page.input_value("#start") == "over"
+
+
+def test_every_preset_opens_with_its_finding_and_its_proof(shown):
+    page = shown()
+    for preset in PRESETS:
+        page.select_option("#preset", preset.name)
+        assert page.evaluate("location.hash") == f"#{preset.state.link}", preset.name
+        assert preset.finding in page.inner_text("#finding")
+        assert all(claim in page.inner_text("#finding") for claim in preset.claims)
+        said = proved(preset.state)
+        assert read(page)["says"].startswith(SAYS[said["verdict"]])
+        assert f": {said['verdict'].upper()}, {said['reason']}" in page.inner_text("#proof")
+
+
+OVERLAPS = """() => [...document.querySelectorAll('svg')].flatMap(svg => {
+  const texts = [...svg.querySelectorAll('text')], frame = document.documentElement.clientWidth;
+  const boxes = texts.map(text => [text.textContent, text.getBoundingClientRect()]);
+  const out = boxes.filter(([, box]) => box.left < 0 || box.right > frame);
+  const cut = out.map(([text]) => `${text} is cut`);
+  const met = boxes.flatMap(([one, a], i) => boxes.slice(i + 1)
+    .filter(([, b]) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom)
+    .map(([two]) => `${one} meets ${two}`));
+  return [...cut, ...met].map(each => `${svg.id}: ${each}`);
+})"""
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN])
+@pytest.mark.parametrize("name", ["figure-1", "figure-7", "figure-18c", "figure-23c"])
+def test_nothing_is_cut_and_no_labels_meet(shown, tmp_path, name, width):
+    page = shown(NAMED[name].state.link, width=width)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERLAPS) == []
+    taken = page.screenshot(path=tmp_path / "page.png", full_page=True)
+    assert int.from_bytes(taken[16:20]) == width  # of the PNG's header
+    assert int.from_bytes(taken[20:24]) > 900
+
+
+def test_fingers_find_what_they_touch(browser, exported):
+    context = browser.new_context(
+        viewport={"width": PHONE, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto(exported.as_uri())
+    for each in page.locator("button:visible, select:visible, input:visible").all():
+        box = each.bounding_box()
+        assert box["height"] >= 44, each
+        assert box["width"] >= 44, each
+    page.locator("#s1").scroll_into_view_if_needed()
+    assert page.locator("#says").bounding_box()["y"] >= 0  # the verdict stays in sight
+    context.close()

@@ -1,0 +1,127 @@
+"""Reports in a browser: they open clean, their charts answer to mouse, keys and a phone."""
+
+import shlex
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from fluidkv.cli import main
+from tests.browser.conftest import violations
+from tests.cli.json_cases import CASES
+from tests.cli.test_html import COMMANDS
+
+PHONE, SCREEN = 390, 1280  # pixels
+CHART = "figure.chart >> nth=0"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """Path of a command's report, made once."""
+    folder, paths = tmp_path_factory.mktemp("reports"), {}
+
+    def make(command: str) -> Path:
+        if command not in paths:
+            paths[command] = folder / f"{command}.html"
+            argv = [command, *shlex.split(CASES[command][0]), "--html", str(paths[command])]
+            assert main(argv) == 0
+        return paths[command]
+
+    return make
+
+
+@pytest.fixture
+def page(opened, made):
+    """The report on a study, on a screen; it is held to say no error and to ask for nothing."""
+    seen = opened(made("study"), width=SCREEN)
+    yield seen.page
+    assert (seen.errors, seen.requests) == ([], [])
+
+
+QUICK = {("study", PHONE, True), ("study", SCREEN, False), ("recommend", PHONE, False)}
+"""What is opened each time; the others with --thorough."""
+
+
+def _cases():
+    for each in product(COMMANDS, (PHONE, SCREEN), (False, True)):
+        command, width, dark = each
+        name = f"{command}-{width}-{'dark' if dark else 'light'}"
+        yield pytest.param(*each, id=name, marks=() if each in QUICK else pytest.mark.thorough)
+
+
+@pytest.mark.parametrize(("command", "width", "dark"), list(_cases()))
+def test_it_opens_without_errors_requests_and_violations(opened, made, command, width, dark):
+    seen = opened(made(command), width=width, dark=dark)
+    assert seen.page.locator("figure.chart svg.chart-plot").count() >= 1
+    assert seen.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert len(seen.page.screenshot(full_page=True)) > 20_000  # bytes; an empty page has fewer
+    assert (seen.errors, seen.requests, violations(seen.page)) == ([], [], [])
+
+
+def test_the_mouse_reads_a_value_with_its_unit(page):
+    plot = page.locator(f"{CHART} >> svg.chart-plot >> nth=0")
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    tip = page.locator(f"{CHART} >> .chart-tip:visible")
+    assert "iteration" in tip.inner_text()
+    assert "%" in tip.inner_text()
+
+
+def test_keys_read_values_aloud_and_zoom(page):
+    plot = page.locator(f"{CHART} >> svg.chart-plot >> nth=0")
+    plot.focus()
+    page.keyboard.press("ArrowRight")
+    live = page.locator(f"{CHART} >> .chart-live")
+    first = live.inner_text()
+    page.keyboard.press("ArrowRight")
+    assert first
+    assert live.inner_text() != first
+    before = plot.locator(".chart-axes text").all_inner_texts()
+    page.keyboard.press("+")
+    assert plot.locator(".chart-axes text").all_inner_texts() != before
+    page.keyboard.press("0")
+    assert plot.locator(".chart-axes text").all_inner_texts() == before
+
+
+def test_a_series_goes_and_comes_back(page):
+    entry = page.locator("button.chart-entry >> nth=0")
+    chart = page.locator("figure.chart", has=entry)
+    drawn = "chart => [...chart.querySelectorAll('svg.chart-plot')].map(e => e.outerHTML).join()"
+    before = chart.first.evaluate(drawn)
+    entry.press("Enter")
+    assert entry.get_attribute("aria-pressed") == "false"
+    assert chart.first.evaluate(drawn) != before
+    entry.click()
+    assert entry.get_attribute("aria-pressed") == "true"
+    assert chart.first.evaluate(drawn) == before
+
+
+def test_colours_are_those_that_one_chooses(page):
+    paper = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(paper)
+    page.get_by_role("button", name="dark").click()
+    dark = page.evaluate(paper)
+    assert dark != light
+    page.get_by_role("button", name="as the system").click()
+    assert page.evaluate(paper) == light
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate(paper) == dark
+
+
+def test_print_is_light_and_has_no_controls(page):
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("#theme").is_visible()
+    assert not page.locator("nav").is_visible()
+    assert page.locator("figure.chart svg.chart-plot >> nth=0").is_visible()
+
+
+def test_by_keyboard_one_skips_to_the_answer_and_follows_the_contents(page):
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the answer"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "answer"
+    page.get_by_role("link", name="What was assumed").press("Enter")
+    assert page.get_by_role("heading", name="What was assumed").is_visible()
+    assert page.locator("section >> nth=-2").get_attribute("id") in page.url

@@ -1,0 +1,140 @@
+"""`fluidkv explore`: what it writes and serves, and one line for what it does not."""
+
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from fluidkv.cli import main
+from fluidkv.exact.linear_stability import stability
+from fluidkv.explore.presets import NAMED, PRESETS, WITHOUT
+from fluidkv.explore.server import HOST, next_free
+from fluidkv.explore.state import PageState
+
+
+def said(capsys, *argv: str) -> str:
+    """The one line that bad input gets."""
+    assert main(["explore", *argv]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+def test_the_page_is_written_with_its_state(tmp_path):
+    path = tmp_path / "page.html"
+    assert main(["explore", "--preset", "figure-16b", "--out", str(path)]) == 0
+    text = path.read_text(encoding="utf-8")
+    link = NAMED["figure-16b"].state.link
+    assert f'"opens": "{link}"' in text
+    assert main(["explore", "--out", str(path)]) == 0  # over its own page
+    assert f'"opens": "{link}"' not in path.read_text(encoding="utf-8")
+
+
+def test_a_system_of_the_users_is_what_it_opens_with(tmp_path, capsys):
+    path = tmp_path / "page.html"
+    system = "--class 50:3:1/3 --class 50:8:2/3 --capacity 2k"
+    assert main(["explore", *shlex.split(system), "--out", str(path)]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0] == path.as_uri()
+    text = path.read_text(encoding="utf-8")
+    state = PageState(50, ((3, 1), (8, 2)), 2000)
+    assert f'"opens": "{state.link}"' in text
+    assert f'"{state.key}": {{"verdict": "{stability(state.system()).verdict}"' in text
+
+
+def test_the_list_has_every_preset_and_every_reason(capsys):
+    assert main(["explore", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert [each.name for each in PRESETS if each.name not in shown] == []
+    assert [number for number in WITHOUT if f"Figure {number} " not in shown] == []
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        ("--class 50:300 --capacity 9k", "output length: got 300; allowed: 1 to 256"),
+        ("--class 5000:3 --capacity 9k", "input length: got 5000; allowed: 1 to 4,096"),
+        ("--class 50:3 --capacity 20", "capacity: got 20; allowed: 54 to 10,000,000"),
+        ("--class 50:3 --class 60:4 --capacity 9k", "--class: got '50, 60'; allowed: one input"),
+        ("--class 50:3", "--class: got '50:3'; allowed: together with --capacity"),
+        ("--capacity 300", "--capacity: got '300'; allowed: together with --class"),
+        ("--preset figure-99", "--preset: got 'figure-99'; allowed: near: figure-9"),
+        ("--preset figure-1 --capacity 30", "no --class and no --capacity beside it"),
+        ("--embed", "--embed: got 'no --out'; allowed: together with --out FILE"),
+        ("--port 0", "--port: got '0'; allowed: a whole number from 1 to 65,535"),
+        ("--port 70000", "--port: got '70000'; allowed"),
+    ],
+)
+def test_bad_input_is_one_line(argv, line, capsys):
+    assert line in said(capsys, *shlex.split(argv))
+
+
+@pytest.mark.parametrize("name", ["", "none/page.html", "page.txt", "mine.html"])
+def test_a_file_that_is_not_ours_to_write_is_refused(name, tmp_path, capsys):
+    mine = tmp_path / "mine.html"
+    mine.write_text("mine", encoding="utf-8")
+    line = said(capsys, "--out", str(tmp_path / name))
+    assert line.startswith("fluidkv: --out: got '")
+    assert mine.read_text(encoding="utf-8") == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.html"]
+
+
+def test_a_port_in_use_names_the_next_free_one(capsys):
+    with socket.socket() as taken:
+        taken.bind((HOST, 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        line = said(capsys, "--port", str(port))
+        assert (
+            f"--port: got {port}; allowed: a port that is free, such as {next_free(port)}" in line
+        )
+
+
+@pytest.mark.parametrize("where", [{"PATH": "", "DISPLAY": ""}, {"BROWSER": "no-such-browser"}])
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a system has a browser")
+def test_a_missing_browser_is_said_with_how_to_get_one(where, tmp_path):
+    """In a process of its own: Python looks for browsers once."""
+    out = tmp_path / "page.html"
+    done = subprocess.run(
+        [sys.executable, "-m", "fluidkv", "explore", "--open", "--out", str(out)],
+        env={**os.environ, "BROWSER": "", **where},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("fluidkv: --open: got 'no")
+    assert "install firefox or chromium" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not out.exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_it_serves_until_ctrl_c_which_is_one_line():
+    with socket.socket() as free:
+        free.bind((HOST, 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-u", "-m", "fluidkv", "explore", "--port", str(port)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as serving:
+        assert serving.stdout is not None
+        try:
+            assert serving.stdout.readline() == f"http://{HOST}:{port}/\n"
+            with urllib.request.urlopen(f"http://{HOST}:{port}/", timeout=10) as answer:
+                assert b"What does a full KV cache do?" in answer.read()
+            serving.send_signal(signal.SIGINT)
+            _, error = serving.communicate(timeout=10)
+        finally:
+            serving.kill()
+    assert serving.returncode == 130
+    assert error == "fluidkv: interrupted; nothing was left half-written\n"
+    with socket.socket() as again:
+        again.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        again.bind((HOST, port))

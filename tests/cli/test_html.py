@@ -1,0 +1,134 @@
+"""`--html`: the answer as one file, whichever command gives it."""
+
+import json
+import re
+import shlex
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+import fluidkv
+from fluidkv.cli import main
+from tests.cli.json_cases import CASES
+from tests.report.markup import read
+
+COMMANDS = ("study", "recommend", "replay", "size", "wait", "cache", "route", "preempt", "price")
+MOST_BYTES = 3_000_000
+STUDY = ["study", "--class", "50:2:1/2", "--class", "50:4:1/2", "--capacity", "626"]
+STUDY += ["--iterations", "50"]
+
+
+def argv(command: str) -> list[str]:
+    """Cheap, and answered with everything that the command has."""
+    return [command, *shlex.split(CASES[command][0])]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_report_says_all_that_the_text_says(command, capsys, tmp_path):
+    path = tmp_path / "report.html"
+    assert main([*argv(command), "--html", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert out.endswith(f"report: {path}\n")
+    html = path.read_text(encoding="utf-8")
+    assert path.stat().st_size < MOST_BYTES
+    found = read(html)
+    # Words that the terminal wraps stand in the same order here, between tags.
+    shown = found.text.replace(" ", "")
+    for line in out.removesuffix(f"report: {path}\n").splitlines():
+        for words in re.split(r"\s{2,}|\.\.\.", line):
+            assert "".join(words.split()) in shown, line
+    assert shlex.join(["fluidkv", *argv(command), "--html", str(path)]) in found.text
+    assert fluidkv.__version__ in found.text
+    assert found.tags["figure"] >= 1
+    assert found.handlers == []
+    assert found.wrong == []
+    assert not [each for each in found.links if "//" in each]
+    assumed = html[html.index("What was assumed</h2>") :]
+    assert assumed.count("<li>") >= 3
+    last = html.rpartition("<code>")[2].partition("</code>")[0]
+    stored = json.loads(unescape(last))
+    assert stored["command"] == command
+    assert not {"html", "out", "json"} & set(stored["inputs"])
+
+
+def test_every_option_is_listed_with_its_value(capsys, tmp_path):
+    path = tmp_path / "report.html"
+    assert main([*STUDY, "--seed", "7", "--html", str(path)]) == 0
+    html = path.read_text(encoding="utf-8")
+    given, _, rest = html[html.index("<h3>Given") :].partition("<h3>As it is unless given")
+    assert "<code>--seed</code></dt><dd>7</dd>" in given
+    assert "<code>--class</code></dt><dd>50:2:1/2, 50:4:1/2</dd>" in given
+    assert "<code>--scale-input</code></dt><dd>1</dd>" in rest
+    assert "<code>--window</code></dt><dd>with a backlog</dd>" in rest
+    assert "<code>--html</code>" not in html
+
+
+def test_with_json_standard_output_stays_json(capsys, tmp_path):
+    path = tmp_path / "report.html"
+    assert main([*STUDY, "--json", "--html", str(path)]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert main([*STUDY, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == answer
+    assert path.is_file()
+
+
+def test_files_and_a_report_go_together(capsys, tmp_path):
+    out, path = tmp_path / "files", tmp_path / "report.html"
+    assert main([*STUDY, "--out", str(out), "--html", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert f"written to {out}:" in said
+    assert said.endswith(f"report: {path}\n")
+    assert (out / "study.json").is_file()
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>alert(1)</script>", "a&lt;b", "$x^$ a$\\b$ %_", "\u202ex\x1b]0;t\x07"]
+)
+def test_names_from_a_trace_are_no_markup(name, capsys, tmp_path):
+    trace = tmp_path / f"{name.replace('/', '-')}.csv"
+    trace.write_text("timestamp,input_tokens,output_tokens\n0,5,3\n1,7,4\n3,5,3\n")
+    path = tmp_path / "report.html"
+    argv = ["study", str(trace), "--capacity", "200", "--iterations", "20"]
+    assert main([*argv, "--html", str(path)]) == 0
+    html = path.read_text(encoding="utf-8")
+    assert "<script>alert" not in html
+    assert html.count("<script>") == 2
+    assert all(each.isprintable() or each == "\n" for each in html)
+    spelled = repr(trace.stem)[1:-1]
+    assert spelled in read(html).text
+
+
+REFUSED = {
+    "report.txt": "a file whose name ends in .html",
+    "": "a file whose name ends in .html",
+    "missing/report.html": "a file in a folder that is there",
+    "folder.html": "a file, not a folder",
+    "theirs.html": "a new file, or a page that fluidkv wrote before",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_bad_place_is_one_line_before_anything_runs(name, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("folder.html").mkdir()
+    Path("theirs.html").write_text("<html></html>")
+    before = sorted(tmp_path.rglob("*"))
+    assert main([*STUDY, "--html", name]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"fluidkv: --html: got {name!r}; allowed: {REFUSED[name]}\n"
+    assert sorted(tmp_path.rglob("*")) == before
+    assert Path("theirs.html").read_text() == "<html></html>"
+
+
+def test_a_report_is_replaced_by_a_newer_one(capsys, tmp_path):
+    path = tmp_path / "report.html"
+    assert main([*STUDY, "--html", str(path)]) == 0
+    assert main([*STUDY, "--seed", "3", "--html", str(path)]) == 0
+    assert "--seed 3" in path.read_text(encoding="utf-8")
+
+
+def test_only_answers_with_a_report_have_the_option(capsys, tmp_path):
+    assert main(["threshold", "5", "9", "--html", str(tmp_path / "report.html")]) == 2
+    assert "--html" in capsys.readouterr().err

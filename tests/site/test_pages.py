@@ -1,0 +1,116 @@
+"""Pages of the site before Sphinx reads them: links, places, and that nothing is left out.
+
+`test_site.py` asks the same and more of what Sphinx makes of them, which takes a minute.
+"""
+
+import json
+import re
+from posixpath import dirname, join, normpath
+
+import pytest
+
+from docs._site.claims import fronts
+from docs._site.commands import commands
+from docs._site.layout import ROOT
+from docs._site.objects import objects
+from fluidkv.papers.ledger import ledger
+from tests.site.page import EXTERNAL, is_elsewhere
+from tests.site.sources import files, laid_out, source, sources
+
+MANIFEST = json.loads((ROOT / "figures" / "manifest.json").read_text(encoding="utf-8"))["figures"]
+
+
+def is_broken(link: str, name: str) -> bool:
+    """Whether a link of the page `name` leads nowhere, or to no place on a page."""
+    file, _, place = link.partition("#")
+    aim = normpath(join(dirname(name), file)) if file else name
+    if aim in sources():
+        return bool(place) and place not in sources()[aim].places
+    return not (aim in files() or aim in laid_out() or (ROOT / aim).is_file())
+
+
+def test_every_link_leads_to_a_page_and_a_place_on_it():
+    broken = [
+        f"{name}: {link}"
+        for name, page in sources().items()
+        for link in page.links
+        if not is_elsewhere(link) and is_broken(link, name)
+    ]
+    assert broken == []
+
+
+@pytest.mark.parametrize(
+    ("link", "broken"),
+    [
+        ("model.md", False),
+        ("model.md#prefix-trees", False),
+        ("model.md#no-such-heading", True),
+        ("no_such_page.md", True),
+        ("claims.md#congestion.example-2", False),
+        ("figures/server.png", False),
+        ("figures/no_such_figure.png", True),
+    ],
+)
+def test_a_link_that_leads_nowhere_is_found(link, broken):
+    assert is_broken(link, "index.md") is broken
+
+
+def test_links_and_places_of_a_page_are_read():
+    page = source("# A b, `c`!\n\n:::{card}\n[x](y.md#z)\n:::\n\n![p](q.png)\n\n# A b, `c`!\n")
+    assert page.links == ["y.md#z", "q.png"]
+    assert page.places == {"a-b-c", "a-b-c-1"}
+
+
+def test_links_to_other_hosts_are_listed():
+    """A new one is added to docs/_site/external.txt, where a reader of the change sees it."""
+    found = {link for page in sources().values() for link in page.links if is_elsewhere(link)}
+    assert sorted(found) == EXTERNAL.read_text(encoding="utf-8").split()
+
+
+def test_every_page_is_in_a_toctree():
+    reached, new = set(), {"index"}
+    while new:
+        reached |= new
+        new = {
+            re.sub(r"\.(md|ipynb)$", "", normpath(join(dirname(page), below)))
+            for page in new
+            for below in sources()[_file(page)].below
+        } - reached
+    assert {re.sub(r"\.(md|ipynb)$", "", name) for name in sources()} == reached
+
+
+def _file(page: str) -> str:
+    return next(name for name in (f"{page}.md", f"{page}.ipynb") if name in sources())
+
+
+@pytest.mark.parametrize("name", MANIFEST)
+def test_a_figure_has_its_caption_its_command_and_its_data_in_the_gallery(name):
+    shown = re.search(rf'<figure id="{name}".*?</figure>', laid_out()["gallery.md"])
+    assert shown
+    words = re.search(r"<p>(.*?)</p>", shown[0])
+    assert words
+    assert len(words[1]) > 40
+    assert f"<code>fluidkv figure {name}</code>" in shown[0]
+    linked = set(re.findall(r'href="(figures/[^"]+)"', shown[0]))
+    assert {each.rpartition(".")[2] for each in linked} - {"png", "svg"}
+    assert [each for each in linked if not (ROOT / each).is_file()] == []
+
+
+def test_every_claim_has_its_place():
+    named = {front for claim in ledger() for front in fronts(claim.id)}
+    assert named <= sources()["claims.md"].places
+
+
+def test_every_command_has_a_page_with_its_options():
+    for name, command in commands().items():
+        options = {o for each in command.params for o in each.opts if o.startswith("-")}
+        text = laid_out()[f"commands/{name}.md"]
+        said = re.findall(r"^:::\{option\} (.*)$", text, re.M)
+        shown = {each.split()[0] for line in said for each in line.split(", ")}
+        assert options <= shown, name
+
+
+def test_every_public_name_is_in_the_reference():
+    text = "".join(page for name, page in laid_out().items() if name.startswith("reference/"))
+    shown = set(re.findall(r"^:{6}\{py:\w+\} ([\w.]+)", text, re.M))
+    assert {each.path for each in objects()} == shown
