@@ -30,6 +30,7 @@ RULE = (
     f"{MARGIN:.0%} of the best in what else users feel, one after the other; then the fewest knobs "
     "turned; then the higher throughput"
 )
+"""How a setting is picked, in words for a page."""
 
 Table = Mapping[str, Float[np.ndarray, "setting run"]]
 

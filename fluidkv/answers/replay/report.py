@@ -16,7 +16,7 @@ def tables(replay: Replay) -> dict[str, str]:
     Examples:
         >>> from fluidkv.answers import tables
         >>> said = tables(fk.replay_log("sample:vllm-rtx4090"))
-        >>> {name: text.count("\n") - 1 for name, text in said.items()}
+        >>> {name: len(text.splitlines()) - 1 for name, text in said.items()}
         {'ticks.csv': 184, 'requests.csv': 300}
     """
     data = replay.to_xarray()
