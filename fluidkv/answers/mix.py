@@ -19,6 +19,15 @@ class MixAnswer(Record):
         found: mixed, and the best of the partitions.
         apart: neighbouring classes together; None where there are fewer classes than nodes.
         max_imbalance: the fullest node over the mean load, above which partitions were left out.
+
+    Examples:
+        >>> from fluidkv.answers import mix_answer
+        >>> tiers = fk.Workload.from_lengths([(300, 5), (300, 6)])
+        >>> answer = mix_answer(tiers, nodes=2, capacity=9000)
+        >>> answer.found.is_mixed, answer.found.examined
+        (True, 1)
+        >>> str(answer.apart.stability), str(answer.found.mixed.stability)
+        ('unstable', 'stable')
     """
 
     found: BestPartition
@@ -70,6 +79,15 @@ def mix_answer(
 
     Raises:
         InputError: as `best_partition` does.
+
+    Examples:
+        >>> from fluidkv.answers import mix_answer
+        >>> tiers = fk.Workload.from_lengths([(300, 5), (300, 6)])  # common divisor: 1
+        >>> answer = mix_answer(tiers, nodes=2, capacity=9000)
+        >>> answer.apart.unstable_modes, answer.found.mixed.unstable_modes
+        (9, 0)
+        >>> answer.found.mixed.rate, answer.apart.rate  # requests completed per iteration
+        (Fraction(1500, 139), Fraction(6000, 607))
     """
     found = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     apart = None

@@ -32,6 +32,13 @@ class Prompted(Record):
         read: what the reader of the trace did; "" for a generator.
         block: tokens of the blocks that the prompts are known by; None: known token by token.
         parameters: of a generator, as plain values, its seed included; empty for a trace.
+
+    Examples:
+        >>> found = fk.prompted_generator("loop")
+        >>> found.name, len(found.requests), found.parameters["length"]
+        ('loop', 160, 3)
+        >>> found.block is None  # known token by token
+        True
     """
 
     requests: Requests
@@ -52,6 +59,17 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
     Raises:
         InputError: a trace that does not say what its prompts share, dropped rows, ids that
             contradict each other.
+
+    Examples:
+        >>> times = {"arrival_times_s": (0.0, 1.0)}
+        >>> blocks = {"prefix_blocks": ((0, 1), (0, 2)), "prefix_block_size": 4}
+        >>> trace = fk.Trace(input_lengths=(8, 7), decode_lengths=(1, 1), **times, **blocks)
+        >>> found = fk.prompted_trace(trace)
+        >>> found.block, len(found.requests)
+        (4, 2)
+        >>> from fluidkv.prefix.pieces import common
+        >>> common(*found.prompts.prompts)  # tokens that both begin with: block 0
+        4
     """
     if report is not None and report.dropped:
         allowed = f"a request in every row (dropped: {report.dropped_because[0]})"
@@ -93,6 +111,11 @@ def prompted_generator(
 
     Raises:
         InputError: an unknown name or parameter, and what the generator refuses.
+
+    Examples:
+        >>> found = fk.prompted_generator("gsp", seed=3, parameters={"groups": 2, "queries": 3})
+        >>> len(found.requests), found.parameters["seed"]
+        (6, 3)
     """
     if name not in GENERATORS:
         raise InputError("generator", name, nearest(name, GENERATORS))

@@ -27,6 +27,13 @@ class PulseAnswer(Record):
         equilibrium: how many modes grow at the eviction-free equilibrium.
         best: its throughput, completions per iteration.
         verified: that the literal model goes once round the cycle; None: too long to run.
+
+    Examples:
+        >>> from fluidkv.answers import pulse_answer
+        >>> from fluidkv.exact import two_lengths
+        >>> answer = pulse_answer(two_lengths(2, 4, Fraction(1, 2)), input_length=50, capacity=626)
+        >>> answer.verified, answer.stability.verdict, answer.equilibrium.outside
+        (True, 'stable', 1)
     """
 
     cycle: PulseCycle
@@ -66,6 +73,15 @@ def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) ->
         InputError: a capacity that does not hold the largest request; lengths without a common
             divisor.
         ArithmeticError: the closed form is not a cycle of the literal model.
+
+    Examples:
+        >>> from fluidkv.answers import pulse_answer
+        >>> from fluidkv.exact import two_lengths
+        >>> answer = pulse_answer(two_lengths(2, 4, Fraction(1, 2)), input_length=50, capacity=626)
+        >>> answer.cycle.throughput, answer.best  # requests completed per iteration
+        (Fraction(313, 79), Fraction(4, 1))
+        >>> answer.cycle.period, answer.cycle.divisor
+        (2, 2)
     """
     try:
         system = System(mix.workload(input_length), capacity)

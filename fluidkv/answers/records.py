@@ -17,7 +17,18 @@ _ABSENT = "no such field"  # as the reader of records has it
 
 @dataclass(frozen=True)
 class RecordAnswer(Result):
-    """A record and its replay."""
+    """A record and its replay.
+
+    Examples:
+        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.serving import VllmRecord
+        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
+        >>> rows = np.array([[1, 10], [1, 2]])  # the second step computes one token, not two
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows)
+        >>> [answer] = replay_records([record])
+        >>> answer.result.equal, answer.to_dict()["difference"]["row"]
+        (False, 1)
+    """
 
     record: Record
     result: Replay
@@ -50,6 +61,20 @@ def read_files(files: Iterable[str]) -> list[Record]:
 
     Raises:
         InputError: a file that is no record, or that asks for what is not modelled.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from fluidkv.answers import read_files
+        >>> said = {"engine": "vllm", "version": "0.33.0", "prefix_caching": False}
+        >>> said |= {"async_scheduling": False, "reserve_full_isl": True, "watermark": 0.0}
+        >>> said |= {"block_size": 1, "usable_blocks": 100, "capacity_tokens": 100}
+        >>> said |= {"max_num_seqs": 8, "max_num_batched_tokens": 64}
+        >>> said |= {"input_length": 10, "output_lengths": [2], "arrived_by_step": [1, 1]}
+        >>> said |= {"columns": ["step", "tokens"], "records": [[0, 10], [1, 1]]}
+        >>> _ = Path("record.json").write_text(json.dumps(said))
+        >>> [(record.source, record.engine) for record in read_files(["record.json", "."])]
+        [('record.json', 'vllm'), ('record.json', 'vllm')]
     """
     return [record for file in files for record in _read(file)]
 
@@ -63,6 +88,16 @@ def replay_records(
 
     Args:
         on_progress: told now and then which file is replayed, and where in it the replay is.
+
+    Examples:
+        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.serving import VllmRecord
+        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
+        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])  # the sixth iteration evicts one of the two
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
+        >>> for answer in replay_records([record]):
+        ...     print(answer.record.source, answer.result.equal, answer.result.evictions)
+        by hand True 1
     """
     for record in records:
 
