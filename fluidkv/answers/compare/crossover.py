@@ -30,11 +30,12 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 POLICIES = ("trtllm-no-evict", "trtllm-max-utilization")
+"""The two rules, the one that reserves first."""
+
 _AXES = {
     "max_tokens": ("1", "what is asked for, in multiples of what is put out"),
     "capacity": ("token", "KV tokens of the pool"),
 }
-"""The two rules, the one that reserves first."""
 
 MULTIPLES = tuple(Fraction(text) for text in ("1", "5/4", "3/2", "2", "3", "4", "8"))
 """Of what is put out, that clients ask for."""
@@ -57,6 +58,17 @@ class Crossing(Record):
             None where there is none.
         same_from: the first point from which on they do not differ beyond noise; None: at the last
             one they do.
+
+    Examples:
+        >>> from fluidkv.answers import Crossing
+        >>> from fluidkv.answers.compare.crossover import POLICIES, crossing
+        >>> gains = 1 + np.array([0.3, 0.1, -0.1, -0.3])  # of no-evict
+        >>> both = np.stack([gains, np.ones(4)])[..., None] + np.array([-0.01, 0.01])  # two runs
+        >>> found = crossing("output_throughput", [1, 2, 4, 8], both)
+        >>> found.low, round(found.at, 2), found.high, found.found
+        (2, 2.83, 4, True)
+        >>> (found.before, found.after) == POLICIES
+        True
     """
 
     metric: str
@@ -95,6 +107,15 @@ class Along(Record):
         table: metrics [policy, point, run], policies as in `POLICIES`.
         crossings: metric -> where they change places.
         refused: points at which no-evict could not serve the largest request.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from fluidkv.answers import Along
+        >>> both = np.array([[[90.0, 92.0], [70.0, 72.0]], [[80.0, 82.0], [80.0, 82.0]]])
+        >>> table = xr.Dataset({"output_throughput": (("policy", "point", "run"), both)})
+        >>> along = Along("max_tokens", (1.0, 4.0), table, crossings={})
+        >>> along.gain("output_throughput")[0].round(3).tolist()  # no-evict: 10 of 81 more, 10 less
+        [0.123, -0.123]
     """
 
     axis: Literal["max_tokens", "capacity"]
@@ -138,6 +159,16 @@ class Crossover(Record):
     by_capacity: clients as asked, other pools.
     ratio: mean of what is asked for over what is put out, as asked.
     runs, requests: of each point; how many in each.
+
+    Examples:
+        >>> from fluidkv.answers import Demand, Setting, policies_crossover
+        >>> from fluidkv.answers.compare.plan import Asked
+        >>> clock = fk.IterationClock.iterations()
+        >>> asked = Asked(400, Demand(clients=6), clock, Setting(), 4, requests=6, runs=2)
+        >>> mix = fk.Workload.from_lengths([(60, 4), (60, 12)])
+        >>> found = policies_crossover(mix, asked, multiples=[1, 8], pools=[1, 4])
+        >>> found.by_capacity.points, found.ratio  # clients ask for what they get
+        ((400.0, 1600.0), 1.0)
     """
 
     asked: Asked
@@ -181,6 +212,18 @@ def policies_crossover(
 
     Raises:
         InputError: as `compare_engines`; multiples or pools that do not rise.
+
+    Examples:
+        >>> from fluidkv.answers import Demand, Setting, policies_crossover
+        >>> from fluidkv.answers.compare.plan import Asked
+        >>> clock = fk.IterationClock.iterations()
+        >>> asked = Asked(400, Demand(clients=6), clock, Setting(), 4, requests=6, runs=2)
+        >>> mix = fk.Workload.from_lengths([(60, 4), (60, 12)])
+        >>> found = policies_crossover(mix, asked, multiples=[1, 8], pools=[1, 4])
+        >>> found.by_max_tokens.crossings["output_throughput"].after
+        'trtllm-max-utilization'
+        >>> found.by_max_tokens.gain("output_throughput")[0].round(3).tolist()
+        [-0.125, -0.5]
     """
     for name, values in (("multiples", multiples), ("pools", pools)):
         if len(values) < 2 or any(a >= b for a, b in pairwise(values)) or values[0] <= 0:

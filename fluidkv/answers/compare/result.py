@@ -49,6 +49,18 @@ class EngineComparison(Record):
         warm_up: iterations left out at the start.
         unfinished: (engine, runs) of those whose runs did not end as they should.
         short: whether runs are mostly start.
+
+    Examples:
+        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
+        >>> engines = ["vllm", "trtllm-no-evict"]
+        >>> few = {"block_size": 4, "requests": 60, "runs": 2, "backend": "reference"}
+        >>> found = fk.compare_engines(mix, 160, engines, **few)
+        >>> found.names, found.felt[0]
+        (('vllm', 'trtllm-no-evict'), 'output_throughput')
+        >>> [found.mean(index, "preemptions") > 0 for index in range(2)]
+        [True, False]
+        >>> found.difference(1, "output_throughput").value  # two runs tell little
+        'within noise'
     """
 
     engines: tuple[ServedEngine, ...]

@@ -78,6 +78,18 @@ def compare_engines(
         InputError: before anything runs: fewer than two engines, or one twice; an engine for which
             these requests cannot be simulated, with the row at fault; what `serve`, `Limits` and
             `Demand` refuse; too many runs.
+
+    Examples:
+        >>> from fluidkv.answers import Demand
+        >>> timed = {"demand": Demand(rate=4.0), "clock": fk.IterationClock(0.1, 1e-4, 2e-3)}
+        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
+        >>> few = {"block_size": 4, "requests": 40, "runs": 2, "backend": "reference"}
+        >>> engines = ["vllm", "trtllm-no-evict"]
+        >>> found = fk.compare_engines(mix, 160, engines, **timed, **few)
+        >>> [found.mean(index, "preemptions") for index in range(2)]
+        [19.5, 0.0]
+        >>> found.difference(1, "latency_p99").value
+        'worse'
     """
     asked = Asked(
         capacity,
