@@ -41,6 +41,15 @@ class Forecast(Record):
     Args:
         predictor: says how long outputs will be.
         padding: says for how many memory is given; None: for those predicted.
+
+    Examples:
+        >>> from fluidkv.answers import Forecast, forecast_of
+        >>> requests = fk.Requests([9, 9], [20, 50])
+        >>> Forecast().of(requests, seed=0).predicted_output.tolist()  # the truth
+        [20, 50]
+        >>> told = forecast_of("biased:factor=0.5+constant:tokens=10").of(requests, seed=0)
+        >>> told.predicted_output.tolist(), told.estimated_output.tolist()
+        ([10, 25], [20, 35])
     """
 
     predictor: Predictor = field(default_factory=Perfect)
@@ -106,7 +115,15 @@ PREDICTORS: Mapping[str, Predictor] = {
     "rlp": RLP_QUOTED,
     "s3": S3_QUOTED,
 }
-"""All that have a name; "file:PATH" is another."""
+"""All that have a name; "file:PATH" is another.
+
+>>> from fluidkv.answers import PREDICTORS
+>>> outputs = np.array([20, 50, 120])
+>>> PREDICTORS["biased"].predicted(outputs, seed=0).tolist()
+[10, 25, 60]
+>>> PREDICTORS["bucketed"].predicted(outputs, seed=0).tolist()
+[50, 50, 150]
+"""
 
 PADDINGS: Mapping[str, Padding] = {
     "constant": ConstantPadding(),
@@ -141,6 +158,14 @@ def forecast_of(text: str) -> Forecast:
     Raises:
         InputError: an unknown name or parameter, what a predictor or padding refuses, a file that
             cannot be read.
+
+    Examples:
+        >>> from fluidkv.answers import forecast_of
+        >>> forecast_of("log-normal:sigma=0.5+constant:tokens=100")
+        Forecast(predictor=LogNormalNoise(sigma=0.5), padding=ConstantPadding(tokens=100))
+        >>> forecast_of("perfekt")
+        Traceback (most recent call last):
+        fluidkv.errors.InputError: predictor: got 'perfekt'; allowed: ...perfect...
     """
     if text.startswith("file:"):
         name, plus, padding = text.rpartition("+")

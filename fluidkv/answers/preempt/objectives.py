@@ -24,6 +24,16 @@ class Objectives(Record):
 
     Raises:
         InputError: a number not above 0, a scale the wrong way round; both kinds, or none.
+
+    Examples:
+        >>> from fluidkv.answers import Objectives
+        >>> table = fk.Requests([9, 9], [20, 50])
+        >>> [told] = Objectives(ttft=2, tbt=0.1).given_to([table], None, None, seed=0)
+        >>> told.ttft_slo.tolist(), told.tbt_slo.tolist()
+        ([2.0, 2.0], [0.1, 0.1])
+        >>> Objectives(ttft=2, scale=(0.5, 2.5))
+        Traceback (most recent call last):
+        fluidkv.errors.InputError: slo: got 'both'; allowed: ttft and tbt, or a scale
     """
 
     ttft: float | None = None

@@ -43,6 +43,18 @@ class PreemptAnswer(Record):
         bias: metric -> measured beside simulated, of the first combination; empty without a log.
         requests: in each run.
         seed: of the first run.
+
+    Examples:
+        >>> from fluidkv.serving import Victim
+        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
+        >>> few = {"victims": [Victim.FEWEST_OUTPUTS], "requests": 20, "seeds": 2}
+        >>> answer = fk.preempt_study(mix, fk.Limits(128), **few, backend="reference")
+        >>> [combination.names["victim"] for combination in answer.combinations]
+        ['last-admitted', 'fewest-outputs']
+        >>> [answer.mean(index, "preemptions") for index in range(2)]
+        [10.5, 11.5]
+        >>> answer.pick.index, answer.runs  # 0: leave the engine as it is
+        (0, 2)
     """
 
     engine: EngineRules

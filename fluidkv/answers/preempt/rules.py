@@ -27,7 +27,13 @@ RELEASED: Mapping[Enum, str] = MappingProxyType(
         Allocation.BY_BLOCK: "all engines here",
     }
 )
-"""Rules that released engines have."""
+"""Rules that released engines have.
+
+>>> from fluidkv.answers import RELEASED
+>>> from fluidkv.serving import Victim
+>>> RELEASED[Victim.FEWEST_OUTPUTS], Victim.FEWEST_BLOCKS in RELEASED
+('SGLang', False)
+"""
 
 PROPOSED: Mapping[Enum, str] = MappingProxyType(
     {
@@ -45,12 +51,28 @@ PROPOSED: Mapping[Enum, str] = MappingProxyType(
         Allocation.ESTIMATE_THEN_DOUBLE: "S3",
     }
 )
-"""Rules of papers and of proposals that no release has."""
+"""Rules of papers and of proposals that no release has.
+
+>>> from fluidkv.answers import PROPOSED
+>>> from fluidkv.serving import Allocation, Victim
+>>> PROPOSED[Victim.FEWEST_BLOCKS], PROPOSED[Allocation.ESTIMATE_THEN_DOUBLE]
+('CacheOPT (LKVO)', 'S3')
+"""
 
 
 @dataclass(frozen=True)
 class Combination(Record):
-    """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths."""
+    """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths.
+
+    Examples:
+        >>> from fluidkv.answers import Combination
+        >>> from fluidkv.serving import Allocation, Restore, Victim
+        >>> sglang = Combination(Victim.FEWEST_OUTPUTS, Restore.RECOMPUTE, Allocation.BY_BLOCK)
+        >>> sglang.names["victim"], sglang.released, sglang.predicts
+        ('fewest-outputs', True, False)
+        >>> sglang.of(fk.engine("vllm")).victim is Victim.FEWEST_OUTPUTS
+        True
+    """
 
     victim: Victim
     restore: Restore
