@@ -108,7 +108,7 @@ def preempt_study(
         >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
         >>> few = {"victims": [Victim.MOST_BLOCKS], "requests": 20, "seeds": 2}
         >>> answer = fk.preempt_study(mix, fk.Limits(128), **few, backend="reference")
-        >>> # Tokens computed again, in parts of all: the last admitted is preempted, or who has most.
+        >>> # Share of tokens computed again: the last admitted is preempted, or who has most.
         >>> [round(answer.mean(index, "recompute_tax"), 3) for index in range(2)]
         [0.286, 0.395]
     """

@@ -28,6 +28,14 @@ class Brought(Record):
         runs: makes the weights of each run, when it is their turn: all would not fit in memory.
         read: what a reader found, in words; "" of a generator.
         parameters: of the generator; empty of a file.
+
+    Examples:
+        >>> from fluidkv.answers import Brought
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> once = generated(Structure(), 0, requests=2, prompt=2, length=4)
+        >>> brought = Brought("mine", (lambda: once,))
+        >>> [weights.weights.shape for weights in brought]
+        [(2, 4, 4)]
     """
 
     name: str
@@ -60,6 +68,14 @@ def generated_attention(
 
     Raises:
         InputError: an unknown name, and what `generated` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> brought = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
+        >>> brought.name, len(brought.runs)
+        ('uneven', 2)
+        >>> next(iter(brought)).weights.shape  # three requests of up to 8 tokens
+        (3, 8, 8)
     """
     known = generators()
     count("seeds", seeds)
@@ -86,6 +102,13 @@ def attention_of(
 
     Raises:
         InputError: what `read_attention` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import attention_of
+        >>> np.save("weights.npy", [[[1, 0], [0.25, 0.75]]])
+        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
+        >>> brought.name, [weights.length.tolist() for weights in brought]
+        ('weights.npy', [[2]])
     """
     attention, report = read_attention(
         source,

@@ -25,6 +25,17 @@ class Brings(Record):
         what: "pooling" or "pricing".
         without, with_it: names of the two policies.
         mass: what the second keeps more.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> runs = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
+        >>> pair = ["return", "return-pooled"]
+        >>> answer = fk.price_tokens(runs, 5, policies=pair, predictor="oracle")
+        >>> [pooling] = answer.pick.brings
+        >>> pooling.what, pooling.without, pooling.with_it
+        ('pooling', 'return', 'return-pooled')
+        >>> round(pooling.mass.mean, 3), pooling.mass.told
+        (0.046, True)
     """
 
     what: str

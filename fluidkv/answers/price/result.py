@@ -37,6 +37,17 @@ class Kept(Record):
         price: of the first run, mu in each round; None: the policy has none.
         there: of the first run and the request shown, which keys were there after each of its
             rounds.
+
+    Examples:
+        >>> from fluidkv.answers import attention_of
+        >>> rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.25, 0.25, 0], [0.75, 0, 0, 0.25]]
+        >>> np.save("weights.npy", [rows])
+        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
+        >>> kept = fk.price_tokens(brought, 2, policies=["fifo"]).of("fifo")
+        >>> kept.mean, kept.worst, kept.peak, kept.fits
+        (0.75, 0.75, 2, True)
+        >>> kept.there[2].tolist()  # the first token, to which the last one looks back, is gone
+        [False, True, True, False]
     """
 
     policy: EvictionPolicy
@@ -175,6 +186,15 @@ class PriceAnswer(Record):
         shown: whose tokens are followed.
         unheld: why there is no regret against the best that brings nothing back; "": there is.
         kv_bytes: bytes of a token; None: not said.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> runs = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
+        >>> answer = fk.price_tokens(runs, 6, policies=["return-pooled", "token-pd"])
+        >>> answer.demand, answer.budget, answer.pick.name
+        (16, 6, 'return-pooled')
+        >>> {kept.name: (kept.fits, kept.peak) for kept in answer.kept}
+        {'return-pooled': (True, 6), 'token-pd': (False, 11)}
     """
 
     name: str

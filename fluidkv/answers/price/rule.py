@@ -30,6 +30,13 @@ def usual_pricing(
 
     Raises:
         InputError: what `Pricing` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention, usual_pricing
+        >>> [weights] = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=1)
+        >>> pricing = usual_pricing(weights)
+        >>> weights.rounds, round(pricing.step**-2), pricing.start  # two streams hold 16 tokens
+        (7, 7, 0.125)
     """
     if step is None:
         step = 1 / math.sqrt(attention.rounds)

@@ -28,6 +28,16 @@ class Difference(Record):
         mean: in parts of all attention mass.
         low, high: the interval at `CONFIDENCE`; infinite where there is too little to say.
         over: what was drawn: "seeds" or "requests".
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> runs = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
+        >>> answer = fk.price_tokens(runs, 6, policies=["return-pooled", "token-pd"])
+        >>> [pricing] = answer.pick.brings
+        >>> round(pricing.mass.mean, 3), pricing.mass.over
+        (0.006, 'seeds')
+        >>> pricing.mass.told, pricing.mass.low < 0 < pricing.mass.high
+        (False, True)
     """
 
     mean: float

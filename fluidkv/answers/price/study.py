@@ -64,6 +64,15 @@ def price_tokens(
     Raises:
         InputError: a budget below one token; an unknown name; a policy named twice or none; no
             attention, or no row after a prompt; what `evict` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import attention_of
+        >>> rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.25, 0.25, 0], [0.75, 0, 0, 0.25]]
+        >>> np.save("weights.npy", [rows])  # the last token looks back at the first
+        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
+        >>> answer = fk.price_tokens(brought, budget=2, policies=["fifo", "h2o"])
+        >>> {kept.name: kept.mean for kept in answer.kept}
+        {'fifo': 0.75, 'h2o': 1.0}
     """
     count("budget", budget)
     given, name, parameters, read = _brought(attention)
