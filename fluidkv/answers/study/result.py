@@ -35,6 +35,14 @@ class StudyResult(Record):
             lengths differ.
         load_report: rows kept, changed and dropped, where the workload came from a file.
         comparison: prediction against measurement, where a log was given.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
+        >>> found = fk.study_system(system, iterations=100)
+        >>> str(found.stability.verdict), found.growing_modes.count, found.to_dict()["gcd"]
+        ('unstable', 3, 4)
+        >>> [(each.name, each.reached) for each in found.collapses][-2:]  # into the worst case
+        [('noise, 10%', 8), ('cold start, empty', 1)]
     """
 
     system: System

@@ -47,6 +47,14 @@ class StartGroup(Record):
         evicted_per_completed: requests evicted for each one completed, in the second half; None
             if none completed.
         in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
+        >>> cold = fk.study_system(system, iterations=100).simulation.groups[-1]
+        >>> cold.name, cold.evicting, cold.first_eviction
+        ('cold start, empty', 1, 2)
+        >>> round(cold.throughput, 3), round(cold.evicted_per_completed, 3)
+        (0.8, 0.524)
     """
 
     name: str
@@ -69,6 +77,14 @@ class Simulation(Record):
         trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
             completed and evicted, all relative to the equilibrium; empty_stages, a count;
             coordinate `start` on batch.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
+        >>> simulation = fk.study_system(system, iterations=100).simulation
+        >>> [(group.name, group.evicting, group.starts) for group in simulation.groups][:2]
+        [('leading mode, 1%', 8, 8), ('leading mode, 10%', 8, 8)]
+        >>> dict(simulation.trajectories.sizes)
+        {'batch': 25, 'iteration': 100}
     """
 
     iterations: int

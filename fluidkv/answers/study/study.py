@@ -47,6 +47,14 @@ def study_system(
     Raises:
         InputError: a decode length above `LONGEST_DECODE`; `iterations` below 1, or so many that
             they would take many minutes.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
+        >>> found = fk.study_system(system, iterations=100)
+        >>> str(found.stability.verdict), found.stability.equilibrium.rate
+        ('unstable', Fraction(10, 3))
+        >>> {group.name: round(group.throughput, 2) for group in found.simulation.groups[2:]}
+        {'noise, 10%': 0.81, 'cold start, empty': 0.8}
     """
     longest = system.workload.longest_decode
     if longest > LONGEST_DECODE:
