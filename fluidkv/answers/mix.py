@@ -22,12 +22,12 @@ class MixAnswer(Record):
 
     Examples:
         >>> from fluidkv.answers import mix_answer
-        >>> tiers = fk.Workload.from_lengths([(300, 5), (300, 6)])
-        >>> answer = mix_answer(tiers, nodes=2, capacity=9000)
-        >>> answer.found.is_mixed, answer.found.examined
-        (True, 1)
-        >>> str(answer.apart.stability), str(answer.found.mixed.stability)
-        ('unstable', 'stable')
+        >>> chats = fk.Workload.from_lengths([(1, 2), (1, 2), (1, 3), (1, 5)])
+        >>> answer = mix_answer(chats, nodes=2)
+        >>> answer.found.examined, answer.found.is_mixed, answer.found.exhaustive
+        (3, False, True)
+        >>> answer.apart.groups, answer.found.best_partition.groups
+        (((0,), (1, 2)), ((0,), (1, 2)))
     """
 
     found: BestPartition
@@ -82,12 +82,11 @@ def mix_answer(
 
     Examples:
         >>> from fluidkv.answers import mix_answer
-        >>> tiers = fk.Workload.from_lengths([(300, 5), (300, 6)])  # common divisor: 1
-        >>> answer = mix_answer(tiers, nodes=2, capacity=9000)
-        >>> answer.apart.unstable_modes, answer.found.mixed.unstable_modes
-        (9, 0)
-        >>> answer.found.mixed.rate, answer.apart.rate  # requests completed per iteration
-        (Fraction(1500, 139), Fraction(6000, 607))
+        >>> answer = mix_answer(fk.Workload.from_lengths([(8, 3), (8, 4)]), nodes=2)
+        >>> answer.to_dict()["best"], answer.found.mixed.stability.value
+        ('mixed', 'stable')
+        >>> answer.apart.stability.value  # one length alone: requests bunch together
+        'unstable'
     """
     found = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     apart = None

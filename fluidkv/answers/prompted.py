@@ -34,11 +34,9 @@ class Prompted(Record):
         parameters: of a generator, as plain values, its seed included; empty for a trace.
 
     Examples:
-        >>> found = fk.prompted_generator("loop")
-        >>> found.name, len(found.requests), found.parameters["length"]
-        ('loop', 160, 3)
-        >>> found.block is None  # known token by token
-        True
+        >>> found = fk.prompted_generator("gsp", parameters={"groups": 2, "queries": 3})
+        >>> len(found.requests), len(found.prompts.prompts), found.name, found.parameters["groups"]
+        (6, 6, 'gsp', 2)
     """
 
     requests: Requests
@@ -61,15 +59,12 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
             contradict each other.
 
     Examples:
-        >>> times = {"arrival_times_s": (0.0, 1.0)}
         >>> blocks = {"prefix_blocks": ((0, 1), (0, 2)), "prefix_block_size": 4}
-        >>> trace = fk.Trace(input_lengths=(8, 7), decode_lengths=(1, 1), **times, **blocks)
-        >>> found = fk.prompted_trace(trace)
+        >>> found = fk.prompted_trace(fk.Trace((8, 8), (1, 1), (0.0, 1.0), **blocks))
         >>> found.block, len(found.requests)
         (4, 2)
-        >>> from fluidkv.prefix.pieces import common
-        >>> common(*found.prompts.prompts)  # tokens that both begin with: block 0
-        4
+        >>> [[piece.length for piece in prompt] for prompt in found.prompts.prompts]
+        [[8], [4, 4]]
     """
     if report is not None and report.dropped:
         allowed = f"a request in every row (dropped: {report.dropped_because[0]})"
@@ -113,9 +108,11 @@ def prompted_generator(
         InputError: an unknown name or parameter, and what the generator refuses.
 
     Examples:
-        >>> found = fk.prompted_generator("gsp", seed=3, parameters={"groups": 2, "queries": 3})
-        >>> len(found.requests), found.parameters["seed"]
-        (6, 3)
+        >>> found = fk.prompted_generator("loop", parameters={"turns": 2}, seed=3)
+        >>> len(found.requests), found.parameters["capacity"], found.parameters["seed"]
+        (10, 6, 3)
+        >>> [prompt[-1].segment for prompt in found.prompts.prompts]  # what is a prompt's own
+        [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
     """
     if name not in GENERATORS:
         raise InputError("generator", name, nearest(name, GENERATORS))

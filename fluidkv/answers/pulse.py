@@ -30,10 +30,12 @@ class PulseAnswer(Record):
 
     Examples:
         >>> from fluidkv.answers import pulse_answer
-        >>> from fluidkv.exact import two_lengths
-        >>> answer = pulse_answer(two_lengths(2, 4, Fraction(1, 2)), input_length=50, capacity=626)
-        >>> answer.verified, answer.stability.verdict, answer.equilibrium.outside
-        (True, 'stable', 1)
+        >>> half = Fraction(1, 2)
+        >>> answer = pulse_answer(fk.LengthMix([2, 4], [half, half]), input_length=1, capacity=10)
+        >>> answer.cycle.period, str(answer.cycle.throughput), str(answer.best), answer.verified
+        (2, '10/11', '20/19', True)
+        >>> answer.stability.verdict
+        'stable'
     """
 
     cycle: PulseCycle
@@ -76,12 +78,10 @@ def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) ->
 
     Examples:
         >>> from fluidkv.answers import pulse_answer
-        >>> from fluidkv.exact import two_lengths
-        >>> answer = pulse_answer(two_lengths(2, 4, Fraction(1, 2)), input_length=50, capacity=626)
-        >>> answer.cycle.throughput, answer.best  # requests completed per iteration
-        (Fraction(313, 79), Fraction(4, 1))
-        >>> answer.cycle.period, answer.cycle.divisor
-        (2, 2)
+        >>> half = Fraction(1, 2)
+        >>> answer = pulse_answer(fk.LengthMix([4, 6], [half, half]), input_length=2, capacity=20)
+        >>> answer.to_dict()["common_divisor"], answer.to_dict()["evicted_per_period"]
+        (2, 1.1904761904761905)
     """
     try:
         system = System(mix.workload(input_length), capacity)

@@ -22,12 +22,14 @@ class RecordAnswer(Result):
     Examples:
         >>> from fluidkv.answers import replay_records
         >>> from fluidkv.serving import VllmRecord
-        >>> given = (fk.engine("vllm"), fk.Limits(100), fk.Requests([10], [2]))
-        >>> rows = np.array([[1, 10], [1, 2]])  # the second step computes one token, not two
-        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "tokens"), rows)
+        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
+        >>> rows = np.array([[2], [2], [1]])
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running",), rows)
         >>> [answer] = replay_records([record])
         >>> answer.result.equal, answer.to_dict()["difference"]["row"]
-        (False, 1)
+        (False, 2)
+        >>> answer.to_dict()["difference"]["columns"]
+        [{'name': 'running', 'recorded': 1, 'replayed': 2}]
     """
 
     record: Record
@@ -66,15 +68,15 @@ def read_files(files: Iterable[str]) -> list[Record]:
         >>> import json
         >>> from pathlib import Path
         >>> from fluidkv.answers import read_files
-        >>> said = {"engine": "vllm", "version": "0.33.0", "prefix_caching": False}
-        >>> said |= {"async_scheduling": False, "reserve_full_isl": True, "watermark": 0.0}
-        >>> said |= {"block_size": 1, "usable_blocks": 100, "capacity_tokens": 100}
-        >>> said |= {"max_num_seqs": 8, "max_num_batched_tokens": 64}
-        >>> said |= {"input_length": 10, "output_lengths": [2], "arrived_by_step": [1, 1]}
-        >>> said |= {"columns": ["step", "tokens"], "records": [[0, 10], [1, 1]]}
-        >>> _ = Path("record.json").write_text(json.dumps(said))
-        >>> [(record.source, record.engine) for record in read_files(["record.json", "."])]
-        [('record.json', 'vllm'), ('record.json', 'vllm')]
+        >>> said = {"engine": "vidur", "commit": "7d47513", "scheduler": "sarathi", "requests": 4}
+        >>> said |= {"arrivals": "all before iteration 0", "order": "classes in turn"}
+        >>> said |= {"input_length": 2, "block_size": 2, "num_blocks": 4, "watermark_blocks": 1}
+        >>> said |= {"batch_size_cap": 4096, "prefill_budget": "unlimited"}
+        >>> said |= {"runs": [{"output_lengths": [3, 5], "evictions": 2, "iterations": 11}]}
+        >>> _ = Path("counts.json").write_text(json.dumps(said))
+        >>> [record] = read_files(["counts.json"])
+        >>> record.engine, record.version
+        ('vidur', '7d47513')
     """
     return [record for file in files for record in _read(file)]
 
@@ -93,11 +95,10 @@ def replay_records(
         >>> from fluidkv.answers import replay_records
         >>> from fluidkv.serving import VllmRecord
         >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
-        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])  # the sixth iteration evicts one of the two
+        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])
         >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
-        >>> for answer in replay_records([record]):
-        ...     print(answer.record.source, answer.result.equal, answer.result.evictions)
-        by hand True 1
+        >>> [(answer.result.equal, answer.result.rows) for answer in replay_records([record])]
+        [(True, 6)]
     """
     for record in records:
 

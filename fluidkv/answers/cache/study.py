@@ -44,10 +44,11 @@ class Curve(Record):
 
     Examples:
         >>> from fluidkv.prefix import Policy
-        >>> answer = fk.cache_study(fk.prompted_generator("loop"), [6, 12], policies=[Policy.LRU])
-        >>> lru = answer.curve(Policy.LRU)
-        >>> lru.hit_rate.round(3).tolist(), lru.margin.tolist()  # it draws nothing: no margin
-        ([0.662, 0.985], [0.0, 0.0])
+        >>> loop = fk.prompted_generator("loop", parameters={"capacity": 6})
+        >>> two = [Policy.LRU, Policy.OPT]
+        >>> opt, lru = fk.cache_study(loop, [6, 7], policies=two, answers=False).curves
+        >>> opt.hit_rate.round(2), lru.hit_rate.round(2), lru.margin
+        (array([0.91, 0.99]), array([0.66, 0.99]), array([0., 0.]))
     """
 
     policy: Policy
@@ -85,13 +86,13 @@ class CacheAnswer(Record):
         curves: of the policies, in the order asked for; OPT is first if it was asked for.
 
     Examples:
-        >>> from fluidkv.prefix import Policy
-        >>> loop = fk.prompted_generator("loop")
-        >>> answer = fk.cache_study(loop, [6], answers=False, policies=[Policy.LRU, Policy.OPT])
-        >>> answer.longest, answer.whole, round(answer.ceiling, 3)
-        (3, 7, 0.985)
-        >>> answer.to_xarray().hit_rate.sel(policy="opt", capacity=6).round(3).item()
-        0.906
+        >>> blocks = {"prefix_blocks": ((0,), (0, 1), (0, 2), (0,)), "prefix_block_size": 4}
+        >>> trace = fk.Trace((4, 8, 8, 4), (1, 1, 1, 1), (0.0, 1.0, 2.0, 3.0), **blocks)
+        >>> found = fk.cache_study(fk.prompted_trace(trace))
+        >>> found.longest, found.whole, found.ceiling  # an infinite cache finds 12 of 24 tokens
+        (8, 12, 0.5)
+        >>> found.capacities, dict(found.to_xarray().hit_rate.sizes)
+        ((8, 9, 10, 11, 12), {'policy': 9, 'capacity': 5})
     """
 
     prompted: Prompted
@@ -190,10 +191,11 @@ def cache_study(
 
     Examples:
         >>> from fluidkv.prefix import Policy
-        >>> loop = fk.prompted_generator("loop")  # 7 tokens in a loop, one more than fit
-        >>> answer = fk.cache_study(loop, [6], answers=False, policies=[Policy.LRU, Policy.OPT])
-        >>> {curve.policy.value: round(float(curve.hit_rate[0]), 3) for curve in answer.curves}
-        {'opt': 0.906, 'lru': 0.662}
+        >>> said = {"groups": 6, "queries": 8, "lengths": (10, 20)}
+        >>> requests = fk.prompted_generator("gsp", parameters=said)
+        >>> found = fk.cache_study(requests, [40, 90, 200], policies=[Policy.LRU])
+        >>> found.curve(Policy.LRU).hit_rate.round(2), round(found.ceiling, 2)
+        (array([0.16, 0.29, 0.44]), 0.44)
     """
     instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
     chosen = _granularity(prompted, granularity)

@@ -61,14 +61,10 @@ class Crossing(Record):
 
     Examples:
         >>> from fluidkv.answers import Crossing
-        >>> from fluidkv.answers.compare.crossover import POLICIES, crossing
-        >>> gains = 1 + np.array([0.3, 0.1, -0.1, -0.3])  # of no-evict
-        >>> both = np.stack([gains, np.ones(4)])[..., None] + np.array([-0.01, 0.01])  # two runs
-        >>> found = crossing("output_throughput", [1, 2, 4, 8], both)
-        >>> found.low, round(found.at, 2), found.high, found.found
-        (2, 2.83, 4, True)
-        >>> (found.before, found.after) == POLICIES
-        True
+        >>> two = ("trtllm-no-evict", "trtllm-max-utilization")
+        >>> found = Crossing("latency_p99", *two, at=2.83, low=2.0, high=4.0, same_from=None)
+        >>> found.found, found.before, (found.low, found.high)
+        (True, 'trtllm-no-evict', (2.0, 4.0))
     """
 
     metric: str
@@ -111,11 +107,12 @@ class Along(Record):
     Examples:
         >>> import xarray as xr
         >>> from fluidkv.answers import Along
-        >>> both = np.array([[[90.0, 92.0], [70.0, 72.0]], [[80.0, 82.0], [80.0, 82.0]]])
-        >>> table = xr.Dataset({"output_throughput": (("policy", "point", "run"), both)})
-        >>> along = Along("max_tokens", (1.0, 4.0), table, crossings={})
-        >>> along.gain("output_throughput")[0].round(3).tolist()  # no-evict: 10 of 81 more, 10 less
-        [0.123, -0.123]
+        >>> rates = np.array([[[12.0, 12.4], [9.0, 9.2]], [[10.0, 10.2], [10.0, 10.2]]])
+        >>> table = xr.Dataset({"output_throughput": (("policy", "point", "run"), rates)})
+        >>> found = Along("max_tokens", (1.0, 4.0), table, crossings={})
+        >>> mean, half = found.gain("output_throughput")
+        >>> mean.round(2)
+        array([ 0.21, -0.1 ])
     """
 
     axis: Literal["max_tokens", "capacity"]
@@ -163,12 +160,14 @@ class Crossover(Record):
     Examples:
         >>> from fluidkv.answers import Demand, Setting, policies_crossover
         >>> from fluidkv.answers.compare.plan import Asked
-        >>> clock = fk.IterationClock.iterations()
-        >>> asked = Asked(400, Demand(clients=6), clock, Setting(), 4, requests=6, runs=2)
-        >>> mix = fk.Workload.from_lengths([(60, 4), (60, 12)])
-        >>> found = policies_crossover(mix, asked, multiples=[1, 8], pools=[1, 4])
-        >>> found.by_capacity.points, found.ratio  # clients ask for what they get
-        ((400.0, 1600.0), 1.0)
+        >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
+        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
+        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> found.by_max_tokens.points, found.by_capacity.points, found.ratio
+        ((1.0, 2.0), (200.0, 400.0), 1.0)
+        >>> found.by_capacity.crossings["latency_p99"].same_from
+        200.0
     """
 
     asked: Asked
@@ -216,14 +215,13 @@ def policies_crossover(
     Examples:
         >>> from fluidkv.answers import Demand, Setting, policies_crossover
         >>> from fluidkv.answers.compare.plan import Asked
-        >>> clock = fk.IterationClock.iterations()
-        >>> asked = Asked(400, Demand(clients=6), clock, Setting(), 4, requests=6, runs=2)
-        >>> mix = fk.Workload.from_lengths([(60, 4), (60, 12)])
-        >>> found = policies_crossover(mix, asked, multiples=[1, 8], pools=[1, 4])
-        >>> found.by_max_tokens.crossings["output_throughput"].after
-        'trtllm-max-utilization'
-        >>> found.by_max_tokens.gain("output_throughput")[0].round(3).tolist()
-        [-0.125, -0.5]
+        >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
+        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
+        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> evictions = found.by_capacity.table.preemptions.mean("run")
+        >>> evictions.sel(policy="trtllm-max-utilization").values  # of 200 tokens, of 400
+        array([5., 0.])
     """
     for name, values in (("multiples", multiples), ("pools", pools)):
         if len(values) < 2 or any(a >= b for a, b in pairwise(values)) or values[0] <= 0:

@@ -27,13 +27,10 @@ class Objectives(Record):
 
     Examples:
         >>> from fluidkv.answers import Objectives
-        >>> table = fk.Requests([9, 9], [20, 50])
-        >>> [told] = Objectives(ttft=2, tbt=0.1).given_to([table], None, None, seed=0)
-        >>> told.ttft_slo.tolist(), told.tbt_slo.tolist()
-        ([2.0, 2.0], [0.1, 0.1])
-        >>> Objectives(ttft=2, scale=(0.5, 2.5))
-        Traceback (most recent call last):
-        fluidkv.errors.InputError: slo: got 'both'; allowed: ttft and tbt, or a scale
+        >>> table = fk.Requests([8, 8], [10, 20])
+        >>> [asked] = Objectives(ttft=2.0, tbt=0.1).given_to([table], None, None, seed=0)
+        >>> asked.ttft_slo, asked.tbt_slo
+        (array([2., 2.]), array([0.1, 0.1]))
     """
 
     ttft: float | None = None

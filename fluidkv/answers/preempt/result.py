@@ -46,15 +46,13 @@ class PreemptAnswer(Record):
 
     Examples:
         >>> from fluidkv.serving import Victim
-        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
-        >>> few = {"victims": [Victim.FEWEST_OUTPUTS], "requests": 20, "seeds": 2}
-        >>> answer = fk.preempt_study(mix, fk.Limits(128), **few, backend="reference")
-        >>> [combination.names["victim"] for combination in answer.combinations]
-        ['last-admitted', 'fewest-outputs']
-        >>> [answer.mean(index, "preemptions") for index in range(2)]
-        [10.5, 11.5]
-        >>> answer.pick.index, answer.runs  # 0: leave the engine as it is
-        (0, 2)
+        >>> mix, victims = fk.Workload.from_lengths([(8, 10), (30, 20)]), [Victim.MOST_BLOCKS]
+        >>> small = {"requests": 40, "seeds": 2, "backend": "reference"}
+        >>> found = fk.preempt_study(mix, fk.Limits(128, 4), victims=victims, **small)
+        >>> [aim.metric for aim in found.aims], found.pick.index
+        (['throughput', 'longest_gap_p99'], 0)
+        >>> found.against["preemptions"].mean, dict(found.table.preemptions.sizes)
+        (array([ 0.        , -0.37288136]), {'combination': 2, 'run': 2})
     """
 
     engine: EngineRules

@@ -31,7 +31,7 @@ RELEASED: Mapping[Enum, str] = MappingProxyType(
 
 >>> from fluidkv.answers import RELEASED
 >>> from fluidkv.serving import Victim
->>> RELEASED[Victim.FEWEST_OUTPUTS], Victim.FEWEST_BLOCKS in RELEASED
+>>> RELEASED[Victim.FEWEST_OUTPUTS], Victim.RANDOM in RELEASED
 ('SGLang', False)
 """
 
@@ -54,9 +54,9 @@ PROPOSED: Mapping[Enum, str] = MappingProxyType(
 """Rules of papers and of proposals that no release has.
 
 >>> from fluidkv.answers import PROPOSED
->>> from fluidkv.serving import Allocation, Victim
->>> PROPOSED[Victim.FEWEST_BLOCKS], PROPOSED[Allocation.ESTIMATE_THEN_DOUBLE]
-('CacheOPT (LKVO)', 'S3')
+>>> from fluidkv.serving import Restore
+>>> PROPOSED[Restore.CHEAPER]
+'CacheOPT'
 """
 
 
@@ -67,11 +67,11 @@ class Combination(Record):
     Examples:
         >>> from fluidkv.answers import Combination
         >>> from fluidkv.serving import Allocation, Restore, Victim
-        >>> sglang = Combination(Victim.FEWEST_OUTPUTS, Restore.RECOMPUTE, Allocation.BY_BLOCK)
-        >>> sglang.names["victim"], sglang.released, sglang.predicts
-        ('fewest-outputs', True, False)
-        >>> sglang.of(fk.engine("vllm")).victim is Victim.FEWEST_OUTPUTS
-        True
+        >>> combination = Combination(Victim.MOST_BLOCKS, Restore.SWAP, Allocation.BY_BLOCK)
+        >>> combination.names["victim"], combination.names["restore"], combination.predicts
+        ('most-blocks', 'swap', False)
+        >>> combination.released, combination.of(fk.engine("vllm")).victim.name
+        (False, 'MOST_BLOCKS')
     """
 
     victim: Victim

@@ -105,12 +105,13 @@ def preempt_study(
 
     Examples:
         >>> from fluidkv.serving import Victim
-        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
-        >>> few = {"victims": [Victim.MOST_BLOCKS], "requests": 20, "seeds": 2}
-        >>> answer = fk.preempt_study(mix, fk.Limits(128), **few, backend="reference")
-        >>> # Share of tokens computed again: the last admitted is preempted, or who has most.
-        >>> [round(answer.mean(index, "recompute_tax"), 3) for index in range(2)]
-        [0.286, 0.395]
+        >>> mix, victims = fk.Workload.from_lengths([(8, 10), (30, 20)]), [Victim.MOST_BLOCKS]
+        >>> small = {"requests": 40, "seeds": 2, "backend": "reference"}
+        >>> found = fk.preempt_study(mix, fk.Limits(128, 4), victims=victims, **small)
+        >>> [each.names["victim"] for each in found.combinations]
+        ['last-admitted', 'most-blocks']
+        >>> [found.mean(index, "preemptions") for index in (0, 1)]
+        [29.5, 18.5]
     """
     plan = planned(
         source,

@@ -30,12 +30,12 @@ class Brought(Record):
         parameters: of the generator; empty of a file.
 
     Examples:
-        >>> from fluidkv.answers import Brought
-        >>> from fluidkv.tokenpd import Structure, generated
-        >>> once = generated(Structure(), 0, requests=2, prompt=2, length=4)
-        >>> brought = Brought("mine", (lambda: once,))
-        >>> [weights.weights.shape for weights in brought]
-        [(2, 4, 4)]
+        >>> from fluidkv.answers import generated_attention
+        >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
+        >>> found.name, found.parameters["length"], found.read
+        ('uneven', 5, '')
+        >>> [weights.rounds for weights in found]  # each run is made when it is its turn
+        [4, 4, 4]
     """
 
     name: str
@@ -71,11 +71,9 @@ def generated_attention(
 
     Examples:
         >>> from fluidkv.answers import generated_attention
-        >>> brought = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
-        >>> brought.name, len(brought.runs)
-        ('uneven', 2)
-        >>> next(iter(brought)).weights.shape  # three requests of up to 8 tokens
-        (3, 8, 8)
+        >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
+        >>> [weights.weights.shape for weights in found]  # stream, query, key
+        [(2, 5, 5), (2, 5, 5), (2, 5, 5)]
     """
     known = generators()
     count("seeds", seeds)
@@ -106,8 +104,8 @@ def attention_of(
     Examples:
         >>> from fluidkv.answers import attention_of
         >>> np.save("weights.npy", [[[1, 0], [0.25, 0.75]]])
-        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
-        >>> brought.name, [weights.length.tolist() for weights in brought]
+        >>> found = attention_of("weights.npy", axes="head,query,key", prompt=1)
+        >>> found.name, [weights.length.tolist() for weights in found]
         ('weights.npy', [[2]])
     """
     attention, report = read_attention(

@@ -21,10 +21,10 @@ FORECASTS: dict[str, Any] = {
 """Name -> predictor as it is without parameters; `MLP` is read from a file when it is asked for.
 
 >>> from fluidkv.answers import FORECASTS
->>> sorted(FORECASTS)
-['accumulated', 'average', 'constant', 'last-seen', 'noisy-oracle', 'oracle']
->>> FORECASTS["oracle"]
-Oracle()
+>>> list(FORECASTS)
+['last-seen', 'average', 'accumulated', 'constant', 'oracle', 'noisy-oracle']
+>>> FORECASTS["noisy-oracle"]
+NoisyOracle(sigma=0.7)
 """
 
 AT_WRITING = "-at-writing"
@@ -41,8 +41,8 @@ def predictor_of(text: str) -> Predictor:
         >>> from fluidkv.answers import predictor_of
         >>> predictor_of("average:rate=0.5")
         ExponentialAverage(rate=0.5)
-        >>> predictor_of("oracle-at-writing")
-        AtWriting(predictor=Oracle())
+        >>> predictor_of("last-seen-at-writing")
+        AtWriting(predictor=LastSeen())
     """
     name, colon, parameters = text.partition(":")
     inner = name.removesuffix(AT_WRITING)

@@ -39,15 +39,13 @@ class Kept(Record):
             rounds.
 
     Examples:
-        >>> from fluidkv.answers import attention_of
-        >>> rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.25, 0.25, 0], [0.75, 0, 0, 0.25]]
-        >>> np.save("weights.npy", [rows])
-        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
-        >>> kept = fk.price_tokens(brought, 2, policies=["fifo"]).of("fifo")
-        >>> kept.mean, kept.worst, kept.peak, kept.fits
-        (0.75, 0.75, 2, True)
-        >>> kept.there[2].tolist()  # the first token, to which the last one looks back, is gone
-        [False, True, True, False]
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> [kept] = fk.price_tokens(small, 5, policies=["token-pd"]).kept
+        >>> round(kept.mean, 2), kept.peak, kept.fits, kept.largest  # the netted price may use more
+        (0.99, 9, False, 4)
+        >>> kept.used[0]
+        array([6, 9, 9, 5, 0])
     """
 
     policy: EvictionPolicy
@@ -189,12 +187,12 @@ class PriceAnswer(Record):
 
     Examples:
         >>> from fluidkv.answers import generated_attention
-        >>> runs = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=2)
-        >>> answer = fk.price_tokens(runs, 6, policies=["return-pooled", "token-pd"])
-        >>> answer.demand, answer.budget, answer.pick.name
-        (16, 6, 'return-pooled')
-        >>> {kept.name: (kept.fits, kept.peak) for kept in answer.kept}
-        {'return-pooled': (True, 6), 'token-pd': (False, 11)}
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> found = fk.price_tokens(small, 5, policies=["return-pooled", "token-pd"])
+        >>> found.demand, found.budget, found.pick.name
+        (18, 5, 'return-pooled')
+        >>> round(found.of("token-pd").mean, 2), found.of("token-pd").fits
+        (0.99, False)
     """
 
     name: str

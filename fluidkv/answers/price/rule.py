@@ -32,11 +32,12 @@ def usual_pricing(
         InputError: what `Pricing` refuses.
 
     Examples:
-        >>> from fluidkv.answers import generated_attention, usual_pricing
-        >>> [weights] = generated_attention("uneven", requests=3, prompt=2, length=(5, 8), seeds=1)
-        >>> pricing = usual_pricing(weights)
-        >>> weights.rounds, round(pricing.step**-2), pricing.start  # two streams hold 16 tokens
-        (7, 7, 0.125)
+        >>> from fluidkv.answers import usual_pricing
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> attention = generated(Structure(), 0, requests=1, prompt=2, length=5)
+        >>> pricing = usual_pricing(attention)
+        >>> pricing.step == 1 / attention.rounds**0.5, pricing.start  # a stream of 5 tokens
+        (True, 0.2)
     """
     if step is None:
         step = 1 / math.sqrt(attention.rounds)

@@ -66,13 +66,11 @@ def price_tokens(
             attention, or no row after a prompt; what `evict` refuses.
 
     Examples:
-        >>> from fluidkv.answers import attention_of
-        >>> rows = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.5, 0.25, 0.25, 0], [0.75, 0, 0, 0.25]]
-        >>> np.save("weights.npy", [rows])  # the last token looks back at the first
-        >>> brought = attention_of("weights.npy", axes="head,query,key", prompt=1)
-        >>> answer = fk.price_tokens(brought, budget=2, policies=["fifo", "h2o"])
-        >>> {kept.name: kept.mean for kept in answer.kept}
-        {'fifo': 0.75, 'h2o': 1.0}
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> found = fk.price_tokens(small, 5, policies=["return", "token-pd-hard"])
+        >>> {each.name: round(each.mean, 2) for each in found.kept}
+        {'return': 0.91, 'token-pd-hard': 0.93}
     """
     count("budget", budget)
     given, name, parameters, read = _brought(attention)

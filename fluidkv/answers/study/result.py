@@ -37,12 +37,12 @@ class StudyResult(Record):
         comparison: prediction against measurement, where a log was given.
 
     Examples:
-        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
-        >>> found = fk.study_system(system, iterations=100)
-        >>> str(found.stability.verdict), found.growing_modes.count, found.to_dict()["gcd"]
-        ('unstable', 3, 4)
-        >>> [(each.name, each.reached) for each in found.collapses][-2:]  # into the worst case
-        [('noise, 10%', 8), ('cold start, empty', 1)]
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40)
+        >>> found.stability.verdict.value, found.growing_modes.modes[0].period
+        ('unstable', 2.0)
+        >>> found.homogeneous.decode_length, [start.reached for start in found.collapses]
+        (2, [8, 8, 8, 1])
     """
 
     system: System

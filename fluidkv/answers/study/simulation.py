@@ -49,12 +49,10 @@ class StartGroup(Record):
         in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
 
     Examples:
-        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
-        >>> cold = fk.study_system(system, iterations=100).simulation.groups[-1]
-        >>> cold.name, cold.evicting, cold.first_eviction
-        ('cold start, empty', 1, 2)
-        >>> round(cold.throughput, 3), round(cold.evicted_per_completed, 3)
-        (0.8, 0.524)
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> group = fk.study_system(system, iterations=40).simulation.groups[0]
+        >>> group.name, group.starts, group.evicting, round(group.throughput, 2)
+        ('leading mode, 1%', 8, 8, 0.83)
     """
 
     name: str
@@ -79,12 +77,12 @@ class Simulation(Record):
             coordinate `start` on batch.
 
     Examples:
-        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
-        >>> simulation = fk.study_system(system, iterations=100).simulation
-        >>> [(group.name, group.evicting, group.starts) for group in simulation.groups][:2]
-        [('leading mode, 1%', 8, 8), ('leading mode, 10%', 8, 8)]
-        >>> dict(simulation.trajectories.sizes)
-        {'batch': 25, 'iteration': 100}
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40).simulation
+        >>> [group.name for group in found.groups], found.iterations
+        (['leading mode, 1%', 'leading mode, 10%', 'noise, 10%', 'cold start, empty'], 40)
+        >>> dict(found.trajectories.sizes)
+        {'batch': 25, 'iteration': 40}
     """
 
     iterations: int

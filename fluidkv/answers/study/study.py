@@ -49,12 +49,12 @@ def study_system(
             they would take many minutes.
 
     Examples:
-        >>> system = fk.System(fk.Workload.from_lengths([(5, 4)]), capacity=100)
-        >>> found = fk.study_system(system, iterations=100)
-        >>> str(found.stability.verdict), found.stability.equilibrium.rate
-        ('unstable', Fraction(10, 3))
-        >>> {group.name: round(group.throughput, 2) for group in found.simulation.groups[2:]}
-        {'noise, 10%': 0.81, 'cold start, empty': 0.8}
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40)
+        >>> str(found.stability.equilibrium.rate), found.stability.verdict.value
+        ('12/5', 'unstable')
+        >>> found.growing_modes.count
+        1
     """
     longest = system.workload.longest_decode
     if longest > LONGEST_DECODE:
