@@ -182,12 +182,18 @@ def writable_folder(argument: str, text: str) -> Path:
 def report_file(argument: str, text: str) -> Path:
     """A file for a report, looked at before any work is done for it."""
     path = Path(text)
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(argument, text, "a file whose name ends in .html")
-    with as_options({"path": argument}):
+    try:
         require_ours(path)
-        require_writable(argument, path.parent)
+    except InputError as error:
+        raise InputError(argument, text, error.allowed) from None
+    require_writable(argument, path.resolve().parent)
     return path
+
+
+def apart(out: Path | None, html: Path | None) -> None:
+    """Refuse a report in the place of the folder for the other files."""
+    if out is not None and html is not None and out.resolve() == html.resolve():
+        raise InputError("--html", str(html), "another place than that of --out")
 
 
 def _length(text: str, part: str) -> int:

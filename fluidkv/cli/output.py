@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fluidkv.cli.arguments import as_options
 from fluidkv.cli.asked import envelope
 from fluidkv.cli.progress import progress
+from fluidkv.cli.reported import reported
 from fluidkv.errors import InputError
 from fluidkv.plain import finite
 from fluidkv.report.blocks import Block
@@ -18,6 +19,7 @@ from fluidkv.report.terminal import Terminal
 
 if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure
+    from fluidkv.report.document import Report
 
 Beside = Callable[[], "tuple[Mapping[str, bytes], Sequence[Figure]]"]
 
@@ -34,6 +36,7 @@ def give(
     time: str | None = "iteration",
     notes: Iterable[Row] = (),
     assumes: Sequence[str] = (),
+    about: str = "",
 ) -> None:
     """Print an answer as text or as JSON, and write its files.
 
@@ -49,6 +52,7 @@ def give(
         time: unit of its durations; None where there are none.
         notes: rows about how options were read, below all else.
         assumes: what the answer takes for granted, in sentences, for the report.
+        about: title of the report, of an answer that does not begin with one.
 
     Raises:
         InputError: the files cannot be written.
@@ -60,28 +64,30 @@ def give(
         page = Page(blocks.append)
         say(page)
         page.rows(notes)
-    names: list[str] = []
-    if files:
-        with progress(f"drawing into {out or html}"):
-            others, figures = ({}, ()) if beside is None else beside()
-            report = "" if html is None else _report(blocks, figures, assumes, text)
-            if out is not None:
-                names = _write(out, {name: (text + "\n").encode(), **others}, figures)
-            if html is not None:
-                with as_options({"path": "--html"}):
-                    write_page(html, report)
+    # The answer comes first: a disk that is full then costs the files, and not the work.
+    terminal = Terminal()
     if as_json:
-        print(text)
+        print(text, flush=True)
+    else:
+        for block in blocks:
+            terminal.write(block)
+    if not files:
         return
-    below = Page(blocks.append)
+    names: list[str] = []
+    with progress(f"drawing into {out or html}"):
+        others, figures = ({}, ()) if beside is None else beside()
+        if out is not None:
+            names = _write(out, {name: (text + "\n").encode(), **others}, figures)
+        if html is not None:
+            _write_report(html, reported(blocks, figures, assumes, text, about))
+    if as_json:
+        return
+    below = Page(terminal.write)
     if out is not None:
         say_written(below, out, names)
     if html is not None:
         below.line()
         below.line(f"report: {html}")
-    terminal = Terminal()
-    for block in blocks:
-        terminal.write(block)
 
 
 def json_text(answer: Mapping[str, Any], *, time: str | None = None) -> str:
@@ -108,13 +114,11 @@ def refuse_folder(folder: Path, error: OSError) -> InputError:
     return InputError("--out", str(folder), f"a folder that takes files ({error})")
 
 
-def _report(
-    blocks: Sequence[Block], figures: "Sequence[Figure]", assumes: Sequence[str], text: str
-) -> str:
-    from fluidkv.cli.reported import reported
+def _write_report(path: Path, report: "Report") -> None:
     from fluidkv.report.document import document
 
-    return document(reported(blocks, figures, assumes, text))
+    with as_options({"path": "--html"}):
+        write_page(path, document(report))
 
 
 def _write(folder: Path, files: Mapping[str, bytes], figures: "Sequence[Figure]") -> list[str]:

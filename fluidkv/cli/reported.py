@@ -15,16 +15,20 @@ from fluidkv.text import printable
 
 if TYPE_CHECKING:
     from fluidkv.figures.figure import Figure
-    from fluidkv.report.document import Report, Setting
+    from fluidkv.report.document import Option, Report
 
-_NO_SETTING = {"--help", "--html", "--out", "--json"}  # where the answer goes
+_ELSEWHERE = {"--help", "--html", "--out", "--json"}  # where the answer goes
 _LIBRARIES = ("jax", "jaxlib", "numpy", "numba", "python-flint")  # what computes an answer
 _MARKUP = re.compile(r"\[/?(?:bold|italic|dim)\]")
 _DEFAULT = re.compile(r"\s*\\?\[default: ([^\]]*)\]")
 
 
 def reported(
-    blocks: Sequence[Block], figures: "Sequence[Figure]", assumes: Sequence[str], json: str
+    blocks: Sequence[Block],
+    figures: "Sequence[Figure]",
+    assumes: Sequence[str],
+    json: str,
+    about: str,
 ) -> "Report":
     """The report of the command that runs.
 
@@ -33,6 +37,7 @@ def reported(
         figures: its pictures.
         assumes: what it takes for granted, in sentences.
         json: its answer with all digits.
+        about: title of an answer that does not begin with one.
     """
     from fluidkv.report.document import Report
 
@@ -42,28 +47,29 @@ def reported(
         command=f"fluidkv {running.info_name}",
         asks=" ".join(_MARKUP.sub("", said.split("\n\n")[0]).split()),
         line=printable(shlex.join(["fluidkv", *running.obj])),
+        about=about,
         blocks=blocks,
         figures=figures,
         assumes=assumes,
-        settings=list(_settings(running, running.obj[1:])),
+        options=list(_options(running, running.obj[1:])),
         made=_made(),
         json=json,
     )
 
 
-def _settings(running: Any, words: list[str]) -> "Iterator[Setting]":
-    """Every option: as it was written, else its default as the help has it."""
-    from fluidkv.report.document import Setting
+def _options(running: Any, words: list[str]) -> "Iterator[Option]":
+    """Every option: as it was written, else the default that the help names."""
+    from fluidkv.report.document import Option
 
     written, _, _ = running.command.make_parser(running).parse_args(args=list(words))
     for each in running.command.params:
         name = each.opts[0] if each.opts[0].startswith("-") else each.metavar
-        if name in _NO_SETTING:
+        if name in _ELSEWHERE:
             continue
         given = running.get_parameter_source(each.name).name == "COMMANDLINE"
         said = each.help or ""
         value = _shown(written[each.name]) if given else _default(each.default, said)
-        yield Setting(name, printable(value), given, _MARKUP.sub("", _DEFAULT.sub("", said)))
+        yield Option(name, printable(value), given, _MARKUP.sub("", _DEFAULT.sub("", said)))
 
 
 def _shown(value: Any) -> str:

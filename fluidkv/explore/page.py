@@ -1,6 +1,5 @@
 """The page as one file: style, scripts and data inside, and a policy that lets nothing else in."""
 
-import html
 import json
 import re
 from collections.abc import Iterable
@@ -13,12 +12,11 @@ from fluidkv.exact.linear_stability import stability
 from fluidkv.explore import state as ranges
 from fluidkv.explore.presets import NAMED, PRESETS
 from fluidkv.explore.state import PageState
-from fluidkv.report.policy import policy
+from fluidkv.report.head import head
 
 SCRIPTS = ("map.js", "roots.js", "state.js", "axes.js", "circle.js", "batch.js", "page.js")
 """In the order in which they are put together into one module."""
 
-GENERATOR = "fluidkv explore"
 OPENS = NAMED["figure-2b"].state
 """What a page shows whose address names nothing."""
 
@@ -32,15 +30,15 @@ def page(*, opens: PageState = OPENS, embed: bool = False) -> str:
     """
     style = _asset("report", "look.css") + _asset("explore", "page.css")
     code = f"const data = {_inside_script(_data(opens))};\n" + "".join(map(_script, SCRIPTS))
+    begins = head(
+        "What does a full KV cache do?",
+        style=style,
+        scripts=[code],
+        room="explore",
+        attributes=" data-embed" if embed else "",
+    )
     return (
-        f'<!doctype html>\n<html lang="en"{" data-embed" if embed else ""}>\n<head>\n'
-        '<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy([style], [code])}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="{html.escape(GENERATOR)} {fluidkv.__version__}">\n'
-        '<link rel="icon" href="data:,">\n'
-        "<title>What does a full KV cache do?</title>\n"
-        f"<style>{style}</style>\n</head>\n<body>\n{_asset('explore', 'page.html')}"
+        f"{begins}<body>\n{_asset('explore', 'page.html')}"
         f'<script type="module">{code}</script>\n</body>\n</html>\n'
     )
 

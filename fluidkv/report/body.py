@@ -26,7 +26,7 @@ class Section:
 
     Fields:
         heading: plain text; "" for what stands before the first heading.
-        rest: HTML of what stands behind it.
+        rest: HTML of what stands behind it, with the blank between them.
         html: what is below.
     """
 
@@ -63,7 +63,7 @@ def inline(text: Text, style: str = "") -> str:
         styles = [str(s.style) for s in text.spans if s.start <= start and s.end >= end]
         own = styles[-1] if styles else style or str(text.style)
         parts.append(_styled(escape(text.plain[start:end]), own))
-    return "".join(parts).strip()
+    return "".join(parts)
 
 
 def table(header: Sequence[str], rows: Iterable[TableRow], label: str) -> str:
@@ -78,31 +78,41 @@ def table(header: Sequence[str], rows: Iterable[TableRow], label: str) -> str:
     head = "".join(
         f'<th scope="col">{escape(name)}</th>' if name else "<td></td>" for name in header
     )
-    lines = "".join(_table_row(row, columns) for row in rows)
+    rows = list(rows)
+    named = _named_by(rows)
+    lines = "".join(_table_row(row, columns, named) for row in rows)
     return (
         f'<div class="scroll" tabindex="0" role="region" aria-label="Table: {escape(label)}">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
     )
 
 
-def _table_row(row: TableRow, columns: int) -> str:
+def _named_by(rows: Sequence[TableRow]) -> int:
+    """The column that names a row: the first, or the second where the first has only marks."""
+    firsts = [row[0] for row in rows if isinstance(row, tuple) and len(row) > 1]
+    return int(bool(firsts) and not any(sign.isalnum() for each in firsts for sign in each))
+
+
+def _table_row(row: TableRow, columns: int, named: int) -> str:
     if row is None:
         return f'<tr><td colspan="{columns}">rows between are left out</td></tr>'
     if isinstance(row, str):
         return (
             f'<tr class="across"><th scope="colgroup" colspan="{columns}">{escape(row)}</th></tr>'
         )
-    first, *rest = map(escape, row)
-    return f'<tr><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>'
+    cells = [f"<td>{escape(cell)}</td>" for cell in row]
+    cells[named] = f'<th scope="row">{escape(row[named])}</th>'
+    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _blocks(blocks: Iterable[Block], label: str) -> str:
-    """Lines to paste that follow each other are one piece, and so are rows."""
-    shown = [each for each in blocks if not (isinstance(each, Line) and not each.text.plain)]
-    parts = []
-    for kind, run in groupby(shown, _kind):
+    """Lines to paste that follow each other are one piece, and so are rows; a gap is a rule."""
+    parts: list[str] = []
+    for kind, run in groupby(blocks, _kind):
         same = list(run)
-        if kind == "paste":
+        if kind == "gap":
+            parts += ["<hr>"] if parts else []
+        elif kind == "paste":
             text = "\n".join(each.text.plain.strip() for each in same if isinstance(each, Line))
             parts.append(f'<pre class="paste" tabindex="0"><code>{escape(text)}</code></pre>')
         elif kind == "rows":
@@ -111,12 +121,16 @@ def _blocks(blocks: Iterable[Block], label: str) -> str:
             )
         else:
             parts += [_one(each, label or "answer") for each in same]
-    return "\n".join(parts)
+    while parts and parts[-1] == "<hr>":
+        del parts[-1]
+    return "\n".join(filter(None, parts))
 
 
 def _kind(block: Block) -> str:
     if isinstance(block, Rows):
         return "rows"
+    if isinstance(block, Line) and not block.text.plain:
+        return "gap"
     return "paste" if isinstance(block, Line) and block.text.plain.startswith(_INDENT) else "one"
 
 
@@ -138,7 +152,7 @@ def _rows(rows: Sequence[tuple[str, Text]]) -> str:
     for label, texts in groups:
         said = "".join(f"<dd>{inline(text)}</dd>" for text in texts)
         parts.append(f"<div><dt>{escape(label.strip())}</dt>{said}</div>")
-    return f"<dl>{''.join(parts)}</dl>"
+    return f"<dl>{''.join(parts)}</dl>" if parts else ""
 
 
 def _styled(html: str, style: str) -> str:

@@ -9,22 +9,22 @@ from fluidkv.figures.figure import Figure
 from fluidkv.report import charts
 from fluidkv.report.blocks import Block, Title
 from fluidkv.report.body import Section, sections
+from fluidkv.report.head import head
 from fluidkv.report.numbers import counted
-from fluidkv.report.policy import policy
 
 _ASSETS = files("fluidkv.report") / "assets"
-_UNUSED = ("none", "no")
+_NOTHING = ("none", "no")
 _MOST_JSON = 10**6
 """Characters of JSON that a page holds; a longer one stays where `--json` prints it."""
 
 
 @dataclass(frozen=True)
-class Setting:
+class Option:
     """An option of the command that was run.
 
     Fields:
         name: as it is written, "--capacity".
-        value: as text.
+        value: as it was given; else the default that the help names, "none" where it names none.
         given: whether the user wrote it.
         meaning: from the command's help.
     """
@@ -43,10 +43,11 @@ class Report:
         command: its name, "fluidkv study".
         asks: what it answers, in a sentence.
         line: command line, to paste.
+        about: its title, where the answer does not begin with one.
         blocks: the answer.
         figures: its pictures.
         assumes: sentences on what the answer takes for granted.
-        settings: every option, whoever set it.
+        options: all that the command has.
         made: what made it: name -> version, and when.
         json: the answer with all its digits.
     """
@@ -54,10 +55,11 @@ class Report:
     command: str
     asks: str
     line: str
+    about: str
     blocks: Sequence[Block]
     figures: Sequence[Figure]
     assumes: Sequence[str]
-    settings: Sequence[Setting]
+    options: Sequence[Option]
     made: Mapping[str, str]
     json: str
 
@@ -68,7 +70,7 @@ def document(report: Report) -> str:
     Raises:
         MissingInput: from a figure's data.
     """
-    style = "".join(_asset(name) for name in ("look.css", "chart.css", "report.css"))
+    style = _asset("look.css") + charts.style() + _asset("report.css")
     scripts = [_asset("report.js")]
     if report.figures:
         scripts.append(charts.script())
@@ -77,12 +79,7 @@ def document(report: Report) -> str:
     named = [(f"part-{n}", part) for n, part in enumerate(parts, 1)]
     title = f"{subject}: {report.command}" if subject else report.command
     return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy([style], scripts)}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta name="generator" content="fluidkv {escape(report.made["fluidkv"])}">\n'
-        '<link rel="icon" href="data:,">\n'
-        f"<title>{escape(title)}</title>\n<style>{style}</style>\n</head>\n<body>\n"
+        f"{head(title, style=style, scripts=scripts)}<body>\n"
         '<a class="skip" href="#answer">Skip to the answer</a>\n'
         f"{_header(report, subject)}\n{_contents(named)}\n"
         f'<main id="answer" tabindex="-1">\n{"".join(_section(*each) for each in named)}</main>\n'
@@ -93,10 +90,10 @@ def document(report: Report) -> str:
 
 def _subject(report: Report) -> tuple[str, list[Section]]:
     """The title that the answer begins with, and its parts."""
-    blocks = list(report.blocks)
-    subject = ""
+    blocks, subject = list(report.blocks), report.about
     if blocks and isinstance(blocks[0], Title) and not blocks[0].opens:
-        subject = blocks.pop(0).text.plain.strip()  # type: ignore[union-attr]
+        subject = (blocks[0].text + blocks[0].rest).plain.strip()
+        del blocks[0]
     return subject, [
         part if part.heading else Section("In short", "", part.html) for part in sections(blocks)
     ]
@@ -123,7 +120,7 @@ def _contents(named: Sequence[tuple[str, Section]]) -> str:
 
 
 def _section(id_: str, part: Section) -> str:
-    rest = f' <span class="rest">{part.rest}</span>' if part.rest else ""
+    rest = f'<span class="rest">{part.rest}</span>' if part.rest else ""
     return (
         f'<section id="{id_}" aria-labelledby="{id_}-title">\n'
         f'<h2 id="{id_}-title">{escape(part.heading)}{rest}</h2>\n{part.html}\n</section>\n'
@@ -138,28 +135,27 @@ def _charts(report: Report) -> list[Section]:
 
 
 def _assumed(report: Report) -> Section:
-    """Of the model, in sentences; and each option's value, those that play no part folded away."""
+    """Of the model, in sentences; then the options, those without a default folded away."""
     sentences = "".join(f"<li>{escape(each)}</li>" for each in report.assumes)
-    given = [each for each in report.settings if each.given]
-    usual = [each for each in report.settings if not each.given and each.value not in _UNUSED]
-    unused = [each for each in report.settings if not each.given and each.value in _UNUSED]
+    given = [each for each in report.options if each.given]
+    usual = [each for each in report.options if not each.given and each.value not in _NOTHING]
+    others = [each for each in report.options if not each.given and each.value in _NOTHING]
     parts = [f"<ul>{sentences}</ul>" if sentences else ""]
-    parts += [f"<h3>Given</h3>{_settings(given)}"] if given else []
-    parts += [f"<h3>As it is unless given</h3>{_settings(usual)}"] if usual else []
-    if unused:
-        many = counted(len(unused), "option that was not used", "options that were not used")
-        names = f"<summary>{many}</summary>"
-        parts.append(f"<details>{names}{_settings(unused)}</details>")
+    parts += [f"<h3>Options that were given</h3>{_options(given)}"] if given else []
+    parts += [f"<h3>Not given, and so by default</h3>{_options(usual)}"] if usual else []
+    if others:
+        many = counted(len(others), "option that was not given", "options that were not given")
+        parts.append(f"<details><summary>{many}</summary>{_options(others)}</details>")
     return Section("What was assumed", "", "\n".join(filter(None, parts)))
 
 
-def _settings(settings: Sequence[Setting]) -> str:
+def _options(options: Sequence[Option]) -> str:
     rows = "".join(
         f"<div><dt><code>{escape(each.name)}</code></dt><dd>{escape(each.value)}</dd>"
         f'<dd class="quiet">{escape(each.meaning)}</dd></div>'
-        for each in settings
+        for each in options
     )
-    return f'<dl class="settings">{rows}</dl>'
+    return f'<dl class="options">{rows}</dl>'
 
 
 def _made(report: Report) -> Section:

@@ -10,6 +10,7 @@ import pytest
 
 import fluidkv
 from fluidkv.cli import main
+from fluidkv.errors import InputError
 from tests.cli.json_cases import CASES
 from tests.report.markup import read
 
@@ -33,11 +34,15 @@ def test_the_report_says_all_that_the_text_says(command, capsys, tmp_path):
     html = path.read_text(encoding="utf-8")
     assert path.stat().st_size < MOST_BYTES
     found = read(html)
-    # Words that the terminal wraps stand in the same order here, between tags.
-    shown = found.text.replace(" ", "")
+    # In the same order, and before the charts: what the terminal wraps stands between tags here.
+    shown = read(html[: html.index("Charts</h2>")]).text.replace(" ", "")
+    place = 0
     for line in out.removesuffix(f"report: {path}\n").splitlines():
         for words in re.split(r"\s{2,}|\.\.\.", line):
-            assert "".join(words.split()) in shown, line
+            piece = "".join(words.split())
+            place = shown.find(piece, place)
+            assert place >= 0, line
+            place += len(piece)
     assert shlex.join(["fluidkv", *argv(command), "--html", str(path)]) in found.text
     assert fluidkv.__version__ in found.text
     assert found.tags["figure"] >= 1
@@ -56,7 +61,7 @@ def test_every_option_is_listed_with_its_value(capsys, tmp_path):
     path = tmp_path / "report.html"
     assert main([*STUDY, "--seed", "7", "--html", str(path)]) == 0
     html = path.read_text(encoding="utf-8")
-    given, _, rest = html[html.index("<h3>Given") :].partition("<h3>As it is unless given")
+    given, _, rest = html[html.index("<h3>Options") :].partition("<h3>Not given")
     assert "<code>--seed</code></dt><dd>7</dd>" in given
     assert "<code>--class</code></dt><dd>50:2:1/2, 50:4:1/2</dd>" in given
     assert "<code>--scale-input</code></dt><dd>1</dd>" in rest
@@ -100,21 +105,27 @@ def test_names_from_a_trace_are_no_markup(name, capsys, tmp_path):
 
 
 REFUSED = {
-    "report.txt": "a file whose name ends in .html",
-    "": "a file whose name ends in .html",
+    "report.txt": "a name that ends in .html",
+    "": "a name that ends in .html",
+    "out.html": "another place than that of --out",
     "missing/report.html": "a file in a folder that is there",
     "folder.html": "a file, not a folder",
     "theirs.html": "a new file, or a page that fluidkv wrote before",
 }
 
 
+def _not_to_be_called(*_args, **_more):
+    raise AssertionError("the answer was computed before the place was refused")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_bad_place_is_one_line_before_anything_runs(name, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("fluidkv.answers.study.study_system", _not_to_be_called)
     Path("folder.html").mkdir()
     Path("theirs.html").write_text("<html></html>")
     before = sorted(tmp_path.rglob("*"))
-    assert main([*STUDY, "--html", name]) == 2
+    assert main([*STUDY, "--out", "out.html", "--html", name]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err == f"fluidkv: --html: got {name!r}; allowed: {REFUSED[name]}\n"
@@ -132,3 +143,19 @@ def test_a_report_is_replaced_by_a_newer_one(capsys, tmp_path):
 def test_only_answers_with_a_report_have_the_option(capsys, tmp_path):
     assert main(["threshold", "5", "9", "--html", str(tmp_path / "report.html")]) == 2
     assert "--html" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("more", [[], ["--json"]])
+def test_a_disk_that_is_full_costs_the_report_and_not_the_answer(
+    more, capsys, tmp_path, monkeypatch
+):
+    def full(*_):
+        raise InputError("path", "report.html", "a path that can be written (No space left)")
+
+    assert main([*STUDY, *more]) == 0
+    answer = capsys.readouterr().out
+    monkeypatch.setattr("fluidkv.cli.output.write_page", full)
+    assert main([*STUDY, *more, "--html", str(tmp_path / "report.html")]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == answer
+    assert captured.err.startswith("fluidkv: --html: got 'report.html'; allowed: a path that can")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-_VOID = {"meta", "link", "br", "img", "input"}
+_VOID = {"meta", "link", "br", "hr", "img", "input"}
 
 
 @dataclass

@@ -24,7 +24,7 @@ def test_headings_begin_sections():
     found = sections(blocks)
     assert [each.heading for each in found] == ["", "Verdict", "Empty"]
     assert found[0].html == "<dl><div><dt>name</dt><dd>sharegpt</dd></div></dl>"
-    assert found[1].rest == "(sampled)"
+    assert found[1].rest == " (sampled)"
     assert found[1].html == '<p><span class="quiet">It is stable.</span></p>'
 
 
@@ -39,16 +39,18 @@ def test_a_row_without_a_label_goes_with_the_one_above():
     )
 
 
-def test_lines_to_paste_are_one_piece_and_gaps_are_none():
+def test_lines_to_paste_are_one_piece_and_a_gap_between_blocks_is_a_rule():
     page, blocks = _page()
     page.line()
     page.line("  fluidkv study a.csv")
     page.line("  fluidkv size a.csv")
+    page.line()
     page.line("not to paste")
+    page.line()
     (only,) = sections(blocks)
     assert only.html == (
         '<pre class="paste" tabindex="0"><code>fluidkv study a.csv\n'
-        "fluidkv size a.csv</code></pre>\n"
+        "fluidkv size a.csv</code></pre>\n<hr>\n"
         "<p>not to paste</p>"
     )
 
@@ -63,6 +65,19 @@ def test_a_table_has_names_of_columns_and_of_rows():
     assert '<th scope="colgroup" colspan="2">below: the second half</th>' in html
     assert "rows between are left out" in html
     assert 'aria-label="Table: Sizes"' in html
+
+
+def test_a_column_of_marks_names_no_row():
+    page, blocks = _page()
+    page.table(["", "rate", "p99"], [[">", "1.5", "2"], ["", "1.6", "3"]])
+    html = sections(blocks)[0].html
+    assert '<td>&gt;</td><th scope="row">1.5</th><td>2</td>' in html
+
+
+def test_no_rows_are_nothing():
+    page, blocks = _page()
+    page.rows([])
+    assert sections(blocks) == []
 
 
 def test_styles_become_classes_and_the_last_one_counts():

@@ -8,7 +8,7 @@ import pytest
 from fluidkv.errors import InputError
 from fluidkv.figures.figure import Figure
 from fluidkv.report.blocks import Block
-from fluidkv.report.document import Report, Setting, document
+from fluidkv.report.document import Option, Report, document
 from fluidkv.report.file import write_page
 from fluidkv.report.page import Page
 from tests.report.markup import read
@@ -49,13 +49,14 @@ def _report(name: str = "trace.csv") -> Report:
         command="fluidkv study",
         asks=name,
         line=f"fluidkv study {name}",
+        about="",
         blocks=_blocks(name),
         figures=[_figure(name)],
         assumes=[name],
-        settings=[
-            Setting("--seed", name, True, name),
-            Setting("--rate", "none", False, name),
-            Setting("--runs", "4", False, name),
+        options=[
+            Option("--seed", name, True, name),
+            Option("--rate", "none", False, name),
+            Option("--runs", "4", False, name),
         ],
         made={"fluidkv": "0.1.0", "made": "today", name: name},
         json=f'{{"name": "{name}"}}',
@@ -71,9 +72,9 @@ def test_it_is_whole_and_its_links_lead_somewhere():
     targets = {each[1:] for each in found.links if each != "data:,"}
     assert targets <= set(found.ids)
     assert len(targets) == 6  # the answer; two parts of it, charts, assumptions, how it was made
-    for said in ("What was assumed", "How it was made", "fluidkv study trace.csv", "Given"):
+    for said in ("What was assumed", "How it was made", "fluidkv study trace.csv", "given"):
         assert said in found.text
-    assert "1 option that was not used" in found.text
+    assert "1 option that was not given" in found.text
 
 
 def test_nothing_foreign_is_markup():

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from fluidkv.errors import InputError
-from fluidkv.explore.page import GENERATOR
 from fluidkv.report.file import require_ours, write_page
+from fluidkv.report.head import MARK
 
-OURS = f'<!doctype html><meta name="generator" content="{GENERATOR} 0.0">'
+OURS = f'<!doctype html>{MARK} explore 0.0">'
 
 
 def test_a_page_of_ours_is_replaced(tmp_path):
@@ -56,3 +56,18 @@ def test_a_pipe_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "page.html")
     with pytest.raises(InputError, match="a file"):
         require_ours(tmp_path / "page.html")
+
+
+def test_a_link_that_leads_nowhere_is_left_alone(tmp_path):
+    path, circle = tmp_path / "page.html", tmp_path / "circle.html"
+    path.symlink_to(tmp_path / "notes.html")
+    circle.symlink_to(circle)
+    for each in (path, circle):
+        with pytest.raises(InputError, match="a page that fluidkv wrote"):
+            require_ours(each)
+        assert each.is_symlink()
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path):
+    with pytest.raises(InputError, match="a file that can be written"):
+        require_ours(tmp_path / f"{'x' * 300}.html")

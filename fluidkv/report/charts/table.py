@@ -27,7 +27,7 @@ def tables(spec: Spec) -> str:
 
 def _panel_name(spec: Spec, number: int) -> str:
     panel, many = spec["panels"][number], len(spec["panels"])
-    words = panel["title"] or panel["y"]["label"] or panel["x"]["label"]
+    words = "; ".join(filter(None, (panel["title"], panel["y"]["label"] or panel["x"]["label"])))
     return f"Panel {number + 1} of {many}: {words}" if many > 1 else words or spec["title"]
 
 

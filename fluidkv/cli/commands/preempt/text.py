@@ -19,8 +19,8 @@ from fluidkv.serving.rules import name_of
 ASSUMES = (
     "Rules are simulated, not tried on a server: the engine's own, with other victims and other "
     "ways to bring them back.",
-    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
-    "and the same function under every rule.",
+    "How long an iteration lasts stands beside 'clock', and is the same function of the batch "
+    "under every rule.",
     "All rules serve the same requests, run by run; the differences are taken pair by pair.",
 )
 """What the answer takes for granted, for the report."""

@@ -15,10 +15,10 @@ from fluidkv.serving.engines import CACHE, SGLANG
 ASSUMES = (
     "Settings are simulated by the engine's own rules, not tried on a server. Where a log is "
     "given, its own run is simulated as well, and the error of that stands beside each gain.",
-    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
-    "and the same function in every setting.",
-    "The requests, their lengths and their times are those of the source, in every setting alike. "
-    "Another day may bring others.",
+    "How long an iteration lasts stands beside 'clock', and is the same function of the batch in "
+    "every setting.",
+    "Every setting serves the same requests; how they come stands beside 'arrivals'. Another day "
+    "may bring others.",
 )
 """What the answer takes for granted, for the report."""
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 ASSUMES = (
     "Requests come when the log says and have the lengths that it says; who runs, who waits and "
     "who is preempted follows from the engine's rules.",
-    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
-    "fitted to one half of the log. The other half is predicted.",
+    "How long an iteration lasts stands beside 'clock'. That is fitted to one half of the log; the "
+    "other half is predicted.",
     "The baseline knows all lengths and the mean token rate of the fitted half.",
 )
 """What the answer takes for granted, for the report."""

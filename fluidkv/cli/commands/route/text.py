@@ -11,8 +11,8 @@ from fluidkv.routing import Service
 
 ASSUMES = (
     "All routers get the same requests at the same times, and workers are alike.",
-    "A worker is what the answer says below its name: a server of one request after the other with "
-    "constant costs, or an engine's own scheduler with its prefix cache. None is measured here.",
+    "A worker is what stands beside 'a worker': a plain server with constant costs, or an engine's "
+    "own scheduler with its prefix cache. None is measured here.",
     "A router knows what it sent, not what a worker has evicted, unless the answer says so.",
     "Going from the router to the worker takes no time.",
 )

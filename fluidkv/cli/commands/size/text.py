@@ -14,9 +14,9 @@ from fluidkv.report.page import Page, Row
 ASSUMES = (
     "Sizes are simulated by the engine's own rules, not tried on a server. Every size serves the "
     "same requests, chosen once.",
-    "The duration of an iteration is a constant, more for each KV token and each token of prefill, "
-    "and the same function at every size.",
-    "Replicas are alike and get requests in turn (round robin).",
+    "How long an iteration lasts stands beside 'clock', and is the same function of the batch at "
+    "every size.",
+    "Where there are several replicas, they are alike and get requests in turn (round robin).",
     "An SLO is met where every run meets it; nothing is concluded for a size that was not run.",
 )
 """What the answer takes for granted, for the report."""

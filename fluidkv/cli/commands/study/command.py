@@ -13,6 +13,7 @@ from fluidkv.cli.output import give
 from fluidkv.cli.progress import progress
 from fluidkv.cli.source import AS_IT_IS, Reading, asked_again
 from fluidkv.errors import InputError
+from fluidkv.report.numbers import short
 
 if TYPE_CHECKING:
     from fluidkv.measured import Measurement, Timeseries
@@ -105,6 +106,7 @@ def study(
         out=out,
         html=html,
         assumes=ASSUMES,
+        about=f"{workload.name or 'A workload'} at {short(tokens)} KV tokens",
         name="study.json",
         beside=beside,
         notes=memory.notes(),
