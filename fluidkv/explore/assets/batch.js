@@ -26,14 +26,24 @@ export class BatchPicture {
     this.found = found;
     this.slider.max = found.iterations;
     this.now = Math.min(this.now, found.iterations);
-    this.highest = 0;
-    for (let n = 0, i = 0; n <= found.iterations; n++) {
-      for (let s = 0; s < found.ages; s++, i++) {
-        this.highest = Math.max(this.highest, model.requests[s] * found.states[i]);
+    this.coming = new Float64Array(found.iterations + 1); // the highest bar from an iteration on
+    let highest = 0;
+    for (let n = found.iterations, i = found.states.length - 1; n >= 0; n--) {
+      for (let s = found.ages - 1; s >= 0; s--, i--) {
+        highest = Math.max(highest, model.requests[s] * found.states[i]);
       }
+      this.coming[n] = highest;
     }
-    this.layOut();
+    this.highest = null;
     this.show(1);
+  }
+
+  /** The end of the scale of an iteration: halved where nothing that comes reaches the lower half,
+   *  as after the burst that an empty server takes in. */
+  scaleOf(n) {
+    let end = this.coming[0];
+    while (this.coming[n] > 0 && end / 2 >= this.coming[n]) end /= 2;
+    return end;
   }
 
   start() {
@@ -129,7 +139,11 @@ export class BatchPicture {
 
   /** The iteration `now`, so far of it: everyone a step on, then preemption, then admission. */
   show(part) {
-    const { found, model, now } = this, d = found.ages;
+    const { found, model, now } = this, d = found.ages, highest = this.scaleOf(Math.max(0, now - 1));
+    if (highest !== this.highest) {
+      this.highest = highest;
+      this.layOut();
+    }
     const state = found.states.subarray(now * d, (now + 1) * d);
     const before = now > 0 ? found.states.subarray((now - 1) * d, now * d) : state;
     const first = now === 0;
