@@ -4,6 +4,7 @@ What a run printed is kept under a name made of the notebook and the package: it
 never stale.
 """
 
+import asyncio
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -66,7 +67,7 @@ def _run(text: str, name: str) -> str:
         client = NotebookClient(
             notebook, timeout=120, kernel_name="python3", resources=folder, config=config
         )
-        client.execute(env=environment)
+        asyncio.run(client.async_execute(env=environment))  # closes its loop, as `execute` does not
     print(f"{name} ran in {perf_counter() - began:.0f} s", flush=True)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran

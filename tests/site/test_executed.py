@@ -1,4 +1,4 @@
-"""Notebooks with outputs: two at a time, kept until something changes, said where there are none."""
+"""Notebooks with outputs: two at a time, kept until something changes; why there are none."""
 
 import nbformat
 
