@@ -19,6 +19,15 @@ class MixAnswer(Record):
         found: mixed, and the best of the partitions.
         apart: neighbouring classes together; None where there are fewer classes than nodes.
         max_imbalance: the fullest node over the mean load, above which partitions were left out.
+
+    Examples:
+        >>> from fluidkv.answers import mix_answer
+        >>> chats = fk.Workload.from_lengths([(1, 2), (1, 2), (1, 3), (1, 5)])
+        >>> answer = mix_answer(chats, nodes=2)
+        >>> answer.found.examined, answer.found.is_mixed, answer.found.exhaustive
+        (3, False, True)
+        >>> answer.apart.groups, answer.found.best_partition.groups
+        (((0,), (1, 2)), ((0,), (1, 2)))
     """
 
     found: BestPartition
@@ -70,6 +79,14 @@ def mix_answer(
 
     Raises:
         InputError: as `best_partition` does.
+
+    Examples:
+        >>> from fluidkv.answers import mix_answer
+        >>> answer = mix_answer(fk.Workload.from_lengths([(8, 3), (8, 4)]), nodes=2)
+        >>> answer.to_dict()["best"], answer.found.mixed.stability.value
+        ('mixed', 'stable')
+        >>> answer.apart.stability.value  # one length alone: requests bunch together
+        'unstable'
     """
     found = best_partition(workload, nodes, capacity=capacity, max_imbalance=max_imbalance)
     apart = None

@@ -32,6 +32,11 @@ class Prompted(Record):
         read: what the reader of the trace did; "" for a generator.
         block: tokens of the blocks that the prompts are known by; None: known token by token.
         parameters: of a generator, as plain values, its seed included; empty for a trace.
+
+    Examples:
+        >>> found = fk.prompted_generator("gsp", parameters={"groups": 2, "queries": 3})
+        >>> len(found.requests), len(found.prompts.prompts), found.name, found.parameters["groups"]
+        (6, 6, 'gsp', 2)
     """
 
     requests: Requests
@@ -52,6 +57,14 @@ def prompted_trace(trace: Trace, report: LoadReport | None = None) -> Prompted:
     Raises:
         InputError: a trace that does not say what its prompts share, dropped rows, ids that
             contradict each other.
+
+    Examples:
+        >>> blocks = {"prefix_blocks": ((0, 1), (0, 2)), "prefix_block_size": 4}
+        >>> found = fk.prompted_trace(fk.Trace((8, 8), (1, 1), (0.0, 1.0), **blocks))
+        >>> found.block, len(found.requests)
+        (4, 2)
+        >>> [[piece.length for piece in prompt] for prompt in found.prompts.prompts]
+        [[8], [4, 4]]
     """
     if report is not None and report.dropped:
         allowed = f"a request in every row (dropped: {report.dropped_because[0]})"
@@ -93,6 +106,13 @@ def prompted_generator(
 
     Raises:
         InputError: an unknown name or parameter, and what the generator refuses.
+
+    Examples:
+        >>> found = fk.prompted_generator("loop", parameters={"turns": 2}, seed=3)
+        >>> len(found.requests), found.parameters["capacity"], found.parameters["seed"]
+        (10, 6, 3)
+        >>> [prompt[-1].segment for prompt in found.prompts.prompts]  # what is a prompt's own
+        [1, 2, 3, 4, 5, 1, 2, 3, 4, 5]
     """
     if name not in GENERATORS:
         raise InputError("generator", name, nearest(name, GENERATORS))

@@ -27,6 +27,15 @@ class PulseAnswer(Record):
         equilibrium: how many modes grow at the eviction-free equilibrium.
         best: its throughput, completions per iteration.
         verified: that the literal model goes once round the cycle; None: too long to run.
+
+    Examples:
+        >>> from fluidkv.answers import pulse_answer
+        >>> half = Fraction(1, 2)
+        >>> answer = pulse_answer(fk.LengthMix([2, 4], [half, half]), input_length=1, capacity=10)
+        >>> answer.cycle.period, str(answer.cycle.throughput), str(answer.best), answer.verified
+        (2, '10/11', '20/19', True)
+        >>> answer.stability.verdict
+        'stable'
     """
 
     cycle: PulseCycle
@@ -66,6 +75,13 @@ def pulse_answer(mix: LengthMix, input_length: int, capacity: Fraction | int) ->
         InputError: a capacity that does not hold the largest request; lengths without a common
             divisor.
         ArithmeticError: the closed form is not a cycle of the literal model.
+
+    Examples:
+        >>> from fluidkv.answers import pulse_answer
+        >>> half = Fraction(1, 2)
+        >>> answer = pulse_answer(fk.LengthMix([4, 6], [half, half]), input_length=2, capacity=20)
+        >>> answer.to_dict()["common_divisor"], answer.to_dict()["evicted_per_period"]
+        (2, 1.1904761904761905)
     """
     try:
         system = System(mix.workload(input_length), capacity)

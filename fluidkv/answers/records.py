@@ -17,7 +17,20 @@ _ABSENT = "no such field"  # as the reader of records has it
 
 @dataclass(frozen=True)
 class RecordAnswer(Result):
-    """A record and its replay."""
+    """A record and its replay.
+
+    Examples:
+        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.serving import VllmRecord
+        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
+        >>> rows = np.array([[2], [2], [1]])
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running",), rows)
+        >>> [answer] = replay_records([record])
+        >>> answer.result.equal, answer.to_dict()["difference"]["row"]
+        (False, 2)
+        >>> answer.to_dict()["difference"]["columns"]
+        [{'name': 'running', 'recorded': 1, 'replayed': 2}]
+    """
 
     record: Record
     result: Replay
@@ -50,6 +63,20 @@ def read_files(files: Iterable[str]) -> list[Record]:
 
     Raises:
         InputError: a file that is no record, or that asks for what is not modelled.
+
+    Examples:
+        >>> import json
+        >>> from pathlib import Path
+        >>> from fluidkv.answers import read_files
+        >>> said = {"engine": "vidur", "commit": "7d47513", "scheduler": "sarathi", "requests": 4}
+        >>> said |= {"arrivals": "all before iteration 0", "order": "classes in turn"}
+        >>> said |= {"input_length": 2, "block_size": 2, "num_blocks": 4, "watermark_blocks": 1}
+        >>> said |= {"batch_size_cap": 4096, "prefill_budget": "unlimited"}
+        >>> said |= {"runs": [{"output_lengths": [3, 5], "evictions": 2, "iterations": 11}]}
+        >>> _ = Path("counts.json").write_text(json.dumps(said))
+        >>> [record] = read_files(["counts.json"])
+        >>> record.engine, record.version
+        ('vidur', '7d47513')
     """
     return [record for file in files for record in _read(file)]
 
@@ -63,6 +90,15 @@ def replay_records(
 
     Args:
         on_progress: told now and then which file is replayed, and where in it the replay is.
+
+    Examples:
+        >>> from fluidkv.answers import replay_records
+        >>> from fluidkv.serving import VllmRecord
+        >>> given = (fk.engine("vllm"), fk.Limits(16), fk.Requests([4, 4], [8, 8]))
+        >>> rows = np.array([[2, 0]] * 5 + [[1, 1]])
+        >>> record = VllmRecord("by hand", "0.33.0", (), *given, ("running", "preempt"), rows)
+        >>> [(answer.result.equal, answer.result.rows) for answer in replay_records([record])]
+        [(True, 6)]
     """
     for record in records:
 

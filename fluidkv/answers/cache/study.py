@@ -41,6 +41,14 @@ class Curve(Record):
         policy: what goes when the cache is full.
         tokens: (capacity, seed), share of prompt tokens found; one seed where nothing is drawn.
         units: (capacity, seed), share of whole units (pages, blocks) of prompts found.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy
+        >>> loop = fk.prompted_generator("loop", parameters={"capacity": 6})
+        >>> two = [Policy.LRU, Policy.OPT]
+        >>> opt, lru = fk.cache_study(loop, [6, 7], policies=two, answers=False).curves
+        >>> opt.hit_rate.round(2), lru.hit_rate.round(2), lru.margin
+        (array([0.91, 0.99]), array([0.66, 0.99]), array([0., 0.]))
     """
 
     policy: Policy
@@ -76,6 +84,15 @@ class CacheAnswer(Record):
         whole: tokens of a cache that never evicts.
         longest: tokens of the smallest cache that holds every request.
         curves: of the policies, in the order asked for; OPT is first if it was asked for.
+
+    Examples:
+        >>> blocks = {"prefix_blocks": ((0,), (0, 1), (0, 2), (0,)), "prefix_block_size": 4}
+        >>> trace = fk.Trace((4, 8, 8, 4), (1, 1, 1, 1), (0.0, 1.0, 2.0, 3.0), **blocks)
+        >>> found = fk.cache_study(fk.prompted_trace(trace))
+        >>> found.longest, found.whole, found.ceiling  # an infinite cache finds 12 of 24 tokens
+        (8, 12, 0.5)
+        >>> found.capacities, dict(found.to_xarray().hit_rate.sizes)
+        ((8, 9, 10, 11, 12), {'policy': 9, 'capacity': 5})
     """
 
     prompted: Prompted
@@ -171,6 +188,14 @@ def cache_study(
     Raises:
         InputError: a request longer than a cache, fewer than 1 seed, no capacity or policy, answers
             where blocks are counted, pages that no prompt fills, values of other types.
+
+    Examples:
+        >>> from fluidkv.prefix import Policy
+        >>> said = {"groups": 6, "queries": 8, "lengths": (10, 20)}
+        >>> requests = fk.prompted_generator("gsp", parameters=said)
+        >>> found = fk.cache_study(requests, [40, 90, 200], policies=[Policy.LRU])
+        >>> found.curve(Policy.LRU).hit_rate.round(2), round(found.ceiling, 2)
+        (array([0.16, 0.29, 0.44]), 0.44)
     """
     instance("prompted", prompted, Prompted, "requests and prompts, as of prompted_trace")
     chosen = _granularity(prompted, granularity)

@@ -57,6 +57,13 @@ class Crossing(Record):
             None where there is none.
         same_from: the first point from which on they do not differ beyond noise; None: at the last
             one they do.
+
+    Examples:
+        >>> from fluidkv.answers import Crossing
+        >>> two = ("trtllm-no-evict", "trtllm-max-utilization")
+        >>> found = Crossing("latency_p99", *two, at=2.83, low=2.0, high=4.0, same_from=None)
+        >>> found.found, found.before, (found.low, found.high)
+        (True, 'trtllm-no-evict', (2.0, 4.0))
     """
 
     metric: str
@@ -95,6 +102,16 @@ class Along(Record):
         table: metrics [policy, point, run], policies as in `POLICIES`.
         crossings: metric -> where they change places.
         refused: points at which no-evict could not serve the largest request.
+
+    Examples:
+        >>> import xarray as xr
+        >>> from fluidkv.answers import Along
+        >>> rates = np.array([[[12.0, 12.4], [9.0, 9.2]], [[10.0, 10.2], [10.0, 10.2]]])
+        >>> table = xr.Dataset({"output_throughput": (("policy", "point", "run"), rates)})
+        >>> found = Along("max_tokens", (1.0, 4.0), table, crossings={})
+        >>> mean, half = found.gain("output_throughput")
+        >>> mean.round(2)
+        array([ 0.21, -0.1 ])
     """
 
     axis: Literal["max_tokens", "capacity"]
@@ -138,6 +155,18 @@ class Crossover(Record):
     by_capacity: clients as asked, other pools.
     ratio: mean of what is asked for over what is put out, as asked.
     runs, requests: of each point; how many in each.
+
+    Examples:
+        >>> from fluidkv.answers import Demand, Setting, policies_crossover
+        >>> from fluidkv.answers.compare.plan import Asked
+        >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
+        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
+        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> found.by_max_tokens.points, found.by_capacity.points, found.ratio
+        ((1.0, 2.0), (200.0, 400.0), 1.0)
+        >>> found.by_capacity.crossings["latency_p99"].same_from
+        200.0
     """
 
     asked: Asked
@@ -181,6 +210,17 @@ def policies_crossover(
 
     Raises:
         InputError: as `compare_engines`; multiples or pools that do not rise.
+
+    Examples:
+        >>> from fluidkv.answers import Demand, Setting, policies_crossover
+        >>> from fluidkv.answers.compare.plan import Asked
+        >>> clock = fk.IterationClock(0.02, 1e-6, 4e-3)
+        >>> asked = Asked(200, Demand(clients=4), clock, Setting(), 4, requests=20, runs=2)
+        >>> mix, two = fk.Workload.from_lengths([(60, 4), (60, 12)]), [Fraction(1), Fraction(2)]
+        >>> found = policies_crossover(mix, asked, multiples=two, pools=two, backend="reference")
+        >>> evictions = found.by_capacity.table.preemptions.mean("run")
+        >>> evictions.sel(policy="trtllm-max-utilization").values  # of 200 tokens, of 400
+        array([5., 0.])
     """
     for name, values in (("multiples", multiples), ("pools", pools)):
         if len(values) < 2 or any(a >= b for a, b in pairwise(values)) or values[0] <= 0:

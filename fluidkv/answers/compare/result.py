@@ -49,6 +49,17 @@ class EngineComparison(Record):
         warm_up: iterations left out at the start.
         unfinished: (engine, runs) of those whose runs did not end as they should.
         short: whether runs are mostly start.
+
+    Examples:
+        >>> mix = fk.Workload.from_lengths([(8, 10), (30, 20)])
+        >>> names = ["vllm", "trtllm-no-evict"]
+        >>> said = {"block_size": 4, "requests": 30, "runs": 2, "backend": "reference"}
+        >>> found = fk.compare_engines(mix, 160, names, **said)
+        >>> gap = found.against["output_throughput"]
+        >>> gap.mean.round(2)  # in parts of what the first engine puts out
+        array([ 0.  , -0.19])
+        >>> found.difference(1, "output_throughput").value, found.better
+        ('within noise', ())
     """
 
     engines: tuple[ServedEngine, ...]

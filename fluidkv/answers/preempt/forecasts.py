@@ -41,6 +41,14 @@ class Forecast(Record):
     Args:
         predictor: says how long outputs will be.
         padding: says for how many memory is given; None: for those predicted.
+
+    Examples:
+        >>> from fluidkv.answers import Forecast, forecast_of
+        >>> requests = fk.Requests([8, 8, 8], [10, 20, 30])
+        >>> Forecast().of(requests, seed=0).predicted_output  # the truth
+        array([10, 20, 30])
+        >>> forecast_of("biased:factor=0.5").of(requests, seed=0).predicted_output
+        array([ 5, 10, 15])
     """
 
     predictor: Predictor = field(default_factory=Perfect)
@@ -106,7 +114,14 @@ PREDICTORS: Mapping[str, Predictor] = {
     "rlp": RLP_QUOTED,
     "s3": S3_QUOTED,
 }
-"""All that have a name; "file:PATH" is another."""
+"""All that have a name; "file:PATH" is another.
+
+>>> from fluidkv.answers import PREDICTORS
+>>> list(PREDICTORS)[:5]
+['perfect', 'uniform', 'gaussian', 'log-normal', 'biased']
+>>> PREDICTORS["biased"].factor
+0.5
+"""
 
 PADDINGS: Mapping[str, Padding] = {
     "constant": ConstantPadding(),
@@ -141,6 +156,13 @@ def forecast_of(text: str) -> Forecast:
     Raises:
         InputError: an unknown name or parameter, what a predictor or padding refuses, a file that
             cannot be read.
+
+    Examples:
+        >>> from fluidkv.answers import forecast_of
+        >>> forecast = forecast_of("biased:factor=0.5+constant:tokens=100")
+        >>> told = forecast.of(fk.Requests([8, 8], [10, 200]), seed=0)
+        >>> told.predicted_output, told.estimated_output
+        (array([  5, 100]), array([105, 200]))
     """
     if text.startswith("file:"):
         name, plus, padding = text.rpartition("+")

@@ -24,6 +24,13 @@ class Objectives(Record):
 
     Raises:
         InputError: a number not above 0, a scale the wrong way round; both kinds, or none.
+
+    Examples:
+        >>> from fluidkv.answers import Objectives
+        >>> table = fk.Requests([8, 8], [10, 20])
+        >>> [asked] = Objectives(ttft=2.0, tbt=0.1).given_to([table], None, None, seed=0)
+        >>> asked.ttft_slo, asked.tbt_slo
+        (array([2., 2.]), array([0.1, 0.1]))
     """
 
     ttft: float | None = None

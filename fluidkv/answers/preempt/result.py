@@ -43,6 +43,16 @@ class PreemptAnswer(Record):
         bias: metric -> measured beside simulated, of the first combination; empty without a log.
         requests: in each run.
         seed: of the first run.
+
+    Examples:
+        >>> from fluidkv.serving import Victim
+        >>> mix, victims = fk.Workload.from_lengths([(8, 10), (30, 20)]), [Victim.MOST_BLOCKS]
+        >>> small = {"requests": 40, "seeds": 2, "backend": "reference"}
+        >>> found = fk.preempt_study(mix, fk.Limits(128, 4), victims=victims, **small)
+        >>> [aim.metric for aim in found.aims], found.pick.index
+        (['throughput', 'longest_gap_p99'], 0)
+        >>> found.against["preemptions"].mean, dict(found.table.preemptions.sizes)
+        (array([ 0.        , -0.37288136]), {'combination': 2, 'run': 2})
     """
 
     engine: EngineRules

@@ -27,7 +27,13 @@ RELEASED: Mapping[Enum, str] = MappingProxyType(
         Allocation.BY_BLOCK: "all engines here",
     }
 )
-"""Rules that released engines have."""
+"""Rules that released engines have.
+
+>>> from fluidkv.answers import RELEASED
+>>> from fluidkv.serving import Victim
+>>> RELEASED[Victim.FEWEST_OUTPUTS], Victim.RANDOM in RELEASED
+('SGLang', False)
+"""
 
 PROPOSED: Mapping[Enum, str] = MappingProxyType(
     {
@@ -45,12 +51,28 @@ PROPOSED: Mapping[Enum, str] = MappingProxyType(
         Allocation.ESTIMATE_THEN_DOUBLE: "S3",
     }
 )
-"""Rules of papers and of proposals that no release has."""
+"""Rules of papers and of proposals that no release has.
+
+>>> from fluidkv.answers import PROPOSED
+>>> from fluidkv.serving import Restore
+>>> PROPOSED[Restore.CHEAPER]
+'CacheOPT'
+"""
 
 
 @dataclass(frozen=True)
 class Combination(Record):
-    """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths."""
+    """Whom to preempt, how it comes back, what memory it is given, and who predicts lengths.
+
+    Examples:
+        >>> from fluidkv.answers import Combination
+        >>> from fluidkv.serving import Allocation, Restore, Victim
+        >>> combination = Combination(Victim.MOST_BLOCKS, Restore.SWAP, Allocation.BY_BLOCK)
+        >>> combination.names["victim"], combination.names["restore"], combination.predicts
+        ('most-blocks', 'swap', False)
+        >>> combination.released, combination.of(fk.engine("vllm")).victim.name
+        (False, 'MOST_BLOCKS')
+    """
 
     victim: Victim
     restore: Restore

@@ -28,6 +28,14 @@ class Brought(Record):
         runs: makes the weights of each run, when it is their turn: all would not fit in memory.
         read: what a reader found, in words; "" of a generator.
         parameters: of the generator; empty of a file.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
+        >>> found.name, found.parameters["length"], found.read
+        ('uneven', 5, '')
+        >>> [weights.rounds for weights in found]  # each run is made when it is its turn
+        [4, 4, 4]
     """
 
     name: str
@@ -60,6 +68,12 @@ def generated_attention(
 
     Raises:
         InputError: an unknown name, and what `generated` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> found = generated_attention("uneven", requests=2, prompt=2, length=5, seeds=3)
+        >>> [weights.weights.shape for weights in found]  # stream, query, key
+        [(2, 5, 5), (2, 5, 5), (2, 5, 5)]
     """
     known = generators()
     count("seeds", seeds)
@@ -86,6 +100,13 @@ def attention_of(
 
     Raises:
         InputError: what `read_attention` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import attention_of
+        >>> np.save("weights.npy", [[[1, 0], [0.25, 0.75]]])
+        >>> found = attention_of("weights.npy", axes="head,query,key", prompt=1)
+        >>> found.name, [weights.length.tolist() for weights in found]
+        ('weights.npy', [[2]])
     """
     attention, report = read_attention(
         source,

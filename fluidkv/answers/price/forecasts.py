@@ -18,7 +18,14 @@ FORECASTS: dict[str, Any] = {
     "oracle": Oracle(),
     "noisy-oracle": NoisyOracle(0.7),
 }
-"""Name -> predictor as it is without parameters; `MLP` is read from a file when it is asked for."""
+"""Name -> predictor as it is without parameters; `MLP` is read from a file when it is asked for.
+
+>>> from fluidkv.answers import FORECASTS
+>>> list(FORECASTS)
+['last-seen', 'average', 'accumulated', 'constant', 'oracle', 'noisy-oracle']
+>>> FORECASTS["noisy-oracle"]
+NoisyOracle(sigma=0.7)
+"""
 
 AT_WRITING = "-at-writing"
 """Behind a name: asked once, when the token is written, as in section 4."""
@@ -29,6 +36,13 @@ def predictor_of(text: str) -> Predictor:
 
     Raises:
         InputError: an unknown name or parameter, and what the predictor refuses.
+
+    Examples:
+        >>> from fluidkv.answers import predictor_of
+        >>> predictor_of("average:rate=0.5")
+        ExponentialAverage(rate=0.5)
+        >>> predictor_of("last-seen-at-writing")
+        AtWriting(predictor=LastSeen())
     """
     name, colon, parameters = text.partition(":")
     inner = name.removesuffix(AT_WRITING)

@@ -25,6 +25,13 @@ class Brings(Record):
         what: "pooling" or "pricing".
         without, with_it: names of the two policies.
         mass: what the second keeps more.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> [found] = fk.price_tokens(small, 5, policies=["return", "return-pooled"]).pick.brings
+        >>> found.what, found.without, found.with_it, round(found.mass.mean, 3)
+        ('pooling', 'return', 'return-pooled', 0.028)
     """
 
     what: str

@@ -37,6 +37,15 @@ class Kept(Record):
         price: of the first run, mu in each round; None: the policy has none.
         there: of the first run and the request shown, which keys were there after each of its
             rounds.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> [kept] = fk.price_tokens(small, 5, policies=["token-pd"]).kept
+        >>> round(kept.mean, 2), kept.peak, kept.fits, kept.largest  # the netted price may use more
+        (0.99, 9, False, 4)
+        >>> kept.used[0]
+        array([6, 9, 9, 5, 0])
     """
 
     policy: EvictionPolicy
@@ -175,6 +184,15 @@ class PriceAnswer(Record):
         shown: whose tokens are followed.
         unheld: why there is no regret against the best that brings nothing back; "": there is.
         kv_bytes: bytes of a token; None: not said.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> found = fk.price_tokens(small, 5, policies=["return-pooled", "token-pd"])
+        >>> found.demand, found.budget, found.pick.name
+        (18, 5, 'return-pooled')
+        >>> round(found.of("token-pd").mean, 2), found.of("token-pd").fits
+        (0.99, False)
     """
 
     name: str

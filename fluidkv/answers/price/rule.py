@@ -30,6 +30,14 @@ def usual_pricing(
 
     Raises:
         InputError: what `Pricing` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import usual_pricing
+        >>> from fluidkv.tokenpd import Structure, generated
+        >>> attention = generated(Structure(), 0, requests=1, prompt=2, length=5)
+        >>> pricing = usual_pricing(attention)
+        >>> pricing.step == 1 / attention.rounds**0.5, pricing.start  # a stream of 5 tokens
+        (True, 0.2)
     """
     if step is None:
         step = 1 / math.sqrt(attention.rounds)

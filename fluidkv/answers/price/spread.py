@@ -28,6 +28,14 @@ class Difference(Record):
         mean: in parts of all attention mass.
         low, high: the interval at `CONFIDENCE`; infinite where there is too little to say.
         over: what was drawn: "seeds" or "requests".
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> answer = fk.price_tokens(small, 5, policies=["return", "return-pooled"])
+        >>> found = answer.pick.brings[0].mass
+        >>> round(found.mean, 3), found.over, found.known, found.told  # two seeds do not tell
+        (0.028, 'seeds', True, False)
     """
 
     mean: float

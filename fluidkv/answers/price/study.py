@@ -64,6 +64,13 @@ def price_tokens(
     Raises:
         InputError: a budget below one token; an unknown name; a policy named twice or none; no
             attention, or no row after a prompt; what `evict` refuses.
+
+    Examples:
+        >>> from fluidkv.answers import generated_attention
+        >>> small = generated_attention("uneven", requests=3, prompt=2, length=6, seeds=2)
+        >>> found = fk.price_tokens(small, 5, policies=["return", "token-pd-hard"])
+        >>> {each.name: round(each.mean, 2) for each in found.kept}
+        {'return': 0.91, 'token-pd-hard': 0.93}
     """
     count("budget", budget)
     given, name, parameters, read = _brought(attention)

@@ -23,6 +23,11 @@ OBJECTIVES = (
 MARGIN = 0.02
 """What counts as no loss, and as no gain. Noise is no measure for it: few runs would call a tenth
 of the throughput a tie, and many runs nothing at all.
+
+>>> from fluidkv.answers import MARGIN
+>>> best, other = 10.0, 9.85  # requests a second
+>>> other >= best * (1 - MARGIN)  # counts as no loss
+True
 """
 
 RULE = (
@@ -30,6 +35,12 @@ RULE = (
     f"{MARGIN:.0%} of the best in what else users feel, one after the other; then the fewest knobs "
     "turned; then the higher throughput"
 )
+"""How a setting is picked, in words for a page.
+
+>>> from fluidkv.answers import RULE
+>>> RULE.split(";")[0]
+'of those allowed, within 2% of the best in what is asked for'
+"""
 
 Table = Mapping[str, Float[np.ndarray, "setting run"]]
 

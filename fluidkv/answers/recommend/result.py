@@ -61,6 +61,16 @@ class Recommendation(Record):
             if none that was tried, or if runs are `all_start`.
         unfinished: runs that did not end as runs of this kind should.
         what_if: with more memory, longer prompts and so on; empty where it was not run.
+
+    Examples:
+        >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])
+        >>> small = {"requests": 104, "runs": 2, "backend": "reference"}
+        >>> tried = {"max_num_seqs": [12], "watermark": [], "admission_rate": []}
+        >>> found = fk.recommend_settings(mix, 400, candidates=tried, **small)
+        >>> [setting.max_num_seqs for setting in found.settings]
+        [None, 12]
+        >>> found.flags(1), found.frontier, round(found.gain(1, "output_throughput"), 3)
+        ((('--max-num-seqs', '12'),), (0, 1), -0.273)
     """
 
     plan: Plan

@@ -44,6 +44,13 @@ def knobs(rules: EngineRules, demand: Demand, caching: bool = False) -> tuple[st
 
     A rate limit stands in front of the engine; runs with a cache have none. Clients can be limited
     where they are given.
+
+    Examples:
+        >>> from fluidkv.answers import Demand, knobs
+        >>> knobs(fk.engine("vllm"), Demand())
+        ('watermark', 'max_num_seqs', 'admission_rate')
+        >>> knobs(fk.engine("vllm"), Demand(clients=8), caching=True)
+        ('watermark', 'max_num_seqs', 'clients')
     """
     own = ("watermark", "max_num_seqs", "conservativeness")
     flags = dict(rules.flags)

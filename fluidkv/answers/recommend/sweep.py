@@ -99,6 +99,14 @@ def recommend_settings(
         InputError: what `serve` and `Limits` refuse; a knob that the engine does not have; a replay
             without times or a clock in seconds; times that this demand or clock does not have; too
             few requests for a run as long as the longest answer; too many runs; another log.
+
+    Examples:
+        >>> mix = fk.Workload.from_lengths([(8, 10), (8, 20)])
+        >>> small = {"requests": 104, "runs": 2, "backend": "reference"}
+        >>> tried = {"max_num_seqs": [12], "watermark": [], "admission_rate": []}
+        >>> found = fk.recommend_settings(mix, 400, candidates=tried, **small)
+        >>> [found.mean(index, "preemptions") for index in range(len(found.settings))]
+        [13.0, 0.0]
     """
     every = None if log is None else _all_of(log, source)
     block = block_size or BLOCK_SIZES.get(with_cache(engine)[0].name, 1)

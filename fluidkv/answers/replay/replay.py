@@ -74,6 +74,11 @@ def replay_log(
         InputError: what the readers refuse; times that go backwards; ticks that end before the
             requests do; a capacity or block size that nobody says, or that do not go together; a
             half without a tick to fit a clock on; a run that gets stuck.
+
+    Examples:
+        >>> found = fk.replay_log("sample:vllm-rtx4090")  # the clock is of its first half
+        >>> found.predicted, round(found.main.errors["latency"].median_relative, 3)
+        ('second', 0.012)
     """
     read, repeats = read_source(Path(source)), read_repeats(source)
     log, server = read.run, read.settings

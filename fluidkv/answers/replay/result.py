@@ -39,6 +39,13 @@ class Prediction(Record):
         preemptions, recomputed_tokens, reused_tokens: of the whole run. Reused were found in the
             cache by preempted requests, where otherwise they would have been recomputed.
         duration_s: from the first arrival to the last token.
+
+    Examples:
+        >>> found = fk.replay_log("sample:vllm-rtx4090")
+        >>> [each.name for each in found.predictions]
+        ['vllm+cache', 'vllm', 'vllm-0.11+cache']
+        >>> found.main.preemptions, round(found.main.recomputed_share, 2)
+        (199, 0.59)
     """
 
     name: str
@@ -86,6 +93,13 @@ class Replay(Record):
         recomputed_logged: the same as the log counts it; None where it does not.
         repeats: what repeats of the run came to; None where nobody says.
         options: of SGLang's own scheduler, where the first prediction is by it.
+
+    Examples:
+        >>> found = fk.replay_log("sample:vllm-rtx4090")
+        >>> found.limits.blocks, found.fitted, round(found.duration_s), found.preemptions_seen
+        (2587, 'first', 184, 99)
+        >>> [round(each.swing.period_s, 1) for each in (found, found.main)]  # measured, predicted
+        [21.2, 20.7]
     """
 
     engine: Engine

@@ -28,6 +28,17 @@ class Routing(Record):
         router: the rule.
         found: measure of `fluidkv.routing.MEASURES` -> (seed,).
         drawn: whether another seed may be another run.
+
+    Examples:
+        >>> from fluidkv.answers import ROUTERS
+        >>> said = {"groups": 4, "queries": 4, "lengths": (40, 80)}
+        >>> small = fk.prompted_generator("gsp", parameters=said)
+        >>> found = fk.route_study(small, fk.Fleet(2, 400), {"random": ROUTERS["random"]}, seeds=3)
+        >>> random = found.routers[0]
+        >>> random.found["hit_rate"].round(2)
+        array([0.29, 0.27, 0.25])
+        >>> round(random.mean("hit_rate"), 2), round(random.margin("hit_rate"), 2)
+        (0.27, 0.05)
     """
 
     name: str
@@ -79,6 +90,16 @@ class RouteAnswer(Record):
         routers: in the order asked for; behind them, with plain service, "offline".
         bounds: with plain service, of each seed's requests; else empty.
         sweep: the linear score by its weight of affinity (load has weight 1), where asked for.
+
+    Examples:
+        >>> from fluidkv.answers import ROUTERS
+        >>> said = {"groups": 4, "queries": 4, "lengths": (40, 80)}
+        >>> small = fk.prompted_generator("gsp", parameters=said)
+        >>> found = fk.route_study(small, fk.Fleet(2, 400), {"lbgr": ROUTERS["lbgr"]}, seeds=1)
+        >>> [each.name for each in found.routers], round(found.bound("hit_rate"), 2)
+        (['lbgr', 'offline'], 0.38)
+        >>> found.to_xarray().hit_rate.dims
+        ('router', 'run')
     """
 
     prompted: Prompted

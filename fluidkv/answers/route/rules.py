@@ -27,7 +27,14 @@ ROUTERS: dict[str, Router] = {
     "linear-cost": LinearCost(),
     "lbgr": LBGR(),
 }
-"""All that are compared where nobody says which; each as its source has it by default."""
+"""All that are compared where nobody says which; each as its source has it by default.
+
+>>> from fluidkv.answers import ROUTERS
+>>> list(ROUTERS)[:4]
+['random', 'round-robin', 'least-loaded', 'two-choices']
+>>> ROUTERS["cache-aware"].cache_threshold
+0.3
+"""
 
 
 def router_of(text: str) -> Router:
@@ -35,5 +42,10 @@ def router_of(text: str) -> Router:
 
     Raises:
         InputError: an unknown name or parameter, and what the router refuses.
+
+    Examples:
+        >>> from fluidkv.answers import router_of
+        >>> router_of("cache-aware:cache_threshold=0.5,balance_abs=64").cache_threshold
+        0.5
     """
     return named("router", text, ROUTERS)

@@ -46,6 +46,16 @@ class Demand(Record):
     Raises:
         InputError: more than one of the first three; a rate or speed that is not finite and above
             0; fewer than 1 client; a speed without a replay; a column of a trace without one.
+
+    Examples:
+        >>> from fluidkv.answers import Demand
+        >>> Demand().kind, Demand(rate=4.0).kind, Demand(clients=32).kind
+        ('saturated', 'rate', 'clients')
+        >>> try:
+        ...     Demand(rate=4.0, clients=32)
+        ... except fk.InputError as error:
+        ...     print(error)
+        demand: got 'several'; allowed: one of rate, clients and replay
     """
 
     rate: float | None = None

@@ -40,6 +40,14 @@ class LoggedServer(Record):
         read: all that its files say; None where nobody read any.
         scaled: whether other lengths or times than the log's are asked about.
         totals: what the log says of the run as a whole.
+
+    Examples:
+        >>> from fluidkv.answers import read_server
+        >>> server = read_server("sample:vllm-rtx4090")
+        >>> server.product, server.settings.max_num_seqs, server.settings.block_size
+        ('vllm', 256, 16)
+        >>> len(server.log.input_lengths), server.totals.counted  # preemptions are not in this log
+        (300, False)
     """
 
     capacity: int | None
@@ -101,6 +109,14 @@ def read_server(source: str) -> LoggedServer:
 
     Raises:
         InputError: a file of it that cannot be read; files that contradict each other.
+
+    Examples:
+        >>> from fluidkv.answers import read_server
+        >>> server = read_server("sample:vllm-rtx4090")
+        >>> server.capacity, server.engine, round(server.clock.base, 4)
+        (41392, 'vllm+cache', 0.0149)
+        >>> server.fit
+        'fitted to 87 ticks of the log, 2.6% of a tick left over (rms)'
     """
     read = read_log(source)
     capacity = read.settings.usable_capacity
@@ -193,6 +209,13 @@ class ServerSettings:
         block_size: tokens of a block.
         max_num_batched_tokens: most tokens of an iteration.
         now: what the flags say that a recommendation would change.
+
+    Examples:
+        >>> from fluidkv.answers import ServerSettings, Setting, read_server
+        >>> asked = ServerSettings(None, None, None, None, Setting(max_num_seqs=64))
+        >>> found, notes = asked.as_logged(read_server("sample:vllm-rtx4090"))
+        >>> found.capacity, found.now.max_num_seqs, notes[0]
+        (41392, 64, ('from the log', 'block_size, max_num_batched_tokens'))
     """
 
     capacity: int | None

@@ -10,7 +10,12 @@ from jaxtyping import Float
 from fluidkv.record import Record
 
 CONFIDENCE = 0.95
-"""Of the two-sided interval for a difference; for each pair by itself, not for all at once."""
+"""Of the two-sided interval for a difference; for each pair by itself, not for all at once.
+
+>>> from fluidkv.answers import CONFIDENCE
+>>> print(f"{1 - CONFIDENCE:.0%} of the intervals miss the mean")
+5% of the intervals miss the mean
+"""
 
 
 def difference(
@@ -20,6 +25,12 @@ def difference(
 
     Student's t at `CONFIDENCE`. One run says nothing about noise: the half width is then 0, so that
     only equal numbers are a tie. NaN in either gives NaN.
+
+    Examples:
+        >>> from fluidkv.answers import difference
+        >>> mean, half = difference(np.array([3.0, 5.0, 4.0]), np.array([1.0, 4.0, 4.0]))
+        >>> mean, round(half, 2)  # +-2.48 around 1: three runs do not tell it from 0
+        (1.0, 2.48)
     """
     from scipy.stats import t  # half a second; only who compares pays for it
 

@@ -18,6 +18,12 @@ class Setting(Record):
         admission_rate: most admissions an iteration.
         clients: requests in the system at once, where clients wait for their answers.
         conservativeness: of SGLang's admission; None: as the engine has it.
+
+    Examples:
+        >>> from fluidkv.answers import Setting
+        >>> now = Setting(max_num_seqs=256)
+        >>> now.changed(Setting(max_num_seqs=64, watermark=0.01))
+        ('watermark', 'max_num_seqs')
     """
 
     watermark: float = 0.0
@@ -32,6 +38,14 @@ class Setting(Record):
 
 
 KNOBS = tuple(field.name for field in fields(Setting))
+"""Fields of a `Setting`: what a recommendation may turn.
+
+>>> from fluidkv.answers import KNOBS, Setting
+>>> KNOBS
+('watermark', 'max_num_seqs', 'admission_rate', 'clients', 'conservativeness')
+>>> [getattr(Setting(max_num_seqs=64), name) for name in KNOBS]
+[0.0, 64, None, None, None]
+"""
 
 
 def limits_of(limits: Limits, setting: Setting) -> Limits:

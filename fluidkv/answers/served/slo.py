@@ -29,7 +29,12 @@ SLO_METRICS: Mapping[str, bool] = MappingProxyType(
     dict.fromkeys((*_TIMES, "preemptions", "preemption_rate", "recompute_tax"), False)
     | dict.fromkeys(_THROUGHPUTS, True)
 )
-"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most."""
+"""Metric of `fluidkv.runs.measuring` -> whether its bound is a least value, not a most.
+
+>>> from fluidkv.answers import SLO_METRICS
+>>> SLO_METRICS["ttft_p99"], SLO_METRICS["throughput"]
+(False, True)
+"""
 
 
 @dataclass(frozen=True)
@@ -42,6 +47,13 @@ class Slo(Record):
 
     Raises:
         InputError: another metric or bound.
+
+    Examples:
+        >>> from fluidkv.answers import Slo
+        >>> slo = Slo("ttft_p99", 0.5)
+        >>> times = np.array([[0.4, 0.5], [0.4, 0.6]])  # two settings in two runs, seconds
+        >>> slo.at_least, slo.met(times), slo.excess(times).round(2)
+        (False, array([ True, False]), array([0. , 0.2]))
     """
 
     metric: str

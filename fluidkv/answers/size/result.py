@@ -53,6 +53,17 @@ class SizeAnswer(Record):
         cliff: what lies beyond the answer.
         other: the same for faster arrivals (of a rate: less memory) at the answer.
         within: how near the sizes on both sides of an edge are.
+
+    Examples:
+        >>> from fluidkv.answers import Slo
+        >>> mix, slos = fk.Workload.from_lengths([(40, 30), (120, 60)]), [Slo("ttft_p99", 1.0)]
+        >>> clock = fk.IterationClock(0.01, 1e-6, 1e-5)
+        >>> small = {"engine": "vllm", "capacity": 256, "rate": 8.0, "requests": 20, "runs": 1}
+        >>> found = fk.size_server(mix, slos, find="replicas", clock=clock, **small)
+        >>> {size.replicas: found.meets(size) for size in found.along}
+        {1: False, 2: True, 3: True, 4: True, 6: True}
+        >>> found.tokens(found.answer), found.rate(found.answer)
+        (256, 8.0)
     """
 
     plan: Plan

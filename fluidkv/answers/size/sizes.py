@@ -21,6 +21,12 @@ class Size(Record):
         blocks: of KV memory, in each replica.
         speed: of the arrivals, times as fast as they are.
         replicas: among which the requests are shared out.
+
+    Examples:
+        >>> from fluidkv.answers import Size
+        >>> now = Size(blocks=2587)
+        >>> now.speed, now.replicas, Size(2587, speed=2.0) == now
+        (1.0, 1, False)
     """
 
     blocks: int

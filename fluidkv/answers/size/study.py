@@ -92,6 +92,15 @@ def size_server(
         InputError: what `serve` and `Limits` refuse; a request that today's memory cannot hold; a
             bound on times to first token with a clock on which prefill costs nothing; no rate where
             requests have no times; bounds that no size meets.
+
+    Examples:
+        >>> from fluidkv.answers import Slo
+        >>> mix, slos = fk.Workload.from_lengths([(40, 30), (120, 60)]), [Slo("ttft_p99", 1.0)]
+        >>> clock = fk.IterationClock(0.01, 1e-6, 1e-5)
+        >>> small = {"engine": "vllm", "capacity": 256, "rate": 8.0, "requests": 20, "runs": 1}
+        >>> found = fk.size_server(mix, slos, find="replicas", clock=clock, **small)
+        >>> found.answer.replicas, round(found.worst(found.answer, "ttft_p99"), 2)
+        (2, 0.89)
     """
     asked = Asked(find, tuple(slos), capacity, rate, requests, runs, seed, max_tokens)
     plan = planned(

@@ -35,6 +35,14 @@ class StudyResult(Record):
             lengths differ.
         load_report: rows kept, changed and dropped, where the workload came from a file.
         comparison: prediction against measurement, where a log was given.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40)
+        >>> found.stability.verdict.value, found.growing_modes.modes[0].period
+        ('unstable', 2.0)
+        >>> found.homogeneous.decode_length, [start.reached for start in found.collapses]
+        (2, [8, 8, 8, 1])
     """
 
     system: System

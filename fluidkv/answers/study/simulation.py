@@ -47,6 +47,12 @@ class StartGroup(Record):
         evicted_per_completed: requests evicted for each one completed, in the second half; None
             if none completed.
         in_flight: (lowest, highest) requests running in the second half, over the equilibrium's.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> group = fk.study_system(system, iterations=40).simulation.groups[0]
+        >>> group.name, group.starts, group.evicting, round(group.throughput, 2)
+        ('leading mode, 1%', 8, 8, 0.83)
     """
 
     name: str
@@ -69,6 +75,14 @@ class Simulation(Record):
         trajectories: dataset with dimensions batch and iteration (ends of windows): in_flight,
             completed and evicted, all relative to the equilibrium; empty_stages, a count;
             coordinate `start` on batch.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40).simulation
+        >>> [group.name for group in found.groups], found.iterations
+        (['leading mode, 1%', 'leading mode, 10%', 'noise, 10%', 'cold start, empty'], 40)
+        >>> dict(found.trajectories.sizes)
+        {'batch': 25, 'iteration': 40}
     """
 
     iterations: int

@@ -47,6 +47,14 @@ def study_system(
     Raises:
         InputError: a decode length above `LONGEST_DECODE`; `iterations` below 1, or so many that
             they would take many minutes.
+
+    Examples:
+        >>> system = fk.System(fk.Workload.from_lengths([(1, 2)]), 12)
+        >>> found = fk.study_system(system, iterations=40)
+        >>> str(found.stability.equilibrium.rate), found.stability.verdict.value
+        ('12/5', 'unstable')
+        >>> found.growing_modes.count
+        1
     """
     longest = system.workload.longest_decode
     if longest > LONGEST_DECODE:
