@@ -4,10 +4,12 @@ What a run printed is kept under a name made of the notebook and the package: it
 never stale.
 """
 
+import asyncio
 import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import nbformat
@@ -21,8 +23,6 @@ WITHOUT_TRACES = (
     "This page is shown without outputs: it reads measured traces, and the environment variable "
     "`FLUIDKV_TRACES` named no folder with them when the site was built."
 )
-# Kernels on a port warn that others of this machine could read it; sockets that are files do not.
-_SOCKETS = Config(KernelManager={"transport": "ipc"}) if os.name == "posix" else Config()
 NOT_RUN = "This page is shown without outputs: the site was built without running its tutorials."
 
 
@@ -59,11 +59,15 @@ def _run(text: str, name: str) -> str:
     found = traces()
     if found:
         environment["FLUIDKV_TRACES"] = str(found)
-    client = NotebookClient(
-        notebook, timeout=120, kernel_name="python3", resources=folder, config=_SOCKETS
-    )
     began = perf_counter()
-    client.execute(env=environment)
+    with TemporaryDirectory() as own:
+        # A kernel on a port warns that others on this machine could listen; one on files does not.
+        sockets = {"transport": "ipc", "ip": f"{own}/kernel"} if os.name == "posix" else {}
+        config = Config(KernelManager=sockets)
+        client = NotebookClient(
+            notebook, timeout=120, kernel_name="python3", resources=folder, config=config
+        )
+        asyncio.run(client.async_execute(env=environment))  # closes its loop, as `execute` does not
     print(f"{name} ran in {perf_counter() - began:.0f} s", flush=True)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran
