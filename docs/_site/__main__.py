@@ -11,7 +11,10 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "site")
     parser.add_argument("--no-notebooks", action="store_true", help="leave them without outputs")
     asked = parser.parse_args()
-    return build(asked.out, asked.out.parent / "site-work", execute=not asked.no_notebooks)
+    code = build(asked.out, asked.out.parent / "site-work", execute=not asked.no_notebooks)
+    if code == 0:
+        print(f"The site begins at {asked.out / 'index.html'}")
+    return code
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from pathlib import Path
 from sphinx.cmd.build import build_main
 
 from docs._site.executed import executed
-from docs._site.layout import ROOT, Pages, lay_out, pages_of_repository
+from docs._site.layout import PICTURES, ROOT, Pages, lay_out, pages_of_repository
 from docs._site.moving import moving_files, with_pictures
 from docs._site.pages import generated
 from docs._site.schemas import schema_files
@@ -40,4 +40,5 @@ def sources(source: Path, notebooks: Path | None) -> None:
     pages: Pages = {**with_pictures(pages_of_repository()), **generated()}
     pages |= executed({k: v for k, v in pages.items() if k.endswith(".ipynb")}, notebooks)
     lay_out(pages, source)
-    shutil.copytree(ROOT / "figures", source / "figures", dirs_exist_ok=True)
+    for name, folder in PICTURES.items():
+        shutil.copytree(folder, source / name, dirs_exist_ok=True)

@@ -8,9 +8,11 @@ import hashlib
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from time import perf_counter
 
 import nbformat
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from docs._site.layout import ROOT, Pages
 
@@ -19,6 +21,8 @@ WITHOUT_TRACES = (
     "This page is shown without outputs: it reads measured traces, and the environment variable "
     "`FLUIDKV_TRACES` named no folder with them when the site was built."
 )
+# Kernels on a port warn that others of this machine could read it; sockets that are files do not.
+_SOCKETS = Config(KernelManager={"transport": "ipc"}) if os.name == "posix" else Config()
 NOT_RUN = "This page is shown without outputs: the site was built without running its tutorials."
 
 
@@ -55,8 +59,12 @@ def _run(text: str, name: str) -> str:
     found = traces()
     if found:
         environment["FLUIDKV_TRACES"] = str(found)
-    client = NotebookClient(notebook, timeout=120, kernel_name="python3", resources=folder)
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources=folder, config=_SOCKETS
+    )
+    began = perf_counter()
     client.execute(env=environment)
+    print(f"{name} ran in {perf_counter() - began:.0f} s", flush=True)
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # when it ran
     return nbformat.writes(notebook)

@@ -9,6 +9,9 @@ from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
 
 ROOT = Path(__file__).parents[2]
+PICTURES = {"figures": ROOT / "figures", "pictures": ROOT / "docs" / "pictures"}
+"""Folder below the root of the site -> where its files come from."""
+
 Pages = dict[str, str]
 """Path below the root of the sources -> text."""
 
@@ -18,6 +21,12 @@ _SINGLE = {
     "benchmarks/RESULTS.md": "benchmark_results.md",
     "LICENSE": "LICENSE.txt",
 }
+PROGRAMS = (
+    *("fluidkv", "make", "pip", "python", "mkdir", "while", "kubectl", "curl"),
+    *("vllm", "guidellm", "trtllm-serve"),
+)
+"""A block without a language that begins with one of them is of commands; others are outputs."""
+_COMMANDS = re.compile(rf"^```\n(?=(?:{'|'.join(PROGRAMS)}) )", re.M)
 _LINK = re.compile(r"(?<=\]\()([^()\s#]+)((?:#[^()\s]*)?)(?=\))")
 
 
@@ -38,7 +47,8 @@ def on_site(name: str) -> str:
 def relinked(text: str, name: str) -> str:
     """A page of the repository with its links as they are on the site.
 
-    A link to a file that the site does not have, a folder for one, becomes its own text.
+    A link to a file that the site does not have, a folder for one, becomes its own text. Blocks of
+    commands are marked as such: their long lines wrap, where tables that are printed must not.
     """
     if name.endswith((".toml", ".json")) or name == "LICENSE":
         return text
@@ -52,7 +62,7 @@ def relinked(text: str, name: str) -> str:
         return relpath(on_site(aim), dirname(here) or ".") + anchor
 
     dropped = re.sub(r"\[([^\]]*)\]\(([^()\s:]+)/\)", r"\1", text)
-    return _LINK.sub(there, dropped)
+    return _COMMANDS.sub("```sh\n", _LINK.sub(there, dropped))
 
 
 def lay_out(pages: Pages, source: Path) -> None:
@@ -62,6 +72,7 @@ def lay_out(pages: Pages, source: Path) -> None:
         if not path.is_file() or path.read_text("utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
-    kept = {source / name for name in pages} | set((source / "figures").rglob("*"))
+    kept = {source / name for name in pages}
+    kept |= {path for folder in PICTURES for path in (source / folder).rglob("*")}
     for path in [p for p in source.rglob("*") if p.is_file() and p not in kept]:
         path.unlink()

@@ -6,8 +6,9 @@ from docs._site.layout import ROOT, Pages
 
 _INTRO = """# Tutorials
 
-Pages that run from top to bottom; each takes less than 40 s on two cores. What they print and draw
-here came out when this site was built. They stand in `notebooks/`, without outputs.
+Pages that run from top to bottom; each takes less than 40 s on two cores, and `make docs`, which
+runs them, says how long each took. What they print and draw here came out when this site was built.
+They stand in `notebooks/`, without outputs.
 
 """
 
@@ -18,7 +19,8 @@ def tutorials() -> Pages:
     rows = []
     for path in paths:
         title, first = _begins(nbformat.read(path, as_version=4))
-        rows.append(f"[{title}]({path.name})\n: {first}\n\n")
+        picture = f"![What it draws first](../pictures/{path.stem}.png)"
+        rows.append(f"[{title}]({path.name})\n: {first}\n\n  {picture}\n\n")
     files = "\n".join(path.stem for path in paths)
     toctree = f"```{{toctree}}\n:hidden:\n\n{files}\n```\n"
     return {"tutorials/index.md": _INTRO + "".join(rows) + toctree}

@@ -86,5 +86,10 @@ def render(
 
     Raises:
         InputError: an unknown id; a folder as in `write_figures`.
+
+    Examples:
+        >>> (written,) = fk.render(["congestion_figure_2"], "figures")
+        >>> written.files
+        ('congestion_figure_2.png', 'congestion_figure_2.svg', 'congestion_figure_2.csv')
     """
     return write_figures(select(ids), out_dir, on_skip=on_skip, on_progress=on_progress)

@@ -76,6 +76,13 @@ def verify(
 
     Raises:
         InputError: an id that selects nothing; fewer than one job.
+
+    Examples:
+        >>> results = fk.verify("congestion.example-2")
+        >>> len(results), all(each.as_expected for each in results)
+        (9, True)
+        >>> results[0].claim.id, results[0].outcome.ours
+        ('congestion.example-2.level-0.state', '(2, 2, 2)')
     """
     return run_all(select(ids), jobs=jobs, lookup=claim_of, on_result=on_result)
 

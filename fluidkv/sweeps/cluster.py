@@ -43,6 +43,14 @@ def connected(address: str) -> Iterator[Executor]:
         InputError: no package `distributed`; no scheduler that answers; a worker that has other
             versions or does not see the store; a scheduler that goes away; a chunk that ended
             several workers.
+
+    Examples:
+        >>> from fluidkv.sweeps import connected
+        >>> with connected("10.0.0.1:port") as executor:
+        ...     pass
+        Traceback (most recent call last):
+        ...
+        fluidkv.errors.InputError: scheduler: got '10.0.0.1:port'; allowed: the address of a ...
     """
     _checked(address)
     with _no_logs():

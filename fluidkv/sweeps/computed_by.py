@@ -9,7 +9,13 @@ LIBRARIES = ("jax", "jaxlib", "numba", "numpy", "python-flint", "scipy", "zarr")
 
 
 def versions() -> dict[str, str]:
-    """Library -> version; a result is taken up again only under the same ones."""
+    """Library -> version; a result is taken up again only under the same ones.
+
+    Examples:
+        >>> from fluidkv.sweeps import versions
+        >>> list(versions())[:4], versions()["fluidkv"] == fk.__version__
+        (['fluidkv', 'jax', 'jaxlib', 'numba'], True)
+    """
     return {"fluidkv": __version__} | {name: _installed(name) for name in LIBRARIES}
 
 

@@ -14,7 +14,13 @@ from fluidkv.sweeps.store.chunks import Store, write
 
 
 class Done(NamedTuple):
-    """What came of a chunk: its number, its points, and how many of them have no answer."""
+    """What came of a chunk: its number, its points, and how many of them have no answer.
+
+    Examples:
+        >>> from fluidkv.sweeps import Done, serial
+        >>> [done.points for done in serial(lambda chunk: Done(chunk, 100, 0), [3, 7])]
+        [100, 100]
+    """
 
     chunk: int
     points: int
@@ -23,7 +29,19 @@ class Done(NamedTuple):
 
 @dataclass(frozen=True)
 class Job:
-    """Compute a chunk and write it; it pickles, and may be done anywhere that sees the store."""
+    """Compute a chunk and write it; it pickles, and may be done anywhere that sees the store.
+
+    Examples:
+        >>> from fluidkv.sweeps import Job, opened, plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> from pathlib import Path
+        >>> with opened(Path("store"), plan(asked)) as store:
+        ...     Job(plan(asked), store)(1)
+        Done(chunk=1, points=1, refused=1)
+
+        That point has an input as long as the memory, and no answer.
+    """
 
     plan: Plan
     store: Store
@@ -39,12 +57,25 @@ Executor = Callable[[Callable[[int], Done], Sequence[int]], Iterator[Done]]
 
 
 def serial(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:
-    """One chunk after the other, in this process."""
+    """One chunk after the other, in this process.
+
+    Examples:
+        >>> from fluidkv.sweeps import Done, serial
+        >>> list(serial(lambda chunk: Done(chunk, 2, 0), [0, 5]))
+        [Done(chunk=0, points=2, refused=0), Done(chunk=5, points=2, refused=0)]
+    """
     return (job(chunk) for chunk in chunks)
 
 
 def processes(workers: int) -> Executor:
-    """So many processes, each with a chunk at a time."""
+    """So many processes, each with a chunk at a time.
+
+    Examples:
+        >>> from fluidkv.sweeps import processes
+        >>> executor = processes(2)
+        >>> list(executor(abs, []))  # a sweep that is complete: nobody has to start
+        []
+    """
 
     def share(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:
         return (done for _, done in shared_out(job, chunks, workers, argument="workers"))

@@ -31,6 +31,16 @@ class Plan:
         dims: names of the dimensions of the points.
         shape: points along each.
         chunk_shape: points of a chunk along each; the last chunk of a dimension may have fewer.
+
+    Examples:
+        >>> from fluidkv.sweeps import plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> found = plan(asked)
+        >>> found.dims, found.shape, [found.size(chunk) for chunk in range(found.chunks)]
+        (('input_length',), (3,), [2, 1])
+        >>> found.region(1), found.points_of(found.region(1)).columns
+        ((slice(2, 3, None),), {'input_length': [8]})
     """
 
     spec: Spec
@@ -93,6 +103,13 @@ def plan(spec: Mapping[str, Any] | Path | str | Spec) -> Plan:
 
     Raises:
         InputError: what `read_spec` refuses; a variable that has the name of an axis.
+
+    Examples:
+        >>> from fluidkv.sweeps import plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> plan(asked).points, plan(asked).chunks
+        (3, 2)
     """
     asked = spec if isinstance(spec, Spec) else read_spec(spec)
     shape = tuple(axis.size for axis in asked.axes)
@@ -110,6 +127,13 @@ def compute(plan: Plan, chunk: int) -> Arrays:
     Returns:
         Variable -> array of the chunk's shape and the variable's own dimensions; `STATUS` among
         them, which says at which points there is an answer.
+
+    Examples:
+        >>> from fluidkv.sweeps import compute, plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> compute(plan(asked), 0)["in_flight"].round(3)
+        array([2.857, 1.379])
     """
     region = plan.region(chunk)
     box = tuple(each.stop - each.start for each in region)

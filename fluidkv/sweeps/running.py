@@ -36,6 +36,15 @@ class Ran:
         computed: points that it has computed.
         refused: of these, points that have no answer.
         seconds: that it took.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import plan, run
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> ran = run(plan(asked), Path("store"))
+        >>> ran.before, ran.computed, ran.refused
+        (0, 3, 1)
     """
 
     plan: Plan
@@ -63,6 +72,14 @@ def run(
         InputError: a store of another sweep or version, one that another sweep is filling, a folder
             that takes no files, a full disk. What has been written stays, and running again goes
             on from there.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import plan, run
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> run(plan(asked), Path("store")).computed, run(plan(asked), Path("store")).computed
+        (3, 0)
     """
     began = time.monotonic()
     if not store.exists():
@@ -111,6 +128,13 @@ def sweep(
     Raises:
         InputError: a spec or a store that is refused; a full disk; a scheduler or a worker of it
             that is refused, as `connected` has it.
+
+    Examples:
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> found = fk.sweep(asked, "store", workers=1)
+        >>> found.status.values.tolist(), found.in_flight.values.round(2).tolist()
+        ([1, 1, 2], [2.86, 1.38, nan])
     """
     if not isinstance(out, Path | str) or "\0" in str(out):
         raise InputError("out", out, "the path of a folder")
@@ -125,6 +149,14 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
 
     Raises:
         InputError: not the store of a sweep.
+
+    Examples:
+        >>> from fluidkv.sweeps import open_sweep
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> made = fk.sweep(asked, "store", workers=1)
+        >>> open_sweep("store").equals(made)
+        True
     """
     import xarray as xr
 
@@ -143,6 +175,14 @@ def executor_of(
     Raises:
         InputError: a number of processes that is none, or beside a scheduler; what `connected`
             refuses.
+
+    Examples:
+        >>> from fluidkv.sweeps import executor_of, plan, serial
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> with executor_of(plan(asked), workers=1) as executor:
+        ...     executor is serial
+        True
     """
     if scheduler is not None:
         if workers is not None:

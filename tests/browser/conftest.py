@@ -38,6 +38,11 @@ def found() -> str | None:
     return os.environ.get("FLUIDKV_CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
 
 
+def alone() -> list[str]:
+    """Chromium's own sandbox needs a user that is not root."""
+    return ["--no-sandbox"] if os.geteuid() == 0 else []
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator:
     """Playwright's browser, started once."""
@@ -47,9 +52,7 @@ def browser() -> Iterator:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        # Chromium's own sandbox needs a user that is not root.
-        alone = ["--no-sandbox"] if os.geteuid() == 0 else []
-        started = driver.chromium.launch(executable_path=path, args=[*FLAGS, *alone])
+        started = driver.chromium.launch(executable_path=path, args=[*FLAGS, *alone()])
         yield started
         started.close()
 

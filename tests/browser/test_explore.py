@@ -198,6 +198,14 @@ def test_the_back_button_returns_to_the_state_before(shown):
     assert page.input_value("#preset") == "figure-16b"
 
 
+def test_a_theme_alone_leaves_what_is_shown(shown):
+    page = shown(NAMED["figure-9"].state.link)
+    page.evaluate("location.hash = 'theme=dark'")
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    assert page.evaluate("location.hash") == f"#{NAMED['figure-9'].state.link}"
+    assert page.input_value("#preset") == "figure-9"
+
+
 @pytest.mark.parametrize(
     ("link", "said"),
     [

@@ -10,8 +10,6 @@ ROOMS = sorted({each.room for each in public()})
 # Rooms whose names do not have theirs yet.
 PENDING = {
     "answers",
-    "papers",
-    "sweeps",
 }
 
 

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from docs._site.layout import ROOT
+from docs._site.layout import PROGRAMS, ROOT, relinked
 
 _ELSEWHERE = {
     "python": "tests/test_readme.py runs it",
@@ -18,11 +18,6 @@ _ELSEWHERE = {
     "python save_attention.py": "tests/tokenpd/attention/test_page.py runs it",
     "{toctree}": "tests/site/test_pages.py follows it",
 }
-_PROGRAMS = (
-    *("fluidkv", "make", "pip", "python", "mkdir", "while", "kubectl", "curl"),
-    *("vllm", "guidellm", "trtllm-serve"),
-)
-"""A block without a language that begins with one of them is of commands; others are outputs."""
 
 
 def _shell(text: str) -> None:
@@ -55,7 +50,7 @@ def _blocks() -> list[tuple[str, str, str]]:
 def kind(language: str, text: str) -> str:
     """The language; "sh" for commands without one, "" for what was printed."""
     first = text.split(maxsplit=1)[0] if text.strip() else ""
-    return "sh" if language == "" and first in _PROGRAMS else language
+    return "sh" if language == "" and first in PROGRAMS else language
 
 
 BLOCKS = [(where, kind(language, text), text) for where, language, text in _blocks()]
@@ -81,3 +76,9 @@ def test_a_block_is_what_its_language_allows(of, text):
 def test_a_block_that_is_not_is_found(of, wrong):
     with pytest.raises((ValueError, yaml.YAMLError)):
         CHECKS[of](wrong)
+
+
+def test_commands_are_marked_on_the_site_and_outputs_are_not():
+    page = "```\nfluidkv size\n```\n\nfluidkv says:\n\n```\nsmallest 12\n```\n"
+    shown = "```sh\nfluidkv size\n```\n\nfluidkv says:\n\n```\nsmallest 12\n```\n"
+    assert relinked(page, "docs/page.md") == shown

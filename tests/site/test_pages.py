@@ -11,7 +11,8 @@ import pytest
 
 from docs._site.claims import fronts
 from docs._site.commands import commands
-from docs._site.layout import ROOT
+from docs._site.layout import PICTURES, ROOT
+from docs._site.moving import moving_files
 from docs._site.objects import objects
 from fluidkv.papers.ledger import ledger
 from tests.site.page import EXTERNAL, is_elsewhere
@@ -26,7 +27,9 @@ def is_broken(link: str, name: str) -> bool:
     aim = normpath(join(dirname(name), file)) if file else name
     if aim in sources():
         return bool(place) and place not in sources()[aim].places
-    return not (aim in files() or aim in laid_out() or (ROOT / aim).is_file())
+    folder, _, picture = aim.partition("/")
+    drawn = folder in PICTURES and (PICTURES[folder] / picture).is_file()
+    return not (aim in files() or aim in laid_out() or drawn or (ROOT / aim).is_file())
 
 
 def test_every_link_leads_to_a_page_and_a_place_on_it():
@@ -49,6 +52,8 @@ def test_every_link_leads_to_a_page_and_a_place_on_it():
         ("claims.md#congestion.example-2", False),
         ("figures/server.png", False),
         ("figures/no_such_figure.png", True),
+        ("pictures/explore.png", False),
+        ("pictures/no_such_picture.png", True),
     ],
 )
 def test_a_link_that_leads_nowhere_is_found(link, broken):
@@ -114,3 +119,10 @@ def test_every_public_name_is_in_the_reference():
     text = "".join(page for name, page in laid_out().items() if name.startswith("reference/"))
     shown = set(re.findall(r"^:{6}\{py:\w+\} ([\w.]+)", text, re.M))
     assert {each.path for each in objects()} == shown
+
+
+def test_a_still_gives_way_to_the_picture_that_moves():
+    model = laid_out()["model.md"]
+    assert 'src="moving.html"' in model
+    assert "pictures/batch.png" not in model
+    assert "data-embed" in moving_files()["moving.html"]

@@ -37,3 +37,11 @@ document.querySelectorAll("form[data-filters]").forEach(narrowed);
 for (const box of document.querySelectorAll(".pst-scrollable-table-container, div.highlight pre")) {
   if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
 }
+
+// A frame is a page of its own, which is told light or dark by its address.
+for (const frame of document.querySelectorAll("iframe.moving")) {
+  const address = frame.src, root = document.documentElement;
+  const tell = () => frame.contentWindow.location.replace(`${address}#theme=${root.dataset.theme}`);
+  new MutationObserver(tell).observe(root, { attributeFilter: ["data-theme"] });
+  if (root.dataset.theme) tell();
+}

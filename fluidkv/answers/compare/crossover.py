@@ -30,11 +30,12 @@ from fluidkv.traces import Trace
 from fluidkv.workload import Workload
 
 POLICIES = ("trtllm-no-evict", "trtllm-max-utilization")
+"""The two rules, the one that reserves first."""
+
 _AXES = {
     "max_tokens": ("1", "what is asked for, in multiples of what is put out"),
     "capacity": ("token", "KV tokens of the pool"),
 }
-"""The two rules, the one that reserves first."""
 
 MULTIPLES = tuple(Fraction(text) for text in ("1", "5/4", "3/2", "2", "3", "4", "8"))
 """Of what is put out, that clients ask for."""

@@ -137,6 +137,7 @@ export class BatchPicture {
     const evict = first ? 1 : Math.max(0, Math.min(1, (part - 0.45) / 0.3));
     const admit = first ? 1 : Math.max(0, Math.min(1, (part - 0.75) / 0.25));
     const ease = step * step * (3 - 2 * step);
+    const still = part >= 1 && !this.playing; // what was preempted stays in sight
     const bars = Array(SHADES).fill("");
     let gone = "";
     for (let s = 0; s < d; s++) {
@@ -146,11 +147,11 @@ export class BatchPicture {
       const kept = alive * (s === 0 ? state[0] * admit : arrived - lost);
       const x = this.left + this.slot * (s + 0.08 - (s === 0 || first ? 0 : 1 - ease));
       bars[(((now - s) % SHADES) + SHADES) % SHADES] += this.box(x, kept, 0);
-      gone += this.box(x, alive * lost, kept, 60 * evict * evict);
+      gone += this.box(x, alive * lost, kept, still ? 0 : 60 * evict * evict);
     }
     this.bars.forEach((path, k) => path.setAttribute("d", bars[k]));
     this.gone.setAttribute("d", gone);
-    this.gone.style.opacity = 1 - evict;
+    this.gone.style.opacity = still ? 0.5 : 1 - evict;
     const demand = found.demand[now] / model.capacity, full = held(model, state) / model.capacity;
     const used = first ? full : mix(demand, full, admit > 0 ? admit : 0);
     this.fill.setAttribute("width", this.gaugeWidth(Math.min(1, used)));

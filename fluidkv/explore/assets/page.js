@@ -273,10 +273,16 @@ function say(problem) {
 
 // ------------------------------------------------------------------------------ from outside
 
+/** Light or dark, where a link says which. */
+function paint(text) {
+  const theme = new URLSearchParams(text).get("theme");
+  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+}
+
 /** Show the state of a link; a bad one says so in one line, and what is shown is the default. */
 function open(text) {
-  const options = new URLSearchParams(text), theme = options.get("theme");
-  if (theme === "dark" || theme === "light") document.documentElement.dataset.theme = theme;
+  const options = new URLSearchParams(text);
+  paint(text);
   const named = data.presets.find(each => each.name === options.get("preset"));
   const fallback = readLink(named?.link ?? data.opens, LIMITS, {}).state;
   let { state: next, error } = readLink(text, LIMITS, fallback);
@@ -346,7 +352,11 @@ get("start").addEventListener("change", event => move(() => {
   state.start = event.target.value === "empty" ? { kind: "empty" } : { kind: "over", percent: 25 };
 }, event.target));
 addEventListener("hashchange", () => {
-  if (location.hash.slice(1) !== writeLink(state)) open(location.hash.slice(1));
+  const text = location.hash.slice(1);
+  if (/^theme=[a-z]*$/.test(text)) { // the page around a frame has changed; what is shown stays
+    paint(text);
+    remember();
+  } else if (text !== writeLink(state)) open(text);
 });
 addEventListener("resize", () => { measure(); compute(); });
 open(location.hash.slice(1));

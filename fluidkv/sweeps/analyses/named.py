@@ -32,7 +32,14 @@ _ALL = (
     SIZE,
 )
 ANALYSES: dict[str, Analysis] = {each.name: each for each in _ALL}
-"""Name in a spec -> the analysis."""
+"""Name in a spec -> the analysis.
+
+>>> from fluidkv.sweeps import ANALYSES
+>>> list(ANALYSES)[:4]
+['stability', 'stability_map', 'threshold', 'equilibria']
+>>> [each.name for each in ANALYSES["stability"].settings]
+['input_length', 'decode_length', 'share', 'capacity']
+"""
 
 
 def analysis_named(name: object) -> Analysis:

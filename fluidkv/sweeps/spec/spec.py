@@ -43,6 +43,14 @@ class Spec:
         chunk: about how many points are computed and written together.
         settings: what is the same at all points, defaults included.
         axes: the dimensions, in their order.
+
+    Examples:
+        >>> from fluidkv.sweeps import read_spec
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> spec = read_spec(asked)
+        >>> spec.analysis.name, [axis.dim for axis in spec.axes], spec.chunk
+        ('stability', ['input_length'], 2)
     """
 
     analysis: Analysis
@@ -88,6 +96,17 @@ def read_spec(spec: Mapping[str, Any] | Path | str) -> Spec:
         InputError: a file that cannot be read or is not TOML; an unknown analysis, key or setting,
             and what is near it; a value of the wrong kind; a setting that is missing, or said
             twice; an axis without values; no axis.
+
+    Examples:
+        >>> from fluidkv.sweeps import read_spec
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> read_spec(asked).settings["decode_length"]
+        (2, 3)
+        >>> read_spec(asked | {"analysis": "stabilty"})
+        Traceback (most recent call last):
+        ...
+        fluidkv.errors.InputError: analysis: got 'stabilty'; allowed: near: stability, ...
     """
     said = spec if isinstance(spec, Mapping) else _read_toml(spec)
     for key in said:

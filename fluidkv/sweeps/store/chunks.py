@@ -22,6 +22,15 @@ class Store:
     Fields:
         path: of the folder.
         parts: a folder in it, where files are written before they are moved into place.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import opened, plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> with opened(Path("store"), plan(asked)) as store:
+        ...     store.path.name, store.parts.parent == store.path
+        ('store', True)
     """
 
     path: Path
@@ -36,6 +45,16 @@ def write(store: Store, plan: Plan, chunk: int, arrays: Arrays) -> None:
 
     Raises:
         OSError: the disk is full, or nobody holds the store any more; the chunk is not there then.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import compute, missing, opened, plan, write
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> with opened(Path("store"), plan(asked)) as store:
+        ...     write(store, plan(asked), 1, compute(plan(asked), 1))
+        ...     missing(store, plan(asked))
+        [0]
     """
     names = [each.name for each in plan.variables]
     contents = encoded(plan, chunk, arrays)
@@ -48,7 +67,17 @@ def write(store: Store, plan: Plan, chunk: int, arrays: Arrays) -> None:
 
 
 def missing(store: Store | Path, plan: Plan) -> list[int]:
-    """The chunks that are still to be written, in order; one that has lost a file among them."""
+    """The chunks that are still to be written, in order; one that has lost a file among them.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import missing, opened, plan
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> with opened(Path("store"), plan(asked)) as store:
+        ...     missing(store, plan(asked))
+        [0, 1]
+    """
     path = store.path if isinstance(store, Store) else store
     names = [STATUS, *(each.name for each in plan.variables)]
     there = {name: {each.name for each in (path / name).iterdir()} for name in names}

@@ -22,6 +22,16 @@ def opened(path: Path, plan: Plan) -> Iterator[Store]:
 
     Raises:
         InputError: what `check_folder` refuses; another sweep is filling it; it cannot be written.
+
+    Examples:
+        >>> from pathlib import Path
+        >>> from fluidkv.sweeps import missing, opened, plan, run
+        >>> asked = {"analysis": "stability", "settings": {"decode_length": [2, 3], "capacity": 8}}
+        >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
+        >>> _ = run(plan(asked), Path("store"))
+        >>> with opened(Path("store"), plan(asked)) as store:
+        ...     missing(store, plan(asked))
+        []
     """
     files = check_folder(path, plan)
     try:

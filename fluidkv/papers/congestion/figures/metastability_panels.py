@@ -1,6 +1,7 @@
 """The panels of the figure `metastability`."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -8,7 +9,14 @@ from fluidkv.figures.figure import Axes, Canvas, Data
 from fluidkv.figures.style import BLACK, BLUE, GREEN, GREY, ORANGE, PURPLE, SMALL_NOTE, name_axes
 
 _SHADES = ("#B9DDF1", "#7FB5DA", "#4E93C5", "#2A67A0", "#123C69")
-_ACTIONS = {"nothing": ORANGE, "sequences": PURPLE, "dropped": GREY, "shed": GREEN, "cap": BLUE}
+_ACTIONS: dict[str, tuple[str, Any]] = {
+    "nothing": (ORANGE, "-"),
+    "sequences": (PURPLE, (0, (3, 1))),
+    "dropped": (GREY, (0, (1, 1))),
+    "shed": (GREEN, (0, (6, 1, 1, 1))),
+    "cap": (BLUE, (0, (6, 1))),
+}
+"""Action -> its colour and line, to be told apart without colour as well."""
 _SHOWN = 4000  # iterations of panel (e); what is later is alike
 
 
@@ -123,12 +131,13 @@ def actions_panel(data: Data, ax: Axes, labels: Mapping[str, str], shed_for: int
     time = data["action_time"]
     for name, label in labels.items():
         low, middle, high = (data[f"action_{name}_{level}"] for level in (10, 50, 90))
-        color, last = _ACTIONS[name], int(np.flatnonzero(time <= _SHOWN)[-1])
+        (color, style), last = _ACTIONS[name], int(np.flatnonzero(time <= _SHOWN)[-1])
         ax.fill_between(time, low, high, color=color, alpha=0.1, linewidth=0)
         for edge in (low, high):  # bands lie on one another; their edges stay apart
             ax.plot(time, edge, color=color, linewidth=0.6, alpha=0.7)
         # A median of none lies on the axis, and is to be seen there.
-        ax.plot(time[: last + 1], middle[: last + 1], color=color, label=label, clip_on=False)
+        line = {"color": color, "linestyle": style, "label": label, "clip_on": False}
+        ax.plot(time[: last + 1], middle[: last + 1], **line)
         if middle[last] == 0:
             end = (time[last], 0)
             ax.annotate("nobody waits, in the median", end, (-4, 3), ha="right", **SMALL_NOTE)
