@@ -10,6 +10,14 @@ def ahead(runs: Comparison) -> str:
     """Who completes more and who is faster, policy against the better kind of FCFS.
 
     A difference is called one where all runs agree on its sign; they are too few for more.
+
+    Examples:
+        >>> from fluidkv.answers import ahead
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
+        >>> said = ahead(fk.wait_study(system, 12, seeds=2, duration=50).runs)
+        >>> said.split(" than ")[0]
+        'Here WAIT evicts nobody and completes 12% more tokens'
     """
     own, best = runs.policies[0], best_fcfs(runs)
     alike = all(each.evictions == best.evictions for each in runs.policies[1:])
@@ -45,12 +53,27 @@ def faster(own: PolicyRuns, best: PolicyRuns, other: str) -> str:
 
 
 def best_fcfs(runs: Comparison) -> PolicyRuns:
-    """Of the two kinds the one with more tokens; running first where they have as many."""
+    """Of the two kinds the one with more tokens; running first where they have as many.
+
+    Examples:
+        >>> from fluidkv.answers import best_fcfs
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
+        >>> found = fk.wait_study(system, 12, seeds=2, duration=50)
+        >>> best_fcfs(found.runs).name
+        'FCFS, running first'
+    """
     return max(reversed(runs.policies[1:]), key=lambda each: mean(each.throughput))
 
 
 def mean(values: Sequence[float]) -> float:
-    """Of those that there are; NaN: none."""
+    """Of those that there are; NaN: none.
+
+    Examples:
+        >>> from fluidkv.answers import mean
+        >>> mean([0.8, float("nan"), 1.0])  # of a run without a value nothing is said
+        0.9
+    """
     there = [value for value in values if not math.isnan(value)]
     return sum(there) / len(there) if there else math.nan
 

@@ -32,6 +32,13 @@ class Load(Record):
         rate: of a trace or preset, prompts per second.
         rate_from: where the rate comes from.
         read: what the reader of the trace did; "" for others.
+
+    Examples:
+        >>> from fluidkv.answers import Load, binned_load
+        >>> base, per_kv_token = Fraction(1, 100), Fraction(1, 10**7)
+        >>> load = binned_load(fk.preset("alpaca"), base, per_kv_token, rate=Fraction(1), bins=40)
+        >>> load.bins, load.cut, len(load.system.types), round(float(load.load_error), 2)
+        (40, 'width', 36, 0.08)
     """
 
     system: WaitSystem
@@ -79,6 +86,13 @@ def binned_load(
     Raises:
         InputError: no rate where the requests do not tell it; so few bins that their load is 1 or
             more where that of the requests themselves is below.
+
+    Examples:
+        >>> from fluidkv.answers import binned_load
+        >>> trace = fk.Trace((10, 30, 20, 20), (2, 5, 3, 4), (0.0, 1.0, 2.0, 3.0))
+        >>> load = binned_load(trace, Fraction(1, 100), Fraction(1, 10**5), bins=2)
+        >>> load.rate, load.rate_from, [each.output_length for each in load.system.types]
+        (Fraction(1, 1), '4 prompts in 3 s', [3, 5])
     """
     rate, rate_from = (rate, "given") if rate is not None else _rate(requests)
     workload = requests if isinstance(requests, Workload) else requests.workload()

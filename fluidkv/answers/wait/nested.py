@@ -41,6 +41,14 @@ class SegmentPlan(Record):
         segments, thresholds: of the policy.
         iteration_time: of a batch with all segments in it; exact.
         bound: M^pi, the waiting prompts and their tail, up to the horizon; in balls.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> tenth = Fraction(1, 10)
+        >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], tenth, tenth)
+        >>> plan = fk.wait_study(system, 200, unknown_lengths=True, simulate=False).nested.chosen
+        >>> plan.thresholds, plan.segments.ends, plan.iteration_time, float(plan.latency_at_least)
+        ((7, 4), (1, 2), Fraction(17, 5), 3.5)
     """
 
     segments: Segments
@@ -84,6 +92,14 @@ class NestedAnswer(Record):
             on the chance, rounded up; None where it grants nothing.
         lower_rates: where M is too small, the largest factor in twentieths on all rates at which
             the best design fits, of those tried; None: none does.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> tenth = Fraction(1, 10)
+        >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], tenth, tenth)
+        >>> found = fk.wait_study(system, 9, unknown_lengths=True, simulate=False).nested
+        >>> found.fits, found.chosen.thresholds, found.delta
+        (False, (7, 4), Fraction(1, 100))
     """
 
     capacity: Fraction

@@ -61,6 +61,13 @@ class PolicyRuns(Record):
         peak_memory: most tokens held, in the whole run.
         left: prompts that had come and were not done at the end.
         NaN where nobody completed, or nobody had a token.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
+        >>> own = fk.wait_study(system, 12, seeds=2, duration=50).runs.policies[0]
+        >>> own.name, own.evictions, own.peak_memory, own.left
+        ('WAIT', (0, 0), (12, 12), (6, 20))
     """
 
     name: str
@@ -87,6 +94,13 @@ class Comparison(Record):
             iterations as in balance: what was measured is then the start of every policy.
         policies: WAIT or Nested WAIT, FCFS with newcomers first, FCFS with running prompts first.
             The latter two are missing where the capacity cannot hold one of the prompts.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
+        >>> found = fk.wait_study(system, 12, seeds=2, duration=50).runs
+        >>> [each.name for each in found.policies], found.prompts, found.short
+        (['WAIT', 'FCFS, new first', 'FCFS, running first'], (90, 96), False)
     """
 
     duration: float

@@ -60,6 +60,15 @@ class WaitAnswer(Record):
         runs: policies side by side on the same arrivals; None: not asked, or not to be made.
         not_simulated: why they were asked for and not made; None: they were made, or not asked for.
         load: where the types came from; None: from nowhere but the caller.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> system = WaitSystem([PromptType(2, 1, 1)], 1, Fraction(1, 12))
+        >>> found = fk.wait_study(system, 12, simulate=False)
+        >>> found.equilibrium.per_stage, found.least.memory, found.most_rate
+        ((Fraction(4, 1),), Fraction(12, 1), Fraction(4, 1))
+        >>> found.reason, found.latency_at_least
+        (None, (Fraction(2, 1),))
     """
 
     system: WaitSystem
@@ -244,6 +253,16 @@ def wait_study(
             message says which and by how much); a number out of range; a `duration` in which nobody
             comes, or of too much work. Runs that cannot be made for another reason are left out,
             and the reason is in the answer.
+
+    Examples:
+        >>> from fluidkv.wait import PromptType, WaitSystem
+        >>> tenth = Fraction(1, 10)
+        >>> system = WaitSystem([PromptType(1, 1, 1), PromptType(1, 1, 2)], tenth, tenth)
+        >>> found = fk.wait_study(system, 9, simulate=False)
+        >>> found.equilibrium.memory, found.chosen.thresholds, found.fits
+        (Fraction(9, 1), (1, 1), True)
+        >>> fk.wait_study(system, 8, simulate=False).reason
+        'the balanced state holds M* = 9 tokens, the capacity is 8'
     """
     load = system if isinstance(system, Load) else None
     system = system.system if isinstance(system, Load) else system
