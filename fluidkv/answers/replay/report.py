@@ -14,10 +14,20 @@ def tables(replay: Replay) -> dict[str, str]:
     same float.
 
     Examples:
-        >>> from fluidkv.answers import tables
-        >>> said = tables(fk.replay_log("sample:vllm-rtx4090"))
-        >>> {name: len(text.splitlines()) - 1 for name, text in said.items()}
-        {'ticks.csv': 184, 'requests.csv': 300}
+        >>> from pathlib import Path
+        >>> Path("run").mkdir()
+        >>> _ = Path("run/meta.json").write_text('{"engine": "SGLang", "kv_tokens": 8000}')
+        >>> request = '{"arrival_s": 0, "input": 100, "output": 1000}'
+        >>> np.savetxt("run/requests.jsonl", [request] * 4, fmt="%s")
+        >>> t = np.arange(1, 21)  # seconds, of 50 steps each
+        >>> rows = np.c_[t, 50 * t, 4 + 0 * t, 0 * t, 400 + 200 * t, 0.05 + t / 40, 0 * t]
+        >>> names = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
+        >>> np.savetxt("run/decode_log.csv", rows, "%g", ",", header=names, comments="")
+        >>> texts = fk.answers.tables(fk.replay_log("run"))
+        >>> {name: len(text.splitlines()) for name, text in texts.items()}
+        {'ticks.csv': 21, 'requests.csv': 5}
+        >>> texts["ticks.csv"].split(",")[:3]
+        ['time_s', 'running_measured', 'running_sglang+cache']
     """
     data = replay.to_xarray()
     return {

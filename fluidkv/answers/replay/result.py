@@ -41,11 +41,20 @@ class Prediction(Record):
         duration_s: from the first arrival to the last token.
 
     Examples:
-        >>> found = fk.replay_log("sample:vllm-rtx4090")
-        >>> [each.name for each in found.predictions]
-        ['vllm+cache', 'vllm', 'vllm-0.11+cache']
-        >>> found.main.preemptions, round(found.main.recomputed_share, 2)
-        (199, 0.59)
+        >>> from pathlib import Path
+        >>> Path("run").mkdir()
+        >>> _ = Path("run/meta.json").write_text('{"engine": "SGLang", "kv_tokens": 8000}')
+        >>> request = '{"arrival_s": 0, "input": 100, "output": 1000}'
+        >>> np.savetxt("run/requests.jsonl", [request] * 4, fmt="%s")
+        >>> t = np.arange(1, 21)  # seconds, of 50 steps each
+        >>> rows = np.c_[t, 50 * t, 4 + 0 * t, 0 * t, 400 + 200 * t, 0.05 + t / 40, 0 * t]
+        >>> names = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
+        >>> np.savetxt("run/decode_log.csv", rows, "%g", ",", header=names, comments="")
+        >>> main = fk.replay_log("run").main
+        >>> main.name, main.preemptions, round(main.duration_s, 1), main.recomputed_share
+        ('sglang+cache', 0, 20.0, None)
+        >>> round(main.errors["kv_used"].bias, 2)  # a share of memory
+        -0.03
     """
 
     name: str
@@ -95,11 +104,20 @@ class Replay(Record):
         options: of SGLang's own scheduler, where the first prediction is by it.
 
     Examples:
-        >>> found = fk.replay_log("sample:vllm-rtx4090")
-        >>> found.limits.blocks, found.fitted, round(found.duration_s), found.preemptions_seen
-        (2587, 'first', 184, 99)
-        >>> [round(each.swing.period_s, 1) for each in (found, found.main)]  # measured, predicted
-        [21.2, 20.7]
+        >>> from pathlib import Path
+        >>> Path("run").mkdir()
+        >>> _ = Path("run/meta.json").write_text('{"engine": "SGLang", "kv_tokens": 8000}')
+        >>> request = '{"arrival_s": 0, "input": 100, "output": 1000}'
+        >>> np.savetxt("run/requests.jsonl", [request] * 4, fmt="%s")
+        >>> t = np.arange(1, 21)  # seconds, of 50 steps each
+        >>> rows = np.c_[t, 50 * t, 4 + 0 * t, 0 * t, 400 + 200 * t, 0.05 + t / 40, 0 * t]
+        >>> names = "time_s,decode_iter,running,waiting,tokens,kv_usage,preemptions"
+        >>> np.savetxt("run/decode_log.csv", rows, "%g", ",", header=names, comments="")
+        >>> found = fk.replay_log("run")
+        >>> [each.name for each in found.predictions], found.middle_s, found.preemptions_seen
+        (['sglang+cache', 'sglang'], 9.75, 0)
+        >>> found.to_xarray().account.values.tolist()
+        ['measured', 'sglang+cache', 'sglang', 'constant rates']
     """
 
     engine: Engine
