@@ -54,6 +54,7 @@ class Job:
 
 
 Executor = Callable[[Callable[[int], Done], Sequence[int]], Iterator[Done]]
+"""What works on the chunks that are left, and says of each what came of it."""
 
 
 def serial(job: Callable[[int], Done], chunks: Sequence[int]) -> Iterator[Done]:

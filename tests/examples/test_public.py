@@ -7,20 +7,16 @@ import pytest
 from tests.examples.public import FLAGS, examples, public
 
 ROOMS = sorted({each.room for each in public()})
-# Rooms whose names do not have theirs yet.
-PENDING = {
-    "answers",
-}
 
 
-@pytest.mark.parametrize("room", sorted(set(ROOMS) - PENDING))
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_has_an_example(room):
     shown = {each.name for each, _ in examples(room)}
     names = {each.name for each in public() if each.room == room and not each.alias}
     assert sorted(names - shown) == []
 
 
-ALIASES = [each for each in public() if each.alias and each.room not in PENDING]
+ALIASES = [each for each in public() if each.alias]
 
 
 @pytest.mark.parametrize("name", ALIASES, ids=lambda each: each.name)
