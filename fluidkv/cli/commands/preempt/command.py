@@ -164,10 +164,8 @@ def preempt(
     reading.check(source, rate=arrivals.rate, clients=arrivals.clients)
     chosen = _chosen(victim, restore, allocation, predictor)
     asked, in_seconds = values.objectives(slo)
-    token = memory.per_token()
-    prices = values.Prices(
-        *(swap_per_token, swap_gbps, profile, token, swap_pool, host_memory, sweet_spot)
-    )
+    bus = (swap_per_token, swap_gbps, profile)
+    prices = values.Prices(*bus, memory.per_token(), swap_pool, host_memory, sweet_spot)
     prices.check()
     server = _server(clock, block_size, max_num_batched_tokens, max_num_seqs)
     load, report = reading.requests(source, class_, preset)
