@@ -35,8 +35,10 @@ class Page(HTMLParser):
         self.ids |= {said["id"]} if "id" in said else set()
         if tag == "a" and "href" in said:
             self.links.append(said["href"])
-        if tag in _LOADS and _LOADS[tag] in said:
-            self.loads.append(said[_LOADS[tag]])
+        address = said.get(_LOADS.get(tag, ""), "")
+        names_a_page = tag == "link" and said.get("rel") in ("index", "search", "prev", "next")
+        if address and not address.startswith("data:") and not names_a_page:
+            self.loads.append(address)
 
 
 @cache
