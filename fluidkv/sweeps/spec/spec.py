@@ -103,10 +103,10 @@ def read_spec(spec: Mapping[str, Any] | Path | str) -> Spec:
         >>> asked |= {"grid": {"input_length": [1, 4, 8]}, "chunk": 2}
         >>> read_spec(asked).settings["decode_length"]
         (2, 3)
-        >>> read_spec(asked | {"analysis": "stabilty"})
+        >>> read_spec(asked | {"analysis": "stab"})
         Traceback (most recent call last):
         ...
-        fluidkv.errors.InputError: analysis: got 'stabilty'; allowed: near: stability, ...
+        fluidkv.errors.InputError: analysis: got 'stab'; allowed: near: stability, ...
     """
     said = spec if isinstance(spec, Mapping) else _read_toml(spec)
     for key in said:
