@@ -41,13 +41,13 @@ tests: $(VENV)/.dev
 	$(BIN)/python -m pytest $(WORKERS)
 
 # Debian's package where one may install it; elsewhere a line that says what is missing.
-test-browser: $(VENV)/.dev  ## open reports and pages in a headless Chromium; installs it if it can
+test-browser: docs  ## open reports, pages and the site in a headless Chromium; installs it if it can
 	@command -v $${FLUIDKV_CHROMIUM:-chromium} >/dev/null || command -v chromium-browser >/dev/null \
 	  || command -v google-chrome >/dev/null \
 	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	       && apt-get update -qq && apt-get install -y -qq chromium; } \
 	  || { echo "no Chromium found; install the package chromium, or name one with FLUIDKV_CHROMIUM=..." >&2; exit 2; }
-	$(BIN)/python -m pytest tests/browser
+	$(BIN)/python -m pytest tests/browser --thorough
 
 thorough: $(VENV)/.dev lint  ## the same with the deeper checks (minutes)
 	$(BIN)/python -m pytest $(WORKERS) --thorough
