@@ -1,7 +1,7 @@
 """Notebooks with their outputs: each runs in a clean kernel, two at a time.
 
-What a run printed is kept under a name made of the notebook and the package: it is
-never stale.
+What a run printed is kept under a name made of the notebook, the files of the package and the
+locked versions of what it needs. Another Python, or other measured traces, are not in it.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def executed(notebooks: Pages, kept: Path | None) -> Pages:
     """The notebooks with outputs, or with a line that says why there are none."""
     if kept is None:
         return {name: _told(text, NOT_RUN) for name, text in notebooks.items()}
-    package = _digest(*(p.read_bytes() for p in sorted((ROOT / "fluidkv").rglob("*.py"))))
+    package = _digest(*(path.read_bytes() for path in digested()))
     kept.mkdir(parents=True, exist_ok=True)
 
     def one(item: tuple[str, str]) -> tuple[str, str]:
@@ -44,6 +44,12 @@ def executed(notebooks: Pages, kept: Path | None) -> Pages:
 
     with ThreadPoolExecutor(2) as two:
         return dict(two.map(one, notebooks.items()))
+
+
+def digested() -> list[Path]:
+    """The files on which an output rests, beside the notebook and the measured traces."""
+    package = (path for path in sorted((ROOT / "fluidkv").rglob("*")) if path.is_file())
+    return [*(p for p in package if p.suffix != ".pyc"), ROOT / "lock" / "base.txt"]
 
 
 def traces() -> Path | None:

@@ -2,7 +2,7 @@
 
 import nbformat
 
-from docs._site.executed import NOT_RUN, WITHOUT_TRACES, executed
+from docs._site.executed import NOT_RUN, WITHOUT_TRACES, digested, executed
 from docs._site.layout import ROOT
 
 
@@ -29,6 +29,13 @@ def test_notebooks_run_side_by_side_and_are_kept(tmp_path, capfd):
     assert {path.name for path in (ROOT / "notebooks").iterdir()} == before
     assert executed(pages, tmp_path) == found
     assert capfd.readouterr().out == ""  # nothing ran again
+
+
+def test_outputs_rest_on_data_and_locked_versions_too():
+    kinds = {path.suffix for path in digested()}
+    assert {".py", ".csv", ".npz", ".c"} <= kinds
+    assert ".pyc" not in kinds
+    assert ROOT / "lock" / "base.txt" in digested()
 
 
 def test_a_page_without_outputs_says_why(tmp_path, monkeypatch):

@@ -70,11 +70,14 @@ def test_sphinx_has_no_warning(small):
 
 
 def test_code_that_names_something_leads_to_it(small):
-    links = [each for each in read(small[0] / "index.html").links if "#" in each or "/size" in each]
+    links = read(small[0] / "index.html").links
     assert {"claims.html#congestion.example-2", "gallery.html#server"} <= set(links)
     assert links.count("claims.html#congestion.example-2") == 2
     assert any(each.startswith("commands/size.html") for each in links)
-    assert not any("nothing" in each for each in links)
+    assert [each for each in links if "nothing" in each or "--all" in each] == []
+    text = (small[0] / "index.html").read_text(encoding="utf-8")
+    for words in ("fluidkv nothing", "fluidkv figure --all"):
+        assert words in re.sub(r"<[^>]+>", "", text)
 
 
 def test_an_example_of_a_docstring_is_code_with_its_output(small):
