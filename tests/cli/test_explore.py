@@ -58,9 +58,9 @@ def test_the_list_has_every_preset_and_every_reason(capsys):
 @pytest.mark.parametrize(
     ("argv", "line"),
     [
-        ("--class 50:300 --capacity 9k", "output length: got 300; allowed: 1 to 256"),
-        ("--class 5000:3 --capacity 9k", "input length: got 5000; allowed: 1 to 4,096"),
-        ("--class 50:3 --capacity 20", "capacity: got 20; allowed: 54 to 10,000,000"),
+        ("--class 50:300 --capacity 9k", "--class: got 300; allowed: 1 to 256 tokens of output"),
+        ("--class 5000:3 --capacity 9k", "--class: got 5000; allowed: 1 to 4,096 tokens of input"),
+        ("--class 50:3 --capacity 20", "--capacity: got 20; allowed: 54 to 10,000,000 tokens"),
         ("--class 50:3 --class 60:4 --capacity 9k", "--class: got '50, 60'; allowed: one input"),
         ("--class 50:3", "--class: got '50:3'; allowed: together with --capacity"),
         ("--capacity 300", "--capacity: got '300'; allowed: together with --class"),

@@ -1,6 +1,6 @@
 // What the page shows, and the part of its address behind "#"; as fluidkv/explore/state.py.
 
-const WHOLE = /^[0-9]{1,9}$/;
+const WHOLE = /^[0-9]{1,9}$/, MOST = 999_999_999;
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
 
 /** The state of a text such as "in=50&out=2:1,4:1&kv=626&start=over:25&n=200"; fields that are left
@@ -16,6 +16,8 @@ export function readLink(text, limits, fallback) {
     }
     const least = smallestMemory(state);
     if (state.capacity < least) refuse("kv", state.capacity, `at least ${least}, one request and a token`);
+    const part = largestPart(state);
+    if (part > limits.part) refuse("out", part, `at most ${limits.part} parts for a length, once equal lengths are added`);
     return { state: canonical(state), error: null };
   } catch (error) {
     if (error instanceof RangeError || error instanceof URIError) return { state: null, error: error.message };
@@ -36,6 +38,11 @@ export function keyOf(state) {
 /** Tokens that the cache needs at least: more than the largest request. */
 export function smallestMemory(state) {
   return state.input + Math.max(...state.outputs.map(([length]) => length)) + 1;
+}
+
+/** The most parts of one length, as a link has them. */
+export function largestPart(state) {
+  return Math.max(...canonical(state).outputs.map(([, part]) => part));
 }
 
 /** Equal lengths together, shortest first, parts without a common divisor. */
@@ -62,7 +69,7 @@ const READERS = {
     state.outputs = items.map(item => {
       const [length, part = "1", ...more] = item.split(":");
       if (more.length) refuse("out", item, "LENGTH:PART, such as 4:1");
-      return [whole("out", length, 1, limits.output), whole("out", part, 1, limits.part)];
+      return [whole("out", length, 1, limits.output), whole("out", part, 1, MOST)];
     });
   },
   kv: (state, text, limits) => { state.capacity = whole("kv", text, 3, limits.capacity); },
