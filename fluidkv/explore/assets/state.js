@@ -7,11 +7,14 @@ const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
  *  out are those of `fallback`.
  *  @returns {state, error}: one of them is null */
 export function readLink(text, limits, fallback) {
-  const state = { ...fallback };
+  const state = { ...fallback }, seen = new Set();
   try {
     for (const item of text.split("&").filter(Boolean)) {
-      const [name, value = ""] = item.split("=");
-      if (Object.hasOwn(READERS, name)) READERS[name](state, decodeURIComponent(value), limits);
+      const [name, value = "", ...more] = item.split("=");
+      if (more.length) refuse(name, item, "one = in a field");
+      if (seen.has(name)) refuse(name, value, "one field of this name");
+      seen.add(name);
+      if (Object.hasOwn(READERS, name)) READERS[name](state, decoded(name, value), limits);
       else if (!OPTIONS.includes(name)) refuse(name, value, `one of ${[...Object.keys(READERS), ...OPTIONS].join(", ")}`);
     }
     const least = smallestMemory(state);
@@ -20,7 +23,7 @@ export function readLink(text, limits, fallback) {
     if (part > limits.part) refuse("out", part, `at most ${limits.part} parts for a length, once equal lengths are added`);
     return { state: canonical(state), error: null };
   } catch (error) {
-    if (error instanceof RangeError || error instanceof URIError) return { state: null, error: error.message };
+    if (error instanceof RangeError) return { state: null, error: error.message };
     throw error;
   }
 }
@@ -86,6 +89,14 @@ const READERS = {
     else refuse("start", text, "empty, over:PERCENT or list:MASS,MASS,...");
   },
 };
+
+function decoded(name, value) {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return refuse(name, value, "a % begins a character's code, such as %3A");
+  }
+}
 
 function startText(start) {
   if (start.kind === "over") return `over:${start.percent}`;
