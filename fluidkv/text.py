@@ -21,7 +21,14 @@ def printable(text: str) -> str:
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
-    """What is allowed in place of a name that is not known: up to three near it, else all.
+    """What is allowed in place of a name that is not known: up to three near it, else all."""
+    there = list(known)
+    near = near_names(name, there)
+    return f"near: {', '.join(near)}" if near else f"one of {', '.join(there)}"
+
+
+def near_names(name: object, known: Iterable[str]) -> list[str]:
+    """Up to three of the known names that are near one that is not, or none of them.
 
     Near are those that it begins, of three letters on, and those that are spelled alike.
     """
@@ -30,4 +37,4 @@ def nearest(name: object, known: Iterable[str]) -> str:
     lower = {each.lower(): each for each in there}
     alike = (lower[each] for each in get_close_matches(asked, lower, 3, 0.6))
     near += [each for each in alike if each not in near]
-    return f"near: {', '.join(near[:3])}" if near else f"one of {', '.join(there)}"
+    return near[:3]

@@ -216,14 +216,16 @@ PRESETS = (
     _preset(
         "figure-21a",
         "21 20",
-        "Outputs of 20 and 40 tokens: preemptions come back every 20 iterations.",
+        "Outputs of 20 and 40 tokens: requests are preempted in 19 of every 20 iterations, most of "
+        "them right after the one without.",
         "figure-21.periodic-eviction",
         (30, _equal(20, 40), 1000, _SETTLES, 800),
     ),
     _preset(
         "figure-21b",
         "21 20",
-        "Outputs of 25 and 50 tokens: preemptions come back every 25 iterations.",
+        "Outputs of 25 and 50 tokens: requests are preempted in 24 of every 25 iterations, most of "
+        "them right after the one without.",
         "figure-21.periodic-eviction",
         (30, _equal(25, 50), 1000, _SETTLES, 800),
     ),
@@ -273,8 +275,8 @@ PRESETS = (
     _preset(
         "figure-23c",
         "23",
-        "The pool of all four, with the divisor 25 left: it pulses less than its parts, and for "
-        "good.",
+        "The pool of all four, with the divisor 25 left: it loses less throughput than either "
+        "part, and pulses for good.",
         "figure-23.grows-slower table-7.fewer-evictions",
         (512, _equal(100, 125, 200, 250), 483_328, _SETTLES, 1000),
     ),
@@ -295,8 +297,8 @@ PRESETS = (
     _preset(
         "figure-27a",
         "27",
-        "Outputs of 5 and 10 tokens preempt in bursts at fixed intervals; the figure is of a GPU, "
-        "this is the same mix as masses, with inputs of 300.",
+        "Outputs of 5 and 10 tokens: requests are preempted in 4 of every 5 iterations; the figure "
+        "is of a GPU, this is the same mix as masses, with inputs of 300.",
         "figure-27.segregated",
         (300, _equal(5, 10), 40_000, _SETTLES, 400),
         figures="",
@@ -304,7 +306,7 @@ PRESETS = (
     _preset(
         "figure-27b",
         "27",
-        "Outputs of 6 and 12 tokens do the same.",
+        "Outputs of 6 and 12 tokens: requests are preempted in 5 of every 6 iterations.",
         "figure-27.segregated",
         (300, _equal(6, 12), 40_000, _SETTLES, 400),
         figures="",
@@ -312,7 +314,7 @@ PRESETS = (
     _preset(
         "figure-27c",
         "27",
-        "The four lengths together do not.",
+        "The four lengths together settle: nothing is preempted in the last half.",
         "figure-27.mixed",
         (300, _equal(5, 6, 10, 12), 40_000, _SETTLES, 1000),
         figures="",

@@ -36,7 +36,7 @@ class PageState(Record):
     Args:
         input_length: tokens, of all classes.
         outputs: (output length, parts of the load) of each class, shortest first; parts are whole
-            numbers without a common divisor.
+            numbers without a common divisor, and equal lengths are one.
         capacity: KV tokens.
         start: "empty", "over:PERCENT" or "list:MASS,MASS,...".
         iterations: to run.
@@ -52,17 +52,20 @@ class PageState(Record):
     iterations: int = 200
 
     def __post_init__(self) -> None:
-        _within("input length", self.input_length, 1, LONGEST_INPUT)
-        _within("classes", len(self.outputs), 1, MOST_CLASSES)
+        _within("input length", self.input_length, 1, LONGEST_INPUT, "tokens of input")
+        _within("classes", len(self.outputs), 1, MOST_CLASSES, "classes")
         for length, part in self.outputs:
-            _within("output length", length, 1, LONGEST_OUTPUT)
-            _within("parts of the load", part, 1, LARGEST_PART)
+            _within("output length", length, 1, LONGEST_OUTPUT, "tokens of output")
+            if part < 1:
+                raise InputError("parts of the load", part, "at least 1")
+        object.__setattr__(self, "outputs", _canonical(self.outputs))
+        for _, part in self.outputs:
+            _within("parts of the load", part, 1, LARGEST_PART, "parts of the load for a length")
         least = self.input_length + max(length for length, _ in self.outputs) + 1
-        _within("capacity", self.capacity, least, LARGEST_KV)
-        _within("iterations", self.iterations, FEWEST_ITERATIONS, MOST_ITERATIONS)
+        _within("capacity", self.capacity, least, LARGEST_KV, "tokens")
+        _within("iterations", self.iterations, FEWEST_ITERATIONS, MOST_ITERATIONS, "iterations")
         if not _START.fullmatch(self.start):
             raise InputError("start", self.start, "empty, over:PERCENT or list:MASS,MASS,...")
-        object.__setattr__(self, "outputs", _canonical(self.outputs))
         self.masses()
 
     @property
@@ -157,6 +160,6 @@ def _over(
     return (masses[0] - excess / memory[0], *masses[1:])
 
 
-def _within(what: str, value: int, least: int, most: int) -> None:
+def _within(what: str, value: int, least: int, most: int, unit: str) -> None:
     if not least <= value <= most:
-        raise InputError(what, value, f"{least:,} to {most:,} on this page")
+        raise InputError(what, value, f"{least:,} to {most:,} {unit} on this page")

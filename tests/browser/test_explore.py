@@ -162,6 +162,21 @@ def test_memory_is_raised_to_what_a_request_needs_and_that_is_said(shown):
     assert page.evaluate("fluidkv.state().capacity") == 54
 
 
+def test_shares_that_no_link_holds_are_not_taken(shown):
+    page = shown("in=50&out=3:999,4:1000,5:1&kv=1000")
+    before = page.evaluate("fluidkv.state()")
+    page.get_by_label("Output length 1, tokens").fill("4")
+    assert "that change was not made" in page.inner_text("#problem")
+    assert page.evaluate("fluidkv.state()") == before
+    assert page.get_by_label("Output length 1, tokens").input_value() == "3"
+
+
+def test_parts_of_a_link_are_counted_once_equal_lengths_are_one(shown):
+    page = shown("in=50&out=4:2000,5:2000&kv=1000")
+    assert page.locator("#problem").is_hidden()
+    assert page.evaluate("fluidkv.state().outputs") == [[4, 1], [5, 1]]
+
+
 def test_a_copied_link_opens_the_same_state(shown):
     first = shown(NAMED["figure-17c"].state.link)
     first.get_by_label("Input length, tokens").fill("33")
@@ -212,9 +227,15 @@ def test_a_theme_alone_leaves_what_is_shown(shown):
         ("in=0", "in: 0: a whole number from 1 to 4096"),
         ("out=2:1,300:1", "out: 300: a whole number from 1 to 256"),
         ("out=1,2,3,4,5", "at most 4 output lengths"),
+        ("out=4:999,4:1000,5:1&kv=1000", "out: 1999: at most 1000 parts for a length"),
         ("kv=52", "kv: 52: at least 55"),
         ("start=full", "start: full: empty, over:PERCENT"),
-        ("in=%zz", "URI malformed"),
+        ("in=%zz", "in: %zz: a % begins a character's code"),
+        ("in=5=6", "in: in=5=6: one = in a field"),
+        ("in=50&kv=700&in=60", "in: 60: one field of this name"),
+        ("theme=dark&theme=light", "theme: light: one field of this name"),
+        ("start=over:1e3", "start: over:1e3: empty, over:PERCENT"),
+        ("start=over:1234567890", "start: over:1234567890: empty, over:PERCENT"),
         ("colour=red", "colour: red: one of in, out, kv, n, start, theme, preset"),
         ("preset=figure-99", "preset: figure-99: no such example"),
         ("out=<b>2</b>", "out: <b>2</b>: a whole number"),

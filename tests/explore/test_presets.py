@@ -4,12 +4,14 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fluidkv.exact.linear_stability import stability
 from fluidkv.exact.mass import iterate
 from fluidkv.explore.presets import NAMED, OTHER_PAPERS, PRESETS, WITHOUT, Preset
 from fluidkv.explore.state import PageState
+from fluidkv.fluid.simulation import simulate
 from fluidkv.papers.figures import figures
 from fluidkv.papers.ledger import select
 
@@ -138,6 +140,52 @@ def test_the_cycle_of_figure_7_closes_and_falls_with_one_more_token():
     for _ in range(more.iterations):
         masses = iterate(more.system(), masses).state
     assert sum(mass > 0 for mass in masses[0]) == 1
+
+
+def last_half(name: str) -> tuple[np.ndarray, float, float]:
+    """Of a preset's run from an empty server: what is preempted in each iteration; throughput over
+    the balance's; preemptions per completed request."""
+    state = NAMED[name].state
+    assert state.start == "empty"
+    system = state.system()
+    start = np.zeros((len(state.outputs), system.workload.longest_decode))
+    found = simulate(
+        system, start, iterations=state.iterations, record=("completed", "evicted")
+    ).isel(batch=0, iteration=slice(state.iterations // 2, None))
+    completed, evicted = (
+        flow.sum([each for each in flow.dims if each != "iteration"]).values
+        for flow in (found.completed, found.evicted)
+    )
+    rate = float(stability(system).equilibrium.rate)
+    return evicted, completed.mean() / rate, evicted.sum() / completed.sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "period"),
+    [("figure-21a", 20), ("figure-21b", 25), ("figure-27a", 5), ("figure-27b", 6)],
+)
+def test_all_but_one_iteration_of_a_period_preempt(name, period):
+    evicted, _, _ = last_half(name)
+    none = np.flatnonzero(evicted < 1e-9 * evicted.max())
+    assert set(np.diff(none)) == {period}
+    assert len(none) >= len(evicted) // period
+    assert f"preempted in {period - 1} of every {period} iterations" in NAMED[name].finding
+    after = none[none + period < len(evicted)] + 1
+    assert [np.argmax(evicted[at : at + period - 1]) for at in after] == [0] * len(after)
+
+
+def test_a_pool_of_figure_23_loses_less_throughput_than_either_part():
+    (_, first, _), (_, second, _), (evicted, pooled, _) = map(
+        last_half, ("figure-23a", "figure-23b", "figure-23c")
+    )
+    assert max(first, second) < pooled < 1
+    assert evicted[-25:].max() > 0
+
+
+def test_a_pool_of_figure_21_preempts_less_and_one_of_figure_27_not_at_all():
+    first, second, pooled = (last_half(f"figure-21{part}")[2] for part in "abc")
+    assert 0 < pooled < min(first, second)
+    assert last_half("figure-27c")[0].max() == 0
 
 
 @pytest.mark.parametrize("preset", PRESETS, ids=lambda each: each.name)

@@ -38,7 +38,7 @@ def test_it_listens_on_loopback_alone(server):
 
 
 def test_it_has_one_page_whatever_is_asked_behind_it(server):
-    for path in ("/", "/?embed"):
+    for path in ("/", "/?theme=dark"):
         answer, body = asked(server, "GET", path)
         assert (answer.status, body) == (200, b"<p>page</p>")
     assert answer.headers["Content-Type"] == "text/html; charset=utf-8"

@@ -17,6 +17,14 @@ def test_equal_lengths_are_one_and_parts_have_no_divisor():
     assert state.system().workload.classes[1].share == Fraction(4, 5)
 
 
+def test_parts_are_counted_once_equal_lengths_are_one():
+    assert PageState(50, ((4, 2000), (5, 2000)), 626).outputs == ((4, 1), (5, 1))
+    assert PageState(50, ((4, 500), (4, 499), (5, 1)), 626).outputs == ((4, 999), (5, 1))
+    with pytest.raises(InputError) as refused:
+        PageState(50, ((4, 999), (4, 1000), (5, 1)), 1000)
+    assert (refused.value.argument, refused.value.value) == ("parts of the load", 1999)
+
+
 @pytest.mark.parametrize("start", ["over:0", "over:25", "over:12.5", "over:100000"])
 def test_a_push_leaves_memory_full(start):
     state = PageState(7, ((3, 1), (5, 2)), 400, start)
@@ -38,7 +46,7 @@ def test_a_push_leaves_memory_full(start):
         ((4097, ((2, 1),), 10_000), "input length"),
         ((50, ((LONGEST_OUTPUT + 1, 1),), 10_000), "output length"),
         ((50, ((2, 0),), 10_000), "parts of the load"),
-        ((50, ((2, 1001),), 10_000), "parts of the load"),
+        ((50, ((2, 1001), (3, 1)), 10_000), "parts of the load"),
         ((50, (), 10_000), "classes"),
         ((50, ((2, 1),) * (MOST_CLASSES + 1), 10_000), "classes"),
         ((50, ((2, 1),), 52), "capacity"),

@@ -4,8 +4,7 @@ const LIMITS = data.limits;
 const PARTS = 50; // sliders of shares count in parts; the largest gets at least so many
 
 const get = id => document.getElementById(id);
-const embedded = document.documentElement.dataset.embed !== undefined || new URLSearchParams(location.search).has("embed");
-if (embedded) document.documentElement.dataset.embed = "";
+const embedded = document.documentElement.dataset.embed !== undefined;
 
 let state = null;       // what is shown
 let parts = [];         // of each class, as the sliders have them
@@ -120,15 +119,17 @@ function share() {
 
 /** Change the state, and show what follows: `moved` is the control in a hand. */
 function move(change, moved = null) {
-  const began = performance.now();
+  const began = performance.now(), before = structuredClone({ state, parts });
   change();
+  const refused = largestPart(state) > LIMITS.part; // no link could hold it
+  if (refused) ({ state, parts } = before);
   const least = smallestMemory(state);
   if (state.capacity < least) {
     if (moved) say(`KV memory raised to ${short(least)} tokens: the largest request needs that much.`);
     state.capacity = least;
-  } else say("");
+  } else say(refused ? `Lengths that are equal count as one, of at most ${short(LIMITS.part)} parts: that change was not made.` : "");
   const spent = compute();
-  for (const show of fields) show(moved);
+  for (const show of fields) show(refused ? null : moved);
   clearTimeout(writing); // browsers limit how often an address may change
   writing = setTimeout(remember, 200);
   get("here").setAttribute("href", `#${writeLink(state)}`);

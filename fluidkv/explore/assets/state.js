@@ -1,24 +1,29 @@
 // What the page shows, and the part of its address behind "#"; as fluidkv/explore/state.py.
 
-const WHOLE = /^[0-9]{1,9}$/;
+const WHOLE = /^[0-9]{1,9}$/, MOST = 999_999_999;
 const DECIMAL = /^[0-9]{1,9}(\.[0-9]{1,6})?$/;
 
 /** The state of a text such as "in=50&out=2:1,4:1&kv=626&start=over:25&n=200"; fields that are left
  *  out are those of `fallback`.
  *  @returns {state, error}: one of them is null */
 export function readLink(text, limits, fallback) {
-  const state = { ...fallback };
+  const state = { ...fallback }, seen = new Set();
   try {
     for (const item of text.split("&").filter(Boolean)) {
-      const [name, value = ""] = item.split("=");
-      if (Object.hasOwn(READERS, name)) READERS[name](state, decodeURIComponent(value), limits);
+      const [name, value = "", ...more] = item.split("=");
+      if (more.length) refuse(name, item, "one = in a field");
+      if (seen.has(name)) refuse(name, value, "one field of this name");
+      seen.add(name);
+      if (Object.hasOwn(READERS, name)) READERS[name](state, decoded(name, value), limits);
       else if (!OPTIONS.includes(name)) refuse(name, value, `one of ${[...Object.keys(READERS), ...OPTIONS].join(", ")}`);
     }
     const least = smallestMemory(state);
     if (state.capacity < least) refuse("kv", state.capacity, `at least ${least}, one request and a token`);
+    const part = largestPart(state);
+    if (part > limits.part) refuse("out", part, `at most ${limits.part} parts for a length, once equal lengths are added`);
     return { state: canonical(state), error: null };
   } catch (error) {
-    if (error instanceof RangeError || error instanceof URIError) return { state: null, error: error.message };
+    if (error instanceof RangeError) return { state: null, error: error.message };
     throw error;
   }
 }
@@ -36,6 +41,11 @@ export function keyOf(state) {
 /** Tokens that the cache needs at least: more than the largest request. */
 export function smallestMemory(state) {
   return state.input + Math.max(...state.outputs.map(([length]) => length)) + 1;
+}
+
+/** The most parts of one length, as a link has them. */
+export function largestPart(state) {
+  return Math.max(...canonical(state).outputs.map(([, part]) => part));
 }
 
 /** Equal lengths together, shortest first, parts without a common divisor. */
@@ -62,7 +72,7 @@ const READERS = {
     state.outputs = items.map(item => {
       const [length, part = "1", ...more] = item.split(":");
       if (more.length) refuse("out", item, "LENGTH:PART, such as 4:1");
-      return [whole("out", length, 1, limits.output), whole("out", part, 1, limits.part)];
+      return [whole("out", length, 1, limits.output), whole("out", part, 1, MOST)];
     });
   },
   kv: (state, text, limits) => { state.capacity = whole("kv", text, 3, limits.capacity); },
@@ -79,6 +89,14 @@ const READERS = {
     else refuse("start", text, "empty, over:PERCENT or list:MASS,MASS,...");
   },
 };
+
+function decoded(name, value) {
+  try {
+    return decodeURIComponent(value);
+  } catch {
+    return refuse(name, value, "a % begins a character's code, such as %3A");
+  }
+}
 
 function startText(start) {
   if (start.kind === "over") return `over:${start.percent}`;

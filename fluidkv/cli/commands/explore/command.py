@@ -9,14 +9,20 @@ from fluidkv.cli.options import OUTPUT, SERVER, WHO, MaybeClasses, flag, option
 from fluidkv.cli.progress import progress
 from fluidkv.errors import InputError
 from fluidkv.report.page import Page
-from fluidkv.text import nearest
+from fluidkv.text import near_names
 
 if TYPE_CHECKING:
     from fluidkv.explore.state import PageState
 
 PORT = 8765
 _PRESET = "Open with a figure's system, by a name that --list shows."
+_PORT = f"Port on 127.0.0.1, {PORT} if not given."
 _OUT = "Write the page into this file, and serve nothing."
+_FROM = {
+    **dict.fromkeys(("classes", "input length", "output length", "parts of the load"), "--class"),
+    "capacity": "--capacity",
+}
+"""Where a value of the page's state comes from."""
 _EMBED = "Only the picture that moves, to stand in another page."
 
 
@@ -26,9 +32,9 @@ def explore(
     preset: Annotated[str | None, option("--preset NAME", str, _PRESET, WHO)] = None,
     list_: Annotated[bool, flag("--list", "List the figures that it has.", WHO)] = False,
     port: Annotated[
-        int,
-        option("--port N", read.whole_number, "Port on 127.0.0.1.", SERVER, least=1, most=65535),
-    ] = PORT,
+        int | None,
+        option("--port N", read.whole_number, _PORT, SERVER, least=1, most=65535),
+    ] = None,
     open_: Annotated[bool, flag("--open", "Open it in a browser.", SERVER)] = False,
     out: Annotated[str | None, option("--out FILE", str, _OUT, OUTPUT)] = None,
     embed: Annotated[bool, flag("--embed", _EMBED, OUTPUT)] = False,
@@ -43,11 +49,16 @@ def explore(
     """
     page = Page()
     if list_:
+        others = (class_, *_of_memory(memory).values(), preset, port, open_ or None, out)
+        if embed or any(each is not None for each in others):
+            raise InputError("--list", "another option", "no other option beside it")
         _list(page)
         return
     state = _state(class_, memory, preset)
     if embed and out is None:
         raise InputError("--embed", "no --out", "together with --out FILE")
+    if out is not None and port is not None:
+        raise InputError("--port", port, "no --out beside it, which serves nothing")
 
     from fluidkv.explore.browser import require_browser
     from fluidkv.explore.page import page as made
@@ -66,7 +77,7 @@ def explore(
             write_page(path, text)
             _say(page, path.resolve().as_uri(), memory, open_)
         else:
-            serve(text, port, lambda url: _say(page, url, memory, open_, served=True))
+            serve(text, port or PORT, lambda url: _say(page, url, memory, open_, served=True))
 
 
 def _state(classes: list[str] | None, memory: Memory, preset: str | None) -> "PageState":
@@ -76,18 +87,31 @@ def _state(classes: list[str] | None, memory: Memory, preset: str | None) -> "Pa
     from fluidkv.explore.state import of_classes
 
     capacity = memory.tokens()
+    given = _of_memory(memory)
     if preset is not None:
-        if classes or capacity is not None:
-            raise InputError("--preset", preset, "no --class and no --capacity beside it")
+        for name, value in {"--class": classes, **given}.items():
+            if value is not None:
+                raise InputError("--preset", preset, f"no {name} beside it")
         if preset not in NAMED:
-            raise InputError("--preset", preset, nearest(preset, NAMED))
+            near = near_names(preset, NAMED)
+            told = f"near: {', '.join(near)}" if near else "a figure's name"
+            raise InputError("--preset", preset, f"{told}; see --list")
         return NAMED[preset].state
+    for name in ("--model", "--kv-bytes"):
+        read.only_with(name, given[name], "--capacity KV", memory.capacity)
     if not classes:
-        read.only_with("--capacity", memory.capacity and memory.capacity.text, "--class", None)
+        read.only_with("--capacity", given["--capacity"], "--class", None)
         return OPENS
     if capacity is None:
         raise InputError("--class", " ".join(classes), "together with --capacity KV")
-    return of_classes(read.request_classes(classes), capacity)
+    with read.as_options(_FROM):
+        return of_classes(read.request_classes(classes), capacity)
+
+
+def _of_memory(memory: Memory) -> dict[str, object]:
+    """What was given about memory, by its option; None where nothing was."""
+    capacity = None if memory.capacity is None else memory.capacity.text
+    return {"--capacity": capacity, "--model": memory.model, "--kv-bytes": memory.kv_bytes}
 
 
 def _list(page: Page) -> None:
