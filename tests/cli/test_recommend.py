@@ -397,6 +397,7 @@ def test_a_log_is_measured_beside_its_simulation(capsys, traces_dir, monkeypatch
     assert "(vllm-44594.throughput.gain)" in words
 
 
+@pytest.mark.thorough
 def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys):
     """`--scale-input 2` and the row "twice the prompts" are the same question."""
     one = ["sample:vllm-rtx4090", "--watermark", "0"]

@@ -68,6 +68,7 @@ def test_rates_and_replicas_of_a_server_like_todays(capsys, find, said):
     assert said in shown(capsys, *argv)
 
 
+@pytest.mark.thorough
 def test_a_rate_needs_no_first_guess(capsys):
     argv = (*TWO, *SLO, "--find", "rate", "--capacity", "64b", "--requests", "40", "--runs", "1")
     page = " ".join(shown(capsys, *argv).split())
@@ -84,6 +85,7 @@ def test_files_have_a_row_for_every_size(capsys, tmp_path):
     assert (tmp_path / "size.png").stat().st_size > 0
 
 
+@pytest.mark.thorough
 def test_a_trace_comes_at_its_own_times_or_faster(capsys, tmp_path):
     times = tuple(0.25 * place for place in range(40))
     path = tmp_path / "trace.jsonl"
@@ -118,6 +120,7 @@ def test_bad_input_is_one_line(capsys, argv, said):
     assert said in refusal(capsys, *argv)
 
 
+@pytest.mark.thorough
 def test_a_log_brings_its_server_and_its_error(capsys, traces_dir):
     """Measured, and simulated at the log's own memory: p99 TTFT 137.4 s, within 3 %."""
     argv = (str(traces_dir / "vllm_rtx4090_llama31_8b"), "--slo", "ttft_p99=60s", "--json")

@@ -66,6 +66,7 @@ def test_a_cap_that_binds_is_raised():
     assert found.gains.of(found.choice.index, "ttft_p99").counts
 
 
+@pytest.mark.thorough
 def test_pairs_are_those_of_the_best_alone_where_runs_are_many(monkeypatch):
     options = {"engine": "vllm+cache", "demand": Demand(clients=30), "runs": 1}
     whole = small(**options)
@@ -179,6 +180,7 @@ def test_an_objective_without_a_value_is_refused(options, said):
     assert refused.value.argument == "objective"
 
 
+@pytest.mark.thorough
 def test_conservativeness_is_a_knob_of_sglang():
     options = {"engine": "sglang+cache", "demand": Demand(clients=40), "runs": 1}
     found = small(**options, block_size=1)

@@ -80,6 +80,7 @@ def test_every_size_serves_all_requests(found):
         assert (values["completions"] == wanted).all()
 
 
+@pytest.mark.thorough
 def test_requests_do_not_depend_on_capacity():
     small, large = (answer(capacity=tokens, requests=20, runs=1) for tokens in (2048, 8192))
     for one, other in zip(small.plan.tables, large.plan.tables, strict=True):

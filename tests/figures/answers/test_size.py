@@ -15,7 +15,10 @@ from fluidkv.workload import Workload
 MIX = Workload.from_lengths([(40, 30), (120, 60)])
 
 
-@pytest.mark.parametrize("find", ["kv", "rate", "replicas"])
+_DEEPER = [pytest.param(find, marks=pytest.mark.thorough) for find in ("rate", "replicas")]
+
+
+@pytest.mark.parametrize("find", ["kv", *_DEEPER])
 def test_points_are_the_sizes_and_it_draws(find, tmp_path):
     found = fk.size_server(
         MIX,
