@@ -409,6 +409,7 @@ def test_a_scaled_log_is_run_as_a_whole_so_that_it_equals_the_what_if_row(capsys
     assert now["ttft_p99"] == pytest.approx(rows["inputs"]["ttft_p99"])
 
 
+@pytest.mark.thorough
 def test_a_log_of_sglang_has_its_own_numbers(capsys, traces_dir):
     options = [str(traces_dir / "sglang_rtx4090_qwen3_4b"), "--max-num-seqs", "38"]
     found = answer(capsys, *options)

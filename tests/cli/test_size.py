@@ -76,6 +76,7 @@ def test_a_rate_needs_no_first_guess(capsys):
     assert "64b = 1,024 tokens, 16 in a block" in page
 
 
+@pytest.mark.thorough
 def test_files_have_a_row_for_every_size(capsys, tmp_path):
     shown(capsys, *QUICK, "--out", str(tmp_path))
     rows = list(csv.DictReader((tmp_path / "sizes.csv").read_text().splitlines()))

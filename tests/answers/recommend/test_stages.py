@@ -121,6 +121,7 @@ def test_what_if_says_what_does_not_fit_and_doubles_clients():
     assert ("rate", 2.0) not in rows
 
 
+@pytest.mark.thorough
 def test_both_picks_are_computed_where_a_version_lacks_a_flag():
     found = small(demand=Demand(clients=40), version="0.19.0", requests=200)
     marks = [s.watermark for s in found.settings]

@@ -121,6 +121,7 @@ def test_plain_values_are_json(found):
 # --- against something independent --------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_the_highest_rate_of_a_single_server_is_that_of_its_queue():
     """Memory for one request at a time: M/D/1, whose mean wait is rho S / (2 (1 - rho)).
 
