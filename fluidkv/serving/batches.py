@@ -1,11 +1,8 @@
 """What runs of requests take in memory, and how many fit into a given one.
 
 Most of it is what is found: every window's counts and every request's times, of all runs. An engine
-itself needs little beside: the kernel the records of the one run that each thread is at, JAX the
-lanes of the groups that are computed together.
+itself needs little beside: the records of the one run that each thread is at.
 """
-
-from typing import Literal
 
 from fluidkv.processes import cores
 from fluidkv.runs.checks import count
@@ -19,8 +16,6 @@ _FOUND = 12 * 8 + 1
 _WINDOW = 2 * 8 * (len(COUNTS) + 1)
 """Of a window in a dataset: counts and the clock, once as they are found and once as a variable."""
 _KERNEL = REQUEST.itemsize + ASIDE.itemsize + 2 * LISTS.itemsize
-_JAX = 2 * (80 + 100)
-"""Of a request of a run in a group: as `compiled.plan`, as many slots as requests."""
 
 
 def batch_bytes(
@@ -29,8 +24,6 @@ def batch_bytes(
     windows: int,
     *,
     keep_requests: bool = True,
-    backend: Literal["kernel", "jax"] = "kernel",
-    batch_size: int | None = None,
 ) -> int:
     """About how many bytes `serve` takes for so many runs, its dataset among them.
 
@@ -39,8 +32,6 @@ def batch_bytes(
         requests: of each.
         windows: of each: iterations over `every`.
         keep_requests: whether each request's times are recorded.
-        backend: of `serve`.
-        batch_size: of `serve`; the kernel does a run a thread at a time, whatever it is.
 
     Raises:
         InputError: numbers below 1.
@@ -55,9 +46,7 @@ def batch_bytes(
     for name, value in (("runs", runs), ("requests", requests), ("windows", windows)):
         count(name, value)
     of_a_run = _of_a_run(requests, windows, keep_requests)
-    if backend == "kernel":
-        return runs * of_a_run + min(cores(), runs) * requests * _KERNEL
-    return runs * of_a_run + min(batch_size or runs, runs) * requests * _JAX
+    return runs * of_a_run + min(cores(), runs) * requests * _KERNEL
 
 
 def largest_batch(
@@ -66,8 +55,6 @@ def largest_batch(
     windows: int,
     *,
     keep_requests: bool = True,
-    backend: Literal["kernel", "jax"] = "kernel",
-    batch_size: int | None = None,
 ) -> int:
     """The most runs that one call of `serve` can do in so many bytes; 0 if none fits.
 
@@ -85,8 +72,7 @@ def largest_batch(
     count("memory", memory)
 
     def takes(runs: int) -> int:
-        how = {"keep_requests": keep_requests, "batch_size": batch_size}
-        return batch_bytes(runs, requests, windows, backend=backend, **how)
+        return batch_bytes(runs, requests, windows, keep_requests=keep_requests)
 
     if takes(1) > memory:
         return 0

@@ -30,7 +30,7 @@ def run_literally(
     batch_size: int | None = None,
     on_progress: Progress | None = None,
 ) -> RunRecords:
-    """One run after the other, through `reference.Engine`; as `engine.run_engine`.
+    """One run after the other, through `reference.Engine`; as `kernel.engine.run_kernel`.
 
     One at a time, whatever `batch_size`.
     """

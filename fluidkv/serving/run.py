@@ -1,4 +1,4 @@
-"""Run requests through an engine: one call for one run or for thousands, on any device."""
+"""Run requests through an engine: one call for one run or for thousands."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ def serve(
     every: int = 1,
     keep_requests: bool = True,
     start: Sequence[int] = (),
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     batch_size: int | None = None,
     coords: Said | None = None,
     on_progress: Progress | None = None,
@@ -77,9 +77,9 @@ def serve(
         keep_requests: record every request's times too; without, sweeps take little memory.
         start: outputs of the requests that run already when the run starts, the first ones of each
             table, in running order.
-        backend: "kernel" runs on a CPU, at a cost of what happens to requests; "jax" on any device,
-            at a cost of tokens; "reference" is the literal engine. They agree, times included.
-            "auto" takes the kernel, or another for little work and for numbers that it cannot hold.
+        backend: "kernel" is compiled; "reference" is the literal engine. They agree, times
+            included. "auto" takes the kernel, or the literal engine for little work and for numbers
+            that the kernel cannot hold.
         batch_size: runs that are computed together, at most.
         coords: what else tells runs apart, by name: a value for each run, or (values, units, title)
         on_progress: called now and then, maybe from another thread, with the iterations and the
@@ -192,20 +192,16 @@ def _checked_start(
 def _backend(
     name: str, rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int
 ) -> Callable[..., RunRecords]:
-    if name not in ("auto", "kernel", "jax", "reference"):
-        raise InputError("backend", name, "'auto', 'kernel', 'jax' or 'reference'")
+    if name not in ("auto", "kernel", "reference"):
+        raise InputError("backend", name, "'auto', 'kernel' or 'reference'")
     fits = covers(rules, arrays)
     if name == "kernel" and not fits:
-        raise InputError("backend", name, "'jax' or 'reference' for numbers as large as these")
+        raise InputError("backend", name, "'reference' for numbers as large as these")
     new = "fluidkv.serving.kernel.loop" not in sys.modules
-    few = name == "auto" and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
-    if name == "reference" or (few and (new or not fits)):
+    few = new and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
+    if name == "reference" or (name == "auto" and (few or not fits)):
         return run_literally
-    if fits and name != "jax":
-        return run_kernel
-    from fluidkv.serving.compiled.engine import run_engine
-
-    return run_engine
+    return run_kernel
 
 
 def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:

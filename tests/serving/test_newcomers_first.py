@@ -9,14 +9,12 @@ from fluidkv.runs.arrivals import poisson
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.compiled.engine import LONGEST, run_engine
 from fluidkv.serving.engines import FCFS_NEW_FIRST, FCFS_RUNNING_FIRST
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate, Growth, Guard, Keeps, Requeue, Victim
 from fluidkv.serving.run import serve
 from fluidkv.workload import RequestClass, Workload
-from tests.serving.compiled.engine_runs import one
 
 
 def engine(
@@ -198,12 +196,3 @@ def test_a_prefix_cache_does_not_go_with_it():
     rules = replace(FCFS_NEW_FIRST, keeps=Keeps.OUTPUTS)
     with pytest.raises(InputError, match=r"^engine: "):
         VllmEngine(Requests([1], [2]), None, rules, Limits(12), IterationClock.iterations())
-
-
-def test_the_compiled_engine_takes_no_memory_whose_sums_could_overflow():
-    requests = Requests([1], [2])
-    arrays = one(requests.input_length, requests.output_length, blocks=LONGEST, block_size=1)
-    with pytest.raises(InputError, match=r"^capacity: "):
-        run_engine(FCFS_NEW_FIRST, arrays, jumps=False, iterations=9)
-    fewer = arrays._replace(blocks=arrays.blocks - 1)
-    assert run_engine(FCFS_NEW_FIRST, fewer, jumps=False, iterations=9).done.tolist() == [1]

@@ -20,7 +20,7 @@ from fluidkv.serving.literal import run_literally
 from fluidkv.serving.progress import Request
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Ranges, Requeue, Victim
-from tests.serving.compiled.engine_runs import assert_equal
+from tests.serving.engine_runs import assert_equal
 from tests.serving.strategies import batches, engine_rules
 
 

@@ -195,7 +195,7 @@ def policies_crossover(
     *,
     multiples: Sequence[Fraction] = MULTIPLES,
     pools: Sequence[Fraction] = POOLS,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Crossover:
     """Both capacity policies of TensorRT-LLM on the same requests, along max_tokens and pool size.
@@ -291,7 +291,7 @@ def _measured(
     plan: Plan,
     cases: list[Case],
     tables: Sequence[Requests],
-    backend: Literal["auto", "kernel", "jax", "reference"],
+    backend: Literal["auto", "kernel", "reference"],
     told: _Told,
 ) -> xr.Dataset:
     found, _ = measured_cases(

@@ -44,7 +44,7 @@ def compare_engines(
     log: TimedRun | None = None,
     logged: int = 0,
     totals: Totals | None = None,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Callable[[int, int], None] | None = None,
 ) -> EngineComparison:
     """Serve the same requests by several engines, and hold all against the first.
@@ -113,7 +113,7 @@ def compare_engines(
 def _served(
     plan: Plan,
     felt: tuple[str, ...],
-    backend: Literal["auto", "kernel", "jax", "reference"],
+    backend: Literal["auto", "kernel", "reference"],
     on_progress: Callable[[int, int], None] | None,
 ) -> tuple[xr.Dataset, list[str]]:
     """Metrics [engine, run], and of one run also those of its parts; how each run ended."""

@@ -67,7 +67,7 @@ def preempt_study(
     requests: int | None = None,
     seeds: int = SEEDS,
     seed: int = 0,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Callable[[int, int, str], None] | None = None,
 ) -> PreemptAnswer:
     """Compare whom to preempt, how it comes back, what memory is given, and who predicts lengths.
@@ -145,7 +145,7 @@ def _shown(plan: Plan, found: Sequence[xr.Dataset]) -> xr.Dataset:
 
 def _everything(
     plan: Plan,
-    backend: Literal["auto", "kernel", "jax", "reference"],
+    backend: Literal["auto", "kernel", "reference"],
     tell: Callable[[int, int, str], None] | None,
 ) -> tuple[list[xr.Dataset], MeanTimes | None]:
     """Metrics [run] of each combination. Who looks at objectives that are a scale comes last."""
@@ -204,7 +204,7 @@ def _served(
     plan: Plan,
     combination: Combination,
     tables: Sequence[Requests],
-    backend: Literal["auto", "kernel", "jax", "reference"],
+    backend: Literal["auto", "kernel", "reference"],
 ) -> xr.Dataset:
     forecast = plan.predictors[combination.predictor]
     size = len(plan.tables[0])  # of each part of a trace; other runs have no numbers

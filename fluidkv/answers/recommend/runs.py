@@ -24,7 +24,7 @@ from fluidkv.labels import completed, variable
 from fluidkv.record import Record
 from fluidkv.serving.caching.table import check_modelled
 
-Backend = Literal["auto", "kernel", "jax", "reference"]
+Backend = Literal["auto", "kernel", "reference"]
 Progress = Callable[[int, int], None]
 
 WORK = 40_000_000

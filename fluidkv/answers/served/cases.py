@@ -49,7 +49,7 @@ def measured_cases(
     horizon: int | None = None,
     every: int = 1,
     warm_up: int = 0,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     also: Callable[[xr.Dataset], xr.Dataset] | None = None,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> tuple[xr.Dataset, list[str]]:

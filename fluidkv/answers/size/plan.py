@@ -126,7 +126,7 @@ def planned(
     setting: Setting,
     block_size: int | None,
     max_num_batched_tokens: int | None,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
 ) -> Plan:
     """What `size_server` is asked for, as a plan.
 

@@ -55,7 +55,7 @@ def size_server(
     seed: int = 0,
     max_tokens: MaxTokens | None = None,
     within: float = WITHIN,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
     on_progress: Told | None = None,
 ) -> SizeAnswer:
     """How much of something meets every SLO in every run, on the same requests at every size.

@@ -55,7 +55,7 @@ class Server(Record):
     clock: IterationClock
     tables: Sequence[Requests]
     every: int = 1
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto"
+    backend: Literal["auto", "kernel", "reference"] = "auto"
 
     def limits_at(self, size: Size) -> Limits:
         return replace(self.limits, capacity=size.blocks * self.limits.block_size)

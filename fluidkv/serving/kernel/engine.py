@@ -89,7 +89,14 @@ def run_kernel(
 ) -> RunRecords:
     """Serve until all requests of a run are done, or it is stuck, or to the horizon.
 
-    Arguments as of `compiled.engine.run_engine`. Threads share the runs.
+    Args:
+        rules, arrays: the runs; threads share them.
+        jumps: an idle clock goes on to the next arrival at once.
+        iterations: horizon of each run.
+        every: iterations of a window.
+        keep_requests: record each request's times.
+        batch_size: runs of a group, which one thread does one after the other.
+        on_progress: called with the iterations and the requests that are done in all runs.
     """
     total, size = arrays.output_length.shape
     runs = _runs(rules, arrays, jumps, keep_requests)

@@ -31,7 +31,7 @@ def two_starts(
     rng: Generator | int,
     runs: int,
     clock: IterationClock | None = None,
-    backend: Literal["auto", "kernel", "jax", "reference"] = "auto",
+    backend: Literal["auto", "kernel", "reference"] = "auto",
 ) -> xr.Dataset:
     """The same arrivals to an empty server, and to one where `backlog` requests wait at the start.
 

@@ -1,6 +1,8 @@
 """The kernel equals the literal engine to the bit, whatever the rules, the numbers, the pieces."""
 
 import dataclasses
+import os
+from pathlib import Path
 from threading import main_thread
 
 import numpy as np
@@ -13,18 +15,25 @@ from fluidkv.runs.records import RunRecords
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.clock import IterationClock
-from fluidkv.serving.engines import ENGINES, RESTART, SGLANG, VLLM, engine
+from fluidkv.serving.counts import COUNTS
+from fluidkv.serving.engines import ENGINES, FCFS_NEW_FIRST, RESTART, SGLANG, VLLM, engine
 from fluidkv.serving.kernel import engine as kernel_engine
 from fluidkv.serving.kernel.engine import LONGEST, covers, run_kernel
 from fluidkv.serving.limits import Limits
 from fluidkv.serving.literal import run_literally
-from fluidkv.serving.rules import EngineRules, Keeps, NewTokenRatio, Victim
+from fluidkv.serving.records.replay import read_records
+from fluidkv.serving.records.vidur import VidurCounts
+from fluidkv.serving.records.vllm import VllmRecord
+from fluidkv.serving.rules import EngineRules, Growth, Keeps, NewTokenRatio, Victim
 from fluidkv.serving.run import serve
-from tests.serving.compiled.engine_runs import assert_equal, crowds, one, only, row
+from tests.serving.engine_runs import assert_equal, crowds, one, only, row
 from tests.serving.strategies import any_rules, batches
 
 HORIZONS = st.sampled_from([1, 40, 200])
 NAMED = sorted(ENGINES)
+ORACLES = Path(
+    os.environ.get("FLUIDKV_ORACLES") or Path(__file__).parents[4] / "shared" / "oracles"
+)
 
 
 def check(rules: EngineRules, arrays: RunArrays, **how: object) -> RunRecords:
@@ -155,6 +164,52 @@ def test_what_the_kernel_cannot_hold_goes_elsewhere() -> None:
     with pytest.raises(InputError, match="backend"):
         serve(Requests([LONGEST], [4]), "vllm", memory, backend="kernel")
     assert serve(Requests([LONGEST], [4]), "vllm", memory).served.item() == 1
+
+
+@pytest.mark.parametrize("rules", [VLLM, FCFS_NEW_FIRST], ids=lambda rules: rules.label)
+def test_a_crowd_is_evicted_at_once(rules: EngineRules) -> None:
+    arrays = one(np.full(100, 1), np.full(100, 30), blocks=38, block_size=1)
+    found = check(rules, arrays, jumps=False, iterations=300)
+    assert found.counts[0, :, COUNTS.index("preempt")].max() > 16
+    assert found.counts[0, :, COUNTS.index("admit_new")].max() > 32
+
+
+def test_one_that_is_given_no_tokens_needs_no_free_block() -> None:
+    """Newcomers take the whole budget and memory is exactly full: seldom drawn, so fixed here."""
+    arrays = one(np.array([1, 4]), np.array([9, 9]), blocks=6, block_size=1)
+    arrays = arrays._replace(budget=np.array([4]), start=np.array([[2]]))
+    watchful = dataclasses.replace(FCFS_NEW_FIRST, growth=Growth.ONE_FREE)
+    found = check(watchful, arrays, jumps=False, iterations=9)
+    assert found.counts[0, 0, COUNTS.index("preempt")] == 0
+
+
+def oracle(name: str) -> Path:
+    if not (ORACLES / name).is_file():
+        pytest.skip(f"no oracles: FLUIDKV_ORACLES names no folder with {name}")
+    return ORACLES / name
+
+
+def test_every_row_of_the_recorded_vllm_schedulers_is_equal() -> None:
+    oracle("vllm/budget_256.json")
+    records = [each for each in read_records(ORACLES / "vllm") if isinstance(each, VllmRecord)]
+    assert all(record.rules == VLLM for record in records)
+    assert [len(record.rows) for record in records] == [800] * 8
+    tables, limits = zip(*((record.requests, record.limits) for record in records), strict=True)
+    runs = serve(tables, VLLM, limits, iterations=800, keep_requests=False, backend="kernel")
+    for index, record in enumerate(records):
+        ours = np.stack([runs[name].values[index] for name in record.columns], axis=1)
+        np.testing.assert_array_equal(ours, record.rows, err_msg=record.source)
+
+
+def test_evictions_and_iterations_of_the_recorded_vidur_runs_are_equal() -> None:
+    [record] = read_records(oracle("vidur/counts.json"))
+    assert isinstance(record, VidurCounts)
+    tables, limits = zip(*((run.requests, run.limits) for run in record.runs), strict=True)
+    runs = serve(tables, "vidur-sarathi", limits, keep_requests=False, backend="kernel")
+    assert len(record.runs) == 4
+    expected = [(run.evictions, run.iterations) for run in record.runs]
+    evictions = runs.preempt.sum("window").values.astype(int).tolist()
+    assert list(zip(evictions, runs.iterations.values.tolist(), strict=True)) == expected
 
 
 def test_runs_of_one_table_read_it_once() -> None:

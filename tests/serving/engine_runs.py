@@ -1,9 +1,8 @@
 """Runs for the engines' tests, as plain arrays."""
 
-import jax
 import numpy as np
 
-from fluidkv.runs.records import RunRecords
+from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
 from fluidkv.serving.limits import UNLIMITED
 
@@ -109,7 +108,11 @@ def row(arrays: RunArrays, run: int) -> RunArrays:
 
 def only(records: RunRecords, run: int) -> RunRecords:
     """One run of many."""
-    return jax.tree.map(lambda column: column[run : run + 1], records)
+    requests = records.requests and RequestTimes(
+        *(each[run : run + 1] for each in records.requests)
+    )
+    columns = (column[run : run + 1] for column in records[:5])
+    return RunRecords(*columns, requests)
 
 
 def assert_equal(ours: RunRecords, literal: RunRecords) -> None:
