@@ -20,3 +20,11 @@ COUNTS = (
 """What an iteration counts, in this order; all integers."""
 WITHOUT_COPIES = tuple(name for name in COUNTS if name != "copied_tokens")
 """Of engines that copy nothing to the host."""
+WITH_CACHE = (
+    *WITHOUT_COPIES,
+    "cached_blocks",  # blocks with known contents after scheduling, held or not
+    "distinct_blocks",  # different contents among them
+    "evicted_blocks",  # contents forgotten because their block was reused
+    "found_tokens",  # tokens of admitted requests that were found and not computed
+)
+"""With vLLM's prefix cache; `used_blocks` that several hold count once."""

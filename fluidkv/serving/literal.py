@@ -1,5 +1,6 @@
 """The literal reference behind the interface of the fast engines."""
 
+import sys
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
@@ -16,7 +17,25 @@ from fluidkv.serving.reference import COUNTS, Engine
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.swap import Swap
 
+LITERAL_STEPS = 100_000
+"""Tokens of work, in all runs, up to which "auto" takes the literal engine in a new process.
+
+It computes about 300,000 a second; to load the kernel takes about as long as this, and nothing once
+it is loaded.
+"""
 _EVERY_SO_OFTEN = 1024  # iterations between two reports of progress
+
+
+def is_little(
+    rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int, steps: int = LITERAL_STEPS
+) -> bool:
+    """Whether a literal engine is done before the kernel, which is not there yet, is loaded.
+
+    Args:
+        steps: tokens of work that it computes meanwhile.
+    """
+    loaded = "fluidkv.serving.kernel.loop" in sys.modules
+    return not loaded and _steps(rules, arrays, jumps, horizon) <= steps
 
 
 def run_literally(
@@ -123,3 +142,21 @@ def played(engine: Steps, iterations: int, watch: Watch, names: Sequence[str] = 
         requests.arrival[engine.arrived :] = np.nan  # has not come
     counts = np.array(rows, np.int64).reshape(-1, len(names))
     return Outcome(counts, np.array(time), engine.done, stuck, requests)
+
+
+def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:
+    """Roughly what the literal engine has to do: a step for each token, one for each iteration."""
+    real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
+    tokens = np.where(real, arrays.output_length, 0).sum(axis=1)
+    smallest = arrays.input_length.min(axis=1)
+    slots = np.minimum(arrays.blocks * arrays.block_size // smallest + 1, arrays.sequences)
+    # Iterations that emit nothing: until the last comes, under a small budget, between permits.
+    last = np.where(real, arrays.arrival, 0).max(axis=1)
+    idle = np.zeros_like(last) if jumps else last / arrays.clock[:, 0]
+    chunks = np.where(real, arrays.input_length, 0).sum(axis=1) / arrays.budget
+    above, below = arrays.rate.T
+    permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
+    most = slots * float(horizon)
+    # Where requests keep evicting each other, the same tokens may be computed over and over.
+    work = most if rules.may_cycle else np.minimum(tokens, most)
+    return int((work + np.minimum(idle + chunks + permits, horizon)).sum())

@@ -1,6 +1,5 @@
 """Run requests through an engine: one call for one run or for thousands."""
 
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -25,16 +24,9 @@ from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import WITH_CACHE, served_engine
 from fluidkv.serving.kernel.engine import covers, run_kernel
 from fluidkv.serving.limits import Limits
-from fluidkv.serving.literal import run_literally
+from fluidkv.serving.literal import is_little, run_literally
 from fluidkv.serving.reference import COUNTS
 from fluidkv.serving.rules import EngineRules
-
-LITERAL_STEPS = 100_000
-"""Tokens of work, in all runs, up to which "auto" takes the literal engine in a new process.
-
-It computes about 300,000 a second; to load the kernel takes about as long as this, and nothing once
-it is loaded.
-"""
 
 
 def serve(
@@ -57,7 +49,7 @@ def serve(
     """Serve requests until all are done, or to a horizon.
 
     `requests`, `limits`, `prompts`, `clock` and `clients` are one for all runs or one for each.
-    Engines with a prefix cache run one after the other, and compile nothing.
+    SGLang's own scheduler does one run after the other, and compiles nothing.
     `fluidkv.runs.crossed` makes such columns of every memory with every seed.
 
     Args:
@@ -197,26 +189,7 @@ def _backend(
     fits = covers(rules, arrays)
     if name == "kernel" and not fits:
         raise InputError("backend", name, "'reference' for numbers as large as these")
-    new = "fluidkv.serving.kernel.loop" not in sys.modules
-    few = new and _steps(rules, arrays, jumps, horizon) <= LITERAL_STEPS
-    if name == "reference" or (name == "auto" and (few or not fits)):
+    little = not fits or is_little(rules, arrays, jumps, horizon)
+    if name == "reference" or (name == "auto" and little):
         return run_literally
     return run_kernel
-
-
-def _steps(rules: EngineRules, arrays: RunArrays, jumps: bool, horizon: int) -> int:
-    """Roughly what the literal engine has to do: a step for each token, one for each iteration."""
-    real = np.arange(arrays.output_length.shape[1]) < arrays.requests[:, None]
-    tokens = np.where(real, arrays.output_length, 0).sum(axis=1)
-    smallest = arrays.input_length.min(axis=1)
-    slots = np.minimum(arrays.blocks * arrays.block_size // smallest + 1, arrays.sequences)
-    # Iterations that emit nothing: until the last comes, under a small budget, between permits.
-    last = np.where(real, arrays.arrival, 0).max(axis=1)
-    idle = np.zeros_like(last) if jumps else last / arrays.clock[:, 0]
-    chunks = np.where(real, arrays.input_length, 0).sum(axis=1) / arrays.budget
-    above, below = arrays.rate.T
-    permits = np.where(above > 0, arrays.requests * below / np.maximum(above, 1), 0)
-    most = slots * float(horizon)
-    # Where requests keep evicting each other, the same tokens may be computed over and over.
-    work = most if rules.may_cycle else np.minimum(tokens, most)
-    return int((work + np.minimum(idle + chunks + permits, horizon)).sum())

@@ -108,11 +108,15 @@ def row(arrays: RunArrays, run: int) -> RunArrays:
 
 def only(records: RunRecords, run: int) -> RunRecords:
     """One run of many."""
-    requests = records.requests and RequestTimes(
-        *(each[run : run + 1] for each in records.requests)
+    here, times = slice(run, run + 1), records.requests
+    return records._replace(
+        counts=records.counts[here],
+        time=records.time[here],
+        iterations=records.iterations[here],
+        done=records.done[here],
+        stuck=records.stuck[here],
+        requests=times and RequestTimes._make(column[here] for column in times),
     )
-    columns = (column[run : run + 1] for column in records[:5])
-    return RunRecords(*columns, requests)
 
 
 def assert_equal(ours: RunRecords, literal: RunRecords) -> None:

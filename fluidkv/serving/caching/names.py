@@ -6,8 +6,11 @@ one behind the other are a run, whose numbers follow each other.
 
 from itertools import chain
 
+import numpy as np
+
 from fluidkv.prefix.pieces import Content
 from fluidkv.prefix.prompts import Prompts
+from fluidkv.serving.kernel.layout import Said
 
 _Place = tuple[int, int]
 """(run, block in it)."""
@@ -56,6 +59,23 @@ class BlockNames:
         first = self._first
         spans = (range(first[run], first[run] + blocks) for run, blocks in self._rows[index])
         return list(chain.from_iterable(spans))
+
+    def flat(self) -> Said:
+        """All numbers, one request behind the other.
+
+        Behind those of a request is one place more, for a last block that is not full.
+        """
+        spans = np.array([span for row in self._rows for span in row], np.int64).reshape(-1, 2)
+        row = np.repeat(np.arange(self.requests), [len(row) for row in self._rows])
+        blocks = np.bincount(row, spans[:, 1], self.requests).astype(np.int64)
+        first = np.cumsum(blocks + 1) - blocks - 1
+        # A span's numbers follow each other: from place to place they differ by as much as places.
+        before = np.cumsum(spans[:, 1]) - spans[:, 1]
+        begins = np.array(self._first, np.int64)[spans[:, 0]] - before
+        numbers = np.repeat(begins, spans[:, 1]) + np.arange(spans[:, 1].sum())
+        flat = np.full(int((blocks + 1).sum()), -1, np.int32)
+        flat[np.arange(numbers.size) + np.repeat(row, spans[:, 1])] = numbers
+        return Said(flat, first, max(1, len(self)))
 
     def _row(self, text: Content) -> list[tuple[int, int]]:
         """(run, how many of its blocks) one behind the other."""

@@ -1,57 +1,73 @@
-"""Runs of engines with a prefix cache, one after the other, as a dataset."""
+"""Runs of engines with a prefix cache as a dataset; how those of literal engines are played."""
 
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Int
 from numpy.typing import ArrayLike
 
-from fluidkv.labels import Column, with_columns
+from fluidkv.labels import with_columns
 from fluidkv.runs.batch import Progress, Watch, filled_up
 from fluidkv.runs.dataset import as_dataset, labelled
-from fluidkv.runs.records import Outcome, in_windows
+from fluidkv.runs.records import Outcome, RunRecords, in_windows
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.literal import Steps, played
 
-_FOUND = {
+_HITS = {
     "hit_tokens": "tokens found in the cache, at all admissions",
     "first_hit_tokens": "tokens found in the cache at the first admission",
 }
+Hits = Int[np.ndarray, "run kind request"]
+"""Tokens that requests found in the cache: at all admissions, and at their first."""
 
 
-def recorded(
+def played_all(
     engines: Iterable[Steps],
     names: Sequence[str],
-    tables: Sequence[Requests],
-    *,
     horizon: int,
+    *,
     every: int,
     keep_requests: bool,
-    blocks: ArrayLike,
-    block_size: ArrayLike,
-    label: str,
-    unit: str,
+    requests: int,
     on_progress: Progress | None,
-) -> xr.Dataset:
+) -> tuple[RunRecords, Hits | None]:
     """Play each engine to its end, or to the horizon.
 
     Args:
         engines: one a run, looked at one by one.
         names: of their counts.
         horizon, every, keep_requests, on_progress: as `serve`.
-        tables, blocks, block_size, label, unit: as `as_dataset`.
+        requests: of the longest table.
     """
     watch = Watch(on_progress)
-    found: list[np.ndarray] = []
+    hits: list[np.ndarray] = []
 
     def outcome(engine: Steps) -> Outcome:
         ended = played(engine, horizon, watch, names)
-        found.append(np.array([[getattr(r, name) for name in _FOUND] for r in engine.all]).T)
+        of_run = np.array([[getattr(r, name) for r in engine.all] for name in _HITS])
+        hits.append(filled_up(of_run, 1, requests, 0))
         return ended if keep_requests else ended._replace(requests=None)
 
-    size = max(map(len, tables))
+    records = in_windows(map(outcome, engines), every, requests=requests)
+    return records, np.stack(hits) if keep_requests else None
+
+
+def recorded(
+    records: RunRecords,
+    hits: Hits | None,
+    names: Sequence[str],
+    tables: Sequence[Requests],
+    *,
+    every: int,
+    blocks: ArrayLike,
+    block_size: ArrayLike,
+    label: str,
+    unit: str,
+) -> xr.Dataset:
+    """The dataset of `serve`; arguments as of `as_dataset`."""
     dataset = as_dataset(
-        in_windows(map(outcome, engines), every, requests=size),
+        records,
         names,
         tables,
         blocks=blocks,
@@ -60,15 +76,9 @@ def recorded(
         label=label,
         unit=unit,
     )
-    return with_columns(dataset, _found(found, size)) if keep_requests else dataset
-
-
-def _found(found: list[np.ndarray], size: int) -> dict[str, Column]:
-    columns = np.stack([filled_up(each, 1, size, 0) for each in found])
-    return labelled(
-        ("run", "request"),
-        {
-            name: (columns[:, place], title, "token")
-            for place, (name, title) in enumerate(_FOUND.items())
-        },
-    )
+    if hits is None:
+        return dataset
+    columns = {
+        name: (hits[:, kind], title, "token") for kind, (name, title) in enumerate(_HITS.items())
+    }
+    return with_columns(dataset, labelled(("run", "request"), columns))

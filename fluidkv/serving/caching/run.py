@@ -1,6 +1,9 @@
 """Runs of engines with their prefix caches, as `serve` returns them."""
 
+from collections import Counter
 from collections.abc import Sequence
+from threading import Lock
+from typing import Any
 
 import xarray as xr
 
@@ -9,21 +12,28 @@ from fluidkv.prefix.prompts import Prompts
 from fluidkv.runs.batch import Progress
 from fluidkv.runs.requests import Requests
 from fluidkv.runs.values import one_each
-from fluidkv.serving.caching.fast import FastEngine
+from fluidkv.serving.arrays import arrays_of
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.recorded import recorded
+from fluidkv.serving.caching.recorded import played_all, recorded
 from fluidkv.serving.caching.sglang.run import SglangRun
 from fluidkv.serving.caching.sglang.seen import COUNTS as SGLANG_COUNTS
 from fluidkv.serving.caching.sglang.table import checked_table
 from fluidkv.serving.caching.table import check_modelled, checked_prompts
-from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
+from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.checks import check_horizon, check_runs, check_values
 from fluidkv.serving.clock import IterationClock
+from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.engine_text import ServedEngine
 from fluidkv.serving.engines import SGLANG, served_engine
+from fluidkv.serving.kernel.engine import covers, run_cached
+from fluidkv.serving.kernel.layout import Said
 from fluidkv.serving.limits import Limits
+from fluidkv.serving.literal import is_little
 from fluidkv.serving.rules import EngineRules
 from fluidkv.serving.sglang_settings import SglangSettings
+
+_LITERAL_STEPS = 10_000
+"""As `LITERAL_STEPS`, of the literal engine with a cache, which looks at every block."""
 
 
 def serve_caching(
@@ -42,9 +52,9 @@ def serve_caching(
 ) -> xr.Dataset:
     """Serve requests by vLLM or SGLang with its prefix cache, until all are done or to a horizon.
 
-    As `serve`, for rules, or a name with "+cache" or without. "auto" takes the fast engine,
-    "reference" the literal one; they agree. SGLang's rules stand for its own scheduler here, with
-    the settings that stand in the engine's text, and else those of `SglangSettings`.
+    As `serve`, for rules, or a name with "+cache" or without. "auto" and "kernel" take the compiled
+    engine, "reference" the literal one; they agree. SGLang's rules stand for its own scheduler
+    here, with the settings that stand in the engine's text, and else those of `SglangSettings`.
 
     Raises:
         InputError: as `serve`.
@@ -59,21 +69,30 @@ def serve_caching(
         ([[0, 8]], [[12, 5, 1]])
     """
     served = served_engine(engine)
-    rules = served.rules
-    if served.own_scheduler or rules == SGLANG:
+    how: dict[str, Any] = {"clients": clients, "iterations": iterations, "every": every}
+    how |= {"keep_requests": keep_requests, "backend": backend, "on_progress": on_progress}
+    if served.own_scheduler or served.rules == SGLANG:
         several = one_each({"limits": limits})["limits"]
-        return serve_sglang(
-            requests,
-            [served.settings_of(each) for each in several],
-            clock,
-            prompts,
-            clients=clients,
-            iterations=iterations,
-            every=every,
-            keep_requests=keep_requests,
-            backend=backend,
-            on_progress=on_progress,
-        )
+        settings = [served.settings_of(each) for each in several]
+        return serve_sglang(requests, settings, clock, prompts, **how)
+    return _serve_vllm(requests, served.rules, limits, clock, prompts, **how)
+
+
+def _serve_vllm(
+    requests: Requests | Sequence[Requests],
+    rules: EngineRules,
+    limits: Limits | Sequence[Limits],
+    clock: IterationClock | Sequence[IterationClock] | None,
+    prompts: Prompts | Sequence[Prompts | None] | None,
+    *,
+    clients: int | Sequence[int | None] | None,
+    iterations: int | None,
+    every: int,
+    keep_requests: bool,
+    backend: str,
+    on_progress: Progress | None,
+) -> xr.Dataset:
+    """By the kernel; by the literal engine where that is quicker, or lengths are beyond it."""
     tables, all_limits, given_clocks, populations, said = one_each(
         {
             "requests": requests,
@@ -86,30 +105,37 @@ def serve_caching(
     clocks = [each or IterationClock.iterations() for each in given_clocks]
     check_runs(tables, rules, all_limits, clocks, populations)
     horizon = check_horizon(iterations, every, rules)
-    literally = _literally(backend)
     for each in all_limits:
         check_modelled(rules, each)
-    texts, names = _texts(tables, said), _Names()
-
-    def started(run: int) -> VllmEngine | FastEngine:
-        memory = all_limits[run]
-        given = (tables[run], texts[run], rules, memory, clocks[run], populations[run])
-        if literally:
-            return VllmEngine(*given)
-        return FastEngine(*given, names=names.of(texts[run], memory.block_size))
-
+    _check_backend(backend)
+    texts = _texts(tables, said)
+    arrays = arrays_of(tables, all_limits, clocks, populations, [])
+    how: dict[str, Any] = {
+        "every": every,
+        "keep_requests": keep_requests,
+        "on_progress": on_progress,
+    }
+    jumps = clocks[0].jumps
+    few = is_little(rules, arrays, jumps, horizon, steps=_LITERAL_STEPS)
+    if backend == "reference" or not covers(rules, arrays) or (backend == "auto" and few):
+        engines = (
+            VllmEngine(tables[run], texts[run], rules, all_limits[run], clocks[run], clients)
+            for run, clients in enumerate(populations)
+        )
+        rows = played_all(engines, WITH_CACHE, horizon, requests=max(map(len, tables)), **how)
+    else:
+        names = _Names(texts, [each.block_size for each in all_limits])
+        how |= {"jumps": jumps, "iterations": horizon}
+        rows = run_cached(rules, arrays, names.of, **how)
     return recorded(
-        map(started, range(len(tables))),
-        COUNTS,
+        *rows,
+        WITH_CACHE,
         tables,
-        horizon=horizon,
         every=every,
-        keep_requests=keep_requests,
         blocks=[each.blocks for each in all_limits],
         block_size=[each.block_size for each in all_limits],
         label=rules.label,
         unit=clocks[0].unit,
-        on_progress=on_progress,
     )
 
 
@@ -156,30 +182,35 @@ def serve_sglang(
     clocks = [each or IterationClock.iterations() for each in given_clocks]
     check_values("settings", options, SglangSettings, tables, clocks, populations)
     horizon = check_horizon(iterations, every, SGLANG)
-    literally = _literally(backend)
+    _check_backend(backend)
     texts = _texts(tables, said)
     given = list(zip(tables, texts, options, clocks, populations, strict=True))
     for table, text, option, *_ in given:
         checked_table(table, text, option)  # before the first one runs
-    return recorded(
-        (SglangRun(*each, literally=literally) for each in given),
+    rows = played_all(
+        (SglangRun(*each, literally=backend == "reference") for each in given),
         SGLANG_COUNTS,
-        tables,
-        horizon=horizon,
+        horizon,
         every=every,
         keep_requests=keep_requests,
+        requests=max(map(len, tables)),
+        on_progress=on_progress,
+    )
+    return recorded(
+        *rows,
+        SGLANG_COUNTS,
+        tables,
+        every=every,
         blocks=[each.pages for each in options],
         block_size=[each.page_size for each in options],
         label=f"{SGLANG.label} with its tree",
         unit=clocks[0].unit,
-        on_progress=on_progress,
     )
 
 
-def _literally(backend: str) -> bool:
-    if backend not in ("auto", "reference"):
-        raise InputError("backend", backend, "'auto' or 'reference', with a cache")
-    return backend == "reference"
+def _check_backend(backend: str) -> None:
+    if backend not in ("auto", "kernel", "reference"):
+        raise InputError("backend", backend, "'auto', 'kernel' or 'reference'")
 
 
 def _texts(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompts]:
@@ -193,15 +224,24 @@ def _texts(tables: list[Requests], prompts: list[Prompts | None]) -> list[Prompt
 
 
 class _Names:
-    """The block names of the last prompts: runs one after the other often have them in common."""
+    """What the requests of each run say, found once where runs have it in common.
 
-    def __init__(self) -> None:
-        self._last: tuple[Prompts, BlockNames] | None = None
+    Args:
+        texts: of each run.
+        block_size: of each run.
+    """
 
-    def of(self, prompts: Prompts, block_size: int) -> BlockNames:
-        if self._last is not None:
-            known, names = self._last
-            if known is prompts and names.block_size == block_size:
-                return names
-        self._last = (prompts, BlockNames(prompts, block_size))
-        return self._last[1]
+    def __init__(self, texts: Sequence[Prompts], block_size: Sequence[int]) -> None:
+        self._keys = [(id(text), size) for text, size in zip(texts, block_size, strict=True)]
+        self._texts, self._to_come = texts, Counter(self._keys)
+        self._known: dict[tuple[int, int], Said] = {}
+        self._one_at_a_time = Lock()
+
+    def of(self, run: int) -> Said:
+        """To be asked once for each run: what no other run has is not kept."""
+        key = self._keys[run]
+        with self._one_at_a_time:
+            if key not in self._known:
+                self._known[key] = BlockNames(self._texts[run], key[1]).flat()
+            self._to_come[key] -= 1
+            return self._known[key] if self._to_come[key] else self._known.pop(key)

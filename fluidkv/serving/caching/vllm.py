@@ -21,15 +21,6 @@ from fluidkv.serving.progress import NOBODY, Computing, Request
 from fluidkv.serving.reference import Engine
 from fluidkv.serving.rules import EngineRules, Gate
 
-COUNTS = (
-    *WITHOUT_COPIES,
-    "cached_blocks",  # blocks with known contents after scheduling, held or not
-    "distinct_blocks",  # different contents among them
-    "evicted_blocks",  # contents forgotten because their block was reused
-    "found_tokens",  # tokens of admitted requests that were found and not computed
-)
-"""What an iteration counts, in this order; `used_blocks` that several hold count once."""
-
 
 class VllmEngine(Engine):
     """The state of a run, as `reference.Engine`, and which block says what.
@@ -112,7 +103,7 @@ class VllmEngine(Engine):
     # ------------------------------------------------------------------------------- one iteration
 
     def step(self) -> dict[str, int]:
-        """One iteration; its counts, keyed and ordered as `COUNTS`."""
+        """One iteration; its counts, keyed and ordered as `WITH_CACHE`."""
         self.admissions, self.preempted, self.finished = [], [], []
         forgotten = self.pool.forgotten
         counts = super().step()

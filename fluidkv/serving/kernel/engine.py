@@ -1,58 +1,50 @@
 """Whole requests on a CPU, run after run, each as `reference` would do it, to the bit."""
 
-import math
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
+from jaxtyping import Int
 
 from fluidkv.processes import cores
 from fluidkv.runs.batch import Progress, Watch, in_groups
 from fluidkv.runs.records import RequestTimes, RunRecords
 from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.kernel.batches import (
+    LONGEST,
+    looks_at_most,
+    new_blocks,
+    new_found,
+    new_passes,
+    new_space,
+    run_records,
+    tables_of,
+)
 from fluidkv.serving.kernel.layout import (
     ADMITTED,
-    ALLOCATIONS,
     ARRIVAL,
-    ASIDE,
+    CACHED_COLUMNS,
     COLUMNS,
     ENDED,
     FIRST,
     FULL,
     GAP,
-    GATES,
     HALT,
     LAST,
-    LISTS,
-    PASS,
-    QUEUES,
-    REQUEST,
-    RESTORES,
-    RUN,
-    TIMES,
-    VICTIMS,
     Batch,
+    Blocks,
     Found,
-    Space,
-    Tables,
+    Records,
+    Said,
 )
-from fluidkv.serving.limits import UNLIMITED
 from fluidkv.serving.rules import (
-    Allocation,
     EngineRules,
     Gate,
-    Growth,
-    Guard,
-    Keeps,
     NewTokenRatio,
-    RatioReset,
-    Requeue,
     Victim,
 )
 
 MOST_COST = 20_000_000
 """Of a call of the kernel: some tenths of a second, after which a run can be interrupted."""
-LONGEST = 2**29
-"""Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
 _ROWS = 2**14
 """Windows for which memory is taken at a time."""
 _GROUPS = 4
@@ -62,7 +54,7 @@ _GROUPS = 4
 def covers(rules: EngineRules, arrays: RunArrays) -> bool:
     """Whether the numbers fit in the kernel's; every rule does."""
     columns = [arrays.input_length, arrays.output_length]
-    if _looks_at_most(rules):
+    if looks_at_most(rules):
         columns.append(arrays.max_output)
     if rules.victim in (Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE):
         columns.append(arrays.predicted)
@@ -74,6 +66,43 @@ def covers(rules: EngineRules, arrays: RunArrays) -> bool:
         and rules.reserved_tokens < LONGEST
         and (rules.gate is not Gate.RATIO or reserved < 2**62)
     )
+
+
+def run_cached(
+    rules: EngineRules,
+    arrays: RunArrays,
+    said: Callable[[int], Said],
+    *,
+    jumps: bool,
+    iterations: int,
+    every: int = 1,
+    keep_requests: bool = True,
+    on_progress: Progress | None = None,
+) -> tuple[RunRecords, Int[np.ndarray, "run kind request"] | None]:
+    """vLLM with its prefix cache, as `run_kernel`, a run at a time on each thread.
+
+    Args:
+        said: what the requests of a run say; called in that run's thread.
+
+    Returns:
+        Records, whose counts are those of `caching.vllm`; and tokens that requests found in the
+        cache, at all admissions and at their first.
+    """
+    total, size = arrays.output_length.shape
+    runs = run_records(rules, arrays, jumps, keep_requests, caching=True)
+    tables = tables_of(rules, arrays)
+    found = new_found(total if keep_requests else 1, size if keep_requests else 1, caching=True)
+    watch = Watch(on_progress)
+
+    def run(which: np.ndarray) -> _Rows:
+        part = runs[which[0] : which[-1] + 1]
+        blocks = new_blocks(int(arrays.blocks[which[0]]), said(int(which[0])), size)
+        batch = Batch(part, tables, new_space(tables), found)
+        return _through(batch, None, blocks, CACHED_COLUMNS, iterations, every, watch)
+
+    rows = in_groups(run, total, 1, min(cores(), total), watch)
+    records = _records(runs, _together(rows, runs["rows"], 1), found, keep_requests)
+    return records, found.hits if keep_requests else None
 
 
 def run_kernel(
@@ -99,9 +128,9 @@ def run_kernel(
         on_progress: called with the iterations and the requests that are done in all runs.
     """
     total, size = arrays.output_length.shape
-    runs = _runs(rules, arrays, jumps, keep_requests)
-    tables = _tables(rules, arrays)
-    found = _found(total, size) if keep_requests else _found(1, 1)
+    runs = run_records(rules, arrays, jumps, keep_requests)
+    tables = tables_of(rules, arrays)
+    found = new_found(total, size) if keep_requests else new_found(1, 1)
     threads = min(cores(), total)
     group = batch_size or -(-total // (threads * _GROUPS))
     watch = Watch(on_progress)
@@ -109,11 +138,16 @@ def run_kernel(
     def run(which: np.ndarray) -> _Rows:
         """A group: records of runs are views, so that all groups write to the same."""
         part = runs[which[0] : which[-1] + 1]
-        batch = Batch(part, tables, _space(tables), found)
-        return _through(batch, iterations, every, watch)
+        batch = Batch(part, tables, new_space(tables), found)
+        return _through(batch, new_passes(tables), None, COLUMNS, iterations, every, watch)
 
     rows = in_groups(run, total, group, threads, watch)
-    counts, time = _together(rows, runs["rows"], group)
+    return _records(runs, _together(rows, runs["rows"], group), found, keep_requests)
+
+
+def _records(
+    runs: Records, rows: tuple[np.ndarray, np.ndarray], found: Found, keep_requests: bool
+) -> RunRecords:
     requests = None
     if keep_requests:
         requests = RequestTimes(
@@ -128,23 +162,31 @@ def run_kernel(
             found.times[:, HALT],
         )
     columns = (runs["iteration"].copy(), runs["done"].copy(), runs["stuck"].astype(bool))
-    return RunRecords(counts, time, *columns, requests)
+    return RunRecords(*rows, *columns, requests)
 
 
 _Rows = tuple[list[np.ndarray], list[np.ndarray]]
 
 
-def _through(batch: Batch, iterations: int, every: int, watch: Watch) -> _Rows:
+def _through(
+    batch: Batch,
+    passes: Records | None,
+    blocks: Blocks | None,
+    columns: int,
+    iterations: int,
+    every: int,
+    watch: Watch,
+) -> _Rows:
     """All runs of a group: their windows, one after the other, in parts."""
     from fluidkv.serving.kernel.loop import advance
 
     at = np.zeros(4, np.int64)
     counts, time = [], []
-    rows, clock = np.empty((_ROWS, COLUMNS), np.int64), np.empty(_ROWS)
+    rows, clock = np.empty((_ROWS, columns), np.int64), np.empty(_ROWS)
     ended, told = False, (0, 0)
     passed = 0
     while not ended and not watch.stop.is_set():
-        why = advance(batch, rows, clock, at, iterations, every, MOST_COST)
+        why = advance(batch, passes, blocks, rows, clock, at, iterations, every, MOST_COST)
         now = int(batch.runs["iteration"].sum()), int(batch.runs["done"].sum())
         watch.report(now[0] - told[0], now[1] - told[1])
         told, ended = now, why == ENDED
@@ -165,160 +207,9 @@ def _together(groups: list[_Rows], rows: np.ndarray, size: int) -> tuple[np.ndar
     clock = time[0] if len(time) == 1 else np.concatenate(time)
     longest = int(rows.max())
     if (rows == longest).all():
-        return flat.reshape(rows.size, longest, COLUMNS), clock.reshape(rows.size, longest)
+        return flat.reshape(rows.size, longest, -1), clock.reshape(rows.size, longest)
     place = np.arange(longest) < rows[:, None]
-    padded = np.zeros((rows.size, longest, COLUMNS), np.int64)
+    padded = np.zeros((rows.size, longest, flat.shape[1]), np.int64)
     ends = np.full((rows.size, longest), np.nan)
     padded[place], ends[place] = flat, clock
     return padded, ends
-
-
-def _looks_at_most(rules: EngineRules) -> bool:
-    return rules.gate in (Gate.PEAK, Gate.RATIO) or rules.victim is Victim.COST_AWARE
-
-
-def _runs(rules: EngineRules, arrays: RunArrays, jumps: bool, keep_requests: bool) -> Any:
-    """A record for each run: its numbers and the rules."""
-    runs = np.zeros(arrays.requests.size, RUN)
-    start, least, decay = rules.ratio.scaled
-    values = {
-        "index": np.arange(runs.size),
-        "row": np.arange(runs.size) * keep_requests,
-        "table": 0 if _shared(arrays) else np.arange(runs.size),
-        "requests": arrays.requests,
-        "blocks": arrays.blocks,
-        "block_size": arrays.block_size,
-        "watermark": arrays.watermark_blocks,
-        "sequences": arrays.sequences,
-        "budget": arrays.budget,
-        "rate": arrays.rate[:, 0],
-        "rate_unit": arrays.rate[:, 1],
-        "clients": arrays.clients,
-        "started": (arrays.start > 0).sum(axis=1),
-        "pool": arrays.pool,
-        "sweet_spot": arrays.sweet_spot,
-        "shared": arrays.shared,
-        "more_outputs": arrays.more_outputs,
-        "seed": arrays.seed,
-        "victim": VICTIMS[rules.victim],
-        "first_of_equals": rules.victim.first_of_equals and not rules.asker_stays,
-        "requeue": QUEUES[rules.requeue],
-        "gate": GATES[rules.gate],
-        "restore": RESTORES[rules.restore],
-        "allocation": ALLOCATIONS[rules.allocation],
-        "evicts_itself": rules.allocation.evicts_itself,
-        "reserved": rules.reserved_tokens,
-        "keeps_outputs": rules.keeps is Keeps.OUTPUTS,
-        "one_free": rules.growth is Growth.ONE_FREE,
-        "always_guarded": rules.guard is Guard.ALWAYS,
-        "admits_after_eviction": rules.admits_after_eviction,
-        "prefill_alone": rules.prefill_alone,
-        "newcomers_first": rules.newcomers_first,
-        "in_turn": rules.in_turn
-        and (rules.asker_stays or rules.victim is not Victim.LAST_ADMITTED),
-        "asker_stays": rules.asker_stays,
-        "ratio_start": start,
-        "ratio_least": least,
-        "ratio_decay": decay,
-        "clip": min(rules.ratio.clip, 2 * LONGEST),
-        "ahead": rules.ratio.ahead,
-        "estimates": rules.ratio.reset is RatioReset.ESTIMATE,
-        "range_tokens": min(rules.ranges.tokens, 2 * LONGEST),
-        "jumps": jumps,
-        "keeps_times": keep_requests,
-        "free": arrays.blocks,
-        "ratio": start,
-        "base": arrays.clock[:, 0],
-        "per_kv": arrays.clock[:, 1],
-        "per_prefill": arrays.clock[:, 2],
-        "per_pair": arrays.clock[:, 3],
-        "per_token": arrays.copying[:, 0],
-        "per_copy": arrays.copying[:, 1],
-        "half": rules.reserved_tokens + arrays.block_size - 0.5,
-        "inverse": 1 / arrays.block_size,
-        "modulus": np.minimum(arrays.block_size, _buckets(arrays.output_length)),
-    }
-    for name, value in values.items():
-        runs[name] = value
-    return runs
-
-
-def _shared(arrays: RunArrays) -> bool:
-    """Whether all runs have one table, whose columns are there once."""
-    return arrays.requests.size > 1 and not any(
-        column.strides[0]
-        for column in (
-            arrays.input_length,
-            arrays.output_length,
-            arrays.max_output,
-            arrays.arrival,
-            arrays.priority,
-            arrays.predicted,
-            arrays.estimated,
-            arrays.tbt_slo,
-        )
-    )
-
-
-def _buckets(output_length: np.ndarray) -> int:
-    """Passes that are told apart: more than any request is locked for."""
-    return 1 << math.ceil(math.log2(int(output_length.max()) + 2))
-
-
-def _tables(rules: EngineRules, arrays: RunArrays) -> Tables:
-    """Only what a rule looks at; all of one type, so that one compilation serves."""
-    nothing = np.zeros((1, 1), np.int64)
-    start = arrays.start
-    if _shared(arrays):
-        arrays = RunArrays(*(column[:1] for column in arrays))
-    rank = predicted = looseness = nothing
-    if rules.requeue is Requeue.BY_PRIORITY or rules.victim is Victim.LEAST_URGENT:
-        real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
-        last = np.iinfo(np.int64).max
-        line = np.argsort(np.where(real, arrays.priority, last), axis=1, kind="stable")
-        rank = np.argsort(line, axis=1)
-    if rules.victim in (Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE):
-        predicted = arrays.predicted
-    if rules.victim is Victim.LOOSEST_OBJECTIVE:
-        looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
-    estimated = nothing
-    if rules.allocation is not Allocation.BY_BLOCK:
-        estimated = np.minimum(arrays.estimated, UNLIMITED)  # more than any memory: all the same
-    return Tables(
-        _only_read(arrays.input_length),
-        _only_read(arrays.output_length),
-        _only_read(arrays.arrival, np.float64),
-        _only_read(arrays.max_output if _looks_at_most(rules) else nothing),
-        _only_read(estimated),
-        _only_read(rank),
-        _only_read(predicted),
-        _only_read(looseness),
-        _only_read(start),
-    )
-
-
-def _only_read(values: np.ndarray, kind: type = np.int64) -> np.ndarray:
-    """Rows one after the other, of one type, not to be written to: a view where it can be."""
-    view = np.ascontiguousarray(values, kind).view()
-    view.flags.writeable = False
-    return view
-
-
-def _space(tables: Tables) -> Space:
-    size = tables.input.shape[1]
-    return Space(
-        requests=np.empty(size, REQUEST),
-        aside=np.empty(size, ASIDE),
-        lists=np.empty(2 * size + 64, LISTS),
-        passes=np.empty(_buckets(tables.output), PASS),
-    )
-
-
-def _found(runs: int, size: int) -> Found:
-    shape = (runs, size)
-    return Found(
-        np.empty((runs, TIMES, size)),
-        np.empty(shape, np.int64),
-        np.empty(shape, np.int64),
-        np.empty(shape, bool),
-    )

@@ -224,10 +224,17 @@ def let_go(
         out_of_calendar(run, requests, passes, r)
         unlock(run, requests, passes, times, r)
     else:
-        _out_of_loose(run, lists, r)
+        out_of_loose(run, lists, r)
     leave(run, requests, lists, r)
     if run.restore != RECOMPUTE and request.kept == 0:
         copy_out(run, request)
+    back_to_queue(run, request, aside, lists, r)
+
+
+@inner
+def back_to_queue(run: Record, request: Record, aside: Records, lists: Records, r: int) -> None:
+    """What it had computed is no longer its own; another eviction before its next new output is
+    of the same halt."""
     request.computed = 0
     request.evictions += 1
     if not request.marks & HALTED:
@@ -252,7 +259,7 @@ def copy_out(run: Record, request: Record) -> None:
 
 
 @inner
-def _out_of_loose(run: Record, lists: Records, r: int) -> None:
+def out_of_loose(run: Record, lists: Records, r: int) -> None:
     """The others move up, in their order."""
     at = run.loose - 1
     moved = lists[at].loose

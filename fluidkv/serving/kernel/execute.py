@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 
 from fluidkv.runs.kernels import inner
-from fluidkv.serving.kernel.layout import LOOSE, RATIO, Record, Records
+from fluidkv.serving.kernel.layout import FINISHED, LOOSE, RATIO, Blocks, Record, Records
 from fluidkv.serving.kernel.locked import emit_new, events, leave, lock, tick
 from fluidkv.serving.kernel.memory import possible_of
+from fluidkv.serving.kernel.pool import note, release
 
 
 @inner
@@ -55,13 +56,17 @@ def execute(
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
     arrival: np.ndarray,
     counts: np.ndarray,
     decodes: bool,
+    blocks: Blocks | None,
 ) -> None:
-    """Compute. `decodes`: whether who is locked does, too. `counts` as `COUNTS`."""
+    """Compute. `decodes`: whether who is locked does, too. `counts` as `COUNTS`.
+
+    `blocks`: of a run with a prefix cache, where nobody is locked and there are no `passes`.
+    """
     computing, tokens, prefilled, pairs, recomputed = _compute(run, requests, lists)
     locked = run.locked if decodes else 0
     run.cached += tokens + locked
@@ -71,7 +76,7 @@ def execute(
     counts[12] += run.cached
     _advance(run, requests, aside, lists, arrival, computing + locked == 0, prefilled, pairs)
     done, new_outputs = 0, 0
-    if locked > 0:
+    if passes is not None and locked > 0:
         run.passes += 1
         if run.keeps_times:
             tick(run, passes)
@@ -80,7 +85,7 @@ def execute(
         recomputed += run.silent
         new_outputs = locked - run.silent
     if computing > 0:
-        more, new = _emit(run, requests, aside, lists, passes, times)
+        more, new = _emit(run, requests, aside, lists, passes, times, blocks)
         done += more
         new_outputs += new
     run.done += done
@@ -157,8 +162,9 @@ def _emit(
     requests: Records,
     aside: Records,
     lists: Records,
-    passes: Records,
+    passes: Records | None,
     times: np.ndarray,
+    blocks: Blocks | None,
 ) -> tuple[int, int]:
     """Loose requests whose length is computed emit, and are locked or done.
 
@@ -185,9 +191,16 @@ def _emit(
             request.highest = request.computed
         if request.outputs == request.target:
             request.marks &= ~LOOSE
+            if blocks is not None:
+                release(run, request, blocks, r)
+                note(run, blocks, FINISHED, r, 0, 0)
             leave(run, requests, lists, r)
             done += 1
-        else:
+            continue
+        if passes is not None:
             lock(run, requests, passes, r)
+        else:
+            lists[left].loose = r
+            left += 1
     run.loose = left
     return done, new

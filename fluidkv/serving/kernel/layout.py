@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
-from fluidkv.serving.counts import COUNTS
+from fluidkv.serving.counts import COUNTS, WITH_CACHE
 from fluidkv.serving.rules import Allocation, Gate, Requeue, Restore, Victim
 
 Record = Any
@@ -28,6 +28,7 @@ Records = Any
 """A row of an array of records, whose fields are attributes in a kernel; and such an array."""
 
 COLUMNS = len(COUNTS)
+CACHED_COLUMNS = len(WITH_CACHE)
 NONE = -1
 """No request, no residue, no place."""
 
@@ -112,6 +113,7 @@ _RULES = (
     "range_tokens",
     "jumps",
     "keeps_times",
+    "caching",  # with a prefix cache, where nobody is locked
 )
 _COUNTERS = (
     "iteration",
@@ -148,6 +150,10 @@ _COUNTERS = (
     "leaving",
     "longest",  # of one
     "rows",  # windows
+    "known",  # blocks that say something, with a cache
+    "distinct",  # different contents among them
+    "forgotten",  # contents lost so far
+    "noted",  # events of this iteration
     "cost",  # of what a call has done, in about one instruction on a request
 )
 _NUMBERS = (
@@ -202,6 +208,9 @@ ASIDE = np.dtype(
         ("who", np.int64),  # has this rank
         ("predicted", np.int32),
         ("looseness", np.int32),
+        ("own", np.int64),  # blocks that it alone holds, with a cache, where a victim is chosen
+        ("hits", np.int64),  # tokens found in the cache
+        ("first_hits", np.int64),  # of these, at its first admission
     ]
 )
 """What only some rules look at, of each request; what they do not look at means nothing."""
@@ -220,6 +229,28 @@ PASS = np.dtype(
     ]
 )
 """Of passes, modulo more than any request is locked for."""
+
+BLOCK = np.dtype(
+    [
+        (name, np.int32)
+        for name in (
+            "after",  # in the line of free blocks, towards its end
+            "before",
+            "holders",
+            "name",  # what it says; NONE: nothing that is known
+            "newer",  # copy of what it says
+            "older",
+        )
+    ]
+)
+"""A block of a prefix cache; and the place behind the last one, which is both ends of the line."""
+
+NAME = np.dtype([("oldest", np.int32), ("newest", np.int32)])
+"""The blocks that say one thing."""
+
+EVENT = np.dtype([(name, np.int32) for name in ("kind", "request", "found", "computed")])
+ENTERED, PREEMPTED, FINISHED = range(3)
+"""Of an iteration: its kind, and the tokens of who entered."""
 
 ADMITTED, FIRST, LAST, GAP, HALT, ARRIVAL = range(6)
 TIMES = 6
@@ -246,7 +277,25 @@ class Space(NamedTuple):
     requests: Records
     aside: Records
     lists: Records
-    passes: Records
+
+
+class Said(NamedTuple):
+    """The names of each request's full blocks, one request behind the other; only read."""
+
+    names: Int[np.ndarray, " block"]
+    first: Int[np.ndarray, " request"]  # where those of a request begin
+    different: int
+
+
+class Blocks(NamedTuple):
+    """Of the one run that is being done, with a prefix cache; records, as named."""
+
+    line: Records
+    copies: Records  # by name
+    names: Int[np.ndarray, " block"]
+    first: Int[np.ndarray, " request"]
+    held: Int[np.ndarray, " block"]  # by each request, in the places of their names
+    events: Records
 
 
 class Found(NamedTuple):
@@ -256,6 +305,7 @@ class Found(NamedTuple):
     outputs: Int[np.ndarray, "run request"]
     evictions: Int[np.ndarray, "run request"]
     finished: Bool[np.ndarray, "run request"]
+    hits: Int[np.ndarray, "run kind request"]  # tokens found in a cache: in all, at first
 
 
 class Batch(NamedTuple):

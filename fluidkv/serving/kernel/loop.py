@@ -4,6 +4,7 @@ import numpy as np
 
 from fluidkv.runs.kernels import inner, kernel
 from fluidkv.serving.kernel.admit import admit, arrive, enter, is_stuck, prefill
+from fluidkv.serving.kernel.caching import iterate_cached
 from fluidkv.serving.kernel.evict import end_grants, evict
 from fluidkv.serving.kernel.execute import copy, execute, land
 from fluidkv.serving.kernel.layout import (
@@ -20,6 +21,7 @@ from fluidkv.serving.kernel.layout import (
     RECOMPUTE,
     TIRED,
     Batch,
+    Blocks,
     Found,
     Record,
     Records,
@@ -27,12 +29,15 @@ from fluidkv.serving.kernel.layout import (
 )
 from fluidkv.serving.kernel.locked import lock, write_down
 from fluidkv.serving.kernel.memory import blocks_of, given_blocks
+from fluidkv.serving.kernel.pool import clear
 from fluidkv.serving.limits import UNLIMITED
 
 
 @kernel
 def advance(
     batch: Batch,
+    passes: Records | None,
+    blocks: Blocks | None,
     counts: np.ndarray,
     time: np.ndarray,
     at: np.ndarray,
@@ -44,6 +49,8 @@ def advance(
 
     Args:
         batch: the runs.
+        passes: the calendar; None: nobody is locked, so there is none.
+        blocks: the memory of one run with a prefix cache, which has no calendar; None: no cache.
         counts, time: rows, a window each: (row, count) and (row,).
         at: run that is next; rows that are whole; 1 while a run is under way; 1 in a window.
         horizon: iterations of a run.
@@ -53,14 +60,19 @@ def advance(
     Returns:
         `ENDED`, `FULL` or `TIRED`.
     """
-    requests, aside, lists, passes = batch.space
+    requests, aside, lists = batch.space
     cost = 0
     while at[0] < batch.runs.size:
         run = batch.runs[at[0]]
         times = batch.found.times[run.row]
         arrival = batch.tables.arrival[run.table]
         if at[2] == 0:
-            begin(run, requests, aside, lists, passes, times, batch.tables)
+            begin(run, requests, aside, times, batch.tables)
+            # The compiler leaves out what an argument that is None does not need.
+            if passes is not None:
+                start(run, requests, aside, lists, passes, times, batch.tables)
+            if blocks is not None:
+                clear(run, blocks)
             cost += 8 * run.requests
             at[2] = 1
         while run.iteration < horizon and run.done < run.requests and run.stuck == 0:
@@ -73,8 +85,12 @@ def advance(
                 at[3] = 1
                 run.rows += 1
             run.cost = 0
-            iterate(run, requests, aside, lists, passes, times, arrival, counts[at[1]])
-            run.stuck = is_stuck(run, requests, aside, lists)
+            row = counts[at[1]]
+            if passes is not None:
+                iterate(run, requests, aside, lists, passes, times, arrival, row)
+                run.stuck = is_stuck(run, requests, aside, lists)
+            if blocks is not None:
+                iterate_cached(run, requests, aside, lists, times, arrival, row, blocks)
             time[at[1]] = run.now
             if run.iteration % every == 0:
                 at[1] += 1
@@ -84,7 +100,9 @@ def advance(
             at[1] += 1
             at[3] = 0
         if run.keeps_times:
-            record(run, requests, lists, passes, times, batch.found)
+            if passes is not None:
+                settle_all(run, requests, lists, passes, times)
+            record(run, requests, aside, batch.found)
         at[0] += 1
         at[2] = 0
     return ENDED
@@ -95,16 +113,10 @@ def begin(
     run: Record,
     requests: Records,
     aside: Records,
-    lists: Records,
-    passes: Records,
     times: np.ndarray,
     tables: Tables,
 ) -> None:
-    """Before the first iteration: the requests that `start` names run, nobody waits."""
-    for place in range(passes.size):
-        passes[place].first = NONE
-        passes[place].growing = 0
-    passes[0].tick = 0.0
+    """Before the first iteration: nobody has come."""
     for r in range(run.requests):
         fill(run, requests[r], aside[r], tables, r)
     if tables.rank.size > 1:
@@ -117,6 +129,23 @@ def begin(
             times[GAP, r] = times[HALT, r] = 0.0 if real else np.nan
             come = real and run.clients == 0
             times[ARRIVAL, r] = tables.arrival[run.table, r] if come else np.nan
+
+
+@inner
+def start(
+    run: Record,
+    requests: Records,
+    aside: Records,
+    lists: Records,
+    passes: Records,
+    times: np.ndarray,
+    tables: Tables,
+) -> None:
+    """The calendar is empty; the requests that `tables.start` names run."""
+    for place in range(passes.size):
+        passes[place].first = NONE
+        passes[place].growing = 0
+    passes[0].tick = 0.0
     for r in range(run.started):
         request = requests[r]
         request.outputs = tables.start[run.index, r]
@@ -150,6 +179,8 @@ def fill(run: Record, request: Record, aside: Record, tables: Tables, r: int) ->
     request.kept = 0
     request.evictions = 0
     request.tokens = 0
+    if run.caching:
+        aside.hits = aside.first_hits = 0
     if tables.estimated.size > 1:
         aside.estimated = tables.estimated[run.table, r]
     if tables.rank.size > 1:
@@ -204,7 +235,7 @@ def iterate(
     counts[6] += resumed
     if run.restore != RECOMPUTE:
         counts[14] += copy(run, requests, aside, lists)
-    execute(run, requests, aside, lists, passes, times, arrival, counts, decodes)
+    execute(run, requests, aside, lists, passes, times, arrival, counts, decodes, None)
 
 
 @inner
@@ -217,17 +248,25 @@ def _asked(run: Record, requests: Records, lists: Records) -> int:
 
 
 @inner
-def record(
-    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray, found: Found
+def settle_all(
+    run: Record, requests: Records, lists: Records, passes: Records, times: np.ndarray
 ) -> None:
-    """What became of each request."""
+    """How far those are that are locked is written at them."""
     for place in range(run.low, run.tail):
         r = lists[place].running
         if r != NONE and requests[r].marks & LOCKED:
             write_down(run, requests, passes, times, r)
+
+
+@inner
+def record(run: Record, requests: Records, aside: Records, found: Found) -> None:
+    """What became of each request."""
     row = run.row
     for r in range(found.outputs.shape[1]):
         real = r < run.requests
         found.outputs[row, r] = requests[r].outputs if real else 0
         found.evictions[row, r] = requests[r].evictions if real else 0
         found.finished[row, r] = real and requests[r].outputs == requests[r].target
+        if run.caching:
+            found.hits[row, 0, r] = aside[r].hits if real else 0
+            found.hits[row, 1, r] = aside[r].first_hits if real else 0

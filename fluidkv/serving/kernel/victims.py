@@ -45,7 +45,8 @@ def victim(run: Record, requests: Records, aside: Records, lists: Records) -> in
         if r in (NONE, spared):
             continue
         if run.victim == COST_AWARE:
-            key, score = 0, cost(run, requests[r])
+            own = aside[r].own if run.caching else blocks_held(run, requests[r])
+            key, score = 0, cost(run, requests[r], own)
         else:
             key, score = key_of(run, requests[r], aside, r), 0.0
         ahead = found == NONE or key > most or score > highest
@@ -57,11 +58,11 @@ def victim(run: Record, requests: Records, aside: Records, lists: Records) -> in
 
 
 @inner
-def cost(run: Record, request: Record) -> float:
+def cost(run: Record, request: Record, own_blocks: int) -> float:
     """As `choosing.score`."""
     outputs = request.outputs + steps_of(run, request)
     share = 1 - outputs / max(1, request.most)
-    return blocks_held(run, request) / max(1, request.input + outputs) * share
+    return own_blocks / max(1, request.input + outputs) * share
 
 
 @inner

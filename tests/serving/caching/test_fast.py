@@ -7,7 +7,8 @@ import pytest
 
 from fluidkv.serving.caching.fast import FastEngine
 from fluidkv.serving.caching.names import BlockNames
-from fluidkv.serving.caching.vllm import COUNTS, VllmEngine
+from fluidkv.serving.caching.vllm import VllmEngine
+from fluidkv.serving.counts import WITH_CACHE
 from fluidkv.serving.rules import Victim
 from tests.serving.caching.cases import drawn, with_victims
 
@@ -43,10 +44,10 @@ def compare(seed: int, *, victims: bool = False) -> Counter[str]:
     while literal.done < len(literal.all):
         counts = literal.step()
         assert (seed, fast.step()) == (seed, counts)
-        assert tuple(counts) == COUNTS
+        assert tuple(counts) == WITH_CACHE
         assert (seed, state(fast)) == (seed, state(literal))
         line = [literal.pool.texts[block] is None for block in literal.pool.free]
-        assert line == [fast.pool.names[block] < 0 for block in fast.pool.line]
+        assert line == [fast.blocks.line["name"][block] < 0 for block in fast.line]
         seen.update({name: counts[name] for name in ("preempt", "evicted_blocks", "found_tokens")})
         seen["copies"] += counts["cached_blocks"] - counts["distinct_blocks"]
         assert counts["sched_reqs"] == counts["running"]  # the budget is never short of decodes

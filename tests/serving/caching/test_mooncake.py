@@ -50,6 +50,9 @@ def test_in_ample_memory_every_known_block_is_found(trace) -> None:
 def test_the_fast_engine_is_literal_on_a_real_trace(trace) -> None:
     requests, prompts, _ = first(trace, 60)
     given = (requests, "vllm", Limits(200_000, SIZE, None, 8192), CLOCK, prompts)
-    fast, literal = serve_caching(*given), serve_caching(*given, backend="reference")
+    fast, literal = (
+        serve_caching(*given, backend="kernel"),
+        serve_caching(*given, backend="reference"),
+    )
     assert fast.identical(literal)
     assert fast.evicted_blocks.sum() > 0

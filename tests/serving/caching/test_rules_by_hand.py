@@ -11,7 +11,6 @@ from fluidkv.prefix.pieces import content
 from fluidkv.prefix.prompts import Prompts, private
 from fluidkv.runs.requests import Requests
 from fluidkv.serving.caching.fast import FastEngine
-from fluidkv.serving.caching.fast_pool import FastPool
 from fluidkv.serving.caching.pool import BlockPool
 from fluidkv.serving.caching.vllm import VllmEngine
 from fluidkv.serving.clock import IterationClock
@@ -70,20 +69,17 @@ def test_1_a_block_is_known_by_all_that_comes_before_it(start: Start) -> None:
 
 @pytest.mark.parametrize("second", [0, 1])
 def test_1_a_lookup_gives_the_oldest_copy(second: int) -> None:
-    """In both pools; once the oldest is reused, the next one."""
-    literal, fast = BlockPool(4), FastPool(4)
-    assert literal.take(2) == fast.take(2) == [0, 1]
-    text = content([[1, 4]])
+    """Once the oldest is reused, the next one."""
+    pool, text = BlockPool(4), content([[1, 4]])
+    assert pool.take(2) == [0, 1]
     for block in (1, 0):
-        literal.write(block, text)
-        fast.write([block], [7])
-    assert literal.lookup([text]) == fast.lookup([7], 1) == [1]
-    for pool in (literal, fast):
-        pool.release([1])
-        pool.take(3)  # two that were never used, and block 1
-        assert (pool.cached, pool.distinct, pool.forgotten) == (1, 1, 1)
-    assert literal.lookup([text]) == fast.lookup([7], 1) == [0]
-    assert literal.lookup([content([[second, 4]])]) == ([0] if second else [])
+        pool.write(block, text)
+    assert pool.lookup([text]) == [1]
+    pool.release([1])
+    pool.take(3)  # two that were never used, and block 1
+    assert (pool.cached, pool.distinct, pool.forgotten) == (1, 1, 1)
+    assert pool.lookup([text]) == [0]
+    assert pool.lookup([content([[second, 4]])]) == ([0] if second else [])
 
 
 def test_2_a_block_is_cached_when_it_is_scheduled(start: Start) -> None:
@@ -229,9 +225,9 @@ def test_9_a_lookup_without_admission_changes_nothing(start: Start) -> None:
     ]
     engine = start(rows, blocks=6)
     step(engine, 2)
-    line = list(engine.pool.line if isinstance(engine, FastEngine) else engine.pool.free)
+    line = list(engine.line if isinstance(engine, FastEngine) else engine.pool.free)
     counts = step(engine)
     assert (counts["waiting"], engine.found(2)) == (1, 8)
-    after = list(engine.pool.line if isinstance(engine, FastEngine) else engine.pool.free)
+    after = list(engine.line if isinstance(engine, FastEngine) else engine.pool.free)
     assert set(line) < set(after)
     assert [block for block in after if block in line] == line

@@ -46,7 +46,7 @@ def test_backends_agree_on_all_of_a_dataset() -> None:
     tables = [case.requests for case in cases]
     fast, literal = (
         serve(tables, "vllm+cache", **given, every=7, backend=backend)
-        for backend in ("auto", "reference")
+        for backend in ("kernel", "reference")
     )
     assert len(cases) > 10
     assert literal.hit_tokens.sum() > 0
@@ -111,7 +111,11 @@ def test_a_horizon_and_clients() -> None:
             "max_num_batched_tokens: got 3; allowed: at least a block of 4",
         ),
         ("vllm+cache", {"start": [1]}, "start: got '1 requests'; allowed: none, with a cache"),
-        ("vllm+cache", {"backend": "jax"}, "backend: got 'jax'; allowed: 'auto' or 'reference'"),
+        (
+            "vllm+cache",
+            {"backend": "jax"},
+            "backend: got 'jax'; allowed: 'auto', 'kernel' or 'reference'",
+        ),
         ("vllm+cache", {"iterations": 0}, "iterations: got 0"),
         (
             "vllm+cache",

@@ -1,0 +1,242 @@
+"""From the arrays of a batch of runs to the records of the kernel."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from fluidkv.serving.arrays import RunArrays
+from fluidkv.serving.kernel.layout import (
+    ALLOCATIONS,
+    ASIDE,
+    BLOCK,
+    EVENT,
+    GATES,
+    LISTS,
+    NAME,
+    PASS,
+    QUEUES,
+    REQUEST,
+    RESTORES,
+    RUN,
+    TIMES,
+    VICTIMS,
+    Batch,
+    Blocks,
+    Found,
+    Records,
+    Said,
+    Space,
+    Tables,
+)
+from fluidkv.serving.limits import UNLIMITED
+from fluidkv.serving.rules import (
+    Allocation,
+    EngineRules,
+    Gate,
+    Growth,
+    Guard,
+    Keeps,
+    RatioReset,
+    Requeue,
+    Victim,
+)
+
+LONGEST = 2**29
+"""Tokens of a request must be fewer, so that keys of victims fit in 64 bits."""
+
+
+def space_of(
+    rules: EngineRules, arrays: RunArrays, said: Said, *, jumps: bool
+) -> tuple[Batch, Blocks]:
+    """One server with a prefix cache, for `kernel.worker`."""
+    size = arrays.output_length.shape[1]
+    tables = tables_of(rules, arrays)
+    runs = run_records(rules, arrays, jumps, keep_requests=True, caching=True)
+    batch = Batch(runs, tables, new_space(tables), new_found(1, size, caching=True))
+    return batch, new_blocks(int(arrays.blocks[0]), said, size)
+
+
+def looks_at_most(rules: EngineRules) -> bool:
+    """Whether a rule looks at the most outputs that a request may have."""
+    return rules.gate in (Gate.PEAK, Gate.RATIO) or rules.victim is Victim.COST_AWARE
+
+
+def run_records(
+    rules: EngineRules,
+    arrays: RunArrays,
+    jumps: bool,
+    keep_requests: bool,
+    *,
+    caching: bool = False,
+) -> Records:
+    """A record for each run: its numbers and the rules."""
+    runs = np.zeros(arrays.requests.size, RUN)
+    values = _numbers_of(rules) | {
+        "index": np.arange(runs.size),
+        "row": np.arange(runs.size) * keep_requests,
+        "table": 0 if _shared(arrays) else np.arange(runs.size),
+        "requests": arrays.requests,
+        "blocks": arrays.blocks,
+        "block_size": arrays.block_size,
+        "watermark": arrays.watermark_blocks,
+        "sequences": arrays.sequences,
+        "budget": arrays.budget,
+        "rate": arrays.rate[:, 0],
+        "rate_unit": arrays.rate[:, 1],
+        "clients": arrays.clients,
+        "started": (arrays.start > 0).sum(axis=1),
+        "pool": arrays.pool,
+        "sweet_spot": arrays.sweet_spot,
+        "shared": arrays.shared,
+        "more_outputs": arrays.more_outputs,
+        "seed": arrays.seed,
+        "jumps": jumps,
+        "keeps_times": keep_requests,
+        "caching": caching,
+        "free": arrays.blocks,
+        "ratio": rules.ratio.scaled[0],
+        "base": arrays.clock[:, 0],
+        "per_kv": arrays.clock[:, 1],
+        "per_prefill": arrays.clock[:, 2],
+        "per_pair": arrays.clock[:, 3],
+        "per_token": arrays.copying[:, 0],
+        "per_copy": arrays.copying[:, 1],
+        "half": rules.reserved_tokens + arrays.block_size - 0.5,
+        "inverse": 1 / arrays.block_size,
+        "modulus": np.minimum(arrays.block_size, _buckets(arrays.output_length)),
+    }
+    for name, value in values.items():
+        runs[name] = value
+    return runs
+
+
+def _numbers_of(rules: EngineRules) -> dict[str, Any]:
+    """Fields of a run that say what its rules are."""
+    start, least, decay = rules.ratio.scaled
+    return {
+        "victim": VICTIMS[rules.victim],
+        "first_of_equals": rules.victim.first_of_equals and not rules.asker_stays,
+        "requeue": QUEUES[rules.requeue],
+        "gate": GATES[rules.gate],
+        "restore": RESTORES[rules.restore],
+        "allocation": ALLOCATIONS[rules.allocation],
+        "evicts_itself": rules.allocation.evicts_itself,
+        "reserved": rules.reserved_tokens,
+        "keeps_outputs": rules.keeps is Keeps.OUTPUTS,
+        "one_free": rules.growth is Growth.ONE_FREE,
+        "always_guarded": rules.guard is Guard.ALWAYS,
+        "admits_after_eviction": rules.admits_after_eviction,
+        "prefill_alone": rules.prefill_alone,
+        "newcomers_first": rules.newcomers_first,
+        "in_turn": rules.in_turn
+        and (rules.asker_stays or rules.victim is not Victim.LAST_ADMITTED),
+        "asker_stays": rules.asker_stays,
+        "ratio_start": start,
+        "ratio_least": least,
+        "ratio_decay": decay,
+        "clip": min(rules.ratio.clip, 2 * LONGEST),
+        "ahead": rules.ratio.ahead,
+        "estimates": rules.ratio.reset is RatioReset.ESTIMATE,
+        "range_tokens": min(rules.ranges.tokens, 2 * LONGEST),
+    }
+
+
+def _shared(arrays: RunArrays) -> bool:
+    """Whether all runs have one table, whose columns are there once."""
+    return arrays.requests.size > 1 and not any(
+        column.strides[0]
+        for column in (
+            arrays.input_length,
+            arrays.output_length,
+            arrays.max_output,
+            arrays.arrival,
+            arrays.priority,
+            arrays.predicted,
+            arrays.estimated,
+            arrays.tbt_slo,
+        )
+    )
+
+
+def _buckets(output_length: np.ndarray) -> int:
+    """Passes that are told apart: more than any request is locked for."""
+    return 1 << math.ceil(math.log2(int(output_length.max()) + 2))
+
+
+def tables_of(rules: EngineRules, arrays: RunArrays) -> Tables:
+    """Only what a rule looks at; all of one type, so that one compilation serves."""
+    nothing = np.zeros((1, 1), np.int64)
+    start = arrays.start
+    if _shared(arrays):
+        arrays = RunArrays(*(column[:1] for column in arrays))
+    rank = predicted = looseness = nothing
+    if rules.requeue is Requeue.BY_PRIORITY or rules.victim is Victim.LEAST_URGENT:
+        real = np.arange(arrays.arrival.shape[1]) < arrays.requests[:, None]
+        last = np.iinfo(np.int64).max
+        line = np.argsort(np.where(real, arrays.priority, last), axis=1, kind="stable")
+        rank = np.argsort(line, axis=1)
+    if rules.victim in (Victim.LONGEST_REMAINING, Victim.LOOSEST_OBJECTIVE):
+        predicted = arrays.predicted
+    if rules.victim is Victim.LOOSEST_OBJECTIVE:
+        looseness = np.searchsorted(rules.ranges.tbt_slo, arrays.tbt_slo, side="right")
+    estimated = nothing
+    if rules.allocation is not Allocation.BY_BLOCK:
+        estimated = np.minimum(arrays.estimated, UNLIMITED)  # more than any memory: all the same
+    return Tables(
+        _only_read(arrays.input_length),
+        _only_read(arrays.output_length),
+        _only_read(arrays.arrival, np.float64),
+        _only_read(arrays.max_output if looks_at_most(rules) else nothing),
+        _only_read(estimated),
+        _only_read(rank),
+        _only_read(predicted),
+        _only_read(looseness),
+        _only_read(start),
+    )
+
+
+def _only_read(values: np.ndarray, kind: type = np.int64) -> np.ndarray:
+    """Rows one after the other, of one type, not to be written to: a view where it can be."""
+    view = np.ascontiguousarray(values, kind).view()
+    view.flags.writeable = False
+    return view
+
+
+def new_space(tables: Tables) -> Space:
+    """For the one run that a thread is at."""
+    size = tables.input.shape[1]
+    return Space(
+        requests=np.empty(size, REQUEST),
+        aside=np.empty(size, ASIDE),
+        lists=np.empty(2 * size + 64, LISTS),
+    )
+
+
+def new_passes(tables: Tables) -> Records:
+    """For its calendar."""
+    return np.empty(_buckets(tables.output), PASS)
+
+
+def new_blocks(blocks: int, said: Said, requests: int) -> Blocks:
+    """Space for the prefix cache of a run."""
+    return Blocks(
+        line=np.empty(blocks + 1, BLOCK),
+        copies=np.empty(said.different, NAME),
+        names=said.names,
+        first=said.first,
+        held=np.empty(said.names.size, np.int32),
+        events=np.empty(3 * requests, EVENT),
+    )
+
+
+def new_found(runs: int, size: int, *, caching: bool = False) -> Found:
+    """For what is written of the requests of so many runs."""
+    shape = (runs, size)
+    return Found(
+        np.empty((runs, TIMES, size)),
+        np.empty(shape, np.int64),
+        np.empty(shape, np.int64),
+        np.empty(shape, bool),
+        np.empty((runs, 2, size) if caching else (1, 2, 1), np.int64),
+    )
