@@ -5,7 +5,7 @@ metric speaks of (`Span`), and how a window that is partly outside of a span cou
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -132,7 +132,7 @@ def statistics(values: xr.DataArray) -> dict[str, xr.DataArray]:
 
 
 def total(
-    run: xr.Dataset, flow: str, span: Span, *, cut: Literal["whole", "linear"] = "whole"
+    run: Any, flow: str, span: Span, *, cut: Literal["whole", "linear"] = "whole"
 ) -> xr.DataArray:
     """(run,): a flow summed over a span.
 
@@ -142,7 +142,7 @@ def total(
             a window.
     """
     if cut == "whole":
-        return xr.where(span.has(run.time), run[flow], 0).sum("window")
+        return run[flow].where(span.has(run.time), 0).sum("window")
     upto = run[flow].cumsum("window")
     return _at(run, upto, span.last, from_0=True) - _at(run, upto, span.first, from_0=True)
 
@@ -189,24 +189,25 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
     windows = run.sizes["window"]
     if isinstance(first, bool) or not isinstance(first, int) or not 0 <= first < windows:
         raise InputError("first", first, f"an integer from 0 to {windows - 1}")
-    kept = run.isel(window=slice(first, None))
-    before = run.isel(window=slice(0, first))
     every = run.attrs["every"]
-    begun = np.minimum(run.iterations, first * every)
-    iterations = (run.iterations - begun).where(run.iterations > begun)
-    start = before.time.isel(window=-1) if first else xr.zeros_like(run.iterations, dtype=float)
+    bare: Any = _Bare(run)
+    kept = bare.from_window(first)
+    begun = np.minimum(bare.iterations, first * every)
+    iterations = (bare.iterations - begun).where(bare.iterations > begun)
+    start = bare.time[:, first - 1] if first else bare.iterations * 0.0
     duration = kept.time.max("window") - start
 
     later = Span(start, np.inf)
 
     def flow(name: str) -> xr.DataArray:
-        return total(run, name, later)
+        return total(bare, name, later)
 
-    ends = np.minimum(kept.iteration, run.iterations)
+    ends = np.minimum(kept.iteration, bare.iterations).transpose("run", "window")
     width = (ends - (kept.iteration - every)).clip(0)  # the last window of a run may be shorter
 
     def mean(name: str) -> xr.DataArray:
-        return (kept[name] * width).sum("window") / width.sum("window").where(width.any("window"))
+        seen = width.sum("window")
+        return (kept[name] * width).sum("window") / seen.where(seen > 0)
 
     found = {
         "completions": flow("completed"),
@@ -221,17 +222,35 @@ def metrics(run: xr.Dataset, *, first: int = 0) -> xr.Dataset:
         "preemption_rate": flow("preempt") / iterations,
         "recompute_tax": flow("recomputed_tokens") / flow("tokens").where(flow("tokens") > 0),
         "running_mean": mean("running"),
-        "utilisation": mean("used_blocks") / run.blocks,
+        "utilisation": mean("used_blocks") / bare.blocks,
         "queue_mean": mean("waiting"),
         "queue_drift": _slope(kept.waiting, ends - (width - 1) / 2, width),
     }
     if "arrival" in run:
-        came = Span(start, kept.time.max("window")).arrives(run)
-        found["censored"] = (came & ~run.finished).sum("request")
+        came = Span(start, kept.time.max("window")).arrives(bare)
+        found["censored"] = (came & ~bare.finished).sum("request")
         for metric in TITLES_OF_REQUESTS:
-            of_all = statistics(times(run, metric, later))
-            found |= {f"{metric}_{name}": values for name, values in of_all.items()}
-    return _titled(xr.Dataset(found), run.attrs)
+            of_all = statistics(times(bare, metric, later))
+            found |= {f"{metric}_{name}": values.variable for name, values in of_all.items()}
+    along = {name: column for name, column in run.coords.items() if set(column.dims) <= {"run"}}
+    return _titled(xr.Dataset(found, along), run.attrs)
+
+
+class _Bare:
+    """The variables of runs by themselves: they lie side by side, so nothing has to be aligned."""
+
+    def __init__(self, run: xr.Dataset, first: int = 0) -> None:
+        self._run, self._first = run, first
+
+    def __getitem__(self, name: str) -> Any:
+        column = self._run.variables[name]
+        return column[..., self._first :] if self._first and "window" in column.dims else column
+
+    __getattr__ = __getitem__
+
+    def from_window(self, first: int) -> "_Bare":
+        """Without the windows before."""
+        return _Bare(self._run, first)
 
 
 def _at(
