@@ -15,7 +15,7 @@ from fluidkv.sweeps.kinds import Whole
 from fluidkv.sweeps.planning import Plan, check_some, plan
 from fluidkv.sweeps.spec.spec import Spec
 from fluidkv.sweeps.store.chunks import missing
-from fluidkv.sweeps.store.folder import opened
+from fluidkv.sweeps.store.folder import check_readable, opened
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -148,7 +148,7 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
     """The dataset of a store, complete or not, read as it is used.
 
     Raises:
-        InputError: not the store of a sweep.
+        InputError: not the store of a sweep; metadata or coordinates that are lost or damaged.
 
     Examples:
         >>> from fluidkv.sweeps import open_sweep
@@ -160,9 +160,7 @@ def open_sweep(store: Path | str) -> "xr.Dataset":
     """
     import xarray as xr
 
-    from fluidkv.sweeps.store.folder import attributes_of
-
-    attributes_of(Path(store))
+    check_readable(Path(store))
     return xr.open_zarr(store, chunks=None)
 
 

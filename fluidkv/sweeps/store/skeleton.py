@@ -15,9 +15,12 @@ from fluidkv.sweeps.analysis import ABSENT, DONE, REFUSED, SEED, STATUS, Setting
 from fluidkv.sweeps.computed_by import versions
 from fluidkv.sweeps.kinds import Word, shown
 from fluidkv.sweeps.planning import Plan
+from fluidkv.sweeps.store.checksums import listing_of
 
 ROOT = "zarr.json"
-FORMAT = 1
+LISTING = f"{ROOT}.sha256"
+"""Checksums of all files that are here."""
+FORMAT = 2
 STATUS_VARIABLE = {
     "long_name": "whether a point has been computed, and whether there is an answer",
     "units": "1",
@@ -44,7 +47,8 @@ def skeleton(plan: Plan) -> dict[str, bytes]:
         for path, content in files.items()
         if path.endswith(f"/{ROOT}")
     }
-    return files | {ROOT: _root(plan, nodes)}
+    root = _root(plan, nodes)
+    return files | {LISTING: listing_of(files | {ROOT: root}), ROOT: root}
 
 
 def make_array(group: Any, plan: Plan, name: str) -> Any:
