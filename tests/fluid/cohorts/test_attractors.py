@@ -135,7 +135,7 @@ def test_a_cap_on_the_period_leaves_longer_ones_not_settled():
 def test_a_balanced_cycle_of_two_pulses_is_not_the_pulse_cycle():
     # (4, 8) has an unstable cycle of gaps (2, 2), which a start on it keeps for a while.
     system = System(two_lengths(4, 8, HALF).workload(40), 1000)
-    start = [float(y) for y in next(pulse_cycle(system, (2, 2)).states())]
+    start = [float(y) for y in pulse_cycle(system, (2, 2)).states[0]]
     result = attractors(system, [start], iterations=4, longest_period=8)
     assert result.attractor.values.tolist() == ["other periodic"]
     assert result.period.values.tolist() == [2]
