@@ -1,11 +1,11 @@
 """The one convention of datasets: order of dimensions, coordinates, units, names, attributes.
 
 Dimensions come in the order `system`, what else was varied, `run` or `batch`, then time, then what
-there is several of at a time (`INDICES`). Every dimension has a coordinate. Every variable and every
-coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`, which fits along an
-axis of a plot; what is longer is its `description`. Attributes are text, numbers or lists of
-numbers, so that each format can write them: `system` (exact, as JSON), `seed`, `fluidkv_version`,
-`jax_version`, `numpy_version`. docs/results.md says it for users.
+there is several of at a time (`INDICES`). Every dimension has a coordinate. Every variable and
+every coordinate has `units` ("1" where it has none, as in UDUNITS) and a `long_name`, which fits
+along an axis of a plot; what is longer is its `description`. Attributes are text, numbers or lists
+of numbers, so that each format can write them: `system` (exact, as JSON), `seed`,
+`fluidkv_version`, `jax_version`, `numpy_version`. docs/results.md says it for users.
 """
 
 import json

@@ -114,8 +114,8 @@ def sweep(
     Args:
         spec: a TOML file, by its path, or a mapping with the same keys; see the page on sweeps.
         out: the folder of the store; a new one, or that of the same sweep.
-        workers: processes; None: as many as there are cores, or one where the analysis keeps them
-            all busy by itself.
+        workers: processes, at most: they start where that saves time. None: as many as there are
+            cores, or one where the analysis keeps them all busy by itself.
         scheduler: address of a Dask scheduler, whose workers compute and write the chunks; not
             together with `workers`.
         on_progress: told of the points that are done and of all, after each chunk.
