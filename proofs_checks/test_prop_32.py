@@ -35,7 +35,7 @@ def test_the_return_map_has_one_zero_and_the_roots_of_35(case):
 def test_the_cycle_attracts_in_all_directions_exactly_if_35_is_schur_stable(case):
     system = case[0]
     cycle = pulse_cycle(system)
-    orbit = periodic_orbit(system, cycle.states[0], period=cycle.period)
+    orbit = periodic_orbit(system, cycle.states[0], period=cycle.period).orbit
     assert orbit is not None
     assert orbit.attracts is (pulse_stability(cycle).verdict == "stable")
 

@@ -47,7 +47,7 @@ def test_an_orbit_of_another_period_is_found_and_proved():
     result = found(system)
     assert set(result.attractor.values) == {"other periodic"}
     assert set(result.period.values) == {4}
-    orbit = periodic_orbit(system, result.state.values[0].tolist(), period=4)
+    orbit = periodic_orbit(system, result.state.values[0].tolist(), period=4).orbit
     assert orbit is not None
     assert orbit.attracts
     assert result.throughput.values == pytest.approx(float(orbit.throughput), rel=1e-9)
@@ -61,7 +61,7 @@ def test_two_orbits_attract_at_once_one_above_and_one_below_the_pulse():
     rates = {}
     for period in set(result.period.values.tolist()):
         (first, *_) = np.flatnonzero(result.period.values == period)
-        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period)
+        orbit = periodic_orbit(system, result.state.values[first].tolist(), period=period).orbit
         assert orbit is not None
         assert orbit.attracts
         assert result.throughput.values[first] == pytest.approx(float(orbit.throughput), rel=1e-9)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fluidkv.errors import InputError
 from fluidkv.exact.mass import iterate
-from fluidkv.exact.mixed.cycles.orbits import CohortMap, periodic_orbit
+from fluidkv.exact.mixed.cycles.orbits import CohortMap, OrbitSearch, OrbitStatus, periodic_orbit
 from fluidkv.exact.mixed.cycles.pulse import (
     compressed_weights,
     pulse_cycle,
@@ -232,7 +232,7 @@ def test_the_cohort_map_is_the_literal_model(data):
 def test_an_orbit_of_period_four_where_the_pulse_repels():
     # l0 = 1, q = 4/5 > 3/5: the floats of a simulation lead to it, rationals prove it.
     system = System(two_lengths(2, 4, Fraction(1, 5)).workload(1), 18)
-    orbit = periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=8)
+    orbit = periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=8).orbit
     assert orbit is not None
     assert orbit.period == 4
     assert orbit.attracts
@@ -243,7 +243,7 @@ def test_an_orbit_of_period_four_where_the_pulse_repels():
 
 def test_a_cycle_that_is_found_again_as_an_orbit():
     cycle = pulse_cycle(EXAMPLE_12)
-    orbit = periodic_orbit(EXAMPLE_12, [float(y) for y in cycle.states[0]], period=6)
+    orbit = periodic_orbit(EXAMPLE_12, [float(y) for y in cycle.states[0]], period=6).orbit
     assert orbit is not None
     assert orbit.states == cycle.states
     assert orbit.throughput == cycle.throughput
@@ -255,15 +255,21 @@ def test_a_continuum_of_orbits_is_not_an_orbit():
     # The pulse of l0 = 1, q = 3/5 is neutral with multiplier -1: all states near by have period 4.
     system = System(two_lengths(2, 4, Fraction(2, 5)).workload(1), 60)
     start = pulse_cycle(system).states[0]
-    assert periodic_orbit(system, start, period=4) is None
-    assert periodic_orbit(system, start, period=2) is not None
+    assert periodic_orbit(system, start, period=4) == OrbitSearch(OrbitStatus.SINGULAR)
+    assert periodic_orbit(system, start, period=2).status == OrbitStatus.FOUND
 
 
 def test_fronts_without_an_orbit_of_their_own_are_no_orbit():
     # The first front of the pulse alone has a fixed point, from which the map leads elsewhere.
     start = pulse_cycle(EXAMPLE_12).states[0]
     assert CohortMap(EXAMPLE_12).step(start)[0] == 1
-    assert periodic_orbit(EXAMPLE_12, start, period=1) is None
+    assert periodic_orbit(EXAMPLE_12, start, period=1) == OrbitSearch(OrbitStatus.OTHER_FRONTS)
+
+
+def test_a_fixed_point_with_a_negative_mass_is_no_orbit():
+    system = System(two_lengths(3, 6, Fraction(2, 5)).workload(5), 60)
+    found = periodic_orbit(system, [0, 1, 1, 2, 1, 2], period=6)
+    assert found == OrbitSearch(OrbitStatus.NEGATIVE)
 
 
 def test_a_stage_that_is_emptied_exactly_is_the_front():
@@ -276,7 +282,7 @@ def test_a_stage_that_is_emptied_exactly_is_the_front():
 
 def test_an_orbit_where_a_front_may_move_says_nothing_of_the_states_near_by():
     cycle = pulse_cycle(EXAMPLE_12)
-    orbit = periodic_orbit(EXAMPLE_12, cycle.states[0], period=2)
+    orbit = periodic_orbit(EXAMPLE_12, cycle.states[0], period=2).orbit
     assert orbit is not None
     assert (orbit.fronts, orbit.strict, orbit.attracts) == ((1, 0), True, True)
     first, second = orbit.states

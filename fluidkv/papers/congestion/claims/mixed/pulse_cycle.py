@@ -231,7 +231,7 @@ def _every_pair() -> Outcome:
     """An orbit of period 2g that attracts in place of the pulse cycle."""
     system = pair_system(2, 4, 1, Fraction(4, 5), 18)
     cycle = exact.pulse_cycle(system)
-    orbit = exact.periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=4)
+    orbit = exact.periodic_orbit(system, [0.0, 0.0, 3.6, 0.0], period=4).orbit
     if orbit is None or not orbit.attracts:
         raise ArithmeticError("the orbit of period 4 was not confirmed")
     stable = exact.pulse_stability(cycle).verdict
