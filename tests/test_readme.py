@@ -203,7 +203,7 @@ def test_the_readme_names_every_source_of_the_ledger():
 
 def test_measured_numbers_are_those_of_the_committed_figure():
     text = THEORY.read_text(encoding="utf-8")
-    start = "<!-- numbers of: fluidkv figure measured_log -->"
+    start = "<!-- numbers of: fluidkv figure measured-log -->"
     paragraph = text.split(start)[1].split("<!-- end of numbers -->")[0]
     manifest = json.loads((ROOT / "figures" / "manifest.json").read_text(encoding="utf-8"))
     caption = manifest["figures"]["measured_log"]["caption"]
