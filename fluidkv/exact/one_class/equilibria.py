@@ -149,15 +149,7 @@ class Equilibria(Record):
             **with_exact("best", self.best),
             **with_exact("worst", self.worst),
             **with_exact("worst_case_ratio", self.worst_case_ratio),
-            "envelope": [
-                {
-                    "level": point.level,
-                    "live": point.live,
-                    **with_exact("lowest", point.lowest),
-                    **with_exact("highest", point.highest),
-                }
-                for point in self.envelope
-            ],
+            "envelope": [point.to_dict() for point in self.envelope],
             "cycles": [
                 _cycle_dict(cycle, found)
                 for cycle, found in zip(self.cycles, self.stability, strict=True)
